@@ -7,14 +7,14 @@ use crate::Metric;
 use crate::lost::{LostTimeEffects, LostTimeKind};
 use crate::steal::steal;
 
-/// Returns the number of trials in a block: see `LadderRules::fine`.
+/// Returns the number of trials in a block: eight short ones if the block is fine, otherwise four long ones.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }
 
-/// Returns the arm of each trial of a block, in time order. ABBA, followed by BAAB for eight trials, cancels drift
-/// that is linear over the block; with eight trials also drift that bends once (Thue and Morse's sequence). A and B
-/// are swapped where the candidate comes first.
+/// Returns the arm of each trial of a block, in time order. Four trials (ABBA) cancel drift that is linear over the
+/// block. Eight trials (ABBABAAB, the sequence of Thue and Morse) also cancel drift that bends once. A and B are
+/// swapped if the candidate comes first.
 pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
     let arm = |position: usize| {
         let odd = position.count_ones() % 2 == 1;
@@ -29,7 +29,7 @@ pub(crate) struct BlockFigures {
     incumbent: Vec<TrialFigures>,
     candidate: Vec<TrialFigures>,
     candidate_first: bool,
-    /// The share of processor time that the hypervisor took: see [`steal`].
+    /// The mean share of processor time that the hypervisor took from the trials, 0 to 1.
     pub(crate) steal: f64,
 }
 
@@ -78,7 +78,7 @@ impl BlockFigures {
         })
     }
 
-    /// Returns the mean of `of` over the candidate's trials less that over the incumbent's.
+    /// Returns the mean of `of` over the candidate's trials minus its mean over the incumbent's.
     pub(crate) fn difference(&self, of: impl Fn(&TrialFigures) -> f64) -> f64 {
         mean(&self.candidate, &of) - mean(&self.incumbent, &of)
     }
@@ -94,7 +94,8 @@ impl BlockFigures {
         Some(self.in_time_order(|trial, arm| value(trial) - mean(self.arm(arm), value)).collect())
     }
 
-    /// Returns the block's contrast of lost processor time, as a share: the candidate's trials less the incumbent's.
+    /// Returns the contrast of the shares of processor time that the trials lost in the way `way`: candidate minus
+    /// incumbent.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> BlockContrast {
         let within = self.within(|trial| Some((way.share)(trial))).unwrap_or_default();
         BlockContrast::new(self.difference(way.share), self.candidate_first, within)
@@ -109,7 +110,8 @@ impl BlockFigures {
         })
     }
 
-    /// Returns what each arm gained and spent, without the effect of lost time.
+    /// Returns the totals of the incumbent and of the candidate, without the effect of lost time; `None` if a trial
+    /// lacks the figure.
     pub(crate) fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Option<[ArmTotals; 2]> {
         let freed = |trial: &TrialFigures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[TrialFigures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());

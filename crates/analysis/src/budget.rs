@@ -33,6 +33,7 @@ impl PathStage {
         PathStage::Receiver,
     ];
 
+    /// Returns the name of the stage in reports, such as "driver A".
     pub fn name(self) -> &'static str {
         match self {
             PathStage::Sender => "host A",
@@ -53,6 +54,7 @@ pub struct TimeBudget {
     pub sizes: Vec<SizeBudget>,
 }
 
+/// The time that each stage of the path takes for a datagram of one size.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SizeBudget {
     /// The payload of a datagram.
@@ -69,7 +71,7 @@ impl SizeBudget {
         self.stages[stage as usize]
     }
 
-    /// Returns the stage that takes longest, for which the others wait.
+    /// Returns the stage that takes longest and so limits the rate; `None` if no stage's time is known.
     pub fn largest(&self) -> Option<PathStage> {
         let known = PathStage::ALL.into_iter().filter_map(|stage| Some((stage, self.of(stage)?)));
         known.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(stage, _)| stage)

@@ -1,11 +1,12 @@
-//! Says at the start of a run that a machine is busy with something else.
+//! Detects at the start of a run that a machine is busy with something else.
 
 use landspeed_record::HostFacts;
 
-/// The load for each core above which the scheduler decides when a thread runs: on average two want each core.
+/// The load per core from which the scheduler decides when a thread runs: on average two threads compete for a core.
 const BUSY: f64 = 2.0;
 
-/// Returns one sentence if the machine of `facts` is so busy that a measurement shows its scheduler.
+/// Returns a warning, one sentence, if the load of the host `name` is at least 2 per core, so that a measurement shows
+/// its scheduler. `None` if the load is lower or unknown.
 pub fn busy(name: &str, facts: &HostFacts) -> Option<String> {
     let load = facts.load.filter(|load| facts.cpus > 0 && *load >= BUSY * f64::from(facts.cpus))?;
     let cores = if facts.cpus == 1 { "1 core".to_owned() } else { format!("{} cores", facts.cpus) };

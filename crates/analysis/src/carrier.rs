@@ -1,5 +1,5 @@
-//! The interfaces of a host that carried the traffic, judged from the counters of all of them. The route names one,
-//! but with two interfaces in one subnet, policy routes or a VRF another one may carry it.
+//! Finds the interfaces of a host that carried the traffic, from the byte counters of all its interfaces. The route
+//! names one of them, but with two interfaces in one subnet, policy routes or a VRF another one may carry the traffic.
 
 use std::net::IpAddr;
 
@@ -21,7 +21,7 @@ pub struct PathEnd<'a> {
     pub sends: bool,
 }
 
-/// The traffic through a host's interfaces while at least `least` was sent in each direction.
+/// The traffic through a host's interfaces, while the run sent at least `least` bytes in each direction.
 #[derive(Debug, Clone)]
 pub struct PassedTraffic {
     pub traffic: Vec<LinkTraffic>,
@@ -35,7 +35,8 @@ enum TrafficDirection {
 }
 
 impl PassedTraffic {
-    /// Subtracts the traffic of other programs, estimated as `share` of what passed in the window of `before`.
+    /// Subtracts the traffic of other programs, estimated as `share` times `before`. That is the traffic in an earlier
+    /// window without the run's own, and `share` the ratio of the two windows' lengths.
     #[must_use]
     pub fn beyond(mut self, before: &[LinkTraffic], share: f64) -> PassedTraffic {
         for link in &mut self.traffic {
@@ -48,8 +49,8 @@ impl PassedTraffic {
         self
     }
 
-    /// Returns the interfaces that can have carried the traffic in that direction. Half of `least` is enough, to
-    /// allow for what passed before and after the window.
+    /// Returns the interfaces that may have carried the run's traffic in `direction`. Half of `least` is enough, to
+    /// allow for bytes that passed before and after the window.
     fn carriers(&self, direction: TrafficDirection) -> Vec<&str> {
         let passed = |link: &LinkTraffic| match direction {
             TrafficDirection::Out => link.tx_bytes,
@@ -62,7 +63,8 @@ impl PassedTraffic {
     }
 }
 
-/// Returns the interfaces of a host that carried `passed`, and the others that could have.
+/// Returns the interfaces of a host that carried the data and the acknowledgements, and others through which as much
+/// passed.
 pub fn carrier(end: &PathEnd<'_>, passed: &PassedTraffic) -> Carrier {
     let [data, acks] = if end.sends {
         [TrafficDirection::Out, TrafficDirection::In]
@@ -141,8 +143,8 @@ pub fn strays(record: &Record) -> Option<String> {
     ))
 }
 
-/// Returns the interface of a trial's settings, and the one over which its data came in instead. The names are those
-/// that the interfaces had at the time of the trial.
+/// Returns the interface that a trial tuned and the one over which its data came in instead, by their names at the time
+/// of the trial; `None` if the data came in over the tuned one.
 fn stray(end: &EndpointOutcome) -> Option<(&str, &str)> {
     let own = &end.observed.get::<Vec<LinkCounters>>().first()?.link;
     let traffic = end.observed.get::<Vec<LinkTraffic>>();
@@ -174,7 +176,7 @@ impl<'a> PathEnd<'a> {
         self.links.iter().find(|link| link.name == name)
     }
 
-    /// Returns the interfaces above and below one, at any distance.
+    /// Returns the interface `name` and all those above and below it, at any distance.
     fn around(&self, name: &str) -> Vec<&'a str> {
         let mut found: Vec<&LinkFacts> = self.link(name).into_iter().collect();
         let mut next = 0;

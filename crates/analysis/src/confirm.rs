@@ -34,7 +34,7 @@ pub struct GainConfirmation {
 }
 
 impl GainConfirmation {
-    /// Plans the blocks of `last` against `start` over `time`, where going from one to the other takes `toggle`.
+    /// Returns a plan for blocks of `last` against `start` over `time`, where a change between them takes `toggle`.
     pub fn new(start: &Cell, last: &Cell, time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
@@ -63,6 +63,7 @@ impl GainConfirmation {
         }
     }
 
+    /// Returns the number of blocks that are still to be measured.
     pub fn left(&self) -> usize {
         self.due.len()
     }
@@ -72,6 +73,7 @@ impl GainConfirmation {
         self.due.front().copied()
     }
 
+    /// Returns the next block.
     pub fn pair(&self) -> LadderBlock {
         let block = self.judged.blocks.len() as u32;
         let candidate_first = self.orders.get(block as usize).copied().unwrap_or_default();
@@ -93,7 +95,7 @@ impl GainConfirmation {
 /// The judgement of a confirmation's blocks.
 #[derive(Debug, Default)]
 pub(crate) struct ConfirmationBlocks {
-    /// Each block, the time at which it began, counted from the first, and whether it counts.
+    /// Each block, with the time at which it began, counted from the first block, and with true if it counts.
     blocks: Vec<(Nanos, BlockFigures, bool)>,
     steals: StealHistory,
     began: Option<Nanos>,
@@ -128,9 +130,9 @@ impl ConfirmationBlocks {
         })
     }
 
-    /// Returns the mean over the time, with the ratio inverted where `sign` is -1. The unweighted mean over the
-    /// blocks would be that of the first minutes, in which most blocks lie. The interval also covers the estimate
-    /// that includes the discarded blocks.
+    /// Returns the mean ratio over the time, inverted if `sign` is -1. Blocks are weighted by the time around them,
+    /// because most blocks lie in the first minutes. The interval also covers the estimate that includes the discarded
+    /// blocks.
     fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
         let of = |discarded: bool| {
             let blocks = self.blocks.iter().filter(|(.., counts)| *counts || discarded);
@@ -144,7 +146,7 @@ impl ConfirmationBlocks {
     }
 }
 
-/// Returns the time that each moment represents: half of the distances to its neighbours.
+/// Returns the time around each moment that a block at that moment represents: half of the distances to its neighbours.
 fn spans(moments: &[Nanos]) -> Vec<f64> {
     let half = |one: Nanos, other: Nanos| other.saturating_sub(one).0 as f64 / 2.0;
     let before = |n: usize| n.checked_sub(1).map_or(0.0, |last| half(moments[last], moments[n]));
@@ -152,8 +154,8 @@ fn spans(moments: &[Nanos]) -> Vec<f64> {
     (0..moments.len()).map(|n| before(n) + after(n)).collect()
 }
 
-/// Returns the times at which blocks begin that are spread over `time` and take `block` each: each distance is
-/// [`GROWTH`] times the one before it, the first at least two blocks, and the last block begins at the end.
+/// Returns the times at which blocks begin, from zero to `time`. The first distance is at least twice `block`, the time
+/// of one block, and each later one is [`GROWTH`] times the one before it.
 fn moments(time: Nanos, block: Nanos) -> Vec<Nanos> {
     let (time, first) = (time.0 as f64, 2.0 * block.0.max(1) as f64);
     let gaps = ((time * (GROWTH - 1.0) / first).ln_1p() / GROWTH.ln()) as i32;

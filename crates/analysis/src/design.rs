@@ -1,5 +1,6 @@
-//! What a run measures next. A designer is pure: the engine makes the trials, records them, and returns their lines.
-//! A resumed run makes its designer from the trials of its record, so the designer decides where the run goes on.
+//! The choice of what a run measures next. A designer is pure: the engine makes the trials, records them, and passes
+//! their record lines to the designer. A resumed run makes its designer from the trials of its record, so the designer
+//! decides where the run continues.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{GridEndReason, Line};
@@ -12,9 +13,9 @@ pub trait Designer {
     /// Returns the next trial of a run that has taken `used` so far.
     ///
     /// # Errors
-    /// Returns the reason why the run ends.
+    /// Returns the reason for the run's end if no trial follows.
     fn next(&mut self, used: Nanos) -> Result<Self::Trial, GridEndReason>;
 
-    /// Takes the line of a trial that was made.
+    /// Takes the record line of a trial that the engine has made.
     fn take(&mut self, line: &Line);
 }

@@ -14,7 +14,7 @@ use crate::summary::{steps, trials};
 /// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunDiff {
-    /// The paths of both records, if they differ: then no figure says what a setting did.
+    /// The paths of both records, if they differ. Then no figure shows the effect of a setting.
     pub paths: Option<[String; 2]>,
     /// The figure of the program that both runs tuned for; `None` if it was landspeed's own stream in one of them.
     pub program: Option<ProgramMetric>,
@@ -31,14 +31,14 @@ pub struct RunDiff {
     pub settings: Vec<(String, String, String)>,
     /// The number of settings that only the first and only the second final cell has.
     pub settings_of_one: [usize; 2],
-    /// What the intervals do not cover.
+    /// A sentence on what the intervals do not cover.
     pub caveat: String,
     /// Other differences between the runs, in what was requested and in the hosts, as (what, first, second).
     pub unlike: Vec<(String, String, String)>,
 }
 
-/// The second record's figures over the first's, with Welch's interval on logs; `None` where either record has fewer
-/// than two trials that measured it.
+/// The ratios of the second record's figures to the first's, with Welch's interval on logs. A ratio is `None` if either
+/// record has fewer than two trials that measured the figure.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FiguresDiff {
     pub rate: Option<Estimate>,
@@ -50,17 +50,18 @@ pub struct FiguresDiff {
     pub of: [FigureMeans; 2],
 }
 
-/// Geometric means of the trials of a cell; `None` where none measured it.
+/// Geometric means of the trials of a cell. A figure is `None` if no trial measured it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct FigureMeans {
-    /// Bits per second, or the figure of the program.
+    /// Goodput in bits per second, or the figure of the program.
     pub rate: Option<f64>,
-    /// Bytes per CPU-second, or what the program did in one.
+    /// Bytes per CPU-second, or the program's work per CPU-second.
     pub cost: Option<f64>,
-    /// Nanoseconds.
+    /// The idle round trip in nanoseconds.
     pub latency: Option<f64>,
 }
 
+/// A step that both records measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDiff {
     /// The knob and value of the step, such as "tso=on".
@@ -73,6 +74,7 @@ pub struct StepDiff {
     pub differs: bool,
 }
 
+/// Compares record `b` with record `a`.
 pub fn diff(a: &Record, b: &Record) -> RunDiff {
     let arms = |record| (cell_trials(record, Arm::Incumbent), cell_trials(record, Arm::Candidate));
     let ((start_a, final_a), (start_b, final_b)) = (arms(a), arms(b));
@@ -209,7 +211,7 @@ fn settings_diff(a: Option<&Cell>, b: Option<&Cell>) -> (Vec<(String, String, St
     (differing, of_one)
 }
 
-/// Returns the differences in what the runs were to measure and in their hosts.
+/// Returns the differences between the runs in what was requested and in their hosts, as (what, first, second).
 fn unlike(a: &Record, b: &Record) -> Vec<(String, String, String)> {
     let asked = |header: &Header| {
         let Header { topology, goal, baseline, landspeed, program, .. } = header.clone();

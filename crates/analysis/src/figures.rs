@@ -20,7 +20,7 @@ use crate::fit::BothEnds;
 /// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
 /// - Round trip under load: the median over flows and samples at the ends that send; `None` where their transport
 ///   reports none.
-/// - Steal and throttling: the worst machine's, the worst host's.
+/// - Steal and throttling: the largest share of any end.
 pub fn figures(pairs: &[BothEnds<'_>], idle: Option<&LatencyHistogram>) -> TrialFigures {
     let ends: Vec<TrialEnd<'_>> = pairs.iter().flat_map(TrialEnd::of).collect();
     let outcomes = || ends.iter().map(|end| end.outcome);
@@ -65,7 +65,7 @@ fn program<'a>(
     Some(ProgramMetricValue { value: figure.value, less_is_better: !figure.more_is_better, per_cpu_s })
 }
 
-/// Returns the share of the datagrams that the ends expected and that did not arrive; `None` where there were none.
+/// Returns the share of the expected datagrams that did not arrive, 0 to 1; `None` if none was expected.
 fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
     let flows = ends.flat_map(|end| end.get::<Vec<DatagramCounts>>());
     let (lost, received) = flows.fold((0, 0), |(lost, received): (u64, u64), flow| {
@@ -75,7 +75,8 @@ fn lost<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<f64> {
     (expected > 0).then(|| lost as f64 / expected as f64)
 }
 
-/// Returns the median round trip by the sending ends' own TCP. A receiving end's round trip is that of its handshake.
+/// Returns the median of the round trips that the sending ends' TCP measured; `None` without samples. Receiving ends
+/// are left out, because they measure only the round trip of the handshake.
 fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> {
     let senders = ends.filter(|end| end.sent_bytes > Bytes(0));
     let samples = senders.flat_map(|end| end.observed.get::<Vec<TcpSample>>());
@@ -83,8 +84,8 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
     median(samples.filter(|rtt| *rtt > 0.0)).map(|ns| Nanos(ns as u64))
 }
 
-/// Returns the processor seconds per second of all ends. The time of a whole machine counts once, and so does that of
-/// an agent's helper threads and children, which each of its ends reports.
+/// Returns the processor seconds per second of all ends. The time of a whole machine counts once, although each of its
+/// ends reports it. The same holds for the time of an agent's helper threads and children.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
     let mut busy = 0.0;
@@ -133,7 +134,7 @@ pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     share(nanos, cpu)
 }
 
-/// Returns processor time over the window in which it was counted.
+/// Returns processor time divided by the window in which it was counted, that is, a number of cores.
 fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
     if cpu.window_ns.0 == 0 {
         return 0.0;

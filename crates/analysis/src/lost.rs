@@ -35,8 +35,8 @@ const MOST: f64 = 10.0;
 const FULL: f64 = 0.95;
 
 impl LostTimeKind {
-    /// Returns ln of the work that a trial would have done with all of its time, over the work that it did, if the
-    /// loss had no other effect.
+    /// Returns ln of a ratio: the work that the trial would have done without the loss, divided by the work that it
+    /// did. Work is taken to be proportional to processor time.
     pub(crate) fn loss(&self, trial: &TrialFigures) -> f64 {
         -(-(self.share)(trial).min(FULL)).ln_1p()
     }
@@ -65,7 +65,8 @@ impl Default for LostTimeEffect {
 }
 
 impl LostTimeEffect {
-    /// Learns from one block. In `figures` above zero is better, so lost time has a slope below zero.
+    /// Adds one block: its trials' losses and figures as deviations from their arm's mean, and the difference in lost
+    /// time between its arms. In `figures` above zero is better, so lost time has a slope below zero.
     fn learn(&mut self, losses: &[f64], figures: &[f64], difference: f64) {
         self.slope.add(losses, figures);
         self.squares += difference * difference;
@@ -82,7 +83,7 @@ impl LostTimeEffect {
 }
 
 impl LostTimeEffects {
-    /// Learns from a block of any comparison.
+    /// Adds a block of any comparison.
     pub(crate) fn learn(&mut self, block: &BlockFigures) {
         for metric in Metric::ALL {
             let Some(figures) = block.within(|trial| metric.better_ln(trial)) else { continue };

@@ -1,4 +1,5 @@
-//! The three figures of a trial that tuning compares: the goal of a run decides, the other two guard.
+//! The three figures of a trial that tuning compares. One of them is the goal of a run, which decides whether a step is
+//! kept. The other two are guards, which a kept step must not make worse.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, FigureUnit, Gain, StepSummary, TrialFigures};
@@ -15,28 +16,28 @@ pub enum Metric {
     Latency,
 }
 
-/// The unit of a metric, and its words by the place where they appear.
+/// The names of a metric, one for each place where it is printed, and its unit.
 #[derive(Debug)]
 pub struct MetricRow {
-    /// As a goal, on the command line and in records.
+    /// The goal's name on the command line and in records.
     pub goal: &'static str,
-    /// As a goal, in help.
+    /// The description of the goal in help texts.
     pub about: &'static str,
-    /// In a sentence, such as after "12× the".
+    /// The name in a sentence, such as after "12× the".
     pub name: &'static str,
-    /// During a run.
+    /// The short name that is printed during a run.
     pub short: &'static str,
-    /// On a chart's axis, before the unit.
+    /// The name on a chart's axis, before the unit.
     pub axis: &'static str,
     pub heading: &'static str,
     pub card: &'static str,
-    /// At the start of a row of its figures.
+    /// The name at the start of a table row of its figures.
     pub row: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
 }
 
-/// The rows of [`Metric::ALL`], in its order.
+/// One row for each metric, in the order of [`Metric::ALL`].
 static METRICS: [MetricRow; Metric::ALL.len()] = [
     MetricRow {
         goal: "rate",
@@ -76,8 +77,8 @@ static METRICS: [MetricRow; Metric::ALL.len()] = [
     },
 ];
 
-/// Returns the work of a trial per second, in the unit in which its cost counts work. A run of a program counts as 1
-/// if less of its figure is better.
+/// Returns the numerator of a trial's cost: its rate or its program's figure. It is 1, for one run, if the program's
+/// figure is better when lower.
 fn work(trial: &TrialFigures) -> f64 {
     match &trial.program {
         None => trial.rate_bps.0,
@@ -93,11 +94,12 @@ fn measured(value: f64) -> Option<f64> {
 impl Metric {
     pub const ALL: [Metric; 3] = [Metric::Rate, Metric::Cost, Metric::Latency];
 
+    /// Returns the names and the unit of the metric.
     pub fn row(self) -> &'static MetricRow {
         &METRICS[self as usize]
     }
 
-    /// Returns the metric of a goal; the rate for an unknown goal.
+    /// Returns the metric whose goal name is `goal`, or [`Metric::Rate`] if there is none.
     pub fn of_goal(goal: &str) -> Metric {
         Metric::ALL.into_iter().find(|metric| metric.row().goal == goal).unwrap_or_default()
     }
@@ -111,34 +113,36 @@ impl Metric {
         }
     }
 
-    /// Returns the metrics that must not get worse where this one is the goal.
+    /// Returns the two metrics that must not get worse if this one is the goal.
     pub(crate) fn guards(self) -> [Metric; 2] {
         let [_, guards @ ..] = self.order();
         guards
     }
 
-    /// Returns +1 where more is better, -1 where less is.
+    /// Returns +1 if more of the figure is better, -1 if less is.
     pub(crate) fn sign(self) -> f64 {
         if self.row().less_is_better { -1.0 } else { 1.0 }
     }
 
-    /// Turns the plain ratio of the figure into an estimate in which above one is better, or back.
+    /// Inverts an estimate of the figure's ratio if less of the figure is better, so that above one is always better. A
+    /// second call restores the plain ratio.
     #[must_use]
     pub fn oriented(self, e: Estimate) -> Estimate {
         if self.row().less_is_better { e.inverse() } else { e }
     }
 
-    /// Returns the estimate of a step, if it was measured.
+    /// Returns this metric's estimate in a step; `None` if it was not measured or is not a plausible ratio.
     pub fn of_step(self, step: &StepSummary) -> Option<Estimate> {
         [step.rate, step.cost, step.latency][self as usize].filter(Estimate::is_plausible)
     }
 
-    /// Returns the estimate of a gain, if it was measured.
+    /// Returns this metric's estimate in a gain; `None` if it was not measured or is not a plausible ratio.
     pub fn of_gain(self, gain: &Gain) -> Option<Estimate> {
         [gain.rate, gain.cost, gain.latency][self as usize].filter(Estimate::is_plausible)
     }
 
-    /// Returns the figure's value; a program's figure is in the program's own unit. `None` where it was not measured.
+    /// Returns the metric's value in `figures` in bit/s, bytes per CPU-second or ns, or in the program's own unit for a
+    /// program's figure. `None` if it was not measured.
     pub fn of_figures(self, figures: &TrialFigures) -> Option<f64> {
         let value = match self {
             Metric::Rate => figures.program.map_or(figures.rate_bps.0, |work| work.value),
@@ -148,8 +152,8 @@ impl Metric {
         measured(value)
     }
 
-    /// Returns the figure's value. A program's figure of which less is better is converted to one of which more is
-    /// better. `None` where it was not measured.
+    /// Returns the metric's value in `figures`; `None` if it was not measured. A program's figure of which less is
+    /// better is converted to one of which more is better.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
         match (self, &figures.program) {
             // No goodput is a measurement too: the path was cut.
@@ -170,8 +174,9 @@ impl Metric {
         Some((candidate - incumbent).clamp(-FARTHEST, FARTHEST))
     }
 
-    /// Returns what an arm's trials gained and what they spent for it; `None` where that was not measured. For bytes
-    /// per CPU-second these are the bytes and the seconds, for the others the trials' sum and their number.
+    /// Returns an arm's totals of gain and expense; `None` if a trial lacks the figure. For the rate these are the
+    /// sum of the rates and the number of trials, for the cost the work and the processor time, and for the latency
+    /// the number of trials and the sum of the round trips.
     pub(crate) fn sums(self, arm: &[TrialFigures]) -> Option<ArmTotals> {
         let count = arm.len() as f64;
         let sum = |of: fn(&TrialFigures) -> f64| arm.iter().map(of).sum::<f64>();
@@ -188,7 +193,7 @@ impl Metric {
         Some(sums)
     }
 
-    /// Returns ln of a trial's figure, with the sign at which more is better; `None` where it was not measured.
+    /// Returns ln of a trial's figure, negated if less of the figure is better; `None` if it was not measured.
     pub(crate) fn better_ln(self, trial: &TrialFigures) -> Option<f64> {
         Some(self.of(trial)?.ln() * self.sign())
     }

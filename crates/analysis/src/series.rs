@@ -8,10 +8,10 @@ use crate::Metric;
 use crate::block_figures::BlockFigures;
 use crate::lost::{LostTimeEffects, LostTimeKind};
 
-/// The confidence of every interval that no stopping rule shaped.
+/// The confidence of the intervals over a number of blocks that no stopping rule chose.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
-/// The blocks of one comparison in time order, with flags for those that count.
+/// The blocks of one comparison in time order, each with a flag that is true if it counts.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockSeries {
     blocks: Vec<(BlockFigures, bool)>,
@@ -48,7 +48,7 @@ impl BlockSeries {
         self.of_counted().filter_map(|b| b.ln_ratio(metric)).collect()
     }
 
-    /// Returns the log ratios with the sign at which above zero is better.
+    /// Returns the log ratio of each block that counts, where measured; above zero the candidate is better.
     pub(crate) fn betters(&self, metric: Metric) -> Vec<f64> {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
     }
@@ -58,7 +58,7 @@ impl BlockSeries {
         self.blocks.iter().filter_map(|(block, counts)| block.contrast(metric, toll, *counts)).collect()
     }
 
-    /// Returns what the arms gained and spent, block by block.
+    /// Returns the totals of the incumbent's and of the candidate's trials in each block that counts.
     pub(crate) fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Vec<[ArmTotals; 2]> {
         self.of_counted().filter_map(|b| b.sums(metric, toll)).collect()
     }
@@ -77,8 +77,8 @@ impl BlockSeries {
         self.of_counted().flat_map(move |block| block.arm(arm))
     }
 
-    /// Returns how much more processor time the candidate's trials lost than the incumbent's, over all blocks; `None`
-    /// for too few.
+    /// Returns the mean difference, over all blocks, between the shares of processor time that the candidate's and the
+    /// incumbent's trials lost in the way `way`; `None` for too few blocks.
     pub(crate) fn loss(&self, way: &LostTimeKind) -> Option<MeanLogRatio> {
         MeanLogRatio::of(&self.all().map(|block| block.loss(way)).collect::<Vec<_>>())
     }
@@ -91,8 +91,8 @@ impl BlockSeries {
         self.blocks.iter().filter(|(_, counts)| *counts).map(|(block, _)| block)
     }
 
-    /// Returns candidate over incumbent with its fixed-sample interval, which also covers the interval that includes
-    /// the discarded blocks; `None` where never measured.
+    /// Returns the ratio candidate over incumbent in the blocks that count; `None` if none of them measured it. Its
+    /// interval is one for a fixed number of blocks, widened to cover the interval of all blocks.
     pub(crate) fn estimate(&self, metric: Metric) -> Option<Estimate> {
         let ratios = self.ln_ratios(metric);
         if ratios.is_empty() {
@@ -102,20 +102,20 @@ impl BlockSeries {
         Some(Estimate { low: counted.low.min(all.low), high: counted.high.max(all.high), ..counted })
     }
 
-    /// Returns candidate over incumbent with the discarded blocks included.
+    /// Returns the ratio candidate over incumbent in all blocks, the discarded ones included.
     pub(crate) fn estimate_of_all(&self, metric: Metric) -> Estimate {
         estimate(&self.all().filter_map(|b| b.ln_ratio(metric)).collect::<Vec<_>>(), CONFIDENCE)
     }
 
-    /// Returns the round trip under load, candidate over incumbent; `None` where it was not sampled.
+    /// Returns the ratio candidate over incumbent of the round trips under load; `None` if no block sampled them.
     pub(crate) fn loaded_estimate(&self) -> Option<Estimate> {
         let ratios: Vec<f64> =
             self.lns(&loaded).iter().map(|[incumbent, candidate]| candidate - incumbent).collect();
         (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
     }
 
-    /// Returns the figures of the incumbent's and of the candidate's trials as geometric means, so that their ratio
-    /// is that of [`BlockSeries::estimate`]; a figure that was never measured is zero.
+    /// Returns the geometric means of the incumbent's and of the candidate's figures, so that their ratio is that of
+    /// [`BlockSeries::estimate`]. A figure that was never measured is zero.
     pub(crate) fn centers(&self) -> (TrialFigures, TrialFigures) {
         (self.center(Arm::Incumbent), self.center(Arm::Candidate))
     }
@@ -142,14 +142,15 @@ impl BlockSeries {
             program,
             latency_ns: time(of(Metric::Latency)),
             loaded_latency_ns: mean(&loaded).map(time),
-            // Most trials lose no datagram, and zero has no logarithm.
+            // The plain mean, because most trials lose no datagram, and zero has no logarithm.
             lost: (!lost.is_empty()).then(|| lost.iter().sum::<f64>() / lost.len() as f64),
             steal: middle(&|trial| Some(trial.steal)).unwrap_or_default(),
             throttled: middle(&|trial| Some(trial.throttled)).unwrap_or_default(),
         }
     }
 
-    /// Returns the mean logs of a figure over each arm's trials, for the blocks in which all trials have it.
+    /// Returns the mean log of a figure over the incumbent's and over the candidate's trials, for each block in which
+    /// all trials have it.
     fn lns(&self, of: &dyn Fn(&TrialFigures) -> Option<f64>) -> Vec<[f64; 2]> {
         let mean = |trials: &[TrialFigures]| {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));

@@ -3,7 +3,7 @@
 use landspeed_record::TrialFigures;
 use landspeed_stats::{mean_and_deviation, quantile};
 
-/// A block stands out if it lost more than this many times the usual loss.
+/// The ratio to the usual loss above which a block's loss stands out.
 const FACTOR: f64 = 2.0;
 /// The quantile of the losses of a run's earlier blocks that is the usual loss.
 const USUAL: f64 = 0.9;
@@ -16,27 +16,27 @@ pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
 
-/// The losses of a run's blocks, whichever comparisons they belong to.
+/// The shares of processor time that the hypervisor took from a run's blocks, over all comparisons.
 ///
 /// Interleaved trials share the time that is stolen from their block, which makes the block vary more but does not
 /// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only one that
-/// stands out is discarded. An answer needs both the counted blocks alone and all of them. A change that itself
-/// causes steal is detected by comparing the arms, see `lost`.
+/// stands out is discarded. An answer must hold both without the discarded blocks and with them. A change that itself
+/// causes steal is detected by comparing the arms (`lost`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StealHistory {
     seen: Vec<f64>,
 }
 
 impl StealHistory {
-    /// Records the loss of the run's next block. Returns true if it stands out: it is more than `least`, and more
-    /// than twice what nine in ten of the blocks before it lost at most.
+    /// Records `steal`, the share that the run's next block lost. Returns true if it stands out: if it is above `least`
+    /// and more than twice the loss that nine in ten of the earlier blocks did not exceed.
     pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
         let usual = quantile(&self.seen, USUAL).filter(|_| self.seen.len() >= LEAST_BLOCKS);
         self.seen.push(steal);
         steal > least && usual.is_some_and(|usual| steal > FACTOR * usual)
     }
 
-    /// Returns the mean loss of the blocks, and whether it came in bursts; `None` for too few blocks.
+    /// Returns the mean loss of the blocks, 0 to 1, and true if it came in bursts; `None` for too few blocks.
     pub(crate) fn usual(&self) -> Option<(f64, bool)> {
         let (mean, deviation) = mean_and_deviation(&self.seen);
         (self.seen.len() >= LEAST_BLOCKS).then_some((mean, 2.0 * deviation > mean))

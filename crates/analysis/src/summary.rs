@@ -15,7 +15,7 @@ use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 use crate::{Metric, confirm};
 
-/// The contents of a summary beside the findings.
+/// The facts about a run that its summary contains beside the ladder's findings.
 #[derive(Debug, Clone)]
 pub struct RunFacts<'a> {
     /// The record's first line.
@@ -33,6 +33,7 @@ pub struct RunFacts<'a> {
     pub record: &'a str,
 }
 
+/// Returns the summary of a run, from its ladder's findings and other facts.
 pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     let header = run.header.clone();
     let [others_a, others_b] = run.others;
@@ -69,8 +70,9 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
     }
 }
 
-/// Judges a saved record again. Decisions are the run's own, because what it did to the hosts is a fact; start, final
-/// and gain are computed from the raw trials. A run that ended early gives the results so far, with `void` set.
+/// Returns the summary of a saved record, whose name is `path`. The decisions on steps are those that the run made,
+/// because it set the hosts by them. `start`, `final_` and `gain` are computed again from the raw trials. The summary
+/// of a run that ended early has the results so far, and the reason in `void`.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a tuning run.
@@ -105,7 +107,7 @@ pub fn summary(record: &Record, path: &str) -> Result<TuneSummary, WrongKind> {
     Ok(TuneSummary { cut_off, ..assemble(findings(record, start_cell, written), run) })
 }
 
-/// Returns the result of the blocks after the ladder; `None` where there are none.
+/// Returns the result of the confirmation blocks (`--confirm-for`), which follow the ladder; `None` if there are none.
 fn confirmation(record: &Record) -> Option<ConfirmationReport> {
     let goal = Metric::of_goal(&record.header.goal);
     let mut judged = confirm::ConfirmationBlocks::default();
@@ -166,7 +168,8 @@ pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
     steps
 }
 
-/// Returns the step with the value that each host had before; older records have it in the step's cells alone.
+/// Returns the summary of a step with `from_a` and `from_b`, the values of its knob that the hosts had before it. Older
+/// records lack both, so they are then taken from the step's cells.
 fn with_starts(line: &StepLine) -> StepSummary {
     let mut step = line.summary.clone();
     if step.from_a.is_some() || step.from_b.is_some() {
@@ -189,7 +192,8 @@ fn last_kept_cell(record: &Record, start: &Cell) -> Cell {
     kept.next_back().unwrap_or(start).clone()
 }
 
-/// Returns the last comparison named `label` ("final", then "final 2", ...) with the cell that it judged.
+/// Returns the blocks and the candidate cell of the record's last comparison whose name is `label`, alone or followed
+/// by a number ("final", "final 2").
 fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries, Cell)> {
     let named =
         |t: &&Trial| t.step == label || t.step.strip_prefix(label).is_some_and(|rest| rest.starts_with(' '));
@@ -207,8 +211,8 @@ fn series(record: &Record, label: &str, primary: Metric) -> Option<(BlockSeries,
     Some((series, cell))
 }
 
-/// Returns the trials of each complete block of a record, that is, of each block as long as the longest of its
-/// comparison.
+/// Returns the trials of each complete block of a record. A block is complete if it has as many trials as the longest
+/// block of its comparison.
 fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     let mut blocks: Vec<Vec<&Trial>> = Vec::new();
     for trial in trials(record) {
@@ -227,7 +231,7 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     blocks
 }
 
-/// Returns the block of trials in time order; `None` where their arms are not in a block's order.
+/// Returns the figures of a block from its trials in time order; `None` if the order of their arms is not a block's.
 fn block(trials: &[&Trial]) -> Option<BlockFigures> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));

@@ -3,36 +3,37 @@
 use landspeed_record::units::Nanos;
 use landspeed_record::{DirectionStats, WanReport, WanStats};
 
-/// The lateness, as a share of the round trip, within which 99 % of a direction's frames must be: a path whose delay
-/// is off by a twentieth has another bandwidth-delay product, which such runs are meant to study.
+/// The bound on the lateness of 99 % of a direction's frames, as a share of the round trip. A path whose delay is off
+/// by a twentieth has another bandwidth-delay product, which such runs are meant to study.
 const LATE_SHARE: f64 = 0.05;
-/// The lower limit of that bound: a real-time thread needs this long to wake on a busy machine, so an emulator in
-/// user space cannot emulate a shorter path more exactly.
+/// The least bound on the lateness of 99 % of the frames, however short the path. A real-time thread needs this long
+/// to wake on a busy machine, so an emulator in user space cannot emulate a shorter path more exactly.
 const LATE_LEAST: Nanos = Nanos::micros(200);
-/// The upper limit of that bound, however long the path: lateness looks like a queue to delay-based congestion
-/// controls. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at 1 Gb/s; HSTCP-LP and BBR
-/// judge by less. With real-time scheduling, an emulator in user space keeps to a fifth of this.
+/// The largest bound on the lateness of 99 % of the frames, however long the path. Lateness looks like a queue to
+/// delay-based congestion controls. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at
+/// 1 Gb/s; HSTCP-LP and BBR judge by less. With real-time scheduling, an emulator in user space needs a fifth of this.
 const LATE_LONG: Nanos = Nanos::micros(500);
 /// The lateness that no frame may exceed. It is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
 /// requires a second), so a sender could take a later frame for lost.
 const LATE_MOST: Nanos = Nanos::millis(200);
 
-/// Returns the lateness within which 99 % of a direction's frames must be on a path of this round trip.
+/// Returns the bound on the lateness of 99 % of a direction's frames, on a path whose round trip is `rtt`.
 fn late_bound(rtt: Nanos) -> Nanos {
     Nanos((rtt.0 as f64 * LATE_SHARE) as u64).clamp(LATE_LEAST, LATE_LONG)
 }
 
-/// Returns the reasons why figures taken over the link are not those of the configured path, one line each; none if
-/// they are. Pure: a saved report can be judged again, and a run of a study by its own figures, which exclude
-/// lateness before the run.
+/// Returns the reasons why figures that were measured over the link are not those of the configured path, one line
+/// each; none if they are. It needs the link's counts only, so a saved report can be judged again, and a run of a study
+/// by the counts during that run.
 ///
-/// A link is unfit if it dropped a frame by its own fault ([`DirectionStats::faults`]), if 99 % of a direction's
-/// frames were later than [`late_bound`], or if the worst of them was later than [`LATE_MOST`].
+/// A link is unfit if it dropped a frame by its own fault ([`DirectionStats::faults`]), if more than 1 % of a
+/// direction's frames were later than [`late_bound`], or if any frame was later than [`LATE_MOST`].
 pub fn unfit(link: &WanStats) -> Vec<String> {
     let directions = [("A to B", &link.a_to_b), ("B to A", &link.b_to_a)];
     directions.into_iter().flat_map(|(name, direction)| reasons(name, direction, link.rtt_ns)).collect()
 }
 
+/// Returns the report of a link, with the reasons why it is unfit, if any.
 pub fn judged(link: WanStats) -> WanReport {
     WanReport { unfit: unfit(&link), link }
 }

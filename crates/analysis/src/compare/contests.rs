@@ -18,22 +18,22 @@ pub(super) struct CountedRun<'a> {
 #[derive(Debug)]
 pub(super) struct ContestRuns<'a> {
     pub(super) contest: &'a Contest,
-    /// The short title of its protocol.
+    /// The short title of the contest's protocol.
     pub(super) title: &'a str,
     pub(super) runs: Vec<CountedRun<'a>>,
     /// The number of runs that do not count.
     pub(super) invalid: u32,
-    /// True if the runs differ by their seed alone; then they are one repeat.
+    /// True if the runs differ by their seed alone, so that they count as one repeat.
     pub(super) is_one_repeat: bool,
 }
 
 impl ContestRuns<'_> {
-    /// Returns the protocol of the contest; the first one, where there are several.
+    /// Returns the protocol of the contest; the first one if there are several.
     pub(super) fn protocol(&self) -> &str {
         self.contestant(0)
     }
 
-    /// Returns the contestant of flow `n`: the contestants take the flows in turn.
+    /// Returns the contestant of flow `n`, counted from 0. The contestants take the flows in turn.
     pub(super) fn contestant(&self, n: usize) -> &str {
         let all = &self.contest.contestants;
         all.get(n % all.len().max(1)).map_or("", String::as_str)
@@ -51,7 +51,7 @@ impl ContestRuns<'_> {
         self.repeats(self.runs.iter().filter_map(figure).collect())
     }
 
-    /// Turns figures of runs into figures of repeats: their mean, if the runs are one repeat.
+    /// Converts figures of runs to figures of repeats. If the runs are one repeat, it has their mean.
     pub(super) fn repeats(&self, of_runs: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         match repeats::mean(of_runs.values().copied()) {
             Some(mean) if self.is_one_repeat => BTreeMap::from([(0, mean)]),
@@ -121,7 +121,7 @@ impl RunNotes {
 
 type RunsByRepeat<'a> = BTreeMap<u32, &'a StudyRun>;
 
-/// Returns the runs by contest and repeat. Where one was made again, the later one counts.
+/// Returns the runs by contest and repeat. If a run was made again, the later one counts.
 fn by_contest<'a>(
     study: &'a Study,
     record: &'a Record,

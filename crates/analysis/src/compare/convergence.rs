@@ -14,9 +14,9 @@ const STAYS: usize = 5;
 /// The least length of a sample in round trips; shorter ones are merged. A flow that resends a segment delivers
 /// nothing in order for one round trip, and then everything in one burst.
 const ROUND_TRIPS: u64 = 2;
-/// The distance from the fair share that counts as near, as a part of it.
+/// The largest distance from the fair share that counts as near, as a share of the fair share.
 const NEAR: f64 = 0.2;
-/// The most slots that are merged: a study that needs more has samples far below its round trip.
+/// The largest number of slots that are merged: a study that needs more has samples far shorter than its round trip.
 const MOST_TOGETHER: usize = 100;
 
 /// Returns, for each flow that enters while others run, the seconds from its entry to the end of the first of five
@@ -75,21 +75,22 @@ impl RateSums {
     }
 }
 
-/// Returns the number of slots that make a sample of sufficient length.
+/// Returns the number of slots that are merged into a sample of at least two round trips.
 fn together(study: &Study) -> usize {
     let least = study.path.rtt_ns.0.saturating_mul(ROUND_TRIPS);
     let slots = least.div_ceil(study.sample_ns.0.max(1));
     usize::try_from(slots).unwrap_or(MOST_TOGETHER).clamp(1, MOST_TOGETHER)
 }
 
-/// Returns true if the goodput of a flow over a range is near its fair share of that of all flows.
+/// Returns true if the goodput of a flow over a range of slots is within 20 % of its fair share, which is the goodput
+/// of all flows divided by their number.
 fn is_near(own: &RateSums, all: &[&RateSums], range: Range<usize>) -> bool {
     let fair = all.iter().map(|other| other.over(&range)).sum::<f64>() / all.len() as f64;
     fair > 0.0 && (own.over(&range) - fair).abs() <= NEAR * fair
 }
 
-/// Returns the median, where a flow that did not reach its share counts as slower than any that did; `None` where the
-/// median is such a flow, or there are no flows.
+/// Returns the median of `times`. A flow that did not reach its share counts as slower than any that did. `None` if the
+/// median is such a flow, or if there are no flows.
 pub(super) fn median(times: &[Option<f64>]) -> Option<f64> {
     let mut sorted: Vec<f64> = times.iter().map(|time| time.unwrap_or(f64::INFINITY)).collect();
     sorted.sort_by(f64::total_cmp);

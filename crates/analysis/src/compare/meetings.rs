@@ -12,7 +12,7 @@ use super::repeats;
 use super::shares::{SideShares, shares};
 use super::timeline::Timeline;
 
-/// The least number of flows beyond a percentile with which it is reported.
+/// The least number of flows that must lie beyond a percentile for it to be reported.
 const BEYOND: f64 = 10.0;
 
 pub(super) fn meeting(study: &Study, entry: &ContestRuns<'_>) -> MeetingFigures {
@@ -58,7 +58,8 @@ fn all(study: &Study, entry: &ContestRuns<'_>) -> BTreeMap<u32, SideShares> {
     entry.runs.iter().filter_map(|run| Some((run.repeat, shares(study, run.run)?))).collect()
 }
 
-/// Returns the ratio of the first side's share to the second's.
+/// Returns the ratio of the first side's goodput to the second's, as the geometric mean over the repeats with its
+/// interval.
 fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<MeanInterval> {
     let log = |s: &SideShares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
     let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();

@@ -93,7 +93,7 @@ fn figures(study: &Study, contests: &StudyContests<'_>) -> CompareReport {
     }
 }
 
-/// Returns the time from the first run's start to the last one's end, where runs took place in real time.
+/// Returns the time from the start of the study to the end of its last run; `None` for simulated runs.
 fn took(study: &Study, record: &Record) -> Option<Nanos> {
     let starts = lines_of!(record, Line::Run(run) => run.at_ns).flatten();
     match (study.engine, starts.max()) {

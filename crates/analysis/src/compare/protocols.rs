@@ -40,8 +40,8 @@ pub(super) fn figures(entry: &ContestRuns<'_>) -> ContestFigures {
     }
 }
 
-/// Returns `S = s / mean` of the figures as they are printed (cottrell-2005 section IV.A), so that a reader can check
-/// it.
+/// Returns the stability `S = s / mean` (cottrell-2005 section IV.A) from the mean and the deviation that are
+/// printed, so that a reader can check it.
 fn stability(mean: Option<f64>, sd: Option<f64>) -> Option<f64> {
     mean.filter(|mean| *mean > 0.0).zip(sd).map(|(mean, sd)| sd / mean)
 }

@@ -9,12 +9,13 @@ use super::contests::ContestRuns;
 use super::metrics::{ProtocolMetric, RANKED};
 use super::repeats;
 
-/// The probability, over a whole ranking, that any difference is wrongly called real.
+/// The largest probability that any difference in a ranking is wrongly called real.
 const ERROR: f64 = 0.05;
 /// The number of repeats below which only differences that are large compared with the spread can be shown.
 const MANY: usize = 5;
 
-/// The most protocols that are ordered: the number of pairs grows with the square, and a record may be forged.
+/// The largest number of protocols that are ordered: the number of pairs grows with its square, and a record may be
+/// forged.
 const MOST: usize = 64;
 
 /// The figure of one protocol, by repeat.
@@ -50,7 +51,8 @@ fn ranking(metric: &ProtocolMetric, entries: &[&ContestRuns<'_>]) -> Option<Rank
     })
 }
 
-/// Returns the protocols in order, in groups. A protocol that really differs from any of a group begins a new group.
+/// Returns the protocols in order, in groups. A protocol whose difference from any member of a group is real begins a
+/// new group.
 fn groups(runners: &[RankedProtocol<'_>]) -> Vec<Vec<String>> {
     let differ = real(runners);
     let mut groups: Vec<Vec<usize>> = Vec::new();
@@ -64,7 +66,8 @@ fn groups(runners: &[RankedProtocol<'_>]) -> Vec<Vec<String>> {
     groups.iter().map(|group| group.iter().map(name).collect()).collect()
 }
 
-/// Returns the matrix of the pairs that really differ; rows and columns are the protocols in order.
+/// Returns a matrix that is true for the pairs of protocols whose difference is real. Rows and columns are in the order
+/// of `runners`.
 fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     let n = runners.len();
     let pairs: Vec<(usize, usize)> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
@@ -79,8 +82,8 @@ fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     differ
 }
 
-/// Returns the differences in the repeats that both have: those shared a seed, and on real hosts the same quarter of
-/// an hour.
+/// Returns the differences between two protocols in the repeats that both have. In one repeat both had the same seed,
+/// and on real hosts they ran close together in time.
 fn differences(one: &RankedProtocol<'_>, other: &RankedProtocol<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }

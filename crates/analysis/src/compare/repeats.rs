@@ -4,7 +4,7 @@ use landspeed_record::MeanInterval;
 use landspeed_stats::{estimate, mean_interval};
 
 pub(super) const CONFIDENCE: f64 = 0.95;
-/// The least share of a starved flow, relative to the other's: a ratio of zero has no logarithm.
+/// The least share of a starved flow, as a ratio to the share of the other flow: a ratio of zero has no logarithm.
 const STARVED: f64 = 1e-6;
 
 /// Returns the mean; `None` for no values.
@@ -24,13 +24,13 @@ pub(super) fn over(values: impl IntoIterator<Item = f64>) -> Option<MeanInterval
     Some(MeanInterval { mean: mean(values)?, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) })
 }
 
-/// Returns the logarithm of one share over another; `None` where both are zero.
+/// Returns ln of `one` divided by `other`, two shares of a path; `None` if both are zero.
 pub(super) fn log_ratio(one: f64, other: f64) -> Option<f64> {
     let most = one.max(other);
     (most > 0.0).then(|| (one.max(most * STARVED) / other.max(most * STARVED)).ln())
 }
 
-/// Returns the geometric mean of ratios with its interval, from their logarithms; `None` for none.
+/// Returns the geometric mean of ratios with its interval, from their logarithms; `None` for no ratios.
 pub(super) fn ratio(logs: &[f64]) -> Option<MeanInterval> {
     let found = estimate(logs, CONFIDENCE);
     let several = logs.len() > 1;

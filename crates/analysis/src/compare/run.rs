@@ -15,15 +15,17 @@ const HEADERS: u16 = 20 + 20 + 12;
 
 /// The least time over which rates are taken for their deviation: the reporting interval of iperf in the paper.
 const REPORTED: Nanos = Nanos::secs(1);
-/// The least number of rates in a region. A region that is shorter than this many of [`REPORTED`] has rates over less
-/// time.
+/// The least number of rates in a region. In a region shorter than 8 s, rates are therefore taken over less than
+/// [`REPORTED`].
 const LEAST_RATES: u64 = 8;
 
+/// The figures of one run of a study.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFigures {
     /// The mean aggregate goodput over the whole run.
     pub mean_bps: BitRate,
-    /// The standard deviation of the aggregate over all samples.
+    /// The standard deviation of the aggregate goodput, over stretches of one second (of an eighth of a region, if
+    /// that is shorter).
     pub sd_bps: BitRate,
     /// `sd / mean`; `None` where nothing arrived.
     pub stability: Option<f64>,
@@ -41,7 +43,7 @@ pub struct RunFigures {
     pub rtt_sd_s: Option<f64>,
     /// Retransmitted segments divided by segments delivered.
     pub resent_share: Option<f64>,
-    /// For each flow that enters a path in use, the time until it reached its fair share; `None` where it did not.
+    /// For each flow that enters a path in use, the seconds until it reached its fair share; `None` if it did not.
     pub convergence_s: Vec<Option<f64>>,
     /// The time of the first retransmission, in seconds since the start of the run.
     pub first_resent_s: Option<f64>,
@@ -53,7 +55,7 @@ pub struct RunFigures {
 }
 
 impl RunFigures {
-    /// Returns the figures of a run; `None` where it was not sampled twice.
+    /// Returns the figures of a run; `None` if it has fewer than two samples.
     pub fn of(study: &Study, run: &StudyRun) -> Option<Self> {
         let timeline = Timeline::of(study, run);
         // The last sample of real hosts is taken a little after the end.
@@ -80,7 +82,7 @@ impl RunFigures {
         })
     }
 
-    /// Returns the aggregate of the middle region, where all flows run.
+    /// Returns the mean aggregate goodput in the middle region, in which all flows run.
     pub fn middle_bps(&self) -> Option<BitRate> {
         self.regions.iter().max_by_key(|region| region.flows).map(|region| region.mean_bps)
     }
@@ -91,8 +93,8 @@ impl RunFigures {
         convergence::median(&self.convergence_s)
     }
 
-    /// Returns the ratio of the aggregate in regions in which flows leave to that in regions with as many flows in
-    /// which they enter: 1 if the remaining flows took up what the leaving flows freed.
+    /// Returns the ratio of the aggregate goodput in the regions in which flows leave to that in the regions in which
+    /// they enter. It is 1 if the remaining flows took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {
@@ -102,13 +104,14 @@ impl RunFigures {
         (before > 0.0 && after > 0.0).then(|| after / before)
     }
 
+    /// Returns the figures of region `number`, counted from 1; `None` if the run has none of it.
     pub fn region(&self, number: u16) -> Option<&RegionFigures> {
         self.regions.iter().find(|region| region.region == number)
     }
 }
 
-/// Returns the mean of all flows together, and its deviation over stretches of a second, or of the study's samples
-/// where these are longer; `None` for fewer than two of them.
+/// Returns the mean of the aggregate goodput in bit/s, and its standard deviation over stretches of a second, or of an
+/// eighth of a region if that is shorter. A stretch has at least one sample. `None` for fewer than two stretches.
 fn carried(study: &Study, timeline: &Timeline, range: Range<usize>) -> Option<(f64, f64)> {
     let least = REPORTED.min(Nanos(study.region_ns.0 / LEAST_RATES));
     let (_, sd) = spread(&timeline.stretches(range.clone(), least))?;
@@ -151,8 +154,8 @@ fn cpu_s(run: &StudyRun) -> Option<f64> {
     run.sender_cpu_ns.map(|cpu| cpu.as_secs_f64())
 }
 
-/// Returns the paper's MHz per Mb/s (formula `utilisation * clock / throughput`), from which the run's length
-/// cancels.
+/// Returns the sender's processor cycles per bit of payload, which are the paper's MHz per Mb/s (`utilisation * clock /
+/// throughput`).
 fn cycles_per_bit(run: &StudyRun) -> Option<f64> {
     let cycles = cpu_s(run)? * run.sender_clock_hz?;
     Some(cycles / (payload(run).0 as f64 * 8.0)).filter(|cost| cost.is_finite() && *cost > 0.0)

@@ -5,11 +5,12 @@ use std::ops::Range;
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{FlowPlan, RunFlow, RunSample, Study, StudyRun};
 
-/// The most flows on the grid: a forged record must not use up all memory.
+/// The largest number of flows on the grid: a forged record must not use up all memory.
 const MOST_LANES: usize = 32;
-/// The most slots: 16 minutes in steps of 10 ms.
+/// The largest number of slots: 16 minutes in steps of 10 ms.
 const MOST_SLOTS: usize = 100_000;
 
+/// One interval of a timeline's grid, in time since the start of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeSlot {
     pub start_ns: Nanos,
@@ -25,8 +26,8 @@ pub struct FlowRates {
     pub rates: Vec<BitRate>,
 }
 
-/// The long flows of a run over time. The grid is that of the flow with most samples; the bytes of a flow that was
-/// sampled at other times are distributed over the grid in proportion to time. Short flows have no samples.
+/// The long flows of a run over time, on one grid. The grid has the sampling times of the flow with the most samples.
+/// The bytes of other flows are distributed over it in proportion to time. Short flows have no samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
     /// The grid, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
@@ -44,7 +45,7 @@ struct SlotBytes {
 }
 
 impl Timeline {
-    /// Puts the samples of `run` on one grid.
+    /// Returns the timeline of a run, with the samples of all its long flows on one grid.
     pub fn of(study: &Study, run: &StudyRun) -> Self {
         let long = run.flows.iter().enumerate().filter(|(_, flow)| !flow.is_short());
         let flows: Vec<(usize, &RunFlow, Vec<SlotBytes>)> =
@@ -64,15 +65,16 @@ impl Timeline {
         Timeline { slots, lanes }
     }
 
-    /// Returns the slots that lie completely within a time: one that straddles a border belongs to neither side.
+    /// Returns the range of the slots that lie completely between `start` and `end`. A slot that straddles a border
+    /// belongs to neither side.
     pub fn within(&self, start: Nanos, end: Nanos) -> Range<usize> {
         let first = self.slots.partition_point(|slot| slot.start_ns < start);
         let last = self.slots.partition_point(|slot| slot.end_ns <= end);
         first..last.max(first)
     }
 
-    /// Returns the goodput of all flows together over stretches of at least `least`. Slots are merged from the first
-    /// of `range` on, and a rest of less than half a stretch is left out.
+    /// Returns the goodput of all flows together in bit/s, over stretches of at least `least`. Slots are merged from
+    /// the first of `range` on, and a rest of less than half a stretch is left out.
     ///
     /// Data that waits behind a lost segment arrives in order in one burst, a round trip later: rates over less than
     /// that show gaps, and not how steadily a path carries.
@@ -114,7 +116,8 @@ impl FlowRates {
     }
 }
 
-/// Returns the intervals of samples; one that does not end after the one before it has no length and is left out.
+/// Returns the bytes of each sample with its interval. A sample that is no later than the one before it has no interval
+/// and is left out.
 fn pieces(samples: &[RunSample]) -> Vec<SlotBytes> {
     let mut start = Nanos(0);
     let mut pieces = Vec::with_capacity(samples.len());
@@ -142,7 +145,7 @@ fn laid(pieces: &[SlotBytes], slots: &[TimeSlot]) -> Vec<BitRate> {
     slots.iter().map(rate).collect()
 }
 
-/// Returns the part of `part` that lies within `whole`.
+/// Returns the share of the time of `part` that lies within `whole`.
 fn share(part: TimeSlot, whole: TimeSlot) -> f64 {
     let overlap = part.end_ns.min(whole.end_ns) - part.start_ns.max(whole.start_ns);
     overlap.0 as f64 / (part.end_ns - part.start_ns).0 as f64

@@ -11,9 +11,10 @@ use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 /// The busy share of the time between arrivals at which a host has no time left.
 const BUSY: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
-/// The size in bytes to which the figures of a whole pass refer.
+/// The size in bytes of the piece of memory that a pass copies or sums.
 const PIECE: u64 = 32 << 10;
 
+/// The measurements from which the questions are answered.
 #[derive(Debug)]
 pub struct AnswerInputs<'a> {
     /// The sweeps, starting with those at the path's original MTU.
@@ -35,7 +36,7 @@ pub struct OffloadStudy {
     pub why_not: Option<String>,
 }
 
-/// One block: nanoseconds per message by layer and class, as the mean of each kind's trials.
+/// The costs of one block in nanoseconds per message, by layer and class. Each is the mean of the trials of one kind.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadBlock {
     pub summed: BTreeMap<String, f64>,
@@ -44,7 +45,8 @@ pub struct OffloadBlock {
 }
 
 impl OffloadStudy {
-    /// Returns a layer's mean nanoseconds per byte: with checksums computed by the hosts, and by the device.
+    /// Returns a layer's mean cost in nanoseconds per byte, with checksums computed by the hosts and with checksums
+    /// computed by the device.
     fn per_byte(&self, layer: &str) -> Option<[f64; 2]> {
         let mean = |kind: fn(&OffloadBlock) -> &BTreeMap<String, f64>| {
             let values: Vec<f64> = self.blocks.iter().filter_map(|b| kind(b).get(layer).copied()).collect();
@@ -186,7 +188,7 @@ fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
     }
 }
 
-/// Adds the cost of a datagram of the largest size at each MTU (jin.mtu32.gain).
+/// Compares the costs of the largest datagram at the smallest and at the largest MTU (jin.mtu32.gain).
 fn larger_frames(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
     let largest = |part: &PerPacketCost| {
         let point = part.points.last()?;
@@ -220,8 +222,8 @@ fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     limits.passes.iter().find(of).map(|pass| PIECE as f64 * 8e9 / pass.rate_bps.0)
 }
 
-/// Adds the times that a host takes for a piece in memory and for one in its cache. `passes` has each figure's name
-/// and the time of its pass.
+/// Adds the times that a host takes to pass over a piece in memory and over one in its cache. `passes` has the name and
+/// the time of each pass.
 fn tell(draft: &mut AnswerDraft, host: &str, [does, then]: [&str; 2], passes: [(&str, f64); 2]) {
     let [cold, warm] = passes.map(|(name, ns)| {
         let per_byte = ns / PIECE as f64;
@@ -332,7 +334,7 @@ fn compared(study: &OffloadStudy, layer: &str, name: &str, draft: &mut AnswerDra
     Some(format!("{summed:.3} to {offloaded:.3} ns/byte{ratio}"))
 }
 
-/// Answers section 4, Figure 7: the part for which the others wait.
+/// Answers section 4, Figure 7: the slowest part of the pipeline, for which the others wait.
 fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     let mut draft = AnswerDraft::default();
     let mtu = sweeps.first()?.mtu_bytes;
@@ -346,7 +348,7 @@ fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
     draft.answer("Which part sets the pace?")
 }
 
-/// Describes the stage that takes longest, and the share of the time between arrivals for which it works
+/// Describes the host that takes longest for a message, and the share of the time between arrivals for which it works
 /// (jin.f.bottleneck, jin-yoo-2007 section 4).
 fn slowest(point: &SizePoint) -> Option<String> {
     let ns = |layer: &str| point.layers.get(layer).map(|cost| cost.median_ns);

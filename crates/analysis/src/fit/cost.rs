@@ -7,15 +7,15 @@ use landspeed_record::{
     CostClass, CostFigure, CostProfile, FlowWatch, IpProtocol, LinkCounters, Observations, TcpState,
 };
 
-/// Returns the samples by class of a workload that has its links for itself, and the processor nanoseconds that each
-/// represents; `None` where nothing was sampled.
+/// Returns the number of samples by class, for a workload that has its links for itself, and the processor time in
+/// nanoseconds that each sample represents; `None` if nothing was sampled.
 pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>, f64)> {
     let samples = samples_of_flow(profile, 1.0);
     (samples.values().sum::<f64>() > 0.0).then(|| (samples, nanos_of_sample(profile)))
 }
 
-/// Returns the processor nanoseconds of a sample. Samples that the kernel could not deliver are assumed to have been like
-/// the others.
+/// Returns the processor time that a sample represents, in nanoseconds. Samples that the kernel could not deliver are
+/// assumed to have been like the others.
 fn nanos_of_sample(profile: &CostProfile) -> f64 {
     let all: u64 = profile.classes.iter().map(|seen| seen.samples).fold(0, u64::saturating_add);
     (1.0 + profile.lost as f64 / all.max(1) as f64) * profile.period_ns.0 as f64
@@ -24,8 +24,8 @@ fn nanos_of_sample(profile: &CostProfile) -> f64 {
 /// The bytes of Ethernet, IPv4 and TCP headers with timestamps.
 const HEADERS: u64 = 14 + 20 + 32;
 
-/// Returns what the flows had of the bytes on their host's links, 0 to 1; 1 where it is not known, as for datagrams, whose
-/// sockets count no bytes.
+/// Returns the share of the bytes on a host's links that belong to the watched flows, 0 to 1. It is 1 if it is not
+/// known, as for datagrams, whose sockets count no bytes.
 pub fn share_of_links(seen: &Observations) -> f64 {
     let links = seen.get::<Vec<LinkCounters>>().iter().map(|link| link.rx_bytes + link.tx_bytes);
     let links: f64 = links.map(|bytes| bytes.0 as f64).sum();
@@ -49,8 +49,8 @@ fn bytes_on_link(flow: &FlowWatch) -> f64 {
     states.last().unwrap_or(first).saturating_sub(first) as f64
 }
 
-/// Returns the samples of a profile by class: those of the watched threads, and `share` of the network softirqs that ran
-/// elsewhere.
+/// Returns the number of samples of a profile by class: all those of the watched threads, and the share `share` of
+/// those of network softirqs that ran elsewhere.
 pub(crate) fn samples_of_flow(profile: &CostProfile, share: f64) -> BTreeMap<CostClass, f64> {
     let mut samples = BTreeMap::new();
     let own = profile.classes.iter().map(|seen| (seen, 1.0));
@@ -61,7 +61,7 @@ pub(crate) fn samples_of_flow(profile: &CostProfile, share: f64) -> BTreeMap<Cos
 }
 
 /// Returns the cost by class name: its share of the flow's sampled time (1 in total), and the processor nanoseconds per
-/// byte of `bytes` and per packet of `packets`. `share` is what the flow had of its host's links.
+/// byte of `bytes` and per packet of `packets`. `share` is the flow's share of the bytes on its host's links.
 pub fn cost_figures(
     profile: &CostProfile,
     share: f64,
@@ -90,7 +90,8 @@ pub struct CostOwners {
     pub others: Vec<(String, f64)>,
 }
 
-/// Returns whose the busy time of a profile was; `None` where only the flow was sampled, or all as one.
+/// Returns the shares of the flow and of other programs in a profile's busy time. `None` if the profile has no
+/// samples of other programs. `share` is the flow's share of the bytes on its host's links.
 pub fn cost_owners(profile: &CostProfile, share: f64) -> Option<CostOwners> {
     let mut names: BTreeMap<&str, f64> = BTreeMap::new();
     for program in &profile.others {

@@ -23,7 +23,7 @@ impl IpVersion {
         mtu.0.saturating_sub(if self == IpVersion::V4 { 20 } else { 40 })
     }
 
-    /// Returns the most bytes that a fragment can carry.
+    /// Returns the largest number of bytes that a fragment can carry.
     fn room(self, mtu: Bytes) -> u64 {
         mtu.0.saturating_sub(if self == IpVersion::V4 { 20 } else { 48 })
     }

@@ -5,11 +5,12 @@ use landspeed_record::LayerCostFit;
 use landspeed_record::units::Bytes;
 
 const TERMS: usize = 4;
-/// The number of terms of a line for which nothing is cut.
+/// The number of terms of a line through points of which none was cut.
 const WHOLE_TERMS: usize = 2;
 /// The number of reweighted passes; a handful is enough.
 const PASSES: usize = 20;
-/// The number of deviations beyond which residuals weigh less (Huber 1964; 95 % efficient where nothing is wrong).
+/// The number of standard deviations beyond which a residual weighs less (Huber 1964; 95 % efficient for normal
+/// errors).
 const HUBER: f64 = 1.345;
 /// The ratio of the standard deviation to the median absolute deviation, for normal errors.
 const MAD_TO_DEVIATION: f64 = 1.4826;
@@ -18,7 +19,7 @@ const MAD_TO_DEVIATION: f64 = 1.4826;
 pub(super) struct SizedCost {
     /// The payload of a packet, or of a datagram before it is cut.
     pub(super) size: Bytes,
-    /// The number of packets that it became: see [`fragments`](super::fragments::fragments).
+    /// The number of packets that the message became.
     pub(super) fragments: u64,
     pub(super) cost_ns: f64,
     /// The time to which the error of `cost_ns` is proportional, in nanoseconds.
@@ -26,13 +27,13 @@ pub(super) struct SizedCost {
 }
 
 impl SizedCost {
-    /// Returns a cost that was measured: its error is a share of it.
+    /// Returns a cost that was measured. Its error is proportional to the cost.
     pub(super) fn measured(size: Bytes, fragments: u64, cost_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: cost_ns }
     }
 
-    /// Returns a cost that was sampled as a part of `all_ns`. Each size has about as many samples, spread over all of
-    /// its time, so the error is proportional to all of the time. So a part that is small at one size is not fitted
+    /// Returns a cost that was sampled as a part of `all_ns`. Its error is proportional to `all_ns`, because each
+    /// size has about as many samples, spread over all of its time. So a part that is small at one size is not fitted
     /// with the precision of its small value.
     pub(super) fn sampled(size: Bytes, fragments: u64, cost_ns: f64, all_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: all_ns }
@@ -43,7 +44,7 @@ impl SizedCost {
     }
 }
 
-/// The reason why points make no line.
+/// The reason why no line can be fitted to points.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FitError {
     /// The line needs one point more than it has terms, to judge the fit.
@@ -115,7 +116,7 @@ fn terms(point: &SizedCost) -> [f64; TERMS] {
     [1.0, point.size.0 as f64, more.min(1.0), more]
 }
 
-/// Returns the root mean square of what the line leaves, as a share of the mean cost.
+/// Returns the root mean square of the points' deviations from the line, as a share of the mean cost.
 fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point.cost_ns / n).sum::<f64>();
@@ -132,7 +133,7 @@ struct FitPoint {
 }
 
 impl FitPoint {
-    /// Returns the deviation of the line from the point, in errors.
+    /// Returns the deviation of the line from the point, in units of the point's error.
     fn error(&self, line: &[f64; TERMS]) -> f64 {
         dot(&self.terms, line) - self.cost
     }

@@ -8,16 +8,20 @@ use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, 
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
 
-/// The layer of host A's processor time: its threads, and, if it has its own machine, everything that worked for
-/// packets.
+/// The name of the layer with host A's processor time: that of its threads and, if each host is a machine, all that
+/// was spent on packets.
 pub const HOST_A: &str = "host A";
+/// The name of the layer with host B's processor time.
 pub const HOST_B: &str = "host B";
-/// The layer of time that may have been spent for either host, mostly softirqs, where both are one machine.
+/// The name of the layer with processor time that may have been spent for either host, mostly in softirqs, if both
+/// hosts are one machine.
 pub const SHARED: &str = "shared by A and B";
+/// The name of the layer with the processor time of both hosts together.
 pub const BOTH: &str = "both hosts";
-/// The layer of the time between arrivals at the receiver.
+/// The name of the layer with the time between arrivals at the receiver.
 pub const LINK: &str = "link";
 
+/// The two ends of a trial.
 #[derive(Debug, Clone, Copy)]
 pub struct BothEnds<'a> {
     /// The outcomes of the sender and the receiver.
@@ -26,19 +30,20 @@ pub struct BothEnds<'a> {
     pub hosts: [&'a HostFacts; 2],
 }
 
+/// The cost of a message by layer, from one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct MessageCost {
     pub size: Bytes,
     /// The round of the trial: trials of one round follow each other closely.
     pub round: u32,
-    /// The packets on the sender's link for each message, where it counts them.
+    /// The number of packets on the sender's link per message; `None` if the link does not count them.
     pub packets: Option<f64>,
     /// The share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
     pub layers: BTreeMap<String, f64>,
 }
 
-/// The messages per second that were sent and received.
+/// The messages per second that were sent, and those that were received.
 type MessageRates = [f64; 2];
 
 impl BothEnds<'_> {
@@ -47,11 +52,12 @@ impl BothEnds<'_> {
         !self.hosts[0].boot_id.is_empty() && self.hosts[0].boot_id == self.hosts[1].boot_id
     }
 
-    /// Returns the cost of a message of `size` for each host and the link; `None` where none arrived.
+    /// Returns the cost of a message of `size`, in nanoseconds for each host and the link; `None` if no message
+    /// arrived.
     ///
     /// Each end's processor time is divided by the messages that it handled itself, so that loss on the way does not
-    /// make messages more expensive. The link's time is that between arrivals (jin.f.ttcp): the pace of the slowest
-    /// stage of the pipeline, whichever that is.
+    /// make messages more expensive. The link's time is the time between arrivals (jin.f.ttcp), which the slowest stage
+    /// of the pipeline determines.
     pub fn message_cost(&self, size: Bytes, round: u32) -> Option<MessageCost> {
         let rates = self.rates(size)?;
         let mut cost = self.bare(size, round, rates);
@@ -126,14 +132,15 @@ impl BothEnds<'_> {
     }
 }
 
-/// Returns the nanoseconds of each class for one of `messages`; empty where nothing was sampled.
+/// Returns the nanoseconds of each class per message, if the profile covers `messages` messages; empty if nothing was
+/// sampled.
 fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
     let Some((samples, each_ns)) = sampled(profile).filter(|_| messages > 0.0) else { return Vec::new() };
     let of = |class: &CostClass| samples.get(class).map_or(0.0, |count| count * each_ns / messages);
     CostClass::ALL.iter().map(|class| (class_layer(class.name(), host), of(class))).collect()
 }
 
-/// Returns the layer of a class of a host's time, such as "copy, host A".
+/// Returns the name of the layer for a class of a host's time, such as "copy, host A".
 pub(super) fn class_layer(class: &str, host: &str) -> String {
     format!("{class}, {host}")
 }

@@ -1,5 +1,5 @@
-//! The costs of a byte, a packet and a fragment, and the stage of a pipeline for which the others wait, reported as
-//! by Jin & Yoo (jin-yoo-2007 sections 3 and 4).
+//! Computes the costs of a byte, a packet and a fragment, and the slowest stage of a datagram's path, as Jin & Yoo
+//! report them (jin-yoo-2007 sections 3 and 4).
 
 mod answers;
 mod cost;

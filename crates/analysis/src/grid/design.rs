@@ -1,4 +1,4 @@
-//! The designer of a grid: block after block, until its rule ends it.
+//! The designer of a grid. It visits block after block, until the grid's rule ends it.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use super::order::{block, block_time, blocks_a_pass};
 use super::precision::Precision;
 use crate::Designer;
 
-/// Passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
+/// The number of passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
 const PASSES: u32 = 8;
-/// Most passes if a precision is not reached.
+/// The largest number of passes if a precision or a budget ends the grid.
 const MOST_PASSES: u32 = 100;
 
 /// Returns the largest number of blocks of the grid.
@@ -25,7 +25,8 @@ pub fn planned_blocks(grid: &Grid) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridVisit {
     pub block: u32,
-    /// Number of the plot: cells that are visited together, because a slow factor has one value in all of them.
+    /// The number of the plot, which is a group of cells that are visited together, because a slow factor has one
+    /// value in all of them.
     pub plot: u32,
     pub cell: u32,
 }
@@ -36,18 +37,18 @@ pub struct GridDesigner<'g> {
     grid: &'g Grid,
     /// Number of the next block.
     block: u32,
-    /// Visits of the present block.
+    /// The remaining visits of the current block.
     ahead: VecDeque<GridVisit>,
     precision: Precision,
-    /// When the present block began.
+    /// The time at which the current block began.
     began: Option<Nanos>,
     /// The longest time that a block has taken, or is expected to take.
     longest: Nanos,
 }
 
 impl<'g> GridDesigner<'g> {
-    /// Makes the designer of a grid that has the trials `done` already; it goes on with the block after theirs.
-    /// A block that was cut short is not completed.
+    /// Returns a designer for a grid of which the trials `done` were made. It continues with the block after theirs,
+    /// and does not complete a block that was cut short.
     pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
         GridDesigner {
             grid,

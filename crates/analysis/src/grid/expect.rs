@@ -1,7 +1,7 @@
 //! Compares published results with the measured ones.
 //!
-//! Every answer needs proof: an interval on the published side reproduces the result, one on the other side differs,
-//! and one that includes both is undecided. The intervals of one expectation hold together.
+//! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. An
+//! interval that includes both is undecided. The intervals of one expectation hold together.
 //!
 //! Another kind of test is a variant of [`ExpectationTest`] and a method of `ExpectationJudge` here. It makes
 //! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:
@@ -124,7 +124,8 @@ impl ExpectationJudge<'_> {
         Ok(all_above(&found, |n| named[n].to_owned()))
     }
 
-    /// Judges whether a curve's end differs from its beginning in the direction `way`, and no step goes against it.
+    /// Judges whether a curve's end differs from its beginning in the direction `way` (1 up, -1 down), and no step
+    /// has the opposite direction.
     fn slope(&self, line: &[Vec<u32>], way: f64) -> ExpectationResult {
         let steps: Vec<Contrast> = line.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let whole = match line {
@@ -219,7 +220,7 @@ impl ExpectationJudge<'_> {
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
 
-    /// Returns the cells with these values; only the best of them where peaks are compared.
+    /// Returns the cells with these values, or only the one with the highest mean if `peaks` is set.
     fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (ExpectationAgreement, String)> {
         let cells = self.cells(values)?;
         let means = self.fitted.means();
@@ -250,7 +251,7 @@ impl ExpectationJudge<'_> {
         Ok((0..self.grid.cells()).filter(fits).collect())
     }
 
-    /// Returns the cells of each value along a factor.
+    /// Returns, for each value of the factor `along`, the cells that have it and the values `at`.
     fn line(&self, along: &str, at: &Settings) -> Result<Vec<Vec<u32>>, (ExpectationAgreement, String)> {
         let factor = self.grid.factors.iter().find(|factor| factor.name == along);
         let levels = factor.map_or(&[][..], |factor| &factor.levels);
@@ -276,7 +277,8 @@ impl ExpectationJudge<'_> {
     }
 }
 
-/// Judges whether every ratio is proven above one; the least decides, or the first that is proven below.
+/// Judges whether every ratio is proven to be above one. The reported ratio is the first that is proven to be below
+/// one, or else the one with the lowest interval.
 fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> ExpectationOutcome {
     let below = found.iter().enumerate().find(|(_, one)| one.together.1 < 0.0);
     let least = found.iter().enumerate().min_by(|a, b| a.1.together.0.total_cmp(&b.1.together.0));

@@ -1,4 +1,4 @@
-//! Judges the trials of a record: curves with intervals.
+//! Computes the report of a grid from its record: curves of figures with intervals.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -12,10 +12,10 @@ use super::called;
 use super::fitted::{CellStep, FigureModel, layout, points};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
-/// Judges the trials of a grid's record. Pure.
+/// Returns the report of a grid's record, whose name is `path`.
 ///
 /// # Errors
-/// Returns an error if the record is of another kind.
+/// Returns an error if the record is not that of a grid.
 pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     let grid = lines_of!(record, Line::Grid(grid) => grid).next();
     let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
@@ -66,7 +66,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     })
 }
 
-/// Adds to the prediction for each path the measured ratio: how many times as much, or as fast.
+/// Adds the measured ratio to the prediction for each path: how many times as much, or as fast, the program was.
 fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Vec<PathPrediction> {
     let measured = |path: &str| {
         let curves = figures.first()?;
@@ -206,7 +206,7 @@ fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves 
     }
 }
 
-/// Returns the geometric mean, for when the effect of blocks cannot be removed.
+/// Returns the geometric mean of values from their logarithms. It is used if the effect of blocks cannot be removed.
 fn plain_mean(logs: impl Iterator<Item = f64>) -> Option<f64> {
     let logs: Vec<f64> = logs.collect();
     let sum: f64 = logs.iter().sum();

@@ -17,8 +17,8 @@ pub struct GridPlot {
     pub cells: Vec<u32>,
 }
 
-/// Returns the number of blocks that visit every cell once: one, or more where all cells take longer than a block
-/// may. Each of several blocks visits every plot, a part of each plot's cells, and the reference.
+/// Returns the number of blocks that together visit every cell once. It is one, or more if one block with all cells
+/// would take too long. Each of several blocks visits every plot, a part of each plot's cells, and the reference.
 pub fn blocks_a_pass(grid: &Grid) -> u32 {
     let longest = plots(grid).iter().map(|plot| plot.cells.len()).max().unwrap_or(1);
     let wanted = grid.trial_ns.times(u64::from(grid.cells())).0.div_ceil(BLOCK.0);
@@ -47,7 +47,7 @@ pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
     visited
 }
 
-/// Returns every cell, by its plot.
+/// Returns all plots of the grid with their cells.
 fn plots(grid: &Grid) -> Vec<GridPlot> {
     let mut plots: Vec<GridPlot> = Vec::new();
     for cell in 0..grid.cells() {

@@ -23,6 +23,7 @@ impl Precision {
         precision
     }
 
+    /// Adds a trial of the current block.
     pub fn take(&mut self, trial: &GridTrial) {
         self.trials.extend(points(&self.grid, [trial], |trial| trial.figure(self.grid.figure)));
     }
@@ -33,6 +34,7 @@ impl Precision {
         self.is_reached = self.widest().is_some_and(|half| half <= wanted.ln_1p());
     }
 
+    /// Returns true if the last check found the requested precision.
     pub fn is_reached(&self) -> bool {
         self.is_reached
     }

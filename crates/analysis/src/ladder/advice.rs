@@ -17,8 +17,8 @@ pub(crate) fn hints(line: &VerdictLine, cell: &Cell) -> Vec<Vec<KnobHint>> {
     line.verdict.findings.iter().map(|finding| of_finding(line.number, finding, cell)).collect()
 }
 
-/// Returns the hints of one finding. The expected gain belongs to its first remedy. If that one is already set, it
-/// cannot be what is missing, and the gain passes to the next remedy.
+/// Returns the hints of one finding. The expected gain belongs to the first remedy. If the value of that remedy is
+/// already set, the gain must come from something else and passes to the next remedy.
 fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
     let mut passed_on = None;
     let mut hints = Vec::new();
@@ -34,13 +34,13 @@ fn of_finding(verdict: u32, finding: &Finding, cell: &Cell) -> Vec<KnobHint> {
     hints
 }
 
-/// Returns the value that a candidate must have. The knob table has a size of its own for a path, so any of its sizes
-/// stands for a computed one.
+/// Returns the value that a candidate must have to match the remedy; empty if any value matches. A computed size
+/// matches any value, because the knob table chooses the sizes for a path itself.
 fn exact(remedy: &Remedy) -> &str {
     if remedy.computed.is_empty() { &remedy.value } else { "" }
 }
 
-/// Returns true if the remedy's value is set wherever `cell` has its knob.
+/// Returns true if `cell` has the remedy's knob, and the remedy's value wherever it has that knob.
 fn stands(remedy: &Remedy, cell: &Cell) -> bool {
     let mut places =
         [&cell.a, &cell.b, &cell.flow].into_iter().filter_map(|s| s.get(&remedy.knob)).peekable();

@@ -1,7 +1,7 @@
 //! A bound that a search has found: the rate that a path carries.
 //!
-//! A sender that keeps within the bound gains no rate, so no comparison of rates would keep it. Therefore a bound,
-//! once found, applies to both settings of every comparison, except in those against the start.
+//! A sender that keeps within the bound gains no rate, so a comparison of rates would not keep the bound. Therefore a
+//! bound applies to both settings of every later comparison, except in those against the start.
 
 use landspeed_record::{Cell, StepAnswer, StepLine, StepSummary};
 
@@ -15,14 +15,14 @@ pub struct RateBound {
     pub value: String,
     /// All settings of the bound, its own value among them.
     pub change: Cell,
-    /// How the bound was found, in words.
+    /// The sentence that explains how the bound was found.
     pub reason: String,
     /// The share of the datagrams that may be lost within the bound, 0 to 1.
     pub may_lose: f64,
 }
 
 impl RateBound {
-    /// Returns the bound's id among the run's steps; a later bound of the same knob replaces it.
+    /// Returns the id of the bound's step. A later bound of the same knob has the same id and so replaces the step.
     fn id(&self) -> String {
         format!("bound-{}", self.knob)
     }
@@ -43,7 +43,8 @@ impl RateBound {
         StepLine { summary, incumbent: incumbent.clone(), candidate: candidate.clone() }
     }
 
-    /// Records in the bound's step whether the trials of the final check kept within the bound.
+    /// Records in the bound's step if the trials of the final check kept within the bound. `lost` is the share of their
+    /// datagrams that were lost.
     pub(super) fn revise(&self, lost: Option<f64>, run: &mut RunState) {
         let Some(lost) = lost else { return };
         let id = self.id();
@@ -55,7 +56,7 @@ impl RateBound {
 }
 
 impl Climb {
-    /// Applies a bound to the current setting.
+    /// Applies a bound to the current setting and records it as a kept step.
     pub(super) fn bound(&mut self, bound: RateBound, run: &mut RunState) {
         self.standing.bound = None;
         let without = self.standing.cell(&[]);

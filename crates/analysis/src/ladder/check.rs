@@ -22,22 +22,22 @@ pub(crate) use conclude::gain;
 mod conclude;
 mod square;
 
-/// Blocks of final against start that are measured before the time may end the run.
+/// The number of blocks of the final setting against the start that are measured even if the budget runs out.
 const LEAST_BLOCKS: u32 = 4;
-/// The most blocks of final against start, unless left-out blocks are still due between them.
+/// The largest number of blocks of the final setting against the start. It is exceeded while left-out blocks are due.
 const MOST_BLOCKS: u32 = 24;
-/// The blocks of the comparison that completes a 2x2.
+/// The number of counted blocks of the comparison that completes a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
-/// The part of the check's time over which the left-out blocks that may still drop a step are spread.
+/// The share of the check's time over which the blocks that may still drop a step are spread.
 const DROP_PART: f64 = 0.6;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CheckRole {
     /// The final setting over the start.
     Final,
-    /// The final setting over the given one.
+    /// The final setting over the one that the user gave (`LadderRules::against`).
     Against,
-    /// The first step without the second, over neither: the comparison that completes a 2x2.
+    /// The setting with the first step but not the second, over the setting with neither. It completes a 2x2.
     Square(usize, usize),
 }
 
@@ -45,13 +45,13 @@ enum CheckRole {
 struct CheckSlot {
     role: CheckRole,
     comparison: CellComparison,
-    /// The most blocks that count.
+    /// The number of counted blocks at which the comparison ends; 0 after it failed.
     cap: u32,
 }
 
 impl CheckSlot {
-    /// Returns true if the comparison takes another block: until `cap` blocks count, or half as many more than `cap`
-    /// were measured.
+    /// Returns true if the comparison takes another block: until `cap` blocks count, or until about 1.5 times `cap`
+    /// were measured, discarded ones included.
     fn open(&self, cap: u32) -> bool {
         self.comparison.series.counted() < cap && self.comparison.series.attempts() < cap + cap / 2 + 1
     }
@@ -101,7 +101,7 @@ impl FinalCheck {
         }
     }
 
-    /// Leaves out a comparison that cannot be measured.
+    /// Ends the comparison `step`, which cannot be measured, with a note.
     pub(crate) fn failed(&mut self, step: &str, why: &str, run: &mut RunState) {
         run.note(format!("the comparison '{step}' of the final check failed and is left out: {why}"));
         if self.left_out.failed(step) {
@@ -119,7 +119,7 @@ impl FinalCheck {
         conclude::conclude(self, run)
     }
 
-    /// Starts to measure the current setting.
+    /// Begins the comparisons of the current setting.
     fn begin(&mut self, run: &RunState) {
         self.since = Some(run.clock.used);
         self.slots.clear();
@@ -143,8 +143,9 @@ impl FinalCheck {
         self.slots.push(CheckSlot { role, comparison, cap: MOST_BLOCKS });
     }
 
-    /// Returns the next block: one that final comparisons still need if the budget is nearly used up; otherwise a
-    /// left-out block that is due; otherwise one of the other comparison with the fewest blocks.
+    /// Returns the next block; `None` if the check is complete. If the budget is nearly used up, only blocks that the
+    /// final comparisons must have are returned. Otherwise a left-out block that is due comes first, and then a block
+    /// of the comparison that has the fewest.
     fn next(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let block = run.blocks(1, self.standing.toggle());
         let left = run.clock.left_before(Nanos(0));
@@ -226,14 +227,14 @@ impl FinalCheck {
 }
 
 impl CheckSlot {
-    /// Returns the number of blocks that the comparison needs regardless of the time.
+    /// Returns the number of blocks that the comparison still needs, whatever time is left.
     fn missing(&self) -> u32 {
         let needs = self.cap > 0 && self.is_final() && self.open(LEAST_BLOCKS);
         if needs { LEAST_BLOCKS - self.comparison.series.counted() } else { 0 }
     }
 }
 
-/// Returns the blocks that the final check needs, `owed` blocks of kept steps among them.
+/// Returns the number of blocks that the final check needs, including `owed` blocks that confirm kept steps.
 pub(crate) fn blocks_needed(owed: u32, rules: &LadderRules) -> u32 {
     let against = if rules.against.is_some() { 2 } else { 1 };
     owed + against * 2 * LEAST_BLOCKS

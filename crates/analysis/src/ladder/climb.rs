@@ -85,7 +85,8 @@ impl Climb {
         self.idle.retain(|c| !waits_or_was_tried(c));
     }
 
-    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept.
+    /// Moves the candidates that the verdict's remedies name to the front, until a step is kept. Leaves out the
+    /// others if the goal is the rate and the verdict shows that the path is the limit.
     pub(crate) fn advise(&mut self, line: &VerdictLine, run: &mut RunState) {
         self.queue.advise(&hints(line, &self.incumbent));
         if let Some(path) = line.verdict.path_rate.as_ref().filter(|_| run.rules.goal == Metric::Rate) {
@@ -157,7 +158,8 @@ impl Climb {
         }
     }
 
-    /// Handles a block that cannot be measured: that of the step in progress, or one that confirms a kept step.
+    /// Handles a block named `label` that cannot be measured. It belongs to the step in progress, or confirms a kept
+    /// step.
     pub(crate) fn failed(&mut self, label: &str, why: &str, run: &mut RunState) {
         if self.left_out.failed(label) {
             run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
@@ -191,7 +193,8 @@ impl Climb {
         run.may_watch(reserve, step)
     }
 
-    /// Returns the next candidate that changes something, has room in the budget and gets a share of the error.
+    /// Returns the next candidate that changes something and that time and the run's error probability allow, with its
+    /// share of that probability.
     fn next_task(&mut self, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         if std::mem::take(&mut self.early_due)
             && let Some(placebo) = self.placebos.pop_front()
@@ -208,8 +211,8 @@ impl Climb {
         self.ready(CandidateTask::new(late, true), run)
     }
 
-    /// Returns the task with its share of the error. If the candidate cannot be tried, records the reason and returns
-    /// `None`.
+    /// Returns the task with its share of the run's error probability. If the candidate cannot be tried, records the
+    /// reason and returns `None`.
     fn ready(&mut self, task: CandidateTask, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         let reserve = self.reserve(task.placebo, run);
         let grant = self.ledger.grant();
@@ -234,8 +237,8 @@ impl Climb {
         let id = self.id(&task);
         let max_blocks = match (task.placebo, task.reopened()) {
             (true, _) => self.size.max_blocks.min(USUAL_BLOCKS),
-            // The step that interacts with it is kept, so this one is expected to matter now (windows after TSO). It
-            // gets more blocks to show that.
+            // A step that interacts with this candidate was kept, so the candidate may have an effect now (windows
+            // after TSO). It gets more blocks to show that.
             (_, true) => self.size.max_blocks * SECOND_CHANCE,
             _ => self.size.max_blocks,
         };

@@ -21,9 +21,9 @@ pub(crate) struct CellComparison {
     pub(crate) candidate: Cell,
     pub(crate) toggle: Nanos,
     pub(crate) series: BlockSeries,
-    /// The block limit for `LadderBlock::most`; 0 for none.
+    /// The largest number of blocks, for `LadderBlock::most`; 0 for no limit.
     pub(crate) most: u32,
-    /// The distinct remarks of its blocks (`BlockResult::remarks`).
+    /// The distinct remarks of the comparison's blocks (`BlockResult::remarks`).
     pub(crate) remarks: BTreeSet<String>,
     order: ArmOrder,
 }

@@ -9,18 +9,19 @@ use super::guards;
 use super::words::interval;
 use crate::lost::LostTimeEffects;
 
-/// The doubts that a run's trials raise, in words.
+/// The doubts that a run's trials raise, one sentence each.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubts(Vec<String>);
 
-/// The probability below which blocks are taken to vary more than their trials explain.
+/// The probability of a chance result below which blocks are reported to vary more than their trials explain.
 const CHANCE: f64 = 0.01;
-/// The ratio of the blocks' variance to the one that their trials imply, up to which it changes little.
+/// The largest ratio of the blocks' variance to the variance that their trials imply that raises no doubt, because it
+/// changes little.
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    /// Adds the doubts about a kept step: from its own trials (`added`), and from the later trials that test it
-    /// (`worth`).
+    /// Adds the doubts about the kept step of `setting`. One is that its later worth, `worth`, lies below what it added
+    /// when it was tried, `added`. The other is that the comparisons that test it, `proofs`, have bad trials.
     pub(crate) fn of_kept(
         &mut self,
         setting: &str,

@@ -1,4 +1,5 @@
-//! What a budget has room for, computed before anything is measured, from the same times that the climb uses.
+//! Computes how many candidates a budget has time for, before anything is measured and from the same times that the
+//! climb uses.
 
 use landspeed_record::Candidate;
 use landspeed_record::units::Nanos;
@@ -8,7 +9,7 @@ use super::check::blocks_needed;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
 
-/// The extent of a run over some candidates: what it needs and how far it gets.
+/// The forecast of a run: the budget that it needs, and the number of candidates that it reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forecast {
     /// The number of candidates that may be tried.
@@ -21,7 +22,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Computes the forecast of a run by `rules`.
+    /// Returns the forecast of a run over `candidates` by `rules`.
     pub fn new(rules: &LadderRules, candidates: &[Candidate]) -> Forecast {
         let run = RunState::new(rules.clone());
         let mut open: Vec<&Candidate> = candidates.iter().filter(|c| c.skip.is_none()).collect();
@@ -41,8 +42,8 @@ impl Forecast {
     }
 }
 
-/// Returns the least budget for one candidate. The final check takes its share of the budget, and at least the time
-/// of its least blocks.
+/// Returns the least budget for one candidate, with `before` as the time that is spent before its step. The final check
+/// takes its share of the budget, and at least the time of the blocks that it needs.
 fn least_budget(candidate: &Candidate, before: Nanos, run: &RunState) -> Nanos {
     let climb = before + least_time(candidate, false, run);
     let check = run.blocks(blocks_needed(0, &run.rules), candidate.toggle_ns);

@@ -2,8 +2,8 @@
 //!
 //! The guards hold if three things are shown: neither the mean of the blocks nor the ratio of totals is worse by the
 //! margin, and no more of the candidate's trials are bad than of the incumbent's. The last needs the most trials: a
-//! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases. Two more things break them: a
-//! round trip under load that is too long, and a sum with the kept steps that exceeds the margin.
+//! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases. Two more things break a guard:
+//! a round trip under load that is too long, and a loss that exceeds the margin when added to those of the kept steps.
 //!
 //! `step.rs` asks [`all`] before it keeps a step. `check.rs` asks [`judge`] alone, of the final setting against the
 //! start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the test.
@@ -33,7 +33,7 @@ const LOADED_FACTOR: f64 = 2.0;
 /// microseconds does no harm.
 const LOADED_MORE: Nanos = Nanos::millis(5);
 
-/// Returns the blocks of `trials` trials, half of them the candidate's, that guards need.
+/// Returns the number of blocks that guards need if a block has `trials` trials, half of them the candidate's.
 pub(crate) fn least_blocks(trials: usize) -> u32 {
     LEAST_TRIALS.div_ceil(trials / 2) as u32
 }
@@ -63,7 +63,7 @@ pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (Gu
     (verdict, format!("{}{of} {} (above 1 is better)", metric.row().name, words::interval(estimate)))
 }
 
-/// Judges all guards of a step; `totals` are those of the steps kept so far.
+/// Judges all guards of a step. `totals` are the sums of the mean log ratios of the steps kept so far.
 pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunState) -> GuardReport {
     let rules = &run.rules;
     let series = &comparison.series;
@@ -95,7 +95,8 @@ fn few(series: &BlockSeries) -> Option<String> {
     (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))
 }
 
-/// Describes the first figure for which more of the candidate's trials are bad than of the incumbent's.
+/// Describes the first figure for which more of the candidate's trials than of the incumbent's are over twice as bad as
+/// the incumbent's median.
 pub(crate) fn bad(series: &BlockSeries, toll: &LostTimeEffects) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
         let [usual, own] = series.bad_trials(metric, toll);
@@ -121,12 +122,14 @@ fn loaded(series: &BlockSeries) -> Option<String> {
         .then(|| format!("round trip under load {} after {}", Nanos(own as u64), Nanos(usual as u64)))
 }
 
-/// Returns true if a round trip under load breaks its guard.
+/// Returns true if `own`, a candidate's mean round trip under load, is too long: more than twice the incumbent's,
+/// `usual`, and more than 5 ms above it.
 pub fn too_long_under_load(usual: Nanos, own: Nanos) -> bool {
     own.0 as f64 > LOADED_FACTOR * usual.0 as f64 && own > usual + LOADED_MORE
 }
 
-/// Describes differences in the processor time that the arms' trials lost to others.
+/// Describes the differences between the arms in the processor time that their trials lost, one line for each
+/// [`LOST_TIME_KINDS`] that shows one.
 pub(crate) fn lost(series: &BlockSeries) -> Vec<String> {
     let said = |way| {
         let loss = series.loss(way)?;

@@ -20,7 +20,7 @@ pub(crate) struct KeptStep {
 }
 
 impl KeptStep {
-    /// Returns a kept candidate; `betters` are its log ratios, one a block.
+    /// Returns the kept step of a candidate. `betters` are the log ratios of its blocks, above zero where better.
     pub(crate) fn new(candidate: Candidate, id: String, betters: &[f64]) -> Self {
         let added = landspeed_stats::estimate(betters, CONFIDENCE);
         KeptStep { id, candidate, added, dropped: None }
@@ -30,7 +30,7 @@ impl KeptStep {
         self.candidate.toggle_ns
     }
 
-    /// Returns true if the knob table says that the effects of the two depend on each other.
+    /// Returns true if the knob table says that the effects of this step and `other` depend on each other.
     pub(crate) fn interacts(&self, other: &KeptStep) -> bool {
         interact(&self.candidate, &other.candidate)
     }
@@ -64,7 +64,7 @@ impl KeptSetting {
         (0..self.kept.len()).filter(counts).collect()
     }
 
-    /// Returns the time to go from the start to the setting.
+    /// Returns the time that it takes to change from the start to this setting.
     pub(crate) fn toggle(&self) -> Nanos {
         self.kept.iter().filter(|kept| kept.dropped.is_none()).map(KeptStep::toggle).sum()
     }

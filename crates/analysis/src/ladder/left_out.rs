@@ -18,11 +18,12 @@ use crate::series::CONFIDENCE;
 
 /// The fewest blocks that confirm a step.
 const LEAST: u32 = 8;
-/// The blocks that a step gets where the budget allows it.
+/// The largest number of blocks that confirm a step, if the budget allows them.
 const MOST: u32 = 11;
-/// The part of the budget's blocks that all kept steps may take beyond [`LEAST`].
+/// The share of the budget's blocks that the confirmation of all kept steps may take. Each step gets at least
+/// [`LEAST`].
 const PART: f64 = 0.2;
-/// The blocks in the final setting that are needed before a step's worth there is judged.
+/// The number of blocks in the final setting that are needed before a step's worth there is judged.
 pub(super) const IN_THE_END: u32 = 5;
 
 #[derive(Debug, Clone, Default)]
@@ -34,7 +35,7 @@ pub(crate) struct LeftOutTests {
 struct LeftOutTest {
     /// The time at which the step was kept or last measured.
     last: Nanos,
-    /// One comparison for each setting; the last may be of a setting that has changed since.
+    /// The step's comparisons, one for each setting of the run. The last may be for a setting that has changed since.
     comparisons: Vec<CellComparison>,
     /// True if a comparison failed, after which the step is not measured again.
     failed: bool,
@@ -65,7 +66,8 @@ impl LeftOutTests {
         self.proofs.push(LeftOutTest { last: now, comparisons: Vec::new(), failed: false });
     }
 
-    /// Returns the next block that is due. The blocks of each step are spread evenly over the time until `until`.
+    /// Returns the next block if one is due by now. The blocks of each step are spread evenly over the time until
+    /// `until`.
     pub(crate) fn due(
         &mut self,
         standing: &KeptSetting,
@@ -89,8 +91,8 @@ impl LeftOutTests {
         Some(proof.last + Nanos(until.saturating_sub(proof.last).0 / u64::from(missing + 1)))
     }
 
-    /// Returns the next block that is due in the current setting. The blocks of each step are spread over the time
-    /// from `since` to `until`.
+    /// Returns the next block that judges a step in the current setting, if one is due by now. The blocks of each step
+    /// are spread over the time from `since` to `until`.
     pub(crate) fn due_in_the_end(
         &mut self,
         standing: &KeptSetting,
@@ -119,7 +121,7 @@ impl LeftOutTests {
         })
     }
 
-    /// Returns the number of blocks that must be measured before the run ends.
+    /// Returns the number of blocks that the kept steps still need before the run ends.
     pub(crate) fn owed(&self, standing: &KeptSetting) -> u32 {
         let owes = |i: usize| {
             let here = self.here(i, standing).map_or(0, |c| c.series.counted());
@@ -128,7 +130,7 @@ impl LeftOutTests {
         standing.steps().into_iter().map(owes).sum()
     }
 
-    /// Returns the number of blocks that each step gets: fewer where many were kept.
+    /// Returns the number of blocks that each step gets. It is smaller if many steps were kept.
     fn wanted(&self, rules: &LadderRules) -> u32 {
         let all = rules.budget.0 as f64 / rules.block_time.0.max(1) as f64;
         ((PART * all / self.proofs.len().max(1) as f64) as u32).clamp(LEAST, MOST)
@@ -159,7 +161,7 @@ impl LeftOutTests {
         self.proofs.get(i).map_or(&[], |proof| &proof.comparisons)
     }
 
-    /// Adds a block to its comparison. Returns false if it belongs to none of these.
+    /// Adds a block to its comparison. Returns false if it belongs to no left-out comparison.
     pub(crate) fn observe(&mut self, block: &BlockResult, run: &mut RunState) -> bool {
         let mut all = self.proofs.iter_mut().flat_map(|proof| &mut proof.comparisons);
         let Some(comparison) = all.find(|comparison| comparison.label == block.step) else { return false };
@@ -167,7 +169,8 @@ impl LeftOutTests {
         true
     }
 
-    /// Records that a comparison cannot be measured. Returns false if it is none of these.
+    /// Records that the comparison named `label` cannot be measured. Returns false if no left-out comparison has that
+    /// name.
     pub(crate) fn failed(&mut self, label: &str) -> bool {
         let has = |proof: &&mut LeftOutTest| proof.comparisons.iter().any(|c| c.label == label);
         let Some(proof) = self.proofs.iter_mut().find(has) else { return false };
@@ -181,8 +184,8 @@ impl LeftOutTests {
         Some(CountedAndAllMeans::of(&blocks)?.estimate(CONFIDENCE))
     }
 
-    /// Returns the confirmation of step `i`. It needs enough blocks, and holds both without the discarded ones and
-    /// with them.
+    /// Returns the confirmation of step `i`. A step is confirmed if at least [`LEAST`] blocks count and its interval
+    /// lies above the least effect, both without the discarded blocks and with them.
     pub(crate) fn confirmation(&self, i: usize, run: &RunState) -> ConfirmationState {
         let primary = run.rules.goal;
         let Some(proof) = self.proofs.get(i) else {
@@ -204,7 +207,8 @@ impl LeftOutTest {
         self.comparisons.iter().map(|comparison| comparison.series.counted()).sum()
     }
 
-    /// Returns true if the step may take another block. Discarded blocks let it take half as many more than `wanted`.
+    /// Returns true if the step may take another block. If blocks were discarded, it may take up to about 1.5 times
+    /// `wanted` in all.
     fn open(&self, wanted: u32) -> bool {
         let attempts: u32 = self.comparisons.iter().map(|comparison| comparison.series.attempts()).sum();
         !self.failed && attempts < wanted + wanted / 2 + 1

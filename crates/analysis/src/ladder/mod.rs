@@ -1,9 +1,11 @@
-//! The ladder: decides which comparison to measure next, and what follows from its result.
+//! The ladder of a tuning run. It chooses the comparison to measure next, and decides steps by the results.
 //!
 //! A deterministic state machine that drives no I/O. The driver calls [`Ladder::next`] with the time that the run has
-//! used, carries out the action, and reports blocks with [`Ladder::observe`]. The modules: `climb` has steps, order,
-//! reopening and placebos; `advice` how a verdict changes the order; `step` one decision; `guards` the figures that a
-//! step must not harm; `left_out` the confirmation of kept steps; `check` the final trials.
+//! used, carries out the action, and reports blocks with [`Ladder::observe`].
+//!
+//! The module `climb` has the sequence of steps with its reopened candidates and placebos. `advice` has the order by a
+//! verdict, `step` the decision on one step, and `guards` the figures that a step must not harm. `left_out` has the
+//! confirmation of kept steps, and `check` the final trials.
 
 mod advice;
 mod bound;
@@ -37,20 +39,21 @@ pub use step::{OUT_OF_TIME, STOPPED};
 
 use crate::block_figures::{arms, block_trials};
 
+/// An action that the ladder requests from its driver.
 #[derive(Debug, Clone)]
 pub enum LadderAction {
-    /// Measure this block, then [`Ladder::observe`] or [`Ladder::failed`].
+    /// Measure this block, then call [`Ladder::observe`] or [`Ladder::failed`].
     Measure(Box<LadderBlock>),
-    /// Write a decision to the record. A later line with the same id replaces an earlier one: the final trials add
-    /// what a kept step is worth, or drop it.
+    /// Write a decision to the record. A later line with the same id replaces an earlier one, because the final trials
+    /// add a kept step's worth or drop the step.
     Decided(Box<StepLine>),
-    /// Get a verdict at this cell, the current setting, because the bottleneck may have moved; then call
-    /// [`Ladder::advise`]. Returned once, and only where [`LadderRules::watch_time`] is set; the ladder continues
-    /// without an answer too.
+    /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`]. This is requested at the
+    /// start and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`]
+    /// is set. The ladder does not repeat the request and continues without an answer too.
     Watch(Box<Cell>),
-    /// Show a note to the reader.
+    /// Show a note to the user.
     Note(String),
-    /// The run is over; further calls return the same.
+    /// The run is over. Further calls return the same findings.
     Finished(Box<LadderFindings>),
 }
 
@@ -65,18 +68,20 @@ pub struct LadderBlock {
     /// The setting to try (arm B).
     pub candidate: Cell,
     pub toggle: Nanos,
-    /// True if the block has eight trials of half the length: all idle round trips first, then the streams in the
-    /// same order. False if it has four trials, each with its own round trips and stream: see [`LadderRules::fine`].
+    /// True if the block has eight trials of half the length, with all idle ping-pongs first and then the streams in
+    /// the same order. False if it has four trials, each with its ping-pong and its stream.
     pub fine: bool,
-    /// True for the order BAAB, false for ABBA. Drawn at random, balanced over every two blocks of a comparison.
+    /// True if the block begins with the candidate (BAAB), false if with the incumbent (ABBA). Drawn at random, so that
+    /// each order occurs once in every two blocks of a comparison.
     pub candidate_first: bool,
     /// The number of the block within `step`, from 0, discarded ones included.
     pub block: u32,
-    /// The most blocks that the comparison may take; 0 where that depends on the time left.
+    /// The largest number of blocks that the comparison may take; 0 if only the time left limits it.
     pub most: u32,
 }
 
 impl LadderBlock {
+    /// Returns the cell of one arm.
     pub fn cell(&self, arm: Arm) -> &Cell {
         match arm {
             Arm::Incumbent => &self.incumbent,
@@ -89,14 +94,15 @@ impl LadderBlock {
         arms(block_trials(self.fine), self.candidate_first)
     }
 
-    /// Returns the block's result: the figures of its trials in time order, and the time that it took, toggles
-    /// included.
+    /// Returns the block's result without remarks, from the figures of its trials in time order and the time that it
+    /// took, toggles included.
     pub fn result(&self, figures: Vec<TrialFigures>, took: Nanos) -> BlockResult {
         let (step, candidate_first) = (self.step.clone(), self.candidate_first);
         BlockResult { step, figures, candidate_first, took, remarks: Vec::new() }
     }
 }
 
+/// The result of one measured block.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockResult {
     /// The name of the step, as in the block.
@@ -112,6 +118,7 @@ pub struct BlockResult {
     pub remarks: Vec<String>,
 }
 
+/// The results of a ladder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderFindings {
     pub steps: Vec<StepSummary>,
@@ -119,25 +126,27 @@ pub struct LadderFindings {
     pub start: TrialFigures,
     /// The geometric means of the final cell's trials in the final check.
     pub final_: TrialFigures,
-    /// The final setting over the start, from the final check only.
+    /// The ratios of the final setting's figures to the start's, from the trials of the final check alone.
     pub gain: Gain,
-    /// The final setting over `LadderRules::against`, from the final check only.
+    /// The ratios of the final setting's figures to those of the setting `LadderRules::against`, from the trials of the
+    /// final check alone; `None` if that is not set.
     pub against: Option<Gain>,
     pub start_cell: Cell,
     pub final_cell: Cell,
-    /// The reason why the result is not valid, or only in part: a kept placebo, an early end.
+    /// The reason why the result is invalid or partial, such as a kept placebo or an early end; `None` if it is valid.
     pub void: Option<String>,
-    /// Signs that the trials have a kind of noise under which a false keep is not bounded.
+    /// Signs that the trials have a kind of noise under which the probability of a false keep is not bounded.
     pub doubts: Vec<String>,
 }
 
+/// The state machine of a tuning run: it requests blocks, and decides steps by their results.
 #[derive(Debug)]
 pub struct Ladder {
     run: RunState,
     climb: Climb,
     check: Option<FinalCheck>,
     asked: Option<Box<LadderBlock>>,
-    /// The number of candidates that the budget was forecast to have time for.
+    /// The forecast number of candidates that the budget has time for.
     tries: usize,
     finished: Option<Box<LadderFindings>>,
 }
@@ -160,8 +169,8 @@ impl Ladder {
         Ladder { run, climb, check: None, asked: None, tries, finished: None }
     }
 
-    /// Returns the next action; `used` is the time since the run's start. Called twice without an answer in between,
-    /// it returns the same block again.
+    /// Returns the next action; `used` is the time since the run's start. Until a block is answered, each call returns
+    /// that block again.
     pub fn next(&mut self, used: Nanos) -> LadderAction {
         self.run.clock.tick(used);
         loop {
@@ -183,7 +192,7 @@ impl Ladder {
         }
     }
 
-    /// Takes the result of a block. One that was not requested is ignored.
+    /// Takes the result of the requested block. A result with another step name is ignored.
     pub fn observe(&mut self, block: BlockResult) {
         let Some(pair) = self.asked.take_if(|pair| pair.step == block.step) else { return };
         self.run.took(&pair, block.took);
@@ -193,8 +202,8 @@ impl Ladder {
         }
     }
 
-    /// Reports that the block of `step` cannot be measured: a value did not read back, or a trial failed. A step is
-    /// answered "skipped" with the reason; a comparison of the final check is left out with a note.
+    /// Reports that the block of `step` cannot be measured, because a value did not read back or a trial failed. A step
+    /// is then answered "skipped" with the reason `why`. A comparison of the final check is left out with a note.
     pub fn failed(&mut self, step: &str, why: &str) {
         if self.asked.take_if(|pair| pair.step == step).is_none() {
             return;
@@ -206,17 +215,18 @@ impl Ladder {
     }
 
     /// Replaces the candidates by those planned for the current setting. To be called after a step was kept, because
-    /// a candidate that could not matter before may matter after (large packets without TSO), and the other way
-    /// round. Candidates that were tried keep their answer. `placebos` are the placebos planned for the current
-    /// setting: a value that was equivalent at the start need not be so any more.
+    /// a candidate that had no effect before may have one now (larger packets once TSO is on), or the reverse.
+    /// Candidates that were tried keep their answer. `placebos` are those planned for the current setting, because a
+    /// value that was equivalent at the start need not be so any more.
     pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         if self.climbs() {
             self.climb.replan(candidates, placebos);
         }
     }
 
-    /// Takes a verdict on the current setting: until a step is kept, the candidates that its remedies name are tried
-    /// first, in its order. It does not change how a step is judged.
+    /// Takes a verdict on the current setting. Until a step is kept, the candidates that its remedies name are tried
+    /// first, in its order. If the goal is the rate and the verdict shows that the path is the limit, the others are
+    /// not tried. The judgement of a step does not depend on a verdict.
     pub fn advise(&mut self, line: &VerdictLine) {
         if self.climbs() {
             self.climb.advise(line, &mut self.run);
@@ -228,7 +238,8 @@ impl Ladder {
         self.check.is_none() && self.finished.is_none()
     }
 
-    /// Takes a bound that a search has found. The candidates should be planned again after it ([`Ladder::replan`]).
+    /// Applies a bound that a search has found to the current setting. The candidates should be planned again after
+    /// that ([`Ladder::replan`]).
     pub fn bound(&mut self, bound: RateBound) {
         if self.climbs() {
             self.climb.bound(bound, &mut self.run);

@@ -6,7 +6,7 @@ use landspeed_record::{Candidate, Cell, StepPrediction};
 
 use super::advice::KnobHint;
 
-/// The most times that a rejected candidate is tried again.
+/// The largest number of times that a rejected candidate is tried again.
 const MOST_REOPENINGS: usize = 2;
 /// The rank below which candidates are decisive according to the literature.
 const DECISIVE: u32 = 100;
@@ -18,7 +18,8 @@ pub(crate) struct CandidateTask {
     pub(crate) placebo: bool,
     /// The ids of the kept steps that reopened the candidate.
     pub(crate) reopened_by: BTreeSet<String>,
-    /// The candidate's place in the order of the verdict on the current setting, and the advice itself.
+    /// The candidate's place in the order of the verdict on the current setting, and the advice itself; `None` if the
+    /// verdict does not name it.
     pub(crate) advised: Option<(usize, StepPrediction)>,
 }
 
@@ -32,7 +33,8 @@ impl CandidateTask {
     }
 }
 
-/// Returns true if the effect of one depends on the other: either lists a knob that the other changes.
+/// Returns true if the effects of two candidates depend on each other, that is, if either lists a knob that the other
+/// changes.
 pub(crate) fn interact(one: &Candidate, other: &Candidate) -> bool {
     let names = |list: &[String], change: &Candidate| list.iter().any(|name| turns(change, name));
     names(&one.interacts, other) || names(&other.interacts, one)
@@ -51,7 +53,8 @@ pub(crate) struct CandidateQueue {
     rejected: Vec<CandidateTask>,
     /// Knob and value of each candidate that ever waited here and was not removed as idle.
     seen: BTreeSet<(String, String)>,
-    /// Knob and former value of each kept step. No verdict brings such a value back, because the step was measured.
+    /// Knob and former value of each kept step. A verdict cannot bring such a value back, because the step's
+    /// measurement is better evidence.
     replaced: BTreeSet<(String, String)>,
 }
 
@@ -66,8 +69,8 @@ impl CandidateQueue {
         queue
     }
 
-    /// Updates the queue for a changed setting: adds what is new among `open`, takes over the changes of the waiting
-    /// candidates, and removes those that are now `idle`.
+    /// Updates the queue for a changed setting: adds the candidates of `open` that are new, replaces those that wait by
+    /// their version in `open`, and removes those that are in `idle`.
     pub(crate) fn renew(&mut self, open: Vec<Candidate>, idle: &[Candidate]) {
         let idle: BTreeSet<_> = idle.iter().map(name).collect();
         for task in self.waiting.extract_if(.., |task| idle.contains(&name(&task.candidate))) {
@@ -96,8 +99,8 @@ impl CandidateQueue {
         self.waiting.iter().map(|task| &task.candidate)
     }
 
-    /// Removes the candidates that the verdict on the current setting did not name, and returns them. One that was tried
-    /// before is dropped.
+    /// Removes the candidates that the verdict on the current setting did not name. Returns those of them that were
+    /// never tried.
     pub(crate) fn take_unadvised(&mut self) -> Vec<CandidateTask> {
         let taken = self.waiting.extract_if(.., |task| task.advised.is_none());
         taken.filter(|task| !task.reopened()).collect()
@@ -122,9 +125,10 @@ impl CandidateQueue {
         self.sort();
     }
 
-    /// Returns the waiting candidates that a finding's remedies name, in order. If a later change includes the first
-    /// one (segmentation offload includes its checksums), it comes first and takes over the expected ratio, because
-    /// the gain is expected of the complete change.
+    /// Returns the indices of the waiting candidates that a finding's remedies name, in order, with their
+    /// predictions. If the change of a later candidate includes that of the first (segmentation offload includes its
+    /// checksums), the later one comes first and takes over the expected ratio, because the gain is expected of the
+    /// complete change.
     fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, StepPrediction)> {
         let mut named: Vec<(usize, StepPrediction)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
@@ -142,10 +146,10 @@ impl CandidateQueue {
         named
     }
 
-    /// Returns the index of the candidate for a hint: the one with the hint's value or, if the hint has none, the
-    /// knob's first by the table. If that one was tried, another value of the knob is returned only if it is
-    /// decisive. A value that a kept step replaced is not returned, because a measurement is better evidence than a
-    /// verdict.
+    /// Returns the index of the waiting candidate for a hint: the one with the hint's value or, if the hint has none,
+    /// the knob's candidate of the lowest rank. If a value of the knob was tried before, that one is returned only if
+    /// it is decisive. A value that a kept step replaced is not returned, because a measurement is better evidence
+    /// than a verdict.
     fn named_by(&self, hint: &KnobHint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
@@ -172,9 +176,9 @@ impl CandidateQueue {
         self.seen.contains(&name(candidate))
     }
 
-    /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. One that is tried
-    /// again waits until no decisive candidate that it interacts with is left untried, so that its few second chances
-    /// are not spent too early. A verdict does not change that, because the measured step is better evidence.
+    /// Returns the next candidate to try: first those that a verdict named, then by ascending rank. A reopened
+    /// candidate waits while a decisive candidate that it interacts with is untried, so that its few second chances
+    /// are not spent too early. A verdict does not change that, because a measured step is better evidence.
     pub(crate) fn pop(&mut self) -> Option<CandidateTask> {
         let at = self.waiting.iter().position(|task| !self.should_wait(task))?;
         Some(self.waiting.remove(at))

@@ -5,22 +5,23 @@ use landspeed_record::{Candidate, Cell};
 
 use crate::Metric;
 
-/// The most blocks of a step in a run that has many candidates.
+/// The largest number of blocks of a step in a run that has many candidates.
 pub(crate) const USUAL_BLOCKS: u32 = 11;
-/// The factor by which a second try may exceed the usual blocks.
+/// The factor by which a second try of a candidate may exceed the usual number of blocks.
 pub(crate) const SECOND_CHANCE: u32 = 2;
 /// The least number of tests planned, unless there are fewer candidates: the usual five minutes have room for it.
 const USUAL_TESTS: u32 = 12;
-/// The most blocks of a step: beyond this, drift over hours matters more than noise.
+/// The largest number of blocks of a step: beyond it, drift over hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
 
+/// The rules of a tuning run: its goal, its budget, and its limits of error and harm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LadderRules {
     pub goal: Metric,
     pub budget: Nanos,
-    /// The share of the budget that is kept for the final check; at least a quarter.
+    /// The share of the budget that is kept for the final check; used within 0.25 to 0.9.
     pub final_share: f64,
-    /// The probability that the run keeps anything useless.
+    /// The largest probability that the run keeps anything useless.
     pub alpha: f64,
     /// The least effect of interest, as a share: 0.02 is 2 %.
     pub least_effect: f64,
@@ -28,24 +29,26 @@ pub struct LadderRules {
     pub guard: f64,
     /// The number of tests over which `alpha` is split, placebos included; 0 derives it from budget and block time.
     pub planned: u32,
-    /// The most blocks of a step; 0 derives it: 11, or more where budget is left for few candidates.
+    /// The largest number of blocks of a step. 0 derives it: 11, or more if the budget has time for more.
     pub max_blocks: u32,
-    /// The share of its processor time that a block must lose to the hypervisor to be discarded; it must also stand
-    /// out among the run's blocks (see `steal`). An answer needs both the counted blocks alone and all of them.
+    /// The share of its processor time that a block must lose to the hypervisor to be discarded, if its loss also
+    /// stands out among those of the run's blocks. A step's answer must hold both without the discarded blocks and
+    /// with them.
     pub steal_limit: f64,
-    /// The largest share of its blocks in which the deciding figure may be missing; beyond it the step is undecided.
+    /// The largest share of a step's blocks in which the goal's figure may be missing. Beyond it the step is undecided.
     pub unmeasured_limit: f64,
-    /// The expected time of a block without toggles; corrected by the blocks that were measured.
+    /// The expected time of a block without toggles. The run corrects it by the blocks that it measures.
     pub block_time: Nanos,
     /// True if the path's round trip is short enough for trials of half the length, twice as many in a block. Much of
     /// the variation is between connections, not over time, so a block of eight short trials varies less than one of
     /// four long ones. Knobs that take over 0.1 s to toggle keep to four.
     pub fine: bool,
     pub seed: u64,
-    /// Changes to an equivalent value; the first is tried first, the second last.
+    /// Candidates that change a knob to an equivalent value. The first is tried before all others, the second after
+    /// them.
     pub placebos: Vec<Candidate>,
     pub against: Option<Cell>,
-    /// The time that getting one verdict is expected to take; `None` leaves the order to the literature.
+    /// The expected time of getting one verdict; `None` for no verdicts, so that the literature decides the order.
     pub watch_time: Option<Nanos>,
     /// The share of the budget that all verdicts together may take.
     pub watch_share: f64,
@@ -54,7 +57,8 @@ pub struct LadderRules {
 }
 
 impl Default for LadderRules {
-    /// Returns rules for five minutes, with the values of the documentation: 5 %, 2 %, 10 %.
+    /// Returns rules for five minutes with the documented values: an error probability of 5 %, a least effect of 2 %
+    /// and a guard of 10 %.
     fn default() -> Self {
         LadderRules {
             goal: Metric::Rate,
@@ -79,7 +83,7 @@ impl Default for LadderRules {
     }
 }
 
-/// The size of a run: the number of tests planned, and the most blocks of each.
+/// The size of a run: the number of tests planned, and the largest number of blocks of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunSize {
     pub(crate) planned: u32,
@@ -130,7 +134,7 @@ impl LadderRules {
     }
 }
 
-/// The longest toggle with which the eight trials of a fine block cost less than they are worth.
+/// The longest toggle for blocks of eight trials. With a longer one their toggles cost more than they are worth.
 const QUICK: Nanos = Nanos::millis(100);
 
 #[cfg(test)]

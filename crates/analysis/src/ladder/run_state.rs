@@ -14,7 +14,7 @@ use crate::lost::LostTimeEffects;
 use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 
-/// The share of processor time above which the loss to neighbours is reported.
+/// The share of processor time lost to other virtual machines above which the loss is reported.
 const BUSY: f64 = 0.02;
 
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct RunState {
     pub(crate) lines: Vec<StepLine>,
     /// The reason why the run's result is not valid.
     pub(crate) void: Option<String>,
-    /// How much more blocks vary than their trials explain.
+    /// The estimate of how much more blocks vary than their trials explain.
     pub(crate) excess: ExcessVariance,
     /// The effect of lost processor time on the figures.
     pub(crate) toll: LostTimeEffects,
@@ -59,7 +59,7 @@ impl RunState {
         self.outbox.push_back(LadderAction::Note(text));
     }
 
-    /// Returns the time of `blocks` blocks whose knobs take `toggle` each time.
+    /// Returns the expected time of `blocks` blocks whose toggles take `toggle` each.
     pub(crate) fn blocks(&self, blocks: u32, toggle: Nanos) -> Nanos {
         Nanos(u64::from(blocks) * (self.clock.block + self.rules.toggles(toggle)).0)
     }
@@ -68,7 +68,8 @@ impl RunState {
         self.clock.learn(took.saturating_sub(self.rules.toggles(pair.toggle)));
     }
 
-    /// Learns what the run's next block lost to others. Returns true if the block is discarded for that.
+    /// Adds a block to the run's statistics of lost processor time. Returns true if the block must be discarded because
+    /// the hypervisor took too much.
     pub(crate) fn stolen(&mut self, block: &BlockFigures) -> bool {
         self.toll.learn(block);
         let stolen = self.steals.stands_out(block.steal, self.rules.steal_limit);
@@ -76,7 +77,7 @@ impl RunState {
         stolen
     }
 
-    /// Reports once what a busy machine costs.
+    /// Notes once in a run that other virtual machines take much processor time, and how much longer steps take for it.
     fn say_busy(&mut self) {
         let Some((share, bursts)) = self.steals.usual().filter(|(share, _)| *share > BUSY && !self.busy)
         else {
@@ -111,8 +112,9 @@ impl RunState {
         self.outbox.push_back(LadderAction::Decided(Box::new(line)));
     }
 
-    /// Returns true if there is time for a verdict and for a step after it, before `reserve`; then the clock counts
-    /// the time as spent on the verdict. Reports once that the share for verdicts is used up.
+    /// Returns true if a verdict and a step of the length `step` fit into the time before the last `reserve`. The clock
+    /// then counts the time as the verdict's. If the budget's share for verdicts would be exceeded, notes that and
+    /// returns false for the rest of the run.
     pub(crate) fn may_watch(&mut self, reserve: Nanos, step: Nanos) -> bool {
         let Some(time) = self.clock.watch else { return false };
         if self.clock.left_before(reserve) < time + step {
@@ -132,7 +134,7 @@ impl RunState {
         true
     }
 
-    /// Returns the number of candidates that have measured blocks.
+    /// Returns the number of steps, without placebos, that measured at least one block.
     pub(crate) fn measured(&self) -> usize {
         let summaries = self.lines.iter().map(|line| &line.summary);
         summaries.filter(|summary| !summary.placebo && summary.blocks > 0).count()
@@ -144,8 +146,8 @@ impl RunState {
     }
 }
 
-/// The random orders of a comparison's blocks, each order once in every two blocks. So a position effect (the first
-/// trial of a block is colder) cancels instead of favouring an arm.
+/// The random choice of the arm that comes first in each block of a comparison. Each arm is first once in every two
+/// blocks, so that a position effect (the first trial of a block is colder) cancels instead of favouring an arm.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ArmOrder {
     second: Option<bool>,
@@ -201,14 +203,15 @@ impl BudgetClock {
         }
     }
 
-    /// Learns from a block that took `bare`, without toggles: a running mean over about the last ten.
+    /// Updates the expected time of a block by `bare`, the time of one without its toggles. The expected time is a
+    /// running mean over about the last ten blocks.
     fn learn(&mut self, bare: Nanos) {
         self.seen = (self.seen + 1).min(10);
         let block = self.block.0 as f64;
         self.block = Nanos((block + (bare.0 as f64 - block) / f64::from(self.seen)) as u64);
     }
 
-    /// Returns the time left until `reserve` before the end.
+    /// Returns the time left if the last `reserve` of the budget is set aside.
     pub(crate) fn left_before(&self, reserve: Nanos) -> Nanos {
         self.budget.saturating_sub(reserve).saturating_sub(self.used)
     }

@@ -1,4 +1,4 @@
-//! One step: the decision whether a change is kept.
+//! One step of the ladder, which decides if a change is kept.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
@@ -14,12 +14,13 @@ use super::words;
 use crate::Metric;
 use crate::block_figures::block_trials;
 
-/// The beginning of the reason of a step that ended because the time for steps did.
+/// The beginning of the reason of a step that ended because the time for steps ran out.
 pub const OUT_OF_TIME: &str = "the time for steps ended";
 /// The beginning of the reason of a step that the user ended.
 pub const STOPPED: &str = "stopped";
 
-/// The factor by which a step that helps may exceed its blocks, to show that it harms nothing else.
+/// The factor by which a step that helps may exceed its largest number of blocks, to show that it harms no guarded
+/// figure.
 const GUARD_PATIENCE: u32 = 2;
 
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(crate) struct LadderStep {
     pub(crate) comparison: CellComparison,
     pub(crate) grant: f64,
     design: StepDesign,
-    /// True if there is no room for another block.
+    /// True if there is no time for another block.
     out_of_time: bool,
 }
 
@@ -60,7 +61,8 @@ impl LadderStep {
         LadderStep { task, comparison, grant, design, out_of_time: false }
     }
 
-    /// Returns true if any look has been taken; then the step has used its grant.
+    /// Returns true if the step had enough blocks for a first look at its result, which uses up its share of the run's
+    /// error probability.
     pub(crate) fn looked(&self) -> bool {
         self.comparison.series.counted() >= self.design.first_look()
     }
@@ -69,14 +71,14 @@ impl LadderStep {
         self.comparison.series.contrasts(run.rules.goal, &run.toll)
     }
 
-    /// Returns the current judgement of the primary figure, where above one is better.
+    /// Returns the current judgement of the goal's figure, in which above one is better.
     pub(crate) fn verdict(&self, run: &RunState) -> StepJudgement {
         let blocks = self.contrasts(run);
         if self.out_of_time { judge_last(&self.design, &blocks) } else { judge(&self.design, &blocks) }
     }
 
     /// Returns the decision, once there is one. `totals` are the sums of the mean log ratios of all kept steps;
-    /// `out_of_time` means that there is no room for another block.
+    /// `out_of_time` means that there is no time for another block.
     pub(crate) fn decide(
         &mut self,
         totals: &KeptTotals,
@@ -100,8 +102,8 @@ impl LadderStep {
         }
     }
 
-    /// Returns true if the deciding figure is missing from too many blocks: its share would still be too large at the
-    /// step's last block.
+    /// Returns true if the goal's figure is missing from so many blocks that their share would still be too large after
+    /// the step's last block.
     fn unmeasured(&self, run: &RunState) -> bool {
         let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit
@@ -118,7 +120,8 @@ impl LadderStep {
         }
     }
 
-    /// Decides a step that helps, by whether it harms any guarded figure.
+    /// Decides a step that helps: it is kept if it is shown to harm no guarded figure. `None` if more blocks are
+    /// needed.
     fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
         match guards::all(&self.comparison, totals, run) {
             GuardReport::Hold => Some(self.answer(StepAnswer::Helps, "helps")),
@@ -159,8 +162,8 @@ impl LadderStep {
         StepLine { summary, incumbent, candidate }
     }
 
-    /// Returns a figure, candidate over incumbent: the primary one with the interval that decided (valid under
-    /// peeking), the others with their plain 95 % interval.
+    /// Returns the ratio of a figure, candidate over incumbent. The goal's ratio has the interval that decided the
+    /// step, which is valid under peeking. The others have a plain 95 % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
         if metric != run.rules.goal {
@@ -205,8 +208,8 @@ pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSum
     }
 }
 
-/// Returns the least time in which a step can come to an answer: only its last look can keep it, on as many trials as
-/// guards need. A placebo only needs the time to be given up.
+/// Returns the least time in which a step can be kept: that of the blocks that its guards need. For a placebo, which is
+/// not expected to be kept, returns the usual time of a useless step.
 pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
     if placebo {
         return usual_time(candidate, run);
@@ -215,7 +218,7 @@ pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -
     run.blocks(enough, candidate.toggle_ns)
 }
 
-/// Returns the time that a step takes on average, given that most are useless.
+/// Returns the average time of a step, which is that of a useless one, because most are.
 pub(crate) fn usual_time(candidate: &Candidate, run: &RunState) -> Nanos {
     /// The number of blocks after which useless steps end on average.
     const USELESS: u32 = 6;

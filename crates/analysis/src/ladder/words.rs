@@ -23,8 +23,8 @@ pub(crate) fn change(candidate: &Candidate) -> String {
     if candidate.with.is_empty() { name } else { format!("{name} with {}", candidate.with.join(", ")) }
 }
 
-/// Returns the value of `candidate`'s knob in `cell`, if possible from a place that the candidate changes; the
-/// candidate's own `from` if the cell has none.
+/// Returns the value of `candidate`'s knob in `cell`, if possible one that differs from the candidate's value. If the
+/// cell has none, returns the candidate's `from`.
 pub(crate) fn standing(candidate: &Candidate, cell: &Cell) -> String {
     let mut standing = [&cell.flow, &cell.a, &cell.b].into_iter().filter_map(|s| s.get(&candidate.knob));
     let changed = standing.clone().find(|value| **value != candidate.value);

@@ -13,7 +13,8 @@ use landspeed_record::{EndpointOutcome, Grid, GridTrial, PathCost, PathPredictio
 
 pub use interconnects::{INTERCONNECTS, Interconnect};
 
-/// Returns the program's use of its sockets in the runs over the reference path: the median of each count.
+/// Returns the program's use of its sockets, as the median of each count over the runs on the reference path. `None` if
+/// there is no such run, or if it sent no message.
 pub fn used(trials: &[&GridTrial]) -> Option<SocketUsage> {
     let runs: Vec<SocketUsage> = trials
         .iter()
@@ -50,7 +51,7 @@ fn used_in(trial: &GridTrial) -> SocketUsage {
     }
 }
 
-/// Returns the predicted speed of the program over each path, relative to the first one.
+/// Returns the predicted speed of the program over each path, as a ratio to that over the first path.
 pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> {
     let Some(first) = costs.first() else { return Vec::new() };
     let over =
@@ -61,7 +62,8 @@ pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> 
         .collect()
 }
 
-/// Returns the predicted speed of the program over each of the papers' interconnects, relative to the first of them.
+/// Returns the predicted speed of the program over each of the papers' interconnects, as a ratio to that over the
+/// first. `here` has the costs of the path on which `used` was measured.
 pub(crate) fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<PathPrediction> {
     let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
     let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();

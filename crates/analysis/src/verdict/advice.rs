@@ -10,7 +10,7 @@ use super::observations::PathObservations;
 use super::view::{EndView, VerdictView};
 use super::words::shown;
 
-/// Returns the finding with those of its remedies that can be applied.
+/// Returns the finding without the remedies that are already set or that cannot be applied to the flow.
 pub(super) fn fitting(
     observations: &PathObservations<'_>,
     view: &VerdictView<'_>,
@@ -25,7 +25,7 @@ pub(super) fn fitting(
     finding
 }
 
-/// Returns true if the flow, or every watched host, already has the value.
+/// Returns true if the flow, or every watched host, already has the remedy's value.
 fn is_so(observations: &PathObservations<'_>, view: &VerdictView<'_>, remedy: &Remedy) -> bool {
     if remedy.knob.is_empty() || remedy.value.is_empty() {
         return false;
@@ -87,7 +87,7 @@ fn program(end: Option<&EndView<'_>>) -> String {
     }
 }
 
-/// Where to let a program run, and why.
+/// A command that moves a program to other cores, and the reason for it.
 struct ProgramMove {
     command: RemedyCommand,
     why: String,
@@ -97,7 +97,8 @@ fn moved(remedy: Remedy, to: ProgramMove) -> Remedy {
     Remedy { commands: vec![to.command], ..by_hand(remedy, to.why) }
 }
 
-/// Returns advice on where to let the program run. The end is that of the finding, else the busier one.
+/// Returns the command that moves an end's program as `value` says; `None` if there is nothing to move. The end is the
+/// one that `at`, the place of the finding, names, or else the busier one.
 fn placed(view: &VerdictView<'_>, at: &str, value: &str) -> Option<ProgramMove> {
     let there = |end: &&EndView<'_>| {
         end.process.is_some_and(|process| process.pid > 0) && at.starts_with(&end.name())

@@ -6,7 +6,7 @@ use landspeed_record::units::{BitRate, Nanos};
 use super::view::{PathLimit, PathLimitKind, VerdictView};
 use super::words::percent;
 
-/// Returns what the path carries, where it is the limit.
+/// Returns the rate that the path carries, with its proof; `None` if the path is not the limit.
 pub(super) fn path_rate(view: &VerdictView<'_>) -> Option<PathRate> {
     let path = view.path.as_ref()?;
     let level = &path.level;
@@ -18,7 +18,7 @@ pub(super) fn path_rate(view: &VerdictView<'_>) -> Option<PathRate> {
     })
 }
 
-/// Returns the sign that the path is at its limit.
+/// Returns the evidence that the path is at its limit, as a sentence.
 pub(super) fn why(view: &VerdictView<'_>, path: &PathLimit) -> String {
     let rate = BitRate(path.level.rate);
     match (path.kind, view.slower) {
@@ -39,7 +39,7 @@ pub(super) fn why(view: &VerdictView<'_>, path: &PathLimit) -> String {
     }
 }
 
-/// Returns the sign that the ends could do more.
+/// Returns the evidence that the ends could do more, as a sentence.
 fn idle(view: &VerdictView<'_>) -> Option<String> {
     let ran = view.ends().filter_map(|end| end.ran()).max_by(f64::total_cmp)?;
     Some(format!("the ends have time to spare: the flow's busiest thread ran for {} of it", percent(ran)))

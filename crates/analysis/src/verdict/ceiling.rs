@@ -1,4 +1,4 @@
-//! What a remedy can gain: no more than the next limit allows, whatever that is.
+//! Bounds the expected gain of a remedy by the next limit of the flow.
 
 use landspeed_record::{Finding, Remedy};
 
@@ -8,7 +8,7 @@ use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, PAYLOAD_OF_LINK};
 use super::view::VerdictView;
 use super::words::share;
 
-/// A range of goodput over the present one.
+/// A range of the expected goodput, as ratios to the present one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Gain {
     low: f64,
@@ -16,7 +16,7 @@ pub(super) struct Gain {
 }
 
 impl Gain {
-    /// Returns the range around the gain that a cause's own figures promise.
+    /// Returns the range around `ratio`, the gain that a cause's own figures promise.
     fn of(ratio: f64) -> Gain {
         Gain { low: ratio.powf(GAIN_LOW), high: ratio.powf(GAIN_HIGH) }
     }
@@ -45,8 +45,8 @@ fn promise(remedy: &mut Remedy, next: &[Gain]) {
     (remedy.expected_low, remedy.expected_high) = (Some(gain.low), Some(gain.high));
 }
 
-/// Returns the limits that stay when a cause is gone: the path, the links, what loopback and bus carried, and the
-/// processor, unless it is what the remedy relieves.
+/// Returns the limits that stay when a cause is gone, as ratios to the present goodput: the path, the slowest link, the
+/// hosts' measured limits, and, unless the remedies relieve them, a shaper and the processor.
 fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
     let now = view.goodput.0;
     if now <= 0.0 {
@@ -60,7 +60,7 @@ fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
     let link = limits::slowest_link(view).map(|(_, rate)| over(PAYLOAD_OF_LINK * rate.0, rate.0));
     let parts = view.headroom().map(|ratio| Gain { low: PAYLOAD_OF_LINK * ratio, high: ratio });
     let core = most_work(view).filter(|work| relieved != Relieves::Processor && *work > 0.0);
-    // Larger pieces cost less for a byte, so a core is at its end later than in proportion.
+    // A core whose work grows in proportion to the rate is full at 1 / work.
     let core = core.map(|work| Gain { low: 0.8 / work, high: 1.0 / work });
     [path, shaper, link, parts, core].into_iter().flatten().collect()
 }

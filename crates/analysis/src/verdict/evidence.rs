@@ -1,4 +1,4 @@
-//! What must have been observed before a cause can be judged.
+//! The observations that must have been made before a cause can be judged.
 
 use landspeed_record::{CpuUsage, LinkSettings, Observations, ProcessWatch, QdiscWatch, SnmpCounts};
 
@@ -7,7 +7,7 @@ use super::view::{EndView, VerdictView};
 /// Something that must have been observed before a cause can be judged.
 #[derive(Debug)]
 pub struct Evidence {
-    /// Why a cause cannot be judged without it.
+    /// The sentence that explains why causes cannot be judged without it.
     pub(super) missing: &'static str,
     /// True if only TCP provides it. It is not reported as missing for a flow of datagrams.
     pub(super) is_of_tcp: bool,

@@ -1,4 +1,4 @@
-//! A summary of one end's view of a flow, for a list that is updated while it is read.
+//! A summary of a flow as one end sees it, for a list of flows that is updated live.
 
 use landspeed_record::FlowWatch;
 use landspeed_record::units::BitRate;
@@ -14,7 +14,7 @@ pub struct FlowSummary {
     pub rate: BitRate,
     /// The number of segments that were sent again.
     pub retransmits: u64,
-    /// What holds the flow back, in a word or two; empty where the samples do not show it.
+    /// The limit of the flow, in a word or two, such as "send buffer"; empty if the samples do not show it.
     pub held_by: &'static str,
 }
 

@@ -9,14 +9,14 @@ use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
 
-/// What the remedies of a cause relieve; every other limit stays, and bounds what they gain.
+/// The limit that the remedies of a cause relieve. The other limits stay, and bound the gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relieves {
     /// The time for which an end holds the flow.
     End,
     /// The processor's cost of a byte.
     Processor,
-    /// The path, or its queues: no host can.
+    /// The path, or the queues on it.
     Path,
 }
 
@@ -38,7 +38,8 @@ pub struct CauseJudge {
     pub(super) next: fn(&VerdictView<'_>) -> Option<Finding>,
 }
 
-/// Starts a finding that costs the share `weight`; `confidence` is 0 to 1.
+/// Returns a finding without evidence and remedies. `weight` is the share of the flow's time or rate that the cause
+/// costs. It and `confidence` are clamped to 0 to 1.
 pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: impl Into<String>) -> Finding {
     Finding {
         cause,
@@ -52,7 +53,8 @@ pub(super) fn found(cause: Cause, weight: f64, confidence: f64, summary: impl In
     }
 }
 
-/// Starts a finding of a fault that costs nothing now and would limit the flow to the rate `allows`.
+/// Returns a finding, without evidence and remedies, of a fault that costs nothing now and would limit the flow to the
+/// rate `allows`.
 pub(super) fn behind(cause: Cause, allows: BitRate, confidence: f64, summary: impl Into<String>) -> Finding {
     Finding { allows_bps: Some(allows), ..found(cause, 0.0, confidence, summary) }
 }
@@ -71,7 +73,8 @@ pub(super) trait FindingBuilder: Sized {
     fn try_computed(self, knob: &str, value: Option<ComputedValue>, what: &str) -> Self;
     /// Adds a remedy that a person must carry out.
     fn ask(self, what: impl Into<String>) -> Self;
-    /// Sets the goodput that is expected after the first remedy, as a ratio to the present one.
+    /// Sets the goodput that is expected after the first remedy, as a ratio to the present one. A ratio of 1 or less
+    /// counts as unknown.
     fn expect(self, ratio: Option<f64>) -> Self;
 }
 

@@ -1,4 +1,5 @@
-//! What limited a measured stream, from the few figures of `landspeed measure`. `explain` watches more, and judges.
+//! Names the limit of a measured stream, from the few figures of `landspeed measure`. `landspeed explain` watches more
+//! and gives a verdict.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{HostCpu, MeasureReport, TcpFigure};
@@ -13,7 +14,7 @@ pub enum StreamLimit {
     PeerWindow(f64),
     /// The send buffer, for this share of the time.
     SendBuffer(f64),
-    /// A processor of the named host: its threads ran for this share of what they could.
+    /// A processor of the named host, whose threads ran for this share of the time.
     Processor(String, f64),
     /// A queue on the path, which adds this time to the least round trip.
     Queue(Nanos),
@@ -44,7 +45,8 @@ impl std::fmt::Display for StreamLimit {
     }
 }
 
-/// Returns what limited the streams of one sender.
+/// Returns the limit of the streams of the sender that `sent` describes. Of several limits it is the first in the order
+/// of causation: the longer wait for a window or buffer, a processor, a queue, losses.
 pub fn limited_by(report: &MeasureReport, sent: &TcpFigure) -> StreamLimit {
     let waits = [
         (sent.rwnd_limited, StreamLimit::PeerWindow(sent.rwnd_limited)),
@@ -59,7 +61,7 @@ pub fn limited_by(report: &MeasureReport, sent: &TcpFigure) -> StreamLimit {
         .unwrap_or(StreamLimit::Unseen)
 }
 
-/// Returns the host whose threads had no time left. Each flow has a thread of its own.
+/// Returns the limit by the host whose threads were busiest, if they had no time left. Each flow has one thread.
 fn processor(report: &MeasureReport, flows: u32) -> Option<StreamLimit> {
     let share = |cpu: &HostCpu| {
         let threads = f64::from(flows.clamp(1, cpu.cores.max(1)));

@@ -1,17 +1,18 @@
-//! The verdict on what holds a path back: the first cause, then the next ones, each with its evidence.
+//! Judges what holds a path back. A verdict lists the causes, the most expensive first, each with its evidence.
 //!
 //! [`judge`] derives the shared quantities from the observations once ([`VerdictView`]) and calls every row of
 //! [`CAUSES`]. A row is one cause; the judges of related causes share a file. Judges do not know of each other: where
 //! one cause brings about what another looks for (a slow reader closes the window, a shaper makes a queue), the shared
 //! quantity in `view/` says which cause is responsible.
 //!
-//! Where a verdict is wrong, follow it back: a wrong cause or sentence to its judge in `causes/`; a wrong order to
-//! `order.rs`; a bound to `thresholds.rs`; a wrong core, thread or figure to `view/`; and what `explain --json` shows
-//! wrong under `observed` to the observer that saw it.
+//! To find why a verdict is wrong, look for a wrong cause or sentence in its judge in `causes/`, for a wrong order in
+//! `order.rs`, for a wrong bound in `thresholds.rs`, and for a wrong core, thread or figure in `view/`. What
+//! `explain --json` shows wrong under `observed` comes from the observer.
 //!
-//! A finding's weight is the share of the flow's time or rate that the cause costs. After the faults that cost
-//! something come those that would bind next ([`order`]), and, where nothing is wrong, a limit: a busy core, a link.
-//! So a verdict is empty only where the observations are not enough, which it says ([`NoVerdictReason`]).
+//! A finding's weight is the share of the flow's time or rate that the cause costs. The faults that cost something come
+//! first, then those that would limit the flow next ([`order`]). If nothing is wrong, the finding is a limit, such as a
+//! busy core or a link. So a verdict has no finding only if the observations are not enough. It then has the reason
+//! ([`NoVerdictReason`]).
 
 mod advice;
 mod carried;
@@ -48,6 +49,7 @@ pub use together::together;
 pub use view::VerdictView;
 pub use words::{called, cannot_tell};
 
+/// Returns the verdict on a path from what was observed at its ends.
 pub fn judge(observations: &PathObservations<'_>) -> Verdict {
     let view = VerdictView::new(observations);
     if let Some(why) = missing(observations, &view) {

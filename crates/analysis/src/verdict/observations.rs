@@ -5,6 +5,7 @@ use landspeed_record::{
     CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PacedStream, PathProbe, Settings,
 };
 
+/// One host of the path, with what was observed on it.
 #[derive(Debug, Clone, Copy)]
 pub struct HostView<'a> {
     /// The host's name as the user called it: "A", "local", "netns:dtn1".
@@ -14,7 +15,7 @@ pub struct HostView<'a> {
     pub seen: &'a Observations,
     /// The measured limits of the host's parts, if known.
     pub limits: Option<&'a HostLimits>,
-    /// The host's settings, by knob, where they were read: nothing that is already set is advised.
+    /// The host's settings by knob, as far as they were read. Values that are already set are not advised.
     pub set: &'a Settings,
 }
 
@@ -33,17 +34,17 @@ impl<'a> HostView<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct PathObservations<'a> {
     pub a: HostView<'a>,
-    /// The other host, where it was watched too.
+    /// The other host, if it was watched too.
     pub b: Option<HostView<'a>>,
-    /// The round trip of the idle path, where it was measured; otherwise the lowest that TCP saw is used.
+    /// The round trip of the idle path; `None` if it was not measured. Then the lowest that TCP measured is used.
     pub rtt: Option<Nanos>,
-    /// The goodput, where the workload's own figure is known; otherwise the flows' bytes are used.
+    /// The goodput by the workload's own figure; `None` if it is not known. Then the flows' bytes are used.
     pub goodput: Option<BitRate>,
     /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
     /// landspeed cannot change.
     pub own: Option<&'a Settings>,
-    /// The probe of a path that carried nothing.
+    /// The result of probing the path, if it carried nothing and was probed.
     pub probe: Option<&'a PathProbe>,
-    /// The stream of landspeed's own again, at a part of its rate.
+    /// The result of landspeed's own stream when it was repeated at a part of its rate, if it was.
     pub slower: Option<&'a PacedStream>,
 }

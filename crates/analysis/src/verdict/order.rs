@@ -1,4 +1,4 @@
-//! Turns the judges' findings into a verdict: their order, and what is reported where nothing was found.
+//! Puts the judges' findings into the order of a verdict, and adds the nearest limit if they found nothing.
 //!
 //! If one fault masks another, the lesser one shows in no share of time: a slow writer never feels the losses of its
 //! path. The lesser fault does show in settings and counters: the size of a buffer, the share of segments that are
@@ -15,8 +15,9 @@ use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
 use super::words::called;
 
-/// Returns a finding if it counts beside what the path limits: a cause at an end costs no more than the part of the
-/// path's rate that the flow does not use, and a limit of an end is none. Where nothing gets through, no byte is dear.
+/// Returns the finding if it counts. If the path is the limit, a cause at an end weighs no more than the share of the
+/// path's rate that the flow does not use, and a limit of an end does not count. On a path that carried nothing, the
+/// processor's cost of a byte does not count.
 pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding: Finding) -> Option<Finding> {
     if view.probe.is_some() && row.relieves == Relieves::Processor {
         return None;
@@ -35,10 +36,10 @@ fn counts(finding: &Finding) -> bool {
     is_limit(finding.cause) || finding.weight >= LEAST_WEIGHT
 }
 
-/// Returns the faults that cost something, the most expensive first, then those that would bind next, then limits. A
-/// limit behind faults binds only when they are repaired, so it weighs no more than the least of them. A path that
-/// holds the flow for longer than any fault of an end comes before these. Where the path carries nothing, its faults
-/// come first.
+/// Returns the faults that cost something, the most expensive first, then those of `behind` that would limit the flow
+/// next, then limits. A limit after faults holds the flow only when the faults are repaired, so it weighs no more than
+/// the least of them. If the path holds the flow for longer than any fault of an end, it comes first. On a path that
+/// carried nothing, the faults of the path come first.
 pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: Vec<Finding>) -> Vec<Finding> {
     let behind = binding_next(view, &findings, behind);
     let (mut limits, mut faults): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| is_limit(f.cause));
@@ -57,16 +58,16 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()
 }
 
-/// Returns true for the limit of the path, if no fault of the path is found and none of an end costs as much.
+/// Returns true if `limit` is the path's, no fault of the path was found, and no fault of an end costs as much.
 fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
     let of_path = |finding: &Finding| relieves(finding.cause) == Relieves::Path;
     let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight;
     view.path.is_some() && of_path(limit) && !faults.iter().any(heavier)
 }
 
-/// Returns the faults that bind well below what the path's link carries, the narrowest first. None where no fault
-/// costs anything: then a limit is the answer, and faults beyond it do not matter. Where nothing gets through, no byte is
-/// dear.
+/// Returns the `candidates` that would hold the flow well below the rate of the path's link, the lowest rate first.
+/// If no fault costs anything, a limit is the answer and none is returned, because faults beyond the limit do not
+/// matter. On a path that carried nothing, the processor's cost of a byte does not count.
 fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Finding>) -> Vec<Finding> {
     if found.iter().all(|finding| is_limit(finding.cause)) {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Values that are computed for a path: the sizes of its buffers and queues, the cores for its packets.
+//! Computes values of knobs for a path: the sizes of its buffers and queues, and the cores for its packets.
 
 use landspeed_record::factor::print_cpus;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
@@ -9,17 +9,17 @@ use super::words::percent;
 /// A value for a knob, in the knob's spelling, and how it was computed, such as "500 Mb/s x 80 ms x 2".
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ComputedValue {
-    /// The value; empty where the knob's own proposals decide.
+    /// The value; empty if the knob's own proposals decide.
     pub(super) value: String,
     pub(super) how: String,
 }
 
-/// The buffer of one direction.
+/// The knob of the buffers of one direction.
 struct BufferKnob {
     name: &'static str,
     /// Least, initial and greatest bytes of a kernel with ample memory (tcp_init, net/ipv4/tcp.c).
     usual: [u64; 3],
-    /// How often the buffer must hold what the path holds.
+    /// The factor by which the buffer must exceed what the path holds.
     times: u64,
 }
 
@@ -35,7 +35,8 @@ pub(super) fn receive_buffer(view: &VerdictView<'_>, weight: f64) -> Option<Comp
     buffer(view, weight, view.receiver.as_ref(), &RECEIVE)
 }
 
-/// Returns the send buffer that the path needs, as [`receive_buffer`] does.
+/// Returns the send buffer that the path needs once the share `weight` of its time is won back; `None` if the host's
+/// buffers may grow so far already.
 pub(super) fn send_buffer(view: &VerdictView<'_>, weight: f64) -> Option<ComputedValue> {
     buffer(view, weight, view.sender.as_ref(), &SEND)
 }
@@ -63,7 +64,7 @@ fn held(rate: BitRate, rtt: Nanos) -> f64 {
     rate.0 * rtt.as_secs_f64() / 8.0
 }
 
-/// Returns the most that one buffer may take: a sixteenth of the host's memory, and what the kernel's int holds.
+/// Returns the largest size of one buffer in bytes: a sixteenth of the host's memory, and no more than a C int holds.
 fn ceiling(end: Option<&EndView<'_>>) -> u64 {
     let memory = end.map_or(Bytes(0), |end| end.host.facts.memory_bytes).0;
     let part = if memory == 0 { u64::MAX } else { memory / 16 };
@@ -88,13 +89,14 @@ fn rounded(value: f64) -> u64 {
     ((value / unit).ceil() * unit) as u64
 }
 
-/// Returns four times the host's memory for TCP; `None` where that was not read, or where it would be over half of the
-/// host's memory.
+/// Returns four times the memory that the host allows for TCP; `None` if it was not read, or if the result would exceed
+/// half of the host's memory.
 pub(super) fn tcp_memory(end: &EndView<'_>) -> Option<ComputedValue> {
     four_times(triple(end, "tcp-mem"), end.host.facts.memory_bytes)
 }
 
-/// Returns four times these numbers of pages, if they fit into half of `memory`. Pages are counted as Linux's smallest.
+/// Returns four times these numbers of pages, if they fit into half of `memory`. A page is assumed to have 4,096 bytes,
+/// the smallest size in Linux.
 fn four_times(pages: [u64; 3], memory: Bytes) -> Option<ComputedValue> {
     const PAGE: u64 = 4096;
     let wanted = pages.map(|pages| pages.saturating_mul(4));
@@ -114,7 +116,8 @@ pub(super) fn room_for_packets(end: &EndView<'_>) -> ComputedValue {
     ComputedValue { value, how: "begins with 4 packets of 64 KiB x 2".to_owned() }
 }
 
-/// Returns a queue that holds twice what the path holds, in packets, and at least as many as a link begins with.
+/// Returns the length of a link's queue in packets: twice what the path holds, and at least 1,000, the usual length.
+/// `None` if the queue is so long already.
 pub(super) fn queue_length(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<ComputedValue> {
     const USUAL: u64 = 1000;
     let (rtt, rate) = (view.rtt?, view.reachable(0.0));
@@ -125,7 +128,8 @@ pub(super) fn queue_length(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<
     (packets > now).then(|| ComputedValue { value: packets.to_string(), how })
 }
 
-/// Returns a buffer for datagrams that holds what arrives in a tenth of a second, and four times the present one.
+/// Returns a receive buffer for datagrams: the bytes that arrive in a tenth of a second, or four times the present
+/// size, `now`, if that is more.
 pub(super) fn datagram_buffer(view: &VerdictView<'_>, now: Bytes) -> ComputedValue {
     const PAUSE: Nanos = Nanos::millis(100);
     let rate = view.reachable(0.0);

@@ -1,4 +1,5 @@
-//! Whether, and how, a stream is repeated at a lower rate to tell losses of a policer from losses by chance.
+//! Decides if and how a stream is repeated at a lower rate, which distinguishes losses by a policer from those by
+//! chance.
 
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{FlowWatch, PacedStream};
@@ -9,16 +10,17 @@ use super::observations::PathObservations;
 use super::thresholds::{FEW_EXPECTED, LEAST_REPEATED, SLOWER};
 use super::view::{FlowView, VerdictView};
 
-/// The pace of a repetition, and how long it lasts.
+/// The rate and the duration at which a stream is repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Repetition {
-    /// The pace of all flows together.
+    /// The pacing rate of all flows together.
     pub pace: BitRate,
-    /// The time in which enough losses by chance are to be expected.
+    /// The duration in which enough losses by chance are to be expected.
     pub time: Nanos,
 }
 
-/// Returns the repetition that would tell why segments are lost; `None` where nothing depends on it.
+/// Returns the repetition that would show why segments are lost. `None` if few are lost or the reason is known, if the
+/// flow is not landspeed's own, or if it was repeated already.
 pub fn repetition(observations: &PathObservations<'_>) -> Option<Repetition> {
     let view = VerdictView::new(observations);
     let few = view.loss.rate() < LEAST_REPEATED;
@@ -32,7 +34,7 @@ pub fn repetition(observations: &PathObservations<'_>) -> Option<Repetition> {
     seconds.is_finite().then_some(Repetition { pace, time: Nanos((seconds * 1e9) as u64) })
 }
 
-/// Sums up what became of a paced stream, from the watched flows of its sender.
+/// Returns the figures of a repeated stream, from its pace, its goodput and the watched flows of its sender.
 pub fn paced(pace_bps: BitRate, goodput_bps: BitRate, flows: &[FlowWatch]) -> PacedStream {
     let views: Vec<FlowView<'_>> = flows.iter().map(FlowView::of).collect();
     let sum = |of: fn(&landspeed_record::TcpState) -> u64| {

@@ -9,16 +9,17 @@ use super::words::{called, shown};
 /// The number of times that STREAM counts a copied byte: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
 
+/// The measured limits of a host, with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedHostLimits<'a> {
     /// The host's name, such as "A".
     pub name: &'a str,
-    /// The measured limits of its parts.
+    /// The measured limits of the host's parts.
     pub limits: &'a HostLimits,
 }
 
-/// Returns the steps, highest first, with the flow's rate among them. Parts that were not measured are left out; where
-/// none was, there is no staircase.
+/// Returns the rates that the parts of the hosts could carry, with the flow's rate `goodput` among them, highest first.
+/// Parts that were not measured are left out. If none was measured, the result is empty.
 pub fn staircase(hosts: &[NamedHostLimits<'_>], goodput: BitRate) -> Vec<LimitStep> {
     let mut steps: Vec<LimitStep> = hosts.iter().flat_map(steps_of).collect();
     if steps.is_empty() {
@@ -34,8 +35,8 @@ pub fn staircase(hosts: &[NamedHostLimits<'_>], goodput: BitRate) -> Vec<LimitSt
     steps
 }
 
-/// Returns the lowest rate that a host's link, bus or own TCP sets. Copies and packets are measured on one core and
-/// stages overlap, so they bound less sharply and are left out.
+/// Returns the lowest of the rates of a host's link, its bus and its TCP over loopback; `None` if none was measured.
+/// The rates of copies and raw packets are measured on one core and such stages overlap, so they are left out.
 pub(super) fn ceiling(limits: &HostLimits) -> Option<BitRate> {
     let bus = limits.pcie.as_ref().map(|pcie| pcie.rate_bps);
     let rates = [limits.link_bps, bus, limits.loopback_bps].into_iter().flatten();

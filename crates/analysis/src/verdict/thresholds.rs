@@ -7,25 +7,25 @@ pub(super) const FEW_SAMPLES: u32 = 5;
 /// (sk_stream_write_space).
 pub(super) const BUFFER_FULL: f64 = 0.8;
 
-/// The most processor time that one packet may take, in ns, all layers together: plain datagrams of 1,472 bytes cost
-/// 6 us on both ends together in the lab. Interrupts beyond what the link's packets explain come from another
-/// program.
+/// The largest processor time of one packet in ns, all layers together: plain datagrams of 1,472 bytes cost 6 us on
+/// both ends together in the lab. Interrupts that take more than this for each of the link's packets come from
+/// another program.
 pub(super) const PACKET_NS: f64 = 10_000.0;
 
 /// The least weight of a listed finding: the share of time that is worth a gain of 10 % once it is won back. What gains
 /// less is no cause (docs/decisions/0056).
 pub(super) const LEAST_WEIGHT: f64 = 1.0 - 1.0 / 1.1;
 
-/// A flow that reaches this part of the rate computed for a cause, and is not held by that cause, refutes the
-/// computation: rates by formula are accurate to about ten percent.
+/// The share of a cause's computed rate at which the flow refutes the computation, if the cause does not hold it: rates
+/// by formula are accurate to about ten percent.
 pub(super) const PASSED: f64 = 0.8;
 
 /// The assumed speed in bit/s of a link that does not report its own: it is virtual, and a core carries about as
 /// much.
 pub(super) const VIRTUAL_LINK: f64 = 10e9;
 
-/// The part of the link's rate below which a fault that would bind next is reported: such rates are accurate to a
-/// factor of two.
+/// The share of the link's rate below which the rate of a fault that would limit next must lie for the fault to be
+/// reported: such rates are accurate to a factor of two.
 pub(super) const CLEARLY_BELOW: f64 = 0.5;
 
 /// The least share of time for which a cause must hold the flow: TCP's own clocks count short waits on every healthy
@@ -45,7 +45,7 @@ pub(super) const HURRIED: f64 = 0.6;
 /// The busy share of time at which a core has no time left.
 pub(super) const FULL_CORE: f64 = 0.85;
 
-/// The share of time below which a thread has time to spare, however it is measured.
+/// The share of time that a thread runs, or runs and is ready to run, below which it has time to spare.
 pub(super) const UNHURRIED: f64 = 0.5;
 
 /// The average fill at which a receive queue holds data that could have been read. It is a half because autotuning
@@ -62,10 +62,12 @@ pub(super) const SMALL_WINDOW: f64 = 65_536.0;
 /// acknowledgements that arrive in bursts.
 pub(super) const AMPLE: f64 = 4.0;
 
-/// The largest window without the window scale option (RFC 7323 section 2.1), less what rounding takes.
+/// The least size in bytes at which a window without the window scale option (RFC 7323 section 2.1) counts as the
+/// largest possible one: rounding takes a part of 65,535.
 pub(super) const UNSCALED_WINDOW: f64 = 0.7 * 65_535.0;
 
-/// The size in bytes at which a window is not due to a small buffer: if it does not suffice, the path is long.
+/// The size in bytes from which a small buffer is not the reason for a window: if such a window does not suffice, the
+/// path is long.
 pub(super) const LARGE_WINDOW: f64 = 1024.0 * 1024.0;
 
 /// The part of a window that rounding to whole segments must lose to be a cause, if fewer than [`FEW_SEGMENTS`] fit.
@@ -93,13 +95,13 @@ pub(super) const AT_RATE: f64 = 0.85;
 /// The part of its nominal rate at which a link is at its limit: headers, gaps and acknowledgements take 5 to 10 %.
 pub(super) const AT_LINK: f64 = 0.85;
 
-/// The most bytes that a queue may have held to count as too short for one packet of 64 KB, if it dropped packets.
+/// The largest length in bytes at which a queue that dropped packets counts as too short for one packet of 64 KB.
 pub(super) const SHORT_QUEUE_BYTES: u64 = 65_536;
 
 /// The share of segments below which losses are no cause on any path.
 pub(super) const RARE_LOSS: f64 = 1e-5;
 
-/// The share of segments that must be lost to cost anything where a processor is the limit.
+/// The share of segments that must be lost to cost anything if a processor is the limit.
 pub(super) const COMMON_LOSS: f64 = 5e-3;
 
 /// The least number of losses that counts: fewer may be one event.
@@ -116,7 +118,7 @@ pub(super) const FEW_REORDERINGS: u64 = 3;
 /// virtual link at 10 Gb/s shows one in 20,000.
 pub(super) const RARE_REORDERING: f64 = 2e-4;
 
-/// The share of segments out of order that is reported even though TCP waits it out.
+/// The share of segments out of order from which reordering is reported, even if TCP waits for late segments.
 pub(super) const COMMON_REORDERING: f64 = 0.01;
 
 /// The number of segments that a connection must have carried for a standstill not to be blamed on their size.
@@ -131,18 +133,18 @@ pub(super) const CWND_FULL: f64 = 0.75;
 /// The factor below which a congestion window's growth over the watched time counts as none.
 pub(super) const GROWTH: f64 = 1.1;
 
-/// The time that a delayed acknowledgement waits where TCP does not report it, in ns (40 ms, TCP_DELACK_MIN of
+/// The time in ns that a delayed acknowledgement is assumed to wait if TCP does not report it (40 ms, TCP_DELACK_MIN of
 /// Linux).
 pub(super) const DELAYED_ACK_NS: f64 = 40e6;
 
 /// The share of the MSS below which segments come from small writes.
 pub(super) const SMALL_SEGMENT: f64 = 0.25;
 
-/// The share of the sender's time in system calls at which the calls themselves are the work. With writes of 64 KB it
-/// is 1 to 3 %.
+/// The share of the sender's time in system calls from which the calls themselves are most of its work. With writes of
+/// 64 KB the share is 1 to 3 %.
 pub(super) const CALLS: f64 = 0.12;
 
-/// The share of its time that a sender with large writes and all offloads spends copying.
+/// The share of its time for which a sender copies, if it has large writes and all offloads.
 pub(super) const COPYING: f64 = 0.4;
 
 /// The processor time per byte, in ns, at which writes must be small if all offloads are on: writes of 1,448 bytes
@@ -158,7 +160,7 @@ pub(super) const PACKETS_WITH_THREADS: f64 = 0.25;
 /// The idle share at which a processor can take over work.
 pub(super) const IDLE_CORE: f64 = 0.5;
 
-/// The share of stolen time at which it is a cause. Less is usual on a shared machine.
+/// The least share of stolen time that is a cause. Less is usual on a shared machine.
 pub(super) const STOLEN: f64 = 0.2;
 
 /// The share of the processor's highest clock below which its clock is low; boost clocks last only for short loads
@@ -168,112 +170,120 @@ pub(super) const LOW_CLOCK: f64 = 0.75;
 /// The time that a client waits after its SYN was dropped for a full backlog, in ns (RFC 6298 section 2.1).
 pub(super) const SYN_RETRY_NS: f64 = 1e9;
 
-/// The largest gain that is expected by formula: beyond it another limit will bind first.
+/// The largest gain that is expected by formula, as a ratio: beyond it another limit will hold the flow first.
 pub(super) const MOST_RATIO: f64 = 10.0;
 
 /// The shortest bin in seconds in which delivery is counted: twice the time between two samples of `explain`.
 pub(super) const SHORTEST_BIN: f64 = 0.1;
 
-/// The packets that a bin holds at least, so that one packet more or less changes its rate by 3 %.
+/// The least number of packets in a bin, so that one packet more or less changes its rate by 3 %.
 pub(super) const PACKETS_PER_BIN: f64 = 32.0;
 
 /// The fewest bins for a level of delivery: a quantile of fewer is a matter of chance.
 pub(super) const FEW_BINS: usize = 6;
 
-/// The most bins that are counted, because a record of a stranger may claim any span.
+/// The largest number of bins, because a forged record may claim any span.
 pub(super) const MOST_BINS: f64 = 1000.0;
 
-/// The distance within which a bin's rate is near the level: three times what whole packets change, less for rounding.
+/// The largest difference between a bin's rate and the level at which they count as near, as a share of the level: a
+/// little less than three times the 3 % that one packet changes.
 pub(super) const NEAR_LEVEL: f64 = 0.08;
 
-/// The share of bins near the level at which the level is a limit, if a queue stands too. Behind a shaper 0.9 to 1 of the
-/// bins are near it, and 0.33 to 0.9 beside six busy programs on two cores; of flows that a processor limits and whose
-/// round trip is long, 0.0 to 0.25 are (45 paths, CUBIC and BBR).
+/// The share of bins near the level from which the level is a limit, if there is a standing queue too. Behind a shaper
+/// 0.9 to 1 of the bins are near it, and 0.33 to 0.9 beside six busy programs on two cores. Of flows that a processor
+/// limits and whose round trip is long, 0.0 to 0.25 are (45 paths, CUBIC and BBR).
 pub(super) const STEADY: f64 = 0.3;
 
 /// The least time in ns that a queue on the path adds to a round trip: an idle machine's wake-ups add up to 0.2 ms.
 pub(super) const LEAST_QUEUE_NS: f64 = 0.3e6;
 
-/// The least part of the idle round trip that such a queue adds: less is within the variation of long paths.
+/// The least time that a queue on the path adds to a round trip, as a share of the idle one: less is within the
+/// variation of long paths.
 pub(super) const LEAST_QUEUE_RATIO: f64 = 0.05;
 
-/// The part of rate times round trip that must be in flight if a queue lengthens the round trip (Little's law): a late
-/// acknowledgement holds nothing. On 40 paths with a queue it was 0.96 or more; a half leaves room for a sender that was
-/// sampled between its bursts.
+/// The share of rate times round trip that must be in flight if a queue lengthens the round trip (Little's law): late
+/// acknowledgements lengthen it without data in flight. On 40 paths with a queue it was 0.96 or more; a half leaves
+/// room for a sender that was sampled between its bursts.
 pub(super) const HELD_IN_QUEUE: f64 = 0.5;
 
-/// The segments that a flow must have carried for a judgement of the path's rate.
+/// The number of segments that a flow must have carried for a judgement of the path's rate.
 pub(super) const LEAST_SEGMENTS: u64 = 200;
 
-/// The longest queue in ns that counts as too short: a millisecond is what a paced sender hands over at once
+/// The longest queue in ns that counts as too short: a paced sender hands over a millisecond's data in one burst
 /// (sk_pacing_shift), and a queue must hold two such bursts.
 pub(super) const SHORT_QUEUE_NS: f64 = 2e6;
 
-/// The losses to be expected at a lower rate before their absence means anything: of eight that fall by chance, none or
-/// one comes in 3 of 1,000 runs (Poisson).
+/// The least number of losses to be expected at a lower rate for their absence to mean anything: of eight losses by
+/// chance, none or one comes in 3 of 1,000 runs (Poisson).
 pub(super) const FEW_EXPECTED: f64 = 8.0;
 
-/// The part of the expected losses up to which they have vanished, and the part from which they have stayed. Between them
-/// lies what eight expected losses can do by chance.
+/// The largest ratio of the losses at a lower rate to the expected ones at which losses count as vanished, and the
+/// least at which they count as unchanged. Between these, eight expected losses can lie by chance.
 pub(super) const LOSS_VANISHES: f64 = 0.15;
 pub(super) const LOSS_STAYS: f64 = 0.35;
 
-/// The least time in ns that a queue adds to be a fault of its own: with it a round trip of any path exceeds what people
-/// notice in a conversation (ITU-T G.114 asks for at most 150 ms one way).
+/// The least time in ns that a queue must add to be a fault by itself: such a round trip exceeds what people notice
+/// in a conversation on any path (ITU-T G.114 asks for at most 150 ms one way).
 pub(super) const BLOAT_NS: f64 = 100e6;
 
-/// The least such time over the idle round trip: a queue of one bandwidth-delay product is what routers are built with.
+/// The least ratio of the time that a queue adds to the idle round trip at which the queue is a fault: routers are
+/// built with queues of one bandwidth-delay product.
 pub(super) const BLOAT_RATIO: f64 = 1.5;
 
-/// The least share of acknowledgements lost on the way back: each acknowledges all before it, so that a few cost nothing.
-/// The counts of both ends differ by up to 2 % where nothing is lost, as their windows are not the same.
+/// The least share of acknowledgements lost on the way back that is a cause: each acknowledges all data before it, so
+/// that a few lost ones cost nothing. The counts of both ends differ by up to 2 % where nothing is lost, as their
+/// windows are not the same.
 pub(super) const LOST_ON_RETURN: f64 = 0.03;
 
-/// The factor by which losses on the way back must exceed those on the way there to be the cause.
+/// The factor by which the share of lost acknowledgements must exceed that of lost data to be the cause.
 pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 
-/// The part of a policer's rate at which a paced sender stays below it, headers included.
+/// The share of a policer's rate at which a sender should pace its payload, so that it stays below that rate with its
+/// headers.
 pub(super) const PACE_BELOW: f64 = 0.95;
 
-/// The exponents of the range around a promised gain: a share of time is known to about a third of itself downwards, as
-/// the waits that a cause hides take its place, and to a tenth upwards.
+/// The exponents of the range around a promised gain. The gain's logarithm may be about a third lower, because waits
+/// that the cause hid take its place, and a tenth higher.
 pub(super) const GAIN_LOW: f64 = 0.7;
 pub(super) const GAIN_HIGH: f64 = 1.1;
 
-/// The upper end of a gain below which none is promised: `tune` keeps nothing that gains less than 2 %.
+/// The least upper end of an expected gain, as a ratio, that is reported: `tune` keeps nothing that gains less than 2
+/// %.
 pub(super) const LEAST_GAIN: f64 = 1.02;
 
 /// The part of a link's rate that is payload, at least: headers and gaps take 5 to 10 % of packets of 1,500 bytes.
 pub(super) const PAYLOAD_OF_LINK: f64 = 0.9;
 
-/// The fewest acknowledgements whose losses are judged: of 200, two in a hundred are four.
+/// The fewest acknowledgements whose losses are judged: 2 % of 200 are only four.
 pub(super) const FEW_ACKS: u64 = 200;
 
-/// The part of its rate at which a stream is repeated: far enough below a policer that its bursts pass, and enough that
-/// losses by chance are still counted.
+/// The share of its former rate at which a stream is repeated: low enough that its bursts pass a policer, and high
+/// enough that losses by chance are still counted.
 pub(super) const SLOWER: f64 = 0.5;
 
-/// The share of segments from which a stream is repeated: to see as few again takes minutes.
+/// The least share of lost segments for which a stream is repeated: it takes minutes to measure a smaller share.
 pub(super) const LEAST_REPEATED: f64 = 2e-4;
 
 /// The least number of requests and replies that makes a flow one of requests: fewer may be a handshake of programs.
 pub(super) const FEW_EXCHANGES: f64 = 10.0;
 
-/// The most data segments of a reply, to a request of one: OpenSSH's receiver opens its window once for 96 KB that
-/// arrived, which are 11 segments of 8,948 bytes or 68 of 1,448. A stream with such answers waits for none of them.
+/// The largest number of data segments in one direction for each in the other, if the flow carries requests and
+/// replies. OpenSSH's receiver opens its window once for 96 KB that arrived, which are 11 segments of 8,948 bytes or 68
+/// of 1,448. A stream with such answers waits for none of them.
 pub(super) const MOST_SEGMENTS_A_REPLY: f64 = 8.0;
 
 /// The least time between two requests, in round trips, if each waits for the reply to the one before. It is below one
 /// because the lowest round trip that TCP saw and the idle one that was measured differ by up to a wake-up.
 pub(super) const SERIAL: f64 = 0.7;
 
-/// The part of its former size below which a window has fallen: the kernel halves it for each retransmission time-out
-/// of a pause (tcp_cwnd_restart).
+/// The share of its former size below which a window counts as fallen: the kernel halves it for each retransmission
+/// time-out of a pause (tcp_cwnd_restart).
 pub(super) const FALLEN: f64 = 0.7;
 
-/// The least number of falls: one or two may be a first burst, or a program that began anew.
+/// The least number of falls that is a cause: one or two may be a first burst, or a program that began anew.
 pub(super) const FEW_FALLS: usize = 3;
 
-/// The number of segments in a window to which the kernel cuts it after a drop, and what rounding adds: twice the MSS
-/// that the receiver advertises, which exceeds the sender's by the length of the options (tcp_clamp_window).
+/// The largest number of segments in a window that the kernel has cut after a drop (tcp_clamp_window). It cuts to twice
+/// the MSS that the receiver advertises, which exceeds the sender's MSS by the length of the options; rounding adds a
+/// little.
 pub(super) const CUT_WINDOW: f64 = 2.1;

@@ -4,8 +4,8 @@ use landspeed_record::Verdict;
 
 use super::is_limit;
 
-/// Joins the verdicts of several pairs: their goodput in all, and what holds any of them back. A finding about a host
-/// that is in several pairs is listed once, at its highest weight.
+/// Joins the verdicts of several pairs. The result has the sum of their goodputs and the findings of all of them. A
+/// finding about a host that is in several pairs is listed once, at its highest weight.
 pub fn together(verdicts: impl IntoIterator<Item = Verdict>) -> Verdict {
     let mut verdicts = verdicts.into_iter();
     let Some(mut all) = verdicts.next() else { return Verdict::default() };

@@ -27,7 +27,7 @@ pub fn called(name: &str) -> String {
     }
 }
 
-/// Returns a host's name as part of a sentence: escaped, and no longer than a line.
+/// Returns a name for use in a sentence, escaped and cut to 60 characters.
 pub(super) fn shown(name: &str) -> String {
     EscapedText::from(name).cut(60)
 }

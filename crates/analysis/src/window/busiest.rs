@@ -6,6 +6,7 @@ use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations}
 use super::levels::{WatchedEnds, difference};
 use super::live::check;
 
+/// A host whose connections were watched.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchedHost<'a> {
     /// The output of `uname -r`, empty where unknown.
@@ -46,7 +47,8 @@ pub(super) fn turned(key: FlowKey) -> FlowKey {
     FlowKey { local: key.remote, remote: key.local, ..key }
 }
 
-/// Returns the connection from the end that sends; from the other end only where the sender was not watched.
+/// Returns the connection of `end`, with its other end `peer`, if `end` sends or has no watched peer. So a connection
+/// of two watched ends is returned for one of them only.
 fn joined<'a>(
     end: WatchedEnd<'a>,
     peer: Option<WatchedEnd<'a>>,

@@ -50,12 +50,13 @@ pub(super) struct BufferSpace {
     pub(super) measured: bool,
 }
 
-/// The levels of one connection; `None` where the end that shows a level was not watched.
+/// The levels of one connection. A level is `None` if the end that shows it was not watched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLevels {
     pub(super) moved: Bytes,
     pub(super) rate: BitRate,
-    /// The lower of the idle round trip and the lowest that TCP saw: no data was in flight for less.
+    /// The lower of the idle round trip and the lowest that TCP measured. All data was in flight for at least that
+    /// time.
     pub(super) rtt: Option<Nanos>,
     pub(super) flight: Option<FlightSize>,
     pub(super) offered: Option<OfferedWindow>,

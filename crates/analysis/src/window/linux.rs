@@ -7,17 +7,18 @@ use super::model::granularity;
 /// The part of a receive buffer that is advertised; the rest is for the kernel's own overhead (`truesize`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpaceRule {
-    /// net.ipv4.tcp_adv_win_scale before Linux 6.6: all but 1/2^n, or, at or below zero, 1/2^-n.
+    /// The rule of net.ipv4.tcp_adv_win_scale, n, before Linux 6.6: 1 - 1/2^n of the buffer if n is above zero,
+    /// otherwise 1/2^-n.
     AdvWinScale(i8),
-    /// The rule since Linux 6.6 (dfa2f0483360): this share of 256, measured for each socket as payload over memory of
-    /// what arrives.
+    /// The rule since Linux 6.6 (dfa2f0483360): this many 256ths of the buffer. Each socket measures the ratio of
+    /// payload to memory in the packets that arrive.
     ScalingRatio(u8),
 }
 
 impl SpaceRule {
-    /// Returns the rule with which a socket starts on a kernel, by `uname -r`: the default of the sysctl, or the
-    /// ratio before anything was measured: 1200 bytes of 4096 with overhead in 6.6 to 6.9, a half since
-    /// (697a6c8cec03). A name that is not a version is taken for a new kernel.
+    /// Returns the rule with which a socket starts on the kernel `release` (`uname -r`). Before 6.6 it is the default
+    /// of the sysctl. Since then it is the ratio before any measurement: 1200 bytes of 4096 with overhead in 6.6 to
+    /// 6.9, and a half later (697a6c8cec03). A name that is not a version counts as a new kernel.
     pub(super) fn of_kernel(release: &str) -> Self {
         match version(release) {
             Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),
@@ -64,8 +65,8 @@ pub(super) struct ReceiveSpace {
 }
 
 /// Returns the window that Linux advertises (`__tcp_select_window`, without memory pressure, `rcv_ssthresh` and
-/// tcp_shrink_window): whole segments without window scaling, steps of 2^scale with it, and nothing where less than a
-/// segment or a sixteenth is free.
+/// tcp_shrink_window). It is a multiple of the MSS without window scaling and of 2^scale with it. It is zero if less
+/// than a segment, or than a sixteenth of the buffer, is free.
 pub(super) fn selected_window(space: ReceiveSpace) -> Bytes {
     let mss = space.mss.min(space.full).max(Bytes(1));
     let step = granularity(space.scale).0;

@@ -8,11 +8,11 @@ use super::levels::{ConnectionLevels, OfferedWindow, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
 use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 
-/// The divisor of the tolerance for a sampled mean: samples every 50 ms of a quantity that changes within
-/// microseconds give its mean to about a fifth.
+/// The divisor that gives the tolerance for a sampled mean, a fifth: samples every 50 ms of a quantity that changes
+/// within microseconds give its mean to about that.
 const SAMPLING: u64 = 5;
-/// The factor within which a prediction of overhead, from a version or a queue, is accurate: a socket measures its
-/// own share of payload by whichever packet came last.
+/// The factor within which the predicted overhead of a buffer is accurate, whether it is from the kernel's version or
+/// from a receive queue: a socket measures its share of payload by the packet that came last.
 const OVERHEAD: f64 = 1.5;
 
 /// Compares the model with the observations. Each rule gets the observed input of its own stage, so that a rule that
@@ -137,9 +137,9 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     figure(WindowRule::SenderRounding, WindowRelation::AtMost, predicted, flight.most, mss.0, told)
 }
 
-/// Checks the window to which a closed one opens, or else the smallest that was open. A window that never closed may
-/// be smaller than the rule allows, because it is the rest of an earlier offer, which is not taken back; then there
-/// is no evidence.
+/// Checks the smallest window that followed a closed one, or, if the window never closed, the smallest one. The
+/// latter may be smaller than the rule allows, because it may be the rest of an earlier offer, which is not taken
+/// back. Then it is no evidence and is left out.
 fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);
     let predicted = least_advance(offered.most, mss);

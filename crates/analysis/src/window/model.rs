@@ -32,9 +32,9 @@ pub(super) fn lost(used: Bytes, of: Bytes) -> f64 {
     if of.0 == 0 { 0.0 } else { 1.0 - used.0 as f64 / of.0 as f64 }
 }
 
-/// Returns the least by which a receiver advances its window: a segment, or half its buffer where that is less (RFC
-/// 9293 section 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order of the buffer the window
-/// does not move until half of the buffer is free.
+/// Returns the least step by which a receiver advances its window: a segment, or half of its buffer if that is less
+/// (RFC 9293 section 3.8.6.2.2; RFC 1122 section 4.2.3.3 with Fr = 1/2). With an MSS of the order of the buffer the
+/// window does not move until half of the buffer is free.
 pub(super) fn least_advance(buffer: Bytes, mss: Bytes) -> Bytes {
     Bytes(buffer.0 / 2).min(mss)
 }

@@ -1,5 +1,5 @@
-//! Most causes, as the kernel would show them, with a strength from 0 to 1. Those of a path that is the limit are in
-//! `paths.rs`.
+//! Observations of most causes, as the kernel would show them, each with a strength from 0 to 1. The causes of a path
+//! that is the limit are in `paths.rs`.
 
 use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
@@ -120,7 +120,7 @@ pub(crate) fn window_below_bdp(strength: f64) -> WatchedPath {
     path
 }
 
-/// The default maximum of tcp_wmem, 4 MB, on a path of 180 ms.
+/// The default maximum of tcp_wmem, 4 MB, on a path of 100 to 250 ms.
 pub(crate) fn send_buffer_below_bdp(strength: f64) -> WatchedPath {
     let mut path = windowed(2e6, Nanos(between(100e6, 250e6, strength) as u64));
     path.sender(|at, socket, t| {
@@ -535,7 +535,7 @@ pub(crate) fn udp_receive_buffer(strength: f64) -> WatchedPath {
     path
 }
 
-// What a host keeps from the programs.
+// Processor time, disk and memory that a host keeps from its programs.
 
 /// All interrupts on core 0, which they fill; the reader is on core 1.
 pub(crate) fn interrupts_elsewhere(strength: f64) -> WatchedPath {

@@ -1,5 +1,5 @@
 //! Tests of verdicts: each cause comes first on observations that show it, both causes of a pair are named, a healthy
-//! path has a limit, and no record of a stranger makes a verdict fail.
+//! path has a limit, and no forged record makes a verdict fail.
 
 mod faults;
 mod paths;

@@ -19,7 +19,7 @@ const FIGURE_3: &str = "section IV.A, Figure 3";
 const FIGURE_4: &str = "section IV.A, Figure 4 and Table 1";
 const FIGURE_5: &str = "section IV.A, Figure 5 and Table 1";
 
-/// The share of its former rate to which an aggregate comes back as flows leave.
+/// The figure that compares the aggregate goodput while flows leave with that while they entered.
 const RECOVERY: ProtocolMetric = ProtocolMetric {
     name: "aggregate while flows leave over that while they entered",
     more_is_better: true,
@@ -27,13 +27,13 @@ const RECOVERY: ProtocolMetric = ProtocolMetric {
     say: |share| format!("{share:.2}"),
 };
 const DEVIATION: ProtocolMetric = ProtocolMetric { name: "deviation of the round trip", ..ROUND_TRIP };
-/// The share of its former rate at which an aggregate has returned.
+/// The share of its former rate from which an aggregate goodput counts as recovered.
 const RETURNED: f64 = 0.9;
-/// The share of its former rate below which an aggregate has dropped.
+/// The share of its former rate below which an aggregate goodput counts as dropped.
 const DROPPED: f64 = 0.8;
 /// The TCPs that the paper means where it calls UDT's stability and fairness "comparable to the better" ones.
 const BETTER: PeerProtocols = PeerProtocols::These(&["htcp", "bic"]);
-/// How far a ratio may be from 1 for "about as". The paper's own ratios are 1.16 (throughput, all TCPs), 1.25
+/// The range of ratios that count as "about as". The paper's own ratios are 1.16 (throughput, all TCPs), 1.25
 /// (stability), 0.96 (least fairness) and 0.86 (deviation of the round trip).
 const WITHIN_A_THIRD: (f64, f64) = (0.75, 4.0 / 3.0);
 const WITHIN_A_HALF: (f64, f64) = (2.0 / 3.0, 1.5);
@@ -194,8 +194,8 @@ fn unless_below(
     if of(protocol).is_some_and(below) { own_table.into() } else { alone(scene) }
 }
 
-/// Explains with the time that Reno needs from a halved window back to the whole path: half a window, at a segment
-/// per round trip.
+/// Explains the difference by the time that Reno needs to regain a halved window: half a window at one segment per
+/// round trip.
 fn reno_recovers_in(scene: &PaperStudy<'_>) -> String {
     let path = &scene.study.path;
     let segments = path.bdp().0 / u64::from(path.mtu_bytes.max(1));

@@ -24,17 +24,17 @@ pub(super) struct PaperClaim {
 }
 
 pub(super) enum ClaimTest {
-    /// These are the best of the paper's TCPs.
+    /// These protocols have the best figures of the paper's TCPs.
     Best(ProtocolNames, &'static ProtocolMetric),
     Worst(ProtocolNames, &'static ProtocolMetric),
-    /// Each of these has less than the next.
+    /// Each of these protocols has a lower figure than the next one.
     Ascending(ProtocolNames, &'static ProtocolMetric),
     Below(ProtocolFigure, f64),
     Above(ProtocolFigure, f64),
     /// The figure is between two values of the paper's path and size. It is judged only in a study of that path and
     /// size.
     Value(ProtocolFigure, (f64, f64)),
-    /// The ratio of this protocol's figure to the mean of others' is between the two values.
+    /// The ratio of this protocol's figure to the mean figure of the peers is between the two values.
     Ratio(&'static str, PeerProtocols, &'static ProtocolMetric, (f64, f64)),
     /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
     CostAlike(f64),
@@ -42,7 +42,7 @@ pub(super) enum ClaimTest {
     Cannot(&'static str),
 }
 
-/// The protocols with which one is compared.
+/// The protocols with which a protocol is compared.
 #[derive(Clone, Copy)]
 pub(super) enum PeerProtocols {
     /// All of the paper's TCPs that are in the study.
@@ -69,7 +69,8 @@ pub(super) struct PaperStudy<'a> {
 }
 
 impl PaperStudy<'_> {
-    /// Returns a figure by repeat; empty where the protocol is not in the study or none of its runs counts.
+    /// Returns a figure of a protocol by repeat. It is empty if the protocol is not in the study or none of its runs
+    /// counts.
     fn each(&self, protocol: &str, of: impl Fn(&RunFigures) -> Option<f64>) -> BTreeMap<u32, f64> {
         let entry = self.entries.iter().find(|entry| entry.protocol() == protocol);
         entry.map(|entry| entry.each(of)).unwrap_or_default()
@@ -85,7 +86,7 @@ impl PaperStudy<'_> {
         all.filter(|protocol| *protocol != UDT && self.has(protocol))
     }
 
-    /// Returns the judgement for a metric of which no run has a figure.
+    /// Returns the judgement for a metric that no run has.
     fn no_figure(&self, metric: &ProtocolMetric) -> ClaimJudgement {
         match self.study.engine {
             StudyEngine::Simulator if metric.name == COST.name => {
@@ -99,14 +100,16 @@ impl PaperStudy<'_> {
         mean(self.each(protocol, metric.of).into_values())
     }
 
-    /// Returns the most that the queue can add to a round trip, as a share of it; `None` where it is unknown.
+    /// Returns the longest time that the path's queue can add to a round trip, as a share of the idle round trip;
+    /// `None` if the queue is unknown.
     pub(super) fn queue_share(&self) -> Option<f64> {
         let path = &self.study.path;
         path.queue_bytes.map(|queue| queue.0 as f64 / path.bdp().0.max(1) as f64)
     }
 }
 
-/// Returns true if the finding is reproduced, `None` if the study cannot tell, and the evidence.
+/// A judgement and its evidence: true if the finding is reproduced, false if it is not, and `None` if the study cannot
+/// show either.
 type ClaimJudgement = (Option<bool>, String);
 
 fn cannot(why: impl Into<String>) -> ClaimJudgement {
@@ -118,8 +121,8 @@ fn without(protocols: &[&str]) -> ClaimJudgement {
     cannot(format!("not in this study, or no run counts: {}", names.join(", ")))
 }
 
-/// Judges by a margin in each repeat, which is above zero where the finding is reproduced. If the interval of the
-/// mean includes zero, or with a single repeat, the study cannot tell.
+/// Judges by `margins`, one for each repeat, which are above zero if the finding is reproduced. If the interval of
+/// their mean includes zero, or with a single repeat, the study cannot show either.
 fn by_margin(margins: &[f64], evidence: String) -> ClaimJudgement {
     let (low, high) = mean_interval(margins, CONFIDENCE).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
     match margins.len() {
@@ -218,7 +221,7 @@ fn set_apart(
     }
 }
 
-/// Judges whether the ratio of a protocol's figure to the mean of others' is within the range, by repeat.
+/// Judges by repeat whether the ratio of a protocol's figure to the mean figure of others is within `low` to `high`.
 fn ratio(
     scene: &PaperStudy<'_>,
     name: &'static str,
@@ -244,7 +247,7 @@ fn ratio(
     by_margin(&margins, format!("{}: {one}, {:.2} times the mean of {all}", metric.name, told.mean))
 }
 
-/// Returns the mean over protocols in one repeat; `None` where one of them has no figure there.
+/// Returns the mean figure of a group of protocols in one repeat; `None` if one of them has no figure in that repeat.
 fn mean_at(group: &ProtocolGroup<'_>, repeat: u32) -> Option<f64> {
     let values: Option<Vec<f64>> = group.iter().map(|(_, values)| values.get(&repeat).copied()).collect();
     values.and_then(mean)

@@ -33,8 +33,8 @@ const COLUMNS: [TableColumn; 7] = [
     ("rtt_sd_s", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
 ];
 
-/// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` where they are:
-/// at full size, over a path of 1 Gb/s and 164 ms, each within a tenth.
+/// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` if they are. That
+/// needs a study at full size, over a path of 1 Gb/s and 164 ms, each within a tenth.
 pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     let paper = Study::paper();
     let near = |ours: f64, theirs: f64| (ours - theirs).abs() <= SAME_PATH * theirs;
@@ -50,7 +50,7 @@ pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     (!same).then(|| format!("the path is not the paper's (1 Gb/s, 164 ms): {}", path.told()))
 }
 
-/// Returns every value that the paper's two tables print for our protocols, with ours; empty where they are not
+/// Returns every value that the paper's two tables print for our protocols, with ours; empty if the study is not
 /// comparable. The processor's utilisation is left out, because the paper's is that of one flow on a processor of
 /// 2004.
 pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperValue> {
@@ -81,8 +81,8 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     overall.chain(regions).filter_map(value).collect()
 }
 
-/// Returns every finding of the paper that a study like this could reproduce, with its judgement. All are about flows
-/// that come and go, so there are none where only other questions were studied.
+/// Returns the paper's findings, each with its judgement by this study. All findings are about flows that come and
+/// go, so there are none if the study has only other contests.
 pub(super) fn findings(study: &Study, regions: &[&ContestRuns<'_>]) -> Vec<PaperFinding> {
     if regions.is_empty() {
         return Vec::new();

@@ -42,7 +42,7 @@ pub(crate) fn gain(series: &BlockSeries) -> Gain {
     Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
 
-/// Records what a step was worth when it was dropped.
+/// Records `estimate`, the worth of the kept step `at` when it was dropped, in the step's line.
 pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, run: &mut RunState) {
     let id = &check.standing.kept[at].id;
     if let Some(line) = run.lines.iter_mut().find(|l| l.summary.id == *id) {
@@ -50,7 +50,7 @@ pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, r
     }
 }
 
-/// Decides all kept steps again with the trials of the final check.
+/// Adds to the line of each kept step what the final check shows: its worth, and if it is confirmed or dropped.
 fn revise_steps(check: &FinalCheck, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {

@@ -8,9 +8,9 @@ use crate::series::CONFIDENCE;
 use landspeed_record::Estimate;
 use landspeed_stats::CountedAndAllMeans;
 
-/// Adds the missing comparison of a 2x2, for the first step whose two figures have disjoint intervals: the step's
-/// effect without its partner. (Its effect with the partner is its left-out figure.) A run measures one such pair
-/// only, because the time is better spent on the gain.
+/// Adds the comparison that completes a 2x2, for the first step whose gain when it was tried and whose worth now have
+/// disjoint intervals. It measures the step's effect without its partner. (The effect with the partner is the step's
+/// left-out figure.) A run measures one such pair only, because the time is better spent on the gain.
 pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, CheckRole::Square(..))) {

@@ -7,10 +7,10 @@ use crate::verdict::thresholds::{LEAST_WEIGHT, SYN_RETRY_NS};
 use crate::verdict::view::{EndView, VerdictView, counter};
 use crate::verdict::words::{percent, share};
 
-/// The least number of connections that counts: one may be chance.
+/// The least number of dropped packets, or of cookies sent, that counts: one may be chance.
 const FEW: u64 = 2;
 
-/// Returns the packets that connection tracking dropped because its table was full.
+/// Returns the number of packets that connection tracking dropped because its table was full.
 fn untracked(end: &EndView<'_>) -> u64 {
     counter(end.host, "Conntrack.drop").saturating_add(counter(end.host, "Conntrack.early_drop"))
 }
@@ -50,8 +50,8 @@ pub(super) fn syn_cookies(view: &VerdictView<'_>) -> Option<Finding> {
     let (sent, opened) = (sent(end), counter(end.host, "Tcp.PassiveOpens"));
     let by_cookie = counter(end.host, "TcpExt.SyncookiesRecv");
     let failed = counter(end.host, "TcpExt.SyncookiesFailed");
-    // What a cookie costs, an answer that is never sent again and a window that may not scale, is at most half of a
-    // connection's time: it shows in other causes too.
+    // A cookie costs at most half of a connection's time: its answer is never sent again, and the window may not scale.
+    // Both show in other causes too.
     let weight = 0.5 * share(sent as f64 / sent.max(opened) as f64);
     Some(
         found(

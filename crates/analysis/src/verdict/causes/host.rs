@@ -43,7 +43,7 @@ pub(super) fn cpu_quota(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Judges a writer that waits for its disk, and a reader that does.
+/// Judges a sending or receiving program that waits for its disk.
 pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
     let reads =
         view.sender.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {
@@ -120,7 +120,7 @@ pub(super) fn dropped_window(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns the segments that the main flow's socket dropped since it was opened.
+/// Returns the number of segments that the main flow's socket dropped since it was opened.
 fn socket_drops(end: &EndView<'_>) -> u64 {
     end.main().and_then(|flow| flow.watch.samples.last()).map_or(0, |sample| sample.drops)
 }

@@ -37,7 +37,7 @@ pub(super) fn idle_restart(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns how often the window fell from one sample to the next though nothing was lost, after a moment at which
+/// Returns the number of times that the window fell from one sample to the next without a loss, after a sample in which
 /// nothing was in flight and nothing waited.
 fn falls(flow: &FlowView<'_>) -> usize {
     let states: Vec<&TcpState> = flow.states().collect();
@@ -53,7 +53,7 @@ fn falls(flow: &FlowView<'_>) -> usize {
     states.windows(2).filter(fell).count()
 }
 
-/// Returns true if the program's pauses are not what holds its bursts back.
+/// Returns true if the window falls after the program's pauses, so that more than the pauses holds the flow back.
 pub(super) fn restarts(view: &VerdictView<'_>) -> bool {
     idle_restart(view).is_some()
 }

@@ -44,7 +44,7 @@ fn processor(view: &VerdictView<'_>, confidence: f64) -> Finding {
         .try_knob("write-size", "", "larger writes and reads: fewer calls for a byte")
 }
 
-/// Describes what link, bus and loopback would carry, relative to the flow.
+/// Describes how much more than the flow the link, the bus and loopback would carry; `room` is the ratio.
 fn above(room: f64) -> String {
     if room > 1.05 {
         return format!("link, bus and loopback would carry {room:.1} times as much");
@@ -54,7 +54,7 @@ fn above(room: f64) -> String {
         .to_owned()
 }
 
-/// Returns the slower of the ends' links, where their speeds are known.
+/// Returns the end with the slower link, and the speed of that link; `None` if neither speed is known.
 pub(in crate::verdict) fn slowest_link<'v, 'a>(
     view: &'v VerdictView<'a>,
 ) -> Option<(&'v EndView<'a>, BitRate)> {
@@ -166,7 +166,7 @@ pub(super) fn bus(view: &VerdictView<'_>) -> Option<Finding> {
     }))
 }
 
-/// Returns the limit that is nearest, where none is reached.
+/// Returns the limit that the flow is closest to, if it reaches none.
 pub(in crate::verdict) fn nearest(view: &VerdictView<'_>) -> Finding {
     let link = view.ends().filter_map(speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
     if link > view.cpu.busiest {

@@ -1,5 +1,5 @@
-//! The causes that can hold a flow back; those that share their evidence share a file, whose first line says which they
-//! are.
+//! The causes that can hold a flow back. The judges of causes with the same kind of evidence share a file, and its
+//! first line says which causes they are.
 //!
 //! A new cause is a variant of [`Cause`], a judge and a row of [`CAUSES`]. `super::evidence` names what must have been
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
@@ -172,7 +172,7 @@ const fn of_cost(row: CauseJudge) -> CauseJudge {
     CauseJudge { relieves: Relieves::Processor, ..row }
 }
 
-/// Makes the row of a limit: what remains when nothing is wrong.
+/// Returns the row of a limit, that is, of what remains when nothing is wrong.
 const fn limit(
     cause: Cause,
     words: &'static str,
@@ -191,12 +191,12 @@ fn row(cause: Cause) -> Option<&'static CauseJudge> {
     CAUSES.iter().find(|row| row.cause == cause)
 }
 
-/// Returns a cause in words that follow "held back by".
+/// Returns the name of a cause in words that follow "held back by".
 pub fn cause(cause: Cause) -> &'static str {
     row(cause).map_or("another cause", |row| row.words)
 }
 
-/// Returns true for a limit: what remains when nothing is wrong.
+/// Returns true if the cause is a limit, that is, what remains when nothing is wrong.
 pub fn is_limit(cause: Cause) -> bool {
     row(cause).is_some_and(|row| row.is_limit)
 }

@@ -13,8 +13,8 @@ use crate::verdict::thresholds::{
 use crate::verdict::view::{EndView, FlowView, QueueView, VerdictView, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
 
-/// Returns the flow and its congestion window in segments, if losses matter and fall as `in_bursts` says: in bursts,
-/// or singly.
+/// Returns the flow and its congestion window in segments, if losses cost anything and come in bursts (`in_bursts`) or
+/// singly (not `in_bursts`).
 fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v FlowView<'a>, f64)> {
     let flow = view.sender.as_ref()?.main()?;
     let window = flow.median_tcp(|t| u64::from(t.cwnd_segments)).unwrap_or(0.0);
@@ -176,7 +176,7 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
         let segments = flow.delta(|t| t.data_segments_received) as f64;
         (segments > 0.0).then(|| flow.delta(|t| t.out_of_order_segments) as f64 / segments)
     });
-    // TCP that has learnt of reordering waits it out. That costs little, but the cost is still that of reordering.
+    // A TCP that has detected reordering waits for late segments. That costs little, but reordering is the reason.
     let common = out_of_order.is_some_and(|share| share >= COMMON_REORDERING);
     if needless < SPURIOUS && !common {
         return None;
@@ -402,8 +402,7 @@ pub(super) fn rate_limit(view: &VerdictView<'_>) -> Option<Finding> {
     let shaped = view.shaped.as_ref()?;
     let watch = shaped.queue.watch;
     let rate = watch.rate_bps?;
-    // Where its queue is too short for a burst, most of the cost is that of the drops, and the rate is only what
-    // remains.
+    // If the shaper's queue is too short for a burst, the drops cost most of the time, and the rate only the rest.
     let weight = if shaped.queue.is_short() { 0.5 } else { 1.0 } * shaped.used.min(0.98);
     let (kind, link) = (shown(&watch.kind), shown(&watch.link));
     let summary = format!("a {kind} on {link} lets {rate} through, and that is what leaves it");

@@ -30,7 +30,7 @@ const PER_PACKET: [CostClass; 7] = [
 /// The share of a full processor that packets cost where there is no profile. It is from the lab's hand measurements:
 /// 2.4 to 10 Gb/s per processor second for packets of 1,500 and 9,000 bytes at the same cost per byte.
 const UNPROFILED: f64 = 0.6;
-/// The part of the packets' cost that offloads save: large packets still cost something.
+/// The share of the packets' cost that offloads save: large packets still cost something.
 const SAVED: f64 = 0.85;
 
 pub(super) struct MissingOffload {
@@ -72,7 +72,7 @@ fn one_by_one(end: &EndView<'_>) -> bool {
     (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
 }
 
-/// Returns the largest share of a host's sampled time that is spent on packets.
+/// Returns the share of a host's sampled time that it spends on packets; the larger of both hosts.
 fn per_packet(view: &VerdictView<'_>) -> Option<f64> {
     let of = |end: &EndView<'_>| {
         let known: Vec<f64> = PER_PACKET.iter().filter_map(|class| end.cost_share(*class)).collect();
@@ -139,7 +139,8 @@ const CHECKSUM_ALONE: f64 = 0.31;
 /// offload off (netdev_fix_features), so packets are small as well.
 const WITH_SEGMENTATION: f64 = 0.75;
 
-/// Returns the end whose checksums are computed in software though its device could do it, with the knob.
+/// Returns the end whose checksums are computed in software although its device could compute them, and the knob that
+/// changes that.
 pub(super) fn summing<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
     let off = |end: &EndView<'_>, names: &[&str]| {
         let Some(settings) = settings(end.host) else { return false };
@@ -202,8 +203,9 @@ pub(super) fn software_checksum_next(view: &VerdictView<'_>) -> Option<Finding> 
     )
 }
 
-/// Returns a core that packets fill, or that packets and threads fill together while another one idles. Of several it
-/// is the one with the most interrupts, which need not be the flow's own: `CoreLoad::carries` is not asked.
+/// Returns a core that packets fill, or that packets and threads fill together while another core idles. If there are
+/// several, returns the one with the most interrupts. The packets need not be the flow's own, because
+/// `CoreLoad::carries` is not checked.
 pub(super) fn full_core<'v>(view: &'v VerdictView<'_>) -> Option<&'v CoreLoad> {
     let full = view.cpu.cores.iter().filter(|core| core.busy >= FULL_CORE);
     let packets = full.filter(|core| {
@@ -223,7 +225,7 @@ pub(super) fn packets_bound(view: &VerdictView<'_>) -> bool {
     core.interrupts >= PACKETS_ALONE || threads.peek().is_none() || threads.any(held)
 }
 
-/// Judges the core that [`full_core`] returns, unless the path's packets explain less than half of its interrupts.
+/// Judges a core that is full of interrupts ([`full_core`]), unless the path's packets explain less than half of them.
 pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
     let core = full_core(view)?;
     if core.interrupts > 2.0 * view.packet_time() {
@@ -287,7 +289,7 @@ fn others(view: &VerdictView<'_>, end: &EndView<'_>) -> f64 {
     if window == 0.0 { 0.0 } else { (ran - own - usage.ksoftirqd_ns).0 as f64 / window }
 }
 
-/// Returns how busy the cores are on which the end's thread may run, in words.
+/// Returns a sentence on how busy the cores are on which the end's thread may run.
 fn busy_there(end: &EndView<'_>) -> Option<String> {
     let cores: Vec<f64> = cores_of(end)
         .map(|core| core.busy().0 as f64 / (end.host.cpu().window_ns.0 as f64).max(1.0))
@@ -352,7 +354,7 @@ pub(super) fn competing(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// The most programs that a sentence names.
+/// The largest number of programs that a sentence names.
 const NAMED: usize = 3;
 /// The least share of the watched time for which a program must have run to be named: the sampler takes about a
 /// thousand samples a second, of which a hundredth is ten.

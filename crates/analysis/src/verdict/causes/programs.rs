@@ -35,14 +35,14 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
 
 /// A flow that has nothing to send because its program writes nothing.
 pub(super) struct StarvedFlow {
-    /// The share of the time.
+    /// The share of the time for which the flow had nothing to send.
     pub(super) weight: f64,
-    /// The share of the samples in which TCP had sent everything.
+    /// The share of the time in which data was in flight and TCP had sent everything that was written.
     starved: f64,
     idle: f64,
 }
 
-/// Returns how the sending program starves its flow, if it does so for a notable time.
+/// Returns for how much of the time the sending program starves its flow, if that is notable.
 pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
     let end = view.sender.as_ref()?;
     let flow = end.main()?;
@@ -51,7 +51,7 @@ pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
     if flow.delta(|t| t.sent_bytes.0) == 0 && kept_out {
         return None; // Nothing gets through, so that the writer waits is no evidence.
     }
-    // Who waits for replies, or sends in bursts, is not slow.
+    // A program that waits for replies, or sends in bursts, is not slow.
     if view.requests.is_some() || restarts(view) {
         return None;
     }
@@ -132,7 +132,7 @@ pub(super) fn tiny_writes(view: &VerdictView<'_>) -> Option<Finding> {
 
 type TinyWriteSigns = (f64, f64, Vec<String>);
 
-/// Returns the bytes per segment with data, also as a share of the MSS; `None` where none was sent.
+/// Returns the mean number of bytes in a segment with data, and its share of the MSS; `None` if no segment was sent.
 pub(super) fn fill(end: &EndView<'_>) -> Option<(f64, f64)> {
     let flow = end.main()?;
     let segments = flow.delta(|t| t.data_segments_sent) as f64;
@@ -186,8 +186,8 @@ fn by_price(view: &VerdictView<'_>, end: &EndView<'_>) -> Option<TinyWriteSigns>
     Some((1.0 - 0.5 / price, 0.5, vec![line]))
 }
 
-/// Returns the share of the samples in which less than a segment waited for something in flight to be acknowledged:
-/// only Nagle's algorithm holds that back.
+/// Returns the share of the samples in which less than a segment of data waited until data in flight is acknowledged.
+/// Only Nagle's algorithm holds such data back.
 pub(super) fn nagle_waits(end: &EndView<'_>) -> f64 {
     end.main().map_or(0.0, |flow| {
         flow.when(|t| {

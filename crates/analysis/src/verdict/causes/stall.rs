@@ -6,8 +6,8 @@ use landspeed_record::{Cause, Finding, FragmentationPoint, PathProbe, ProbedSize
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::words::percent;
 
-/// The rules for what a probe shows. The last one applies where no packet passes, or where packets pass and no other
-/// rule applies.
+/// The judges of what a probe shows. The last one applies if no packet passes, or if packets pass and no other judge
+/// applies.
 const RULES: [fn(&PathProbe) -> Option<Finding>; 5] =
     [black_hole, icmp_blocked, fragments_dropped, lossy, path_down];
 
@@ -21,7 +21,8 @@ pub fn stalls(probe: &PathProbe) -> Vec<Finding> {
     RULES.iter().filter_map(|rule| rule(probe)).collect()
 }
 
-/// Returns the largest packet that arrives whole and the smallest that does not, if small ones do.
+/// Returns the sizes of the largest packet that arrives whole and of the next larger one that was sent. `None` if no
+/// packet arrives, or if the largest does.
 fn hole(probe: &PathProbe) -> Option<(Bytes, Bytes)> {
     probe.largest(FragmentationPoint::Never).zip(probe.smallest_lost(FragmentationPoint::Never))
 }

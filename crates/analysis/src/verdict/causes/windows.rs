@@ -211,7 +211,7 @@ pub(super) fn send_buffer_next(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Returns true if something else than the size of its buffer keeps the window small.
+/// Returns true if something other than the size of its buffer keeps the window small.
 fn cut_from_outside(view: &VerdictView<'_>) -> bool {
     view.window_limit.is_some_and(|limit| matches!(limit.by, WindowCause::Memory | WindowCause::Dropped))
 }
@@ -276,7 +276,7 @@ fn largest(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     (window > 0.0 && mss > 0.0).then_some((window, mss))
 }
 
-/// Returns the size of a buffer that kept it over all samples.
+/// Returns the size of a buffer if it is the same in all samples.
 fn one_size(flow: &FlowView<'_>, of: fn(&SocketState) -> Bytes) -> Option<Bytes> {
     let mut sizes = flow.watch.samples.iter().map(of);
     let first = sizes.next()?;

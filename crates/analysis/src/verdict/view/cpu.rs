@@ -44,12 +44,12 @@ impl CoreLoad {
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct CpuLoad {
-    /// All cores, those of one machine once.
+    /// The cores of both hosts; if these are one machine, each core occurs once.
     pub(crate) cores: Vec<CoreLoad>,
     /// The larger of two shares of time: in which the flow's busiest thread ran or was ready to run, and in which the
     /// busiest core that handles its packets was busy. Zero where neither is known.
     pub(crate) busiest: f64,
-    /// The thread's or core's place, such as "host B core 3".
+    /// The core of that thread, or that core itself, such as "host B core 3".
     pub(crate) at: String,
 }
 
@@ -91,7 +91,7 @@ impl CpuLoad {
         self.busiest >= HURRIED
     }
 
-    /// Returns the idle share of the idlest other core of `core`'s machine.
+    /// Returns the idle share of the idlest core other than `core` of the same machine.
     pub(crate) fn idle_beside(&self, core: &CoreLoad) -> f64 {
         let others = self.cores.iter().filter(|c| c.host == core.host && c.number != core.number);
         others.map(|other| 1.0 - other.busy).fold(0.0, f64::max)
@@ -99,8 +99,8 @@ impl CpuLoad {
 }
 
 /// Returns the cores that take the link's interrupts; all cores where no process is known, because any of them may
-/// carry the flow. A core is not included for running the flow's thread: other programs there are not the flow's
-/// work, and the thread's own wait shows whether it had to wait for them.
+/// carry the flow. The core of the flow's thread is not included for that reason alone, because other programs may use
+/// it too. The time for which the thread waited for a core shows if they held it up.
 fn carriers(ends: &[&EndView<'_>]) -> BTreeSet<u32> {
     let mut cores = BTreeSet::new();
     for end in ends {

@@ -5,7 +5,7 @@ use landspeed_stats::quantile;
 use super::{EndRole, EndView, FlowView};
 use crate::verdict::thresholds::{FEW_BINS, MOST_BINS, NEAR_LEVEL, PACKETS_PER_BIN, SHORTEST_BIN};
 
-/// The number of bins in a window whose rate is taken: long enough that a late sample or a burst is a small part.
+/// The number of bins over which a rate is averaged: so many that a late sample or a burst is a small part.
 const WINDOW: usize = 4;
 
 /// The upper level of the rate of delivery, in bit/s of payload.
@@ -35,7 +35,7 @@ impl DeliveryLevel {
     }
 }
 
-/// The payload that all flows of an end had delivered at each moment: seconds and bytes.
+/// The payload that all flows of an end had delivered by each time, as points of (seconds, bytes).
 struct Curve(Vec<(f64, f64)>);
 
 impl Curve {
@@ -51,8 +51,8 @@ impl Curve {
         second(self.0.last()) - second(self.0.first())
     }
 
-    /// Returns the width of a bin in seconds: several packets of the size that the link carries, two round trips, and
-    /// no less than the time between two samples.
+    /// Returns the width of a bin in seconds; `None` if too few bins fit. A bin takes at least 32 packets of the size
+    /// that the link carries, two round trips, and the time between two samples.
     fn width(&self, end: &EndView<'_>, rtt_s: f64) -> Option<f64> {
         let span = self.span();
         let moved = self.0.last()?.1 - self.0.first()?.1;
@@ -86,7 +86,8 @@ fn delivered(flow: &FlowView<'_>, role: EndRole) -> Vec<(f64, f64)> {
     points
 }
 
-/// Returns the value of a curve at a moment, between two points by the straight line.
+/// Returns the value of a curve at the time `second`, interpolated linearly between two points. Before the first point
+/// and after the last one it is constant.
 fn at(points: &[(f64, f64)], second: f64) -> f64 {
     let after = points.partition_point(|point| point.0 <= second);
     match (after.checked_sub(1).map(|before| points[before]), points.get(after)) {
@@ -99,7 +100,7 @@ fn at(points: &[(f64, f64)], second: f64) -> f64 {
     }
 }
 
-/// Returns the mean of the bytes in flight, all flows of a sender together. Little's law is about means.
+/// Returns the mean number of bytes in flight, all flows of a sender together. It is the mean because of Little's law.
 pub(super) fn in_flight(end: &EndView<'_>) -> f64 {
     let of = |flow: &FlowView<'_>| {
         let mut states = 0.0;

@@ -17,9 +17,9 @@ const FOR_DATA: &[&str] =
 /// Functions in which a thread waits for room to write. Polling is not among them: on an idle flow a poller does not
 /// wait for room, and elsewhere polling for room shows in the flow's own clocks.
 const FOR_ROOM: &[&str] = &["wait_memory", "wait_woken", "sendmsg", "alloc_send"];
-/// The name of the place in which a running thread is.
+/// The place that is recorded for a running thread.
 const RUNNING: &str = "running";
-/// The name of the place in which a thread is whose kernel function is hidden.
+/// The place that is recorded for a sleeping thread whose kernel function is hidden.
 const HIDDEN: &str = "asleep";
 
 /// The share of the window that the thread must have run for the core's time to be attributed to it.
@@ -35,7 +35,7 @@ pub(crate) enum EndRole {
 pub(crate) struct EndView<'a> {
     pub(crate) role: EndRole,
     pub(crate) host: &'a HostView<'a>,
-    /// The flows by what they moved in the path's direction, most first.
+    /// The flows, in descending order of the payload that they moved in the path's direction.
     pub(crate) flows: Vec<FlowView<'a>>,
     pub(crate) process: Option<&'a ProcessWatch>,
 }
@@ -67,8 +67,8 @@ impl<'a> EndView<'a> {
         link_bytes(self.host, self.role)
     }
 
-    /// Returns the mean size in bytes of the packets that its busiest link carried in the path's direction: that of
-    /// large packets where segmentation is left to the device.
+    /// Returns the mean size in bytes of the packets that the host's busiest link carried in the path's direction. It
+    /// is the size of large packets if segmentation is left to the device.
     pub(crate) fn link_packet(&self) -> f64 {
         let links = self.host.links().iter().map(|link| match self.role {
             EndRole::Sender => (link.tx_bytes.0, link.tx_packets),
@@ -120,8 +120,8 @@ pub(super) fn roles<'a>(
     }
 }
 
-/// Returns true if more leaves a host than reaches it; `None` where nothing moved. Flows are the best evidence, then
-/// the namespace's counts of datagrams, then the link, which also carries other traffic.
+/// Returns true if more data leaves a host than reaches it; `None` if nothing moved. The flows' counts are the best
+/// evidence, then the namespace's counts of datagrams, then those of the link, which also carries other traffic.
 fn sends(host: &HostView<'_>) -> Option<bool> {
     let flows: Vec<FlowView<'_>> = host.seen.get::<Vec<FlowWatch>>().iter().map(FlowView::of).collect();
     let sum = |role| flows.iter().map(|flow| flow.moved(role)).sum::<Bytes>().0;
@@ -150,8 +150,8 @@ impl EndView<'_> {
         self.process.filter(|_| window > 0.0).map(|process| time(process) as f64 / window)
     }
 
-    /// Returns true if anything moved, or waited to. Sockets of datagrams have no counts, their namespace has; where
-    /// its counters were not read, the flows are taken to carry data.
+    /// Returns true if any data moved, or waited to. Sockets of datagrams count no data, so the counters of their
+    /// namespace are used. If those were not read, such flows are assumed to carry data.
     pub(crate) fn carries(&self) -> bool {
         const DATAGRAMS: [&str; 5] = [
             "Udp.InDatagrams",
@@ -171,13 +171,15 @@ impl EndView<'_> {
         if held.window_ns.0 == 0 { 0.0 } else { share(held.quota_ns.0 as f64 / held.window_ns.0 as f64) }
     }
 
-    /// Returns the process that waits uninterruptibly most: of a tree, one may read the disk for another that sends.
+    /// Returns the process with the largest share of uninterruptible waits. It need not be the one with the flow,
+    /// because one process of a tree may read the disk for another that sends.
     pub(crate) fn blocked_process(&self) -> Option<&ProcessWatch> {
         let processes = self.host.seen.get::<Vec<ProcessWatch>>().iter();
         processes.max_by(|a, b| blocked(a).total_cmp(&blocked(b)))
     }
 
-    /// Returns the share of the samples in which that process waited uninterruptibly, as for a disk.
+    /// Returns the share of the samples in which a process waited uninterruptibly, as for a disk; the largest of all
+    /// watched processes.
     pub(crate) fn blocked(&self) -> f64 {
         self.blocked_process().map_or(0.0, blocked)
     }
@@ -206,7 +208,8 @@ impl EndView<'_> {
         })
     }
 
-    /// Returns the same for an end that waits for data, whichever way most of it goes.
+    /// Returns the share of the samples in which the busiest thread slept for something other than arriving data or a
+    /// processor, whichever role the end has. `None` where nothing was sampled.
     pub(crate) fn elsewhere_than_for_data(&self) -> Option<f64> {
         self.asleep_but_for(FOR_DATA)
     }
@@ -225,7 +228,8 @@ impl EndView<'_> {
         (known > 0.0 && hidden <= known).then(|| away / known)
     }
 
-    /// Returns the most frequent place of the busiest thread, with its share of the samples.
+    /// Returns the kernel function or state in which the busiest thread was found most often, with its share of the
+    /// samples.
     pub(crate) fn mostly_in(&self) -> Option<(&str, f64)> {
         let waits = &self.process?.waiting_in;
         let all: f64 = waits.values().map(|n| f64::from(*n)).sum();
@@ -233,7 +237,7 @@ impl EndView<'_> {
         (all > 0.0).then(|| (place.as_str(), f64::from(*most) / all))
     }
 
-    /// Returns the share of the flow's sampled time in one class.
+    /// Returns the share of the flow's sampled time in `class`, 0 to 1; `None` where nothing was sampled.
     pub(crate) fn cost_share(&self, class: CostClass) -> Option<f64> {
         let profile = self.host.seen.get::<Option<CostProfile>>().as_ref()?;
         let samples = samples_of_flow(profile, share_of_links(self.host.seen));

@@ -71,12 +71,12 @@ impl<'a> FlowView<'a> {
             || self.watch.samples.iter().any(queued)
     }
 
-    /// Returns the median over the samples of the TCP state; `None` without any.
+    /// Returns the median of a value over the samples of the TCP state; `None` without samples.
     pub(crate) fn median_tcp(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         median(self.states().map(|state| of(state) as f64))
     }
 
-    /// Returns the largest value over the samples.
+    /// Returns the largest of a value over the samples of the TCP state; `None` without samples.
     pub(crate) fn most(&self, of: fn(&TcpState) -> u64) -> Option<f64> {
         self.states().map(of).max().map(|most| most as f64)
     }
@@ -96,8 +96,8 @@ impl<'a> FlowView<'a> {
         if all == 0 { 0.0 } else { f64::from(held) / f64::from(all) }
     }
 
-    /// Returns the share of the samples in which the congestion window held the sender: it was full, or data was
-    /// missing.
+    /// Returns the share of the samples in which the congestion window held the sender: it was full, or the congestion
+    /// state was other than open because of losses or reordering.
     pub(crate) fn congestion_held(&self) -> f64 {
         self.when(|t| t.ca_state > 0 || window_full(t))
     }
@@ -124,18 +124,19 @@ impl<'a> FlowView<'a> {
         self.watch.samples.iter().any(no_room)
     }
 
-    /// Returns the share of the samples in which TCP had sent everything that it was given.
+    /// Returns the share of the samples in which TCP had sent everything that the application had written.
     pub(crate) fn all_sent(&self) -> f64 {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
-    /// Returns the lowest round trip that TCP saw.
+    /// Returns the lowest round trip that TCP measured; `None` if it reported none.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()
     }
 
-    /// Returns how full the receive queue is, 0 to 1: the waiting bytes over these plus the open window, or, where
-    /// the kernel does not report its window (before Linux 6.2), memory in use over its limit.
+    /// Returns the mean fill of the receive queue, 0 to 1: the waiting bytes divided by the sum of these and the open
+    /// window. If the kernel does not report its window (before Linux 6.2), it is the memory in use divided by its
+    /// limit.
     pub(crate) fn receive_queue(&self) -> f64 {
         self.mean(|sample| {
             let waiting = sample.receive_queue_bytes.0 as f64;

@@ -9,12 +9,12 @@ use crate::verdict::words::share;
 /// The losses that the sender knows of over the window, all its flows together.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct SenderLosses {
-    /// The segments with data, retransmissions included.
+    /// The number of segments with data, retransmissions included.
     pub(crate) sent: f64,
     pub(crate) retransmitted: f64,
-    /// The retransmissions that the peer already had (DSACK).
+    /// The number of retransmitted segments that the peer already had (DSACK).
     pub(crate) spurious: f64,
-    /// The segments that the sender's own queueing disciplines dropped.
+    /// The number of segments that the sender's own queueing disciplines dropped.
     pub(crate) dropped_here: f64,
     /// The number of times that the sender entered recovery, time-outs included.
     pub(crate) recoveries: f64,
@@ -22,11 +22,13 @@ pub(crate) struct SenderLosses {
     pub(crate) timeouts: f64,
     /// The number of retransmissions that were lost as well.
     pub(crate) lost_again: f64,
-    /// The dispersion of losses over the intervals: variance over mean, 1 where they fall independently.
+    /// The dispersion of the losses over the intervals between samples: variance divided by mean, which is 1 if
+    /// losses are independent.
     pub(crate) dispersion: f64,
     /// The number of times that reordering was detected.
     pub(crate) reorderings: u64,
-    /// The segments of one packet of the path: more than 1 where it carries large packets whole, as virtual links do.
+    /// The number of segments in one packet of the path: more than 1 if it carries large packets whole, as virtual
+    /// links do.
     pub(crate) packet_segments: f64,
     /// The share of the acknowledgements that was lost on the way back; `None` unless both ends were watched.
     pub(crate) on_return: Option<f64>,
@@ -61,7 +63,7 @@ impl SenderLosses {
         }
     }
 
-    /// Returns the losses on the path: necessary retransmissions that no queue of the sender explains.
+    /// Returns the number of losses on the path: of necessary retransmissions that no queue of the sender explains.
     pub(crate) fn on_path(&self) -> f64 {
         (self.retransmitted - self.spurious - self.dropped_here).max(0.0)
     }
@@ -70,32 +72,33 @@ impl SenderLosses {
         if self.sent > 0.0 { self.on_path() / self.sent } else { 0.0 }
     }
 
-    /// Returns the losses per recovery: by the sender's counters, else by how unevenly they fall over the samples.
+    /// Returns the number of losses per recovery by the sender's counters. If these counted no recovery, returns the
+    /// dispersion of the losses over the samples.
     pub(crate) fn run(&self) -> f64 {
         if self.recoveries > 0.0 { self.on_path() / self.recoveries } else { self.dispersion }
     }
 
-    /// Returns true if retransmissions are lost far more often than segments are, which means that the loss outlasts
-    /// them.
+    /// Returns true if retransmissions are lost far more often than other segments, which means that the loss lasts
+    /// longer than a round trip.
     pub(crate) fn goes_on(&self) -> bool {
         self.lost_again >= 2.0 && self.lost_again > 3.0 * self.rate() * self.retransmitted
     }
 
-    /// Returns the losses that one recovery covers where they fall independently: the first, and those among the
-    /// other segments of its window.
+    /// Returns the number of losses that one recovery would repair if losses were independent: the first, and those
+    /// among the other segments of its window.
     pub(crate) fn run_at_random(&self, window_segments: f64) -> f64 {
         1.0 + self.rate() * window_segments
     }
 }
 
-/// Returns the segments of a mean packet that reached the receiver.
+/// Returns the mean number of segments in a packet that reached the receiver, at least 1.
 fn packet_segments(sender: &EndView<'_>, receiver: &EndView<'_>) -> f64 {
     let mss = sender.main().and_then(FlowView::last).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
     if mss > 0.0 { (receiver.link_packet() / mss).max(1.0) } else { 1.0 }
 }
 
-/// Returns the share of the receiver's segments that did not arrive. Each end's count is held against the payload that it
-/// saw, because the two windows do not begin and end at the same time.
+/// Returns the share of the receiver's segments that did not reach the sender. Each end's count is divided by the
+/// payload of the same end, because the windows of the two ends do not begin and end at the same time.
 fn lost_on_return(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
     let (from, to) = (sender.main()?, receiver.main()?);
     let arrived = from.delta(|t| t.segments_received) as f64 / from.delta(|t| t.acked_bytes.0) as f64;
@@ -120,7 +123,7 @@ pub(crate) struct QueueView<'a> {
 }
 
 impl QueueView<'_> {
-    /// Returns dropped packets over all that arrived.
+    /// Returns the share of the packets arriving at the queue that it dropped.
     pub(crate) fn drop_share(&self) -> f64 {
         let came = self.watch.sent_packets as f64 + self.watch.drops as f64;
         if came > 0.0 { self.watch.drops as f64 / came } else { 0.0 }
@@ -137,7 +140,7 @@ impl QueueView<'_> {
 pub(crate) struct ShaperView<'a> {
     pub(crate) queue: QueueView<'a>,
     pub(crate) host: String,
-    /// The rate that left it over its configured rate.
+    /// The ratio of the rate that left the shaper to its configured rate.
     pub(crate) used: f64,
 }
 
@@ -151,7 +154,7 @@ pub(crate) fn queues<'a>(end: &EndView<'a>) -> impl Iterator<Item = QueueView<'a
         .map(|watch| QueueView { watch })
 }
 
-/// Returns the shaper of either end that is nearest to its rate, if one is at it.
+/// Returns the shaper of either end that uses most of its configured rate, if one is at its limit.
 pub(super) fn shaped<'a>(
     sender: Option<&EndView<'a>>,
     receiver: Option<&EndView<'a>>,
@@ -176,8 +179,9 @@ pub(super) fn shaped<'a>(
     held.max_by(|a, b| a.used.total_cmp(&b.used))
 }
 
-/// Returns the segments that the queues of an end dropped. A queue counts packets, and with segmentation offload each
-/// has several segments. Root and child of one link count the same drop, so the largest count is used.
+/// Returns the number of segments that the queues of an end dropped. A queue counts packets, and with segmentation
+/// offload each has several segments. The root and the child of one link count the same drop, so the largest count is
+/// used.
 fn drops_of(end: &EndView<'_>) -> f64 {
     let mss = end.main().and_then(|flow| flow.last()).map_or(0.0, |t| t.send_mss_bytes.0 as f64);
     let segments = |queue: QueueView<'_>| {

@@ -32,9 +32,9 @@ use end::roles;
 
 /// A path as judges see it. Nothing in it names a test or a lab.
 pub struct VerdictView<'a> {
-    /// The end that data leaves, where its host was watched.
+    /// The end that sends the data, if its host was watched.
     pub(super) sender: Option<EndView<'a>>,
-    /// The end that data reaches, where its host was watched.
+    /// The end that receives the data, if its host was watched.
     pub(super) receiver: Option<EndView<'a>>,
     pub(super) goodput: BitRate,
     /// The round trip of the idle path.
@@ -46,17 +46,17 @@ pub struct VerdictView<'a> {
     pub(super) loss: SenderLosses,
     pub(super) cpu: CpuLoad,
     pub(super) shaped: Option<ShaperView<'a>>,
-    /// The path's limit, where the flow is at it.
+    /// The path's limit, if the flow is at it.
     pub(super) path: Option<PathLimit>,
-    /// The reason why the receive window is closed, where it limits.
+    /// The reason why the receive window is closed, if the window limits the flow.
     pub(super) window_limit: Option<WindowLimit>,
     /// The times of a request, if the flow carries requests and replies.
     pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
-    /// The probe of a path that had carried nothing.
+    /// The result of probing the path, if it carried nothing and was probed.
     pub(super) probe: Option<&'a PathProbe>,
-    /// The same stream at a part of its rate, where it was repeated.
+    /// The result of the stream when it was repeated at a part of its rate, if it was.
     pub(super) slower: Option<&'a PacedStream>,
 }
 
@@ -91,7 +91,8 @@ impl<'a> VerdictView<'a> {
         view
     }
 
-    /// Returns the most time that the packets of the path's links may have taken, as a share of the window.
+    /// Returns an upper bound of the processor time that the packets of the busiest link took, as a share of the
+    /// window.
     pub(super) fn packet_time(&self) -> f64 {
         let links = |end: &EndView<'_>| {
             let packets = end.host.links().iter().map(|link| link.rx_packets.saturating_add(link.tx_packets));
@@ -130,7 +131,7 @@ impl<'a> VerdictView<'a> {
         self.rtt.map(|rtt| self.goodput.0 * rtt.as_secs_f64() / 8.0)
     }
 
-    /// Returns the round trip under load over the idle one, if there is a standing queue somewhere on the path.
+    /// Returns the ratio of the round trip under load to the idle one, if there is a standing queue on the path.
     pub(super) fn standing_queue(&self) -> Option<f64> {
         let (flow, idle) = (self.sender.as_ref()?.main()?, self.rtt?.0 as f64);
         let loaded = flow.median_tcp(|t| t.rtt_ns.0)?;
@@ -142,13 +143,13 @@ impl<'a> VerdictView<'a> {
         (loaded >= STANDING_RATIO * idle && loaded - idle >= STANDING_NS).then(|| loaded / idle)
     }
 
-    /// Returns the share of the sender's time in which neither application nor buffers held it: the network or the
-    /// processor did. 1 where TCP does not report it.
+    /// Returns the share of the sender's time in which neither the application nor a window or buffer held it, but the
+    /// network or the processor. 1 if TCP does not report it.
     pub(super) fn network_time(&self) -> f64 {
         self.time.map_or(1.0, |time| time.rest)
     }
 
-    /// Returns the ratio of the rate that the measured limits allow to the present goodput.
+    /// Returns the ratio of the lowest measured limit of the hosts to the present goodput; `None` if either is unknown.
     pub(super) fn headroom(&self) -> Option<f64> {
         let hosts = self.ends().filter_map(|end| end.host.limits);
         let lowest = hosts.filter_map(ceiling).map(|rate| rate.0).min_by(f64::total_cmp)?;
@@ -161,13 +162,14 @@ impl<'a> VerdictView<'a> {
         self.path.as_ref().map_or(1.0, |path| share(1.0 - self.goodput.0 / path.level.rate))
     }
 
-    /// Returns the share of acknowledgements that was lost, if that is notable and far more than of the data.
+    /// Returns the share of acknowledgements that was lost, if it is notable and far larger than that of the data.
     pub(super) fn lost_on_return(&self) -> Option<f64> {
         let least = LOST_ON_RETURN.max(RETURN_OVER_FORWARD * self.loss.rate());
         self.loss.on_return.filter(|lost| *lost >= least)
     }
 
-    /// Returns whether losses stay when the stream is paced; `None` where it is not known.
+    /// Returns true if losses stay when the stream is paced below its rate, false if they vanish; `None` if that is not
+    /// known.
     pub(super) fn losses_stay(&self) -> Option<bool> {
         path::losses_stay(self)
     }
@@ -190,7 +192,7 @@ fn one_machine(observations: &PathObservations<'_>) -> bool {
     observations.b.is_some_and(|b| same(observations.a.facts, b.facts))
 }
 
-/// Returns the window that counters cover: the observers', else the longest flow's.
+/// Returns the time that the counters cover: that of the observers or, if there is none, the span of the longest flow.
 fn window_of(observations: &PathObservations<'_>) -> Nanos {
     let hosts = || [Some(observations.a), observations.b].into_iter().flatten();
     let observed = hosts().map(|host| host.cpu().window_ns).max().unwrap_or_default();
@@ -216,7 +218,7 @@ fn goodput(
     rates.into_iter().find(sane).unwrap_or_default()
 }
 
-/// Returns a counter of the namespace over the window, zero where it did not move.
+/// Returns the increase of a counter of the namespace over the window; zero if it was not read.
 pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
     host.seen.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
 }

@@ -11,7 +11,7 @@ use crate::verdict::thresholds::{
     LOSS_VANISHES, NOTABLE, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
-/// What the path does to packets above its rate.
+/// The effect of the path on packets above its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathLimitKind {
     /// It queues them: a shaper, or a slower link.
@@ -23,11 +23,11 @@ pub(crate) enum PathLimitKind {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct PathLimit {
     pub(crate) kind: PathLimitKind,
-    /// The rate that it allows.
+    /// The rate that the path allows.
     pub(crate) level: DeliveryLevel,
-    /// The time by which the queue lengthens the round trip: median.
+    /// The median time by which the queue lengthens the round trip.
     pub(crate) queue: Nanos,
-    /// The longest such time, without outliers.
+    /// The longest time by which the queue lengthens the round trip, without outliers (percentile 98).
     pub(crate) longest_queue: Nanos,
 }
 
@@ -45,11 +45,11 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let by_queue = || {
         let level = level(view, queue.idle + queue.median)?;
         let is_full = match is_crowded {
-            // Packets wait for a core too, for a millisecond or so at a time.
+            // On full cores packets also wait for a core, for about a millisecond at a time.
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
         };
-        // A round trip that a late thread lengthens holds no bytes.
+        // If a late thread lengthens the round trip, no data is in flight during that time.
         let held = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
@@ -60,17 +60,17 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
 }
 
-/// The time in seconds that a queue adds to the round trip.
+/// The idle round trip, and the time that a queue adds to it, in seconds.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     idle: f64,
-    /// Nearly all samples have as much.
+    /// Percentile 10 of the added time.
     least: f64,
     median: f64,
     longest: f64,
-    /// True if it was there in nearly all samples.
+    /// True if the added time was notable in at least 90 % of the samples.
     stands: bool,
-    /// True if it was there in some samples, as when the sender probes for more.
+    /// True if the added time was notable in at least 10 % of the samples, as when the sender probes for more.
     pulses: bool,
 }
 
@@ -98,7 +98,7 @@ impl Queue {
     }
 }
 
-/// Returns the level of delivery, as the receiver saw it where it was watched.
+/// Returns the level of delivery, from the receiver's samples if there are any, otherwise from the sender's.
 fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
     let watched = |end: &&EndView<'_>| end.main().is_some_and(|flow| flow.last().is_some());
     let end = view.receiver.as_ref().filter(watched).or(view.sender.as_ref())?;
@@ -119,7 +119,7 @@ fn ends_have_time(view: &VerdictView<'_>) -> bool {
     idle && view.cpu.cores.iter().all(|core| core.interrupts < PACKETS_ALONE)
 }
 
-/// Returns true if an end has no core to spare.
+/// Returns true if all cores of an end are full.
 fn is_crowded(view: &VerdictView<'_>) -> bool {
     let cores = &view.cpu.cores;
     let full = |host: &str| cores.iter().filter(|core| core.host == host).all(|core| core.busy >= FULL_CORE);
@@ -128,15 +128,15 @@ fn is_crowded(view: &VerdictView<'_>) -> bool {
 
 /// Returns the rate above which the path loses packets, if the losses vanish when the same stream is paced.
 fn policed(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
-    // The mean over the window: a bucket of tokens lets bursts through, and a sender that waits for its timer catches
-    // up. What the bucket held at first is in it.
+    // The mean over the window is used, because a token bucket lets bursts through, and a sender that waited for its
+    // timer catches up. It includes what the bucket held at first.
     let rate = view.goodput.0;
     let level = DeliveryLevel { rate, low: 0.95 * rate, high: 1.1 * rate, steady: 1.0 };
     (losses_stay(view) == Some(false)).then_some(level)
 }
 
-/// Returns whether losses stay when the stream is paced below its rate; `None` where that was not tried, or where too
-/// few losses were to be expected.
+/// Returns true if losses stay when the stream is paced below its rate, false if they vanish. `None` if that was not
+/// tried, if too few losses were to be expected, or if the result lies between.
 pub(super) fn losses_stay(view: &VerdictView<'_>) -> Option<bool> {
     let paced = view.slower?;
     let expected = view.loss.rate() * paced.sent_segments as f64;

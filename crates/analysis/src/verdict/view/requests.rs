@@ -1,4 +1,4 @@
-//! A flow on which one end asks and waits for the other's answer.
+//! Detects flows of requests and replies, and divides the time of a request into its parts.
 
 use landspeed_record::{IpProtocol, ListenerWatch};
 
@@ -6,30 +6,30 @@ use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{FEW_EXCHANGES, MOST_SEGMENTS_A_REPLY, SERIAL};
 use crate::verdict::words::share;
 
-/// The times of one request, in ns, and what they are made of.
+/// The mean time of one request in ns, with its parts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct RequestTimes {
-    /// From one request to the next.
+    /// The time from one request of a connection to the next.
     pub(crate) each: f64,
     /// The round trip of the idle path.
     pub(crate) network: f64,
-    /// In which the asking program ran, wanted to run, or slept for something else; `None` where it was not watched, or
-    /// asks on several connections.
+    /// The time in which the asking program ran, was ready to run, or slept for something other than the flow. `None`
+    /// if it was not watched, or asks on several connections.
     pub(crate) client: Option<f64>,
-    /// Processor time of the answering program; `None` where it was not watched.
+    /// The processor time of the answering program; `None` if it was not watched.
     pub(crate) server_ran: Option<f64>,
     pub(crate) exchanges: f64,
     pub(crate) connections: usize,
 }
 
 impl RequestTimes {
-    /// Returns what is neither the network nor the client.
+    /// Returns the part that is neither the network's nor the client's.
     pub(crate) fn server(&self) -> f64 {
         (self.each - self.network - self.client.unwrap_or(0.0)).max(0.0)
     }
 }
 
-/// Returns the times, if the main flow carries about one request and one reply for each round trip or less.
+/// Returns the times of a request, if the flows carry requests of which each waits for the reply to the one before.
 pub(super) fn requests(view: &VerdictView<'_>) -> Option<RequestTimes> {
     let end = view.ends().find(|end| end.main().is_some_and(|flow| flow.last().is_some()))?;
     // Of a connection within the host both ends are watched.
@@ -79,8 +79,8 @@ fn exchanges(flow: &FlowView<'_>) -> Option<(f64, f64)> {
     (tcp && few > 0.0 && many <= MOST_SEGMENTS_A_REPLY * few).then_some((few, flow.span.0 as f64))
 }
 
-/// Returns the end that asks and the end that answers, where they were watched. The one that answers listens on the
-/// flow's port; where no listener was seen, its port is the lower one.
+/// Returns the end that sends requests and the end that replies; `None` for one that was not watched. The end that
+/// replies listens on its port. If no listener was seen, it is the end with the lower port.
 fn ends<'v, 'a>(view: &'v VerdictView<'a>, main: &FlowView<'_>) -> [Option<&'v EndView<'a>>; 2] {
     let key = main.watch.key;
     let port = |end: &EndView<'_>| end.main().map(|flow| flow.watch.key.local.port());

@@ -40,14 +40,14 @@ pub(crate) struct WindowLimit {
     pub(crate) segments: f64,
     /// The share of the window that whole segments cannot use.
     pub(crate) rounding: f64,
-    /// How full the receive queue was, 0 to 1; `None` where the receiver was not watched.
+    /// The mean fill of the receive queue, 0 to 1; `None` if the receiver was not watched.
     pub(crate) queue: Option<f64>,
     pub(crate) scaled: bool,
     /// True if the share is from the sender's own clock; otherwise it is concluded from the receiver.
     pub(crate) timed: bool,
 }
 
-/// Returns the limit, if the window limits for a notable time.
+/// Returns the limit by the receive window, with its reason; `None` if the window does not limit for a notable time.
 pub(super) fn limit(view: &VerdictView<'_>) -> Option<WindowLimit> {
     let receiver = view.receiver.as_ref().filter(|end| end.main().is_some_and(|flow| flow.last().is_some()));
     let sender = view.sender.as_ref().and_then(EndView::main);
@@ -106,7 +106,8 @@ fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &Windo
     }
 }
 
-/// Returns true if the window is the one that the kernel offers after a drop, though its buffer could hold twice that.
+/// Returns true if the window is the one that the kernel offers after a drop, although the buffer is at least four
+/// times as large.
 fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     let last = end.main().and_then(|flow| flow.watch.samples.last());
     last.is_some_and(|sample| {
@@ -131,8 +132,8 @@ fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     away || computes
 }
 
-/// Returns the largest window of the samples, which the receiver can offer, as opposed to what was left of it at one
-/// time.
+/// Returns the largest window of the samples in bytes. It is what the receiver can offer, as opposed to what is left of
+/// an offer at one time.
 fn largest(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Option<f64> {
     let seen = sender.and_then(|flow| flow.most(|t| t.peer_window_bytes.0));
     let own = receiver.and_then(|flow| flow.most(|t| t.receive_window_bytes.unwrap_or_default().0));
@@ -146,8 +147,8 @@ fn segment(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>) -> Op
     [own, estimated].into_iter().flatten().find(|(_, mss)| *mss > 0.0)
 }
 
-/// Returns the share of time for which the window limits if the sender was not watched: the window limits if the
-/// queue behind it is full, or if the rate is about a window per round trip.
+/// Returns the share of time for which the window limits, concluded from the receiver; zero if the sender was watched.
+/// The window limits if the queue behind it is full, or if the rate is about a window per round trip.
 fn concluded(view: &VerdictView<'_>, queue: Option<f64>, window: f64) -> f64 {
     if view.sender.as_ref().and_then(EndView::main).is_some() {
         return 0.0;
