@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use landspeed_record::LatencyHistogram;
 use landspeed_record::units::{Bytes, Nanos};
 
-/// The upper bound of a histogram. Longer times are counted in the last bin.
+/// The longest time that a histogram distinguishes. Longer times are counted in the last bin.
 const LONGEST: Nanos = Nanos::secs(60);
 
 /// A histogram with three significant figures; recording neither allocates nor fails.
@@ -19,7 +19,7 @@ impl LatencyRecorder {
         self.0.saturating_record(took.0);
     }
 
-    /// Returns the bins that are not empty.
+    /// Returns the bins that are not empty, as the histogram of messages of `size_bytes`.
     pub(crate) fn export(&self, size_bytes: Bytes) -> LatencyHistogram {
         let bins = self.0.iter_recorded();
         let bins = bins.map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();

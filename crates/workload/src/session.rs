@@ -1,4 +1,4 @@
-//! Makes the flows of a trial.
+//! Opens and accepts the flows of a trial.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::runner::FlowNeeds;
 use crate::signal::SignalFlow;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// The most flows that are opened at a time: fewer than the unproven flows that a listener accepts.
+/// The largest number of flows that are opened in parallel. It is less than the number of unproven flows that a
+/// listener admits at a time.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 
@@ -22,13 +23,13 @@ pub(crate) struct TrialSession {
     pub(crate) flows: Vec<Box<dyn Flow>>,
     pub(crate) signals: SignalFlow,
     pub(crate) more: FlowSource,
-    /// Connections without the key, at the server's end.
+    /// Number of connections that did not prove the key; zero at the client's end.
     pub(crate) strangers: u64,
-    /// Services of a program that outlive a trial, at the server's end.
+    /// Services of a program that outlive a trial; none at the client's end.
     pub(crate) living: Arc<BlockServices>,
 }
 
-/// How this end makes more flows.
+/// The source from which this end gets more flows during a run.
 pub(crate) enum FlowSource {
     /// This end opens them.
     Call(ClientPlan),
@@ -45,8 +46,8 @@ impl TrialSession {
     }
 }
 
-/// Opens the client's flows: the signal flow first, then the others in parallel, so that a long path costs few round
-/// trips and not two for each flow.
+/// Opens the client's flows: first the signal flow, then the others in parallel. On a long path, this costs few round
+/// trips, and not two for each flow.
 pub(crate) fn call(
     needs: &FlowNeeds,
     plan: &ClientPlan,
@@ -121,8 +122,8 @@ fn open(
     Ok(flow)
 }
 
-/// Returns an error for a flow whose socket reports another congestion control than requested, because the trial would
-/// measure it under the requested name.
+/// Returns an error if the flow's socket reports another congestion control than the requested one. The trial would
+/// otherwise measure it under the wrong name.
 fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -168,7 +169,7 @@ pub(crate) fn answer(
     Ok(TrialSession { flows, signals, more, strangers, living: port.living() })
 }
 
-/// Accepts over all transports at the same time, because the client chooses the order of its flows.
+/// Accepts flows over all transports at the same time, because the client chooses the order of its flows.
 fn accept_all(
     data: &mut [Box<dyn Listener>],
     transports: &BTreeSet<&str>,
@@ -200,7 +201,8 @@ struct ArrivedFlows {
 }
 
 impl ArrivedFlows {
-    /// Stores a flow. One whose number is unknown or has already arrived is a leftover, and is dropped.
+    /// Stores a flow by its number. A flow whose number is unknown or has already arrived is left over from another
+    /// trial, and is dropped.
     fn take(&mut self, mut flow: Box<dyn Flow>, needs: &FlowNeeds) {
         if let Some(own) = needs.own.get(flow.number() as usize) {
             flow.adopt(own);
@@ -214,7 +216,7 @@ impl ArrivedFlows {
         }
     }
 
-    /// Returns true if all flows of a transport have arrived, and the signal flow too if it uses that transport.
+    /// Returns true if all flows over `transport` have arrived, including the signal flow if it uses this transport.
     fn have_all(&self, needs: &FlowNeeds, transport: &str) -> bool {
         let has_come = |(number, place): (u32, &Option<_>)| {
             place.is_some() || TRANSPORT.of(needs.calling(number)) != transport
