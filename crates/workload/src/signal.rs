@@ -15,7 +15,7 @@ pub(crate) enum TrialSignal {
     /// The sender of this signal has closed its window: it needs no more data, and waits for none.
     Closed,
     /// The sender of this signal is ready for the next part of the trial. The value is the part's number in a sweep,
-    /// and the size in bytes in a ping-pong.
+    /// the size in bytes in a ping-pong, and zero at the end of a capacity search.
     Ready(u64),
     /// The receiver of this signal must stop sending the current part, which took too long.
     Cut,

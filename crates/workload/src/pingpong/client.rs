@@ -16,7 +16,7 @@ use crate::signal::TrialSignal;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Interval at which the coordinator checks whether a size is done, after the time of the size is over.
+/// Interval at which the coordinator checks for the last round of a size, once the time of the size is over.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: sizes in one direction, histograms in the other.
@@ -134,8 +134,9 @@ fn task<'a>(
     })
 }
 
-/// Runs the rounds of one size. Each round reads the clock once, because the end of one is the start of the next.
-/// Counting starts after the warm-up. Returns the number of lost rounds; `None` if the worker must stop.
+/// Runs the rounds of one size: first those of the warm-up, then those that count. Each round reads the clock once,
+/// because the end of a round is the start of the next. Returns the number of lost rounds; `None` if the worker must
+/// stop.
 fn rounds(
     plan: &PingPongPlan,
     latency: &mut LatencyRecorder,
@@ -165,8 +166,8 @@ fn rounds(
     Ok(Some(lost))
 }
 
-/// How long to wait for an answer. In a stream, the wait has no limit. A lost datagram is not sent again, so a round
-/// that waits for one must end.
+/// The time limit of the wait for an answer. Over a stream, the wait has no limit. Over datagrams it needs one,
+/// because a lost datagram is not sent again.
 struct AnswerTimeout {
     delivery: Delivery,
     /// Smoothed round-trip time (RFC 6298 section 2), after the first round trip.
@@ -174,9 +175,9 @@ struct AnswerTimeout {
 }
 
 impl AnswerTimeout {
-    /// Wait before the first round trip is known: RFC 6298's initial timeout.
+    /// The limit before the first round trip is known: RFC 6298's initial timeout.
     const INITIAL: Duration = Duration::from_secs(1);
-    /// Added to four smoothed round trips: Linux's least timeout (TCP_RTO_MIN).
+    /// The part of the limit that is added to four smoothed round trips: Linux's smallest timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);
 
     fn new(delivery: Delivery) -> Self {
