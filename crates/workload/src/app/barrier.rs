@@ -1,4 +1,4 @@
-//! The state that the pairs of one trial share on host 1.
+//! A barrier that the pairs of one trial share on host 1, where all of them end.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,11 +9,12 @@ use parking_lot::Mutex;
 #[derive(Debug, Default)]
 pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 
-/// Barriers by their trials' tokens. A barrier is removed after its last pair has dropped it.
+/// The barriers of all running trials, by the trials' tokens. A barrier is removed after its last pair has dropped
+/// it.
 static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::new(BTreeMap::new());
 
 impl PairBarrier {
-    /// Returns the barrier of a trial.
+    /// Returns the barrier of the trial with this token.
     pub(super) fn of(token: &str) -> Arc<PairBarrier> {
         let mut barriers = BARRIERS.lock();
         barriers.retain(|_, barrier| barrier.strong_count() > 0);
@@ -30,12 +31,12 @@ impl PairBarrier {
         *self.0.lock().entry(point).or_default() += 1;
     }
 
-    /// Returns true if `hosts` hosts have reached this point.
+    /// Returns true if at least `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
         self.0.lock().get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
-    /// Returns true if one host has reached this point.
+    /// Returns true if at least one host has reached this point.
     pub(super) fn has_arrived(&self, point: u64) -> bool {
         self.have_arrived(point, 1)
     }

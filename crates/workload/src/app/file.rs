@@ -1,4 +1,4 @@
-//! The TOML of an application, as it is written.
+//! The types into which the TOML of an application is parsed, before it is checked.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ pub(crate) struct ParameterFile {
     /// The values of a choice.
     #[serde(default)]
     pub(crate) of: Vec<String>,
-    /// The least and the most of a number, of bytes or of a time.
+    /// The smallest and the largest value of a number, of bytes or of a time.
     pub(crate) between: Option<Spanned<[String; 2]>>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct RoleFile {
     pub(crate) end: Option<EndFile>,
 }
 
-/// The hosts of a role: a word, or a list of numbers.
+/// The hosts of a role: a word such as "servers", or a list of hosts' numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum HostSelectorFile {
@@ -93,7 +93,7 @@ pub(crate) struct ReadyFile {
     pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
-/// A file: a text, or `bytes` bytes made from a seed.
+/// A file that a role needs: either a text, or `bytes` random bytes from a seed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FixtureFile {
@@ -111,7 +111,7 @@ pub(crate) struct EndFile {
     pub(crate) within: Option<Spanned<String>>,
 }
 
-/// A picture that a role prints.
+/// A picture in the JSON output of a role.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PictureFile {
@@ -119,7 +119,7 @@ pub(crate) struct PictureFile {
     pub(crate) json: Spanned<String>,
 }
 
-/// A figure: exactly one of `line`, `json` and `wall-time`.
+/// A figure in the output of a role. Exactly one of `line`, `json` and `wall-time` is set.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FigureFile {

@@ -1,7 +1,7 @@
 //! Finds the program `landspeed-helpers`, which applications call as `{helpers}`.
 //!
-//! It is a separate file beside this program. When the controller sends this program to a host, the helpers are
-//! appended to this program's own file.
+//! The helpers are a separate file in the folder of this program. When the controller sends this program to a host,
+//! it appends the helpers to this program's file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Take};
@@ -12,19 +12,19 @@ use std::path::Path;
 pub(crate) const NAME: &str = "landspeed-helpers";
 /// The file of this program, even if it was replaced or deleted.
 const OWN: &str = "/proc/self/exe";
-/// The last bytes of a program with appended helpers. The length of the helpers precedes them (8 bytes, little
-/// endian).
+/// The last eight bytes of a program with appended helpers. The length of the helpers precedes these bytes (8 bytes,
+/// little endian).
 const MARK: &[u8; 8] = b"LSHELP01";
 
-/// Appends the helpers to a program that is sent to a host.
+/// Appends the file `helpers` to the file `program`, which is to be sent to a host.
 pub fn append(program: &mut Vec<u8>, helpers: &[u8]) {
     program.extend_from_slice(helpers);
     program.extend_from_slice(&(helpers.len() as u64).to_le_bytes());
     program.extend_from_slice(MARK);
 }
 
-/// Opens the helpers beside `program`. They must belong to root or to the program's owner, because other users may
-/// write a folder such as /tmp.
+/// Opens the helpers in the folder of `program`. Returns `None` if they are not there, or if they belong neither to
+/// root nor to the program's owner, because other users may write into a folder such as /tmp.
 pub fn beside(program: &Path) -> Option<Take<File>> {
     let program = std::fs::canonicalize(program).ok()?;
     let helpers = File::open(program.with_file_name(NAME)).ok()?;
@@ -40,7 +40,7 @@ pub(crate) fn own() -> Option<Take<File>> {
     Some(own.take(length))
 }
 
-/// Opens the helpers of this program, appended or beside it.
+/// Opens the helpers of this program, from the end of its file or from its folder.
 pub(crate) fn open() -> Option<Take<File>> {
     at_end(Path::new(OWN)).or_else(|| beside(Path::new(OWN)))
 }

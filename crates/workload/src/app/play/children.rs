@@ -14,7 +14,7 @@ use crate::app::fill::DIR;
 use crate::app::play::capture::OutputCapture;
 use crate::app::play::user::RoleUser;
 
-/// The PATH of programs.
+/// The variable PATH of a role's programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A running program.
@@ -27,7 +27,8 @@ pub(super) struct ChildProgram {
     pub(super) errors: OutputCapture<ChildStderr>,
 }
 
-/// Starts a program as the role's user, in the role's directory. `whole` keeps its complete output.
+/// Starts a program as the role's user, in the role's directory. If `whole` is true, its complete output is kept,
+/// otherwise only the end.
 pub(super) fn start(
     words: &[String],
     order: &RoleOrder,
@@ -48,7 +49,8 @@ pub(super) fn start(
     Ok(ChildProgram { pid, began, ended, output, errors: OutputCapture::end(errors) })
 }
 
-/// Starts a probe without its output, and returns its process ID. The caller must reap it.
+/// Starts a command that probes a service's readiness, and returns its process ID. Its output is discarded. The
+/// caller must reap the process.
 pub(super) fn probe(words: &[String], order: &RoleOrder, user: &RoleUser) -> Result<i32, String> {
     let mut command = prepared(words, order, user);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
@@ -87,7 +89,7 @@ fn pin(cores: &[u32]) -> Result<(), Error> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// Disables core files, and limits the number of processes.
+/// Disables core files. Also limits the number of processes, unless the role runs as the agent's own user.
 fn limit(user: &RoleUser) {
     const PROCESSES: u64 = 4096;
     let set = |what, most: u64| {
@@ -105,8 +107,8 @@ fn unblock(pipe: &impl AsFd) -> rustix::io::Result<()> {
     fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
 }
 
-/// Reaps every child that has ended, and returns (process ID, wait status). Orphans of the namespace are children of
-/// its init.
+/// Reaps every child that has ended, and returns (process ID, wait status) of each. Orphans of the namespace are
+/// children of its init.
 pub(super) fn reap() -> Vec<(i32, i32)> {
     let mut reaped = Vec::new();
     loop {
@@ -120,7 +122,7 @@ pub(super) fn reap() -> Vec<(i32, i32)> {
     }
 }
 
-/// Describes how a program failed, by its wait status; empty if it exited with 0.
+/// Returns a description of a program's failure from its wait status; empty if the program exited with 0.
 pub(super) fn wrong(status: i32) -> String {
     if libc::WIFSIGNALED(status) {
         return format!("it was killed by signal {}", libc::WTERMSIG(status));

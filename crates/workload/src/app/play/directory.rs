@@ -16,12 +16,15 @@ use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
 use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
-/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept there.
+/// Mount point of the file system with the role's directory. Every Linux has this folder, and no programs are kept
+/// there.
 const ROOM: &str = "/dev/shm";
-/// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
+/// Capacity of this file system in addition to the size that the application's file requests and to copies of
+/// landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);
 
-/// Mounts the role's file systems, and fills its directory.
+/// Mounts the role's file systems, hides the host's files that the role must not see, and writes the files of the
+/// role's directory.
 pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> {
     // Mounts made here are visible to this role only.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
@@ -50,9 +53,9 @@ pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> 
     order.files.iter().try_for_each(|file| write(file, user))
 }
 
-/// Ends FUSE file systems below the role's directory. A thread of a program may wait for an answer of that same
-/// program, and no signal ends this wait (fuse(4), "Interrupting filesystem operations"): the program and its
-/// namespace would then stay.
+/// Unmounts FUSE file systems below the role's directory. A thread of the program that serves such a file system may
+/// wait for an answer of the same program, and no signal ends this wait (fuse(4), "Interrupting filesystem
+/// operations"). The program and its namespace would then never end.
 pub(super) fn abort_fuse() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let below = format!("{DIR}/");
@@ -77,7 +80,8 @@ struct LandspeedProgram {
     file: Take<File>,
 }
 
-/// Opens landspeed's programs that the role calls, before mounts and hidden folders cover them.
+/// Opens those of landspeed's programs that the role calls. This happens before mounts and hidden folders cover their
+/// files.
 fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
     let at = |path| move |file| LandspeedProgram { path, file };
     let own = order.calls(OWN).then(helpers::own).flatten().map(at(OWN));
@@ -85,8 +89,8 @@ fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
 }
 
 impl LandspeedProgram {
-    /// Copies the program into the role's directory, because it may have no name on this host, and the role's user may
-    /// not be allowed to read it.
+    /// Copies the program to its path in the role's namespace, because its file may have no name on this host, and
+    /// the role's user may not be allowed to read it.
     fn bring(&mut self) -> std::io::Result<()> {
         std::io::copy(&mut self.file, &mut File::create(self.path)?)?;
         fs::set_permissions(self.path, fs::Permissions::from_mode(0o755))
@@ -118,7 +122,7 @@ fn write(file: &Fixture, user: &RoleUser) -> Result<(), String> {
     .map_err(failed)
 }
 
-/// Writes bytes that are the same for the same seed, on every host.
+/// Writes `bytes` random bytes, which are the same on every host for the same seed.
 fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> {
     let mut source = ChaCha8Rng::seed_from_u64(seed);
     let mut piece = vec![0; 1 << 16];

@@ -19,14 +19,15 @@ use crate::app::{ReadyCondition, RoleOrder};
 const LOOK: Duration = Duration::from_millis(10);
 /// Pause between two readiness probes that run a command.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Time limit of a probe of a port.
+/// Time limit of a connection attempt that probes a service's port.
 const PROBE: Duration = Duration::from_millis(200);
-/// How long to wait for the rest of the output once a program has ended, because its children may still hold the pipe.
+/// Time limit of the wait for the rest of a program's output once the program has ended. There is a limit because the
+/// program's children may still have the pipe open.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// The longest line that is matched for readiness, in bytes.
+/// The longest line of a service's output that is compared with its readiness expression, in bytes.
 const LINE: usize = 64 << 10;
 
-/// Runs a role to its end. The namespace ends after it returns.
+/// Runs a role to its end, and reports failures to the agent. The namespace ends after this function returns.
 pub(super) fn run(order: &RoleOrder) {
     if let Err(why) = RoleInit::prepared(order).and_then(RoleInit::play) {
         InitMessage::Failed { why }.say();
@@ -39,7 +40,7 @@ struct RoleInit<'a> {
     user: RoleUser,
 }
 
-/// What a look at the agent's pipe found.
+/// The agent's next order on the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AgentCommand {
     Nothing,
@@ -88,8 +89,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Waits for a program to end; returns `None` if the agent ended it. If `must_succeed` is set, an unsuccessful
-    /// exit is an error.
+    /// Waits for a program to end, and returns the message with its result; `None` if the agent orders the role to
+    /// end first. If `must_succeed` is true, an unsuccessful exit is an error.
     fn to_the_end(
         &self,
         mut program: ChildProgram,
@@ -117,7 +118,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Runs a service until the agent ends it.
+    /// Runs a service until the agent ends it. Reports when the service is ready. Returns an error if the service
+    /// ends by itself.
     fn serve(&self, mut program: ChildProgram, ready: &ReadyCondition) -> Result<(), String> {
         let mut probe = ReadinessProbe::new(ready)?;
         let mut is_ready = false;
@@ -151,8 +153,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Ends a service by its signal, and waits for the time that its file gives. Remaining processes end with the
-    /// namespace.
+    /// Sends a service its signal, and waits for the service to end, for at most the time limit of its file.
+    /// Remaining processes end with the namespace.
     fn end(&self, mut program: ChildProgram) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
@@ -168,17 +170,17 @@ impl<'a> RoleInit<'a> {
     }
 }
 
-/// Returns the wait status of a program if it has ended. It also reaps orphans.
+/// Reaps all children that have ended, and returns the wait status of the program `pid` if it is among them.
 fn status_of(pid: i32) -> Option<i32> {
     children::reap().into_iter().find(|(reaped, _)| *reaped == pid).map(|(_, status)| status)
 }
 
-/// Reports what a program has printed so far.
+/// Reports the last lines of a program's output so far to the agent.
 fn tell(program: &ChildProgram) {
     InitMessage::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
-/// Reads the last output of a program.
+/// Reads the rest of the output of a program that has ended.
 fn last_words(program: &mut ChildProgram) {
     let until = Instant::now() + LAST_WORDS;
     while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
@@ -189,14 +191,15 @@ fn last_words(program: &mut ChildProgram) {
     }
 }
 
-/// The orders and output that the init received while it waited.
+/// The order and the output that the init received during one wait.
 struct InitInput {
     command: AgentCommand,
-    /// Output of the program, from both pipes.
+    /// Output of the program, from standard output and standard error.
     printed: Vec<u8>,
 }
 
-/// Waits for up to [`LOOK`] for the agent, or for a program to print or to end.
+/// Waits up to [`LOOK`] for an order of the agent, or for `program` to print or to end. Returns the order and the
+/// output.
 fn hear(program: Option<&mut ChildProgram>) -> InitInput {
     let input = std::io::stdin();
     let is_there = {
@@ -231,7 +234,7 @@ fn command_of(input: &std::io::Stdin) -> AgentCommand {
     }
 }
 
-/// The state of waiting for a service to be ready.
+/// The wait for a service to be ready, by its readiness condition.
 enum ReadinessProbe<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
@@ -254,7 +257,7 @@ impl<'a> ReadinessProbe<'a> {
         })
     }
 
-    /// Handles the end of process `pid`, if that is the probe.
+    /// Records the exit of the probe's command if its process is `pid`.
     fn ended(&mut self, pid: i32, status: i32) {
         if let ReadinessProbe::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)
@@ -263,7 +266,7 @@ impl<'a> ReadinessProbe<'a> {
         }
     }
 
-    /// Returns true if the service is ready. `new` is the output since the last call.
+    /// Returns true if the service is ready. `new` is the service's output since the last call.
     fn is_over(&mut self, new: &[u8], init: &RoleInit<'_>) -> Result<bool, String> {
         match self {
             ReadinessProbe::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),

@@ -26,14 +26,15 @@ pub use user::runs_as_root;
 
 use crate::app::{RoleOrder, framed};
 
-/// The longest order that is read, in bytes.
+/// The largest order that is read from the agent, in bytes.
 const MOST_ORDER: u32 = 64 << 20;
 
 /// A message of the init on its standard output: one line of JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "kebab-case")]
 pub(crate) enum InitMessage {
-    /// The directory is ready and the earlier commands have run; the command waits for 'g'.
+    /// The role's directory is ready and the commands before its own have run. The role's command starts after the
+    /// agent's 'g'.
     Prepared {},
     /// The service is ready.
     Ready {},
@@ -48,20 +49,20 @@ pub(crate) enum InitMessage {
         /// The end of its standard error.
         errors: String,
     },
-    /// The last output of the command, at the agent's request.
+    /// The last lines of the command's output, which the agent requested.
     Printed {
-        /// The end of standard output and of standard error.
+        /// The last lines of standard output and of standard error.
         text: String,
     },
     /// The role failed.
     Failed {
-        /// The failed step, and the reason.
+        /// The step that failed, and the reason.
         why: String,
     },
 }
 
 impl InitMessage {
-    /// Prints the message. A failure means that the agent has gone, and is ignored.
+    /// Prints the message on standard output. An error is ignored, because it means that the agent has ended.
     fn say(&self) {
         if let Ok(mut line) = serde_json::to_vec(self) {
             line.push(b'\n');
@@ -71,7 +72,7 @@ impl InitMessage {
     }
 }
 
-/// Runs a role to its end, as `landspeed play-role`.
+/// Runs a role to its end. This is the main function of `landspeed play-role`.
 pub fn main() -> ExitCode {
     match begin() {
         Ok(code) => code,
@@ -89,8 +90,8 @@ fn begin() -> Result<ExitCode, String> {
     namespace::in_child(|| init::run(&order))
 }
 
-/// Closes all descriptors above standard error: a role must not inherit what the agent, or the shell that started it,
-/// had open.
+/// Closes all descriptors above standard error, because a role must not inherit the open files of the agent or of the
+/// shell that started the agent.
 fn close_inherited() -> std::io::Result<()> {
     let names = std::fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<std::io::Result<Vec<_>>>()?;

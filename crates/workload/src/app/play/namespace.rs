@@ -1,11 +1,11 @@
-//! The namespaces of a role.
+//! Creates the namespaces of a role.
 
 use std::fs;
 use std::io::Error;
 use std::process::ExitCode;
 
-/// Enters new namespaces. The next child of this process is the init of the PID namespace. Without root, the
-/// namespaces belong to a new user namespace.
+/// Moves this process into new namespaces. The next child of this process becomes the init of the PID namespace. If
+/// this process is not root, a new user namespace owns the others.
 pub(super) fn enter() -> Result<(), String> {
     const OWN: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if rustix::process::geteuid().is_root() {
@@ -57,7 +57,8 @@ pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
     }
 }
 
-/// Redirects standard input, because orders are for the init and the parent must not read one.
+/// Replaces standard input by /dev/null, because the agent's orders are for the init, and this process, its parent,
+/// must not read them.
 fn close_input() {
     if let Ok(null) = fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);
