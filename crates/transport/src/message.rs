@@ -1,15 +1,17 @@
-//! The system calls that move datagrams: one a call, many a call, or many joined into one (UDP_SEGMENT, UDP_GRO).
+//! The system calls that send and receive datagrams: one in a call, many in a call, or many joined into one buffer
+//! (UDP_SEGMENT, UDP_GRO).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The most datagrams that one sendmmsg or recvmmsg moves.
+/// The largest number of datagrams in one call of sendmmsg or recvmmsg.
 pub(crate) const BATCH: usize = 32;
-/// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
+/// The largest number of datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels with
+/// this option.
 pub(crate) const SEGMENTS: usize = 64;
 
-/// How datagrams are handed to the kernel.
+/// The way in which datagrams are passed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendMode {
     Plain,
@@ -30,7 +32,7 @@ impl SendMode {
     }
 }
 
-/// How datagrams are taken from the kernel.
+/// The way in which datagrams are received from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReceiveMode {
     Plain,
@@ -80,8 +82,8 @@ pub(crate) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends each group of `each` entries of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were
-/// sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
+/// Sends each group of `each` entries of `parts` as one datagram, at most [`BATCH`] in one call. Returns the number
+/// of datagrams sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
@@ -102,7 +104,7 @@ pub(crate) fn send_many(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Returns the header that sends `parts` as one datagram. It points at `parts`.
+/// Returns a message header for sending `parts` as one datagram. The header contains a pointer to `parts`.
 pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -120,9 +122,9 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Re
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, waiting only for the
-/// first. Returns how many there are, and puts their lengths into `lengths`; a length is larger than the room if the
-/// datagram was truncated.
+/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, and waits only for
+/// the first. Returns the number of datagrams, and writes their lengths into `lengths`. A length is larger than the
+/// space of the entries if the datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -151,7 +153,7 @@ pub(crate) fn receive_many(
 }
 
 /// Receives one datagram, or several that UDP_GRO joined. Returns the total number of bytes, and the length of each
-/// datagram but the last. The total exceeds the room in `parts` if data was truncated.
+/// datagram except the last, which may be shorter. The total exceeds the space in `parts` if data was truncated.
 pub(crate) fn receive_joined(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -168,7 +170,7 @@ pub(crate) fn receive_joined(
     Ok((total, segment(&message).unwrap_or(total)))
 }
 
-/// Returns the header that receives a datagram into `parts`. It points at `parts`.
+/// Returns a message header for receiving a datagram into `parts`. The header contains a pointer to `parts`.
 fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -178,7 +180,7 @@ fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     message
 }
 
-/// Returns the length that UDP_GRO reported, if it joined datagrams.
+/// Returns the length of each joined datagram, which UDP_GRO reports; `None` if no datagrams were joined.
 fn segment(message: &libc::msghdr) -> Option<usize> {
     // SAFETY: the kernel filled `message`; the macro checks the length that it wrote.
     let cmsg = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;
