@@ -21,7 +21,7 @@ pub(crate) enum SendMode {
 }
 
 impl SendMode {
-    /// Returns the mode with this name. Any other word means one datagram a call.
+    /// Returns the mode called `word`. An unknown word means one datagram in a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => SendMode::Batch,
@@ -41,7 +41,7 @@ pub(crate) enum ReceiveMode {
 }
 
 impl ReceiveMode {
-    /// Returns the mode with this name. Any other word means one datagram a call.
+    /// Returns the mode called `word`. An unknown word means one datagram in a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => ReceiveMode::Batch,

@@ -1,4 +1,4 @@
-//! TCP_INFO: what the kernel reports of a connection.
+//! Reads TCP_INFO, the kernel's report about a connection.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use socket2::Socket;
 use crate::raw::{self, PlainOldData};
 use crate::transport::AckProgress;
 
-/// Returns how far the peer has acknowledged.
+/// Returns what the peer has acknowledged so far, and the state of the retransmission timer.
 pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     Ok(AckProgress {
@@ -26,9 +26,9 @@ pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
 /// The index of `tcpi_backoff` in `flags`.
 const BACKOFF: usize = 4;
 
-/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), up to the last field used here, which libc's
-/// declaration does not contain. Fields that an older kernel does not fill are zero (`delivered` came with Linux
-/// 4.18).
+/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), up to the last field that is used here. libc's
+/// declaration ends before that field. Fields that an older kernel does not fill are zero (`delivered` came with
+/// Linux 4.18).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct TcpInfo {

@@ -1,21 +1,22 @@
-//! A circuit breaker (RFC 8084): a sender of datagrams slows down while its peer reports nothing new.
+//! A circuit breaker (RFC 8084), by which a sender of datagrams slows down while its peer reports no new arrivals.
 
 use std::time::{Duration, Instant};
 
-/// How long the peer may report nothing new before the sender slows down.
+/// The time without reports of new arrivals after which the sender slows down.
 const UNHEARD: Duration = Duration::from_millis(800);
-/// The number of datagrams that may be sent without feedback, and between two checks.
+/// The number of datagrams that may be sent without new feedback before the sender slows down, and that are sent
+/// between two checks.
 const UNANSWERED: u64 = 64;
 
-/// Decides from the peer's feedback whether datagrams still arrive. On a path that carries nothing, or to a peer that
-/// does not answer, one datagram is sent from time to time, to detect when the path works again.
+/// The circuit breaker of one sender. While the path carries nothing or the peer does not answer, the sender sends
+/// one datagram after each [`CircuitBreaker::PAUSE`], to detect when the path works again.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     arrived: u64,
     since: Option<Instant>,
-    /// The number of datagrams sent at `since`.
+    /// The number of datagrams that had been sent at `since`.
     sent: u64,
-    /// The number of datagrams sent at the last check.
+    /// The number of datagrams that had been sent at the last check.
     looked: u64,
     holds: bool,
 }
@@ -24,8 +25,8 @@ impl CircuitBreaker {
     /// The pause before each datagram of a sender that must slow down.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// Returns true if the sender of `sent` datagrams must slow down. `arrived` returns the bytes that the peer last
-    /// reported.
+    /// Returns true if the sender, which has sent `sent` datagrams, must slow down. `arrived` returns the number of
+    /// bytes that the peer last reported as received.
     pub(super) fn holds(&mut self, sent: u64, arrived: impl FnOnce() -> u64) -> bool {
         if self.holds || self.since.is_none() || sent >= self.looked + UNANSWERED {
             self.look(sent, arrived(), Instant::now());

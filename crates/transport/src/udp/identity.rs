@@ -1,4 +1,4 @@
-//! The tags and keys by which both ends recognise a flow's datagrams.
+//! The tags and keys by which both ends of a flow recognise the flow's datagrams.
 
 use landspeed_proof::KeyProof;
 
@@ -13,18 +13,18 @@ pub(super) struct FlowIdentity {
     /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
     feedback: ProofKey,
-    /// The client's confirm, and the welcome that answers it each time that it arrives; `None` at the client.
+    /// The client's confirm, and the welcome with which the server answers each copy of it; `None` at the client.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl FlowIdentity {
-    /// Returns the client's identity.
+    /// Returns the identity of the client's end of the flow with this proof.
     pub(super) fn client(proof: &KeyProof, key: &ProofKey) -> Self {
         let [own_tag, peer_tag] = tags(proof, key);
         FlowIdentity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
     }
 
-    /// Returns the server's identity.
+    /// Returns the identity of the server's end of the flow with this proof.
     pub(super) fn server(proof: &KeyProof, key: &ProofKey) -> Self {
         let [peer_tag, own_tag] = tags(proof, key);
         let confirm = ProofPass::Confirm(*proof, proof.confirm(key)).bytes();
@@ -38,7 +38,7 @@ impl FlowIdentity {
         feedback.bytes(self.own_tag, &self.feedback)
     }
 
-    /// Parses the peer's feedback; `None` if the datagram is something else.
+    /// Parses and authenticates feedback; `None` if the datagram is no feedback of the peer.
     pub(super) fn parse_feedback(&self, datagram: &[u8]) -> Option<DatagramFeedback> {
         DatagramFeedback::parse(datagram, self.peer_tag, &self.feedback)
     }
@@ -47,13 +47,14 @@ impl FlowIdentity {
         self.confirm.as_ref().map(|(_, welcome)| welcome.as_slice())
     }
 
-    /// Returns true if the datagram repeats this flow's confirm, because the welcome was lost.
+    /// Returns true if the datagram is a copy of this flow's confirm, which a client sends if the welcome was lost.
     pub(super) fn is_confirm(&self, datagram: &[u8]) -> bool {
         self.confirm.as_ref().is_some_and(|(confirm, _)| confirm == datagram)
     }
 }
 
-/// Derives the tags of the datagrams to the server and to the client.
+/// Derives the tags of a flow's datagrams: first that of datagrams to the server, then that of datagrams to the
+/// client.
 fn tags(proof: &KeyProof, key: &ProofKey) -> [u32; 2] {
     ["to server", "to client"].map(|direction| {
         let [a, b, c, d, ..] = proof.derive(key, direction);

@@ -53,7 +53,7 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The highest rate of each flow, kept by the sender's own clock.
+/// The factor of the highest rate at which each flow may send, which the sender's own clock limits.
 pub(super) static PACE: Factor = Factor {
     persist: &[PersistMethod::Application("send no more than this in a second, by the program's own clock")],
     // The workload capacity searches for the rate of a path; the speed of a link would be a guess.
@@ -81,11 +81,11 @@ fn sends(view: &FactorView) -> Vec<Proposal> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdpSettings {
     pub(super) send: SendMode,
-    /// True if datagrams are sent with MSG_ZEROCOPY, so that the kernel reads the program's memory.
+    /// True if datagrams are sent with MSG_ZEROCOPY, so that the kernel reads the program's memory after the call.
     pub(super) lend: bool,
     pub(super) receive: ReceiveMode,
     pub(super) size: Bytes,
-    /// The highest rate of the sender.
+    /// The highest rate of the sender; `None` if unlimited.
     pub(super) pace: Option<BitRate>,
 }
 
@@ -104,8 +104,8 @@ impl UdpSettings {
 
 static ROWS: &[SocketOption] = &[NO_CHECKSUM, DONT_FRAGMENT];
 
-/// The values of `dont-fragment` that set an option, with the kernel's constants (include/uapi/linux/in.h). IPv6's
-/// have the same numbers.
+/// The values of `dont-fragment` that set IP_MTU_DISCOVER, with the kernel's constants (include/uapi/linux/in.h).
+/// Those of IPv6 have the same numbers.
 const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", libc::IP_PMTUDISC_PROBE)];
 
 const DONT_FRAGMENT: SocketOption = SocketOption {
@@ -170,8 +170,8 @@ const NO_CHECKSUM: SocketOption = SocketOption {
     },
 };
 
-/// Returns the level, the option that switches the checksum off, and for IPv6 the option that accepts datagrams
-/// without one: RFC 6935 forbids both unless the program requests it.
+/// Returns the level, the option that sends datagrams without a checksum, and for IPv6 the option that accepts such
+/// datagrams. RFC 6935 forbids both unless the program requests them.
 fn checksum_option(socket: &Socket) -> io::Result<(i32, i32, Option<i32>)> {
     Ok(if socket.domain()? == socket2::Domain::IPV6 {
         (libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, Some(libc::UDP_NO_CHECK6_RX))

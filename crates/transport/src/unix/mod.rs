@@ -1,7 +1,8 @@
-//! AF_UNIX streams between processes of one machine, including lab hosts: the cost of a path without a network.
+//! AF_UNIX streams between processes of one machine, including the hosts of a lab. They show the cost of a path
+//! without a network.
 //!
-//! A listener's name is a path in the file system, which is valid across network namespaces. The path follows from
-//! the address and the session's key, so that only a holder of the key finds it.
+//! A listener is bound to a path in the file system, which works across network namespaces. The path follows from the
+//! address and the session's key, so that only processes with the key can find it.
 
 use std::fs;
 use std::io;
@@ -80,15 +81,15 @@ impl StreamTransport for UnixTransport {
     }
 }
 
-/// Returns the path of the socket's file. The zone of a link-local address is left out, because it differs between
-/// hosts.
+/// Returns the path of the listening socket's file for the address `at`. The zone of a link-local address is left
+/// out, because it differs between hosts.
 fn path(at: SocketAddr, key: &ProofKey) -> PathBuf {
     let at = SocketAddr::new(at.ip(), at.port());
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }
 
-/// A port number without a socket of the kernel, because the listener's path follows from the session's key.
+/// A port that reserves nothing in the kernel. Its address only goes into the path of the listener's file.
 struct UnixPort(SocketAddr);
 
 impl ReservedPort for UnixPort {
