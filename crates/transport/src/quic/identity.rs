@@ -1,12 +1,12 @@
-//! The keys by which the two ends of a connection recognise each other.
+//! The keys by which the two ends of a connection authenticate each other.
 //!
 //! Both ends derive the same two Ed25519 keys from the session's key, one for each role, and use them as raw public
 //! keys (RFC 7250) in TLS 1.3. Each end accepts only the key of its peer's role, so that a finished handshake proves
 //! the session's key both ways: CertificateVerify (RFC 8446 section 4.4.3) signs the whole handshake.
 //!
-//! A server must not spend memory or signatures on strangers. A client may choose any connection ID for its first
-//! packet (RFC 9000 section 7.2). Here the ID is a nonce and a MAC under the session's key, and a server answers no
-//! other first packet.
+//! A server must not spend memory or signatures on strangers. A QUIC client may choose any connection ID for its
+//! first packet (RFC 9000 section 7.2). landspeed's clients choose a nonce followed by a MAC under the session's key,
+//! and a server does not answer first packets with other IDs.
 
 use std::sync::Arc;
 
@@ -30,23 +30,25 @@ use crate::ProofKey;
 
 /// The protocol name that both ends agree on (ALPN, RFC 9001 section 8.1).
 const PROTOCOL: &[u8] = b"landspeed flow 1";
-/// The name of the server. It is not sent, and only the key is verified.
+/// The server's name, which quinn requires. It is not sent, and only the key is verified.
 pub(super) const NAME: &str = "landspeed";
 const SERVER: &str = "landspeed 2026 QUIC server";
 const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
-/// The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// The bytes that precede the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// The bytes of the nonce in the connection ID of a first packet.
+/// The length of the nonce in the connection ID of a first packet, in bytes.
 const NONCE: usize = 12;
-/// The bytes of the connection ID, the most that QUIC allows. The MAC after the nonce is truncated to fit.
+/// The length of the connection ID of a first packet, in bytes: the longest that QUIC allows. The MAC is truncated to
+/// the bytes after the nonce.
 const ID: usize = 20;
 /// The bit that marks a packet with a long header (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
-/// The offset of the destination's connection ID: after the first byte, the version (4) and the length of the ID.
+/// The offset of the destination's connection ID in a packet with a long header: it follows the first byte, the
+/// version (4 bytes) and the length of the ID (1 byte).
 const AT: usize = 6;
 
-/// Returns the TLS configuration of a server.
+/// Returns the TLS configuration of a server with the session key `key`.
 pub(super) fn server(key: &ProofKey) -> Result<QuicServerConfig, String> {
     let own = certified(key, SERVER)?;
     let mut config = ServerConfig::builder_with_provider(provider())
@@ -60,12 +62,13 @@ pub(super) fn server(key: &ProofKey) -> Result<QuicServerConfig, String> {
     config.try_into().map_err(text)
 }
 
-/// Returns the TLS configuration of a client.
+/// Returns the TLS configuration of a client with the session key `key`.
 pub(super) fn client(key: &ProofKey) -> Result<QuicClientConfig, String> {
     client_with(key, key)
 }
 
-/// Returns the TLS configuration of a client with the session key `own` that expects a server with `key`.
+/// Returns the TLS configuration of a client that has the session key `own` and expects a server with the session key
+/// `key`. They differ only in tests.
 pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientConfig, String> {
     let own = certified(own, CLIENT)?;
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -80,7 +83,7 @@ pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientCo
     config.try_into().map_err(text)
 }
 
-/// Returns the connection ID of a client's first packet: a new one for each call.
+/// Returns a new connection ID for a client's first packet, which shows that the client has `key`.
 pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     let mut id = [0; ID];
     id[..NONCE].copy_from_slice(&landspeed_proof::random::<NONCE>());
@@ -89,7 +92,7 @@ pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     ConnectionId::new(&id)
 }
 
-/// Returns the connection ID of a first packet if its sender has the session's key.
+/// Returns the connection ID of a first packet if it shows that the sender has `key`; `None` for any other datagram.
 pub(super) fn knocked(key: &ProofKey, datagram: &[u8]) -> Option<[u8; ID]> {
     if datagram.first()? & LONG == 0 || usize::from(*datagram.get(AT - 1)?) != ID {
         return None;
@@ -113,7 +116,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Derives the signing key of a role.
+/// Derives the signing key of the role `role` from the session's key.
 fn signing(key: &ProofKey, role: &str) -> Result<Arc<dyn SigningKey>, String> {
     let der = [&PKCS8[..], &blake3::derive_key(role, key)].concat();
     any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).map_err(text)
@@ -155,7 +158,8 @@ impl PeerKeyVerifier {
     }
 }
 
-/// The methods that both kinds of verifier have: raw keys of Ed25519 over TLS 1.3, the only version of QUIC.
+/// Defines the methods that the verifiers of clients and of servers share. They accept raw Ed25519 keys over TLS 1.3,
+/// the only TLS version of QUIC.
 macro_rules! raw_key_signatures {
     () => {
         fn verify_tls12_signature(

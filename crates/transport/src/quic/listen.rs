@@ -1,7 +1,7 @@
-//! Accepting flows and turning strangers away.
+//! Accepts QUIC flows, and turns strangers away.
 //!
-//! The port's own socket receives only first packets. A client whose first packet proves the key gets a socket of its
-//! own, connected to the client, with one end of a connection behind it.
+//! The listener's own socket receives only first packets. For a client whose first packet proves the key, the
+//! listener opens another socket, which is connected to the client and carries the connection.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,11 +26,12 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The bytes of the client's message with the flow's number.
+/// The length of the client's message with the flow's number, in bytes.
 pub(super) const NUMBER: usize = 4;
-/// The bytes of the server's acknowledgement of the flow's number.
+/// The length of the server's acknowledgement of the flow's number, in bytes.
 pub(super) const WELCOME: usize = 1;
-/// The most bytes of a client's first packet. quinn pads it only to the size that every link carries.
+/// The size of the receive buffer for a client's first packet, in bytes. It is enough, because quinn pads that packet
+/// only to the size that every link carries.
 const FIRST_PACKET: usize = 1500;
 
 pub(super) struct QuicListener {
@@ -40,15 +41,15 @@ pub(super) struct QuicListener {
     key: ProofKey,
     config: ServerConfig,
     shared: Arc<EndpointConfig>,
-    /// An endpoint without connections, which notifies clients of forgotten flows.
+    /// An endpoint without connections. It resets the connections of clients whose flows no longer exist at this end.
     resets: Endpoint,
-    /// The source addresses of the first packets that were accepted, by connection ID: no first packet opens two
+    /// The source addresses of accepted first packets, by connection ID, so that no first packet opens two
     /// connections.
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
     applicants: Applicants<QuicApplicant>,
-    /// Flows that were handed out. The listener drives them too: a client that missed its welcome asks again, and the
-    /// flows' own callers may not use them before all flows have arrived.
+    /// The flows that [`Listener::accept`] has returned. The listener drives them too, because a lost welcome must be
+    /// sent again, and the flows' callers may not use them before all flows have arrived.
     handed_out: Vec<Weak<SharedConnection>>,
 }
 
@@ -56,9 +57,9 @@ pub(super) struct QuicListener {
 struct QuicApplicant {
     socket: Arc<Socket>,
     driver: QuicDriver,
-    /// The flow's number, once the client has sent it.
+    /// The flow's number; `None` until the client has sent it.
     number: Option<u32>,
-    /// True if the acknowledgement of the number was written.
+    /// True if the acknowledgement of the number has been written to the stream.
     is_welcome: bool,
 }
 
@@ -86,7 +87,7 @@ impl QuicListener {
         })
     }
 
-    /// Waits until a socket is ready or a timer is due, at most `slice`.
+    /// Waits for at most `slice` until a socket is ready or a timer of a connection is due.
     fn wait(&mut self, slice: Duration) -> Result<(), Error> {
         let now = Instant::now();
         let due = self.applicants.iter_mut().filter_map(|applicant| applicant.driver.due()).min();
@@ -107,8 +108,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// Accepts one datagram as a first packet, or drops it. Datagrams of other clients that reached a new socket are
-    /// put into `intake`.
+    /// Processes one datagram: opens a connection for a first packet that proves the key, and drops or resets
+    /// anything else. Datagrams of other clients that reached a new socket are put into `intake`.
     fn examine(
         &mut self,
         datagram: &ReceivedDatagram,
@@ -138,8 +139,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// If the datagram is one of a client's last packets for a forgotten flow, notifies the client (RFC 9000 section
-    /// 10.3). Otherwise it comes from a stranger.
+    /// Answers a late packet of a client's ended connection with a stateless reset (RFC 9000 section 10.3). A
+    /// datagram of any other sender counts as a stranger's.
     fn reset(&mut self, &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram) {
         if !self.clients.contains(&from) {
             self.applicants.add_stranger();
@@ -154,7 +155,7 @@ impl QuicListener {
         }
     }
 
-    /// Opens the connection's socket, which from then on gets everything that its client sends.
+    /// Opens a connection with its own socket, which receives the client's datagrams from then on.
     fn admit(
         &mut self,
         &ReceivedDatagram { from, bytes: ref first }: &ReceivedDatagram,
@@ -183,7 +184,7 @@ impl QuicListener {
         flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
-    /// Drives the flows that were handed out.
+    /// Drives the flows that the listener has returned, and forgets those that were dropped.
     fn look_after(&mut self) {
         self.handed_out.retain(|flow| flow.upgrade().map(|flow| drop(flow.look())).is_some());
     }
@@ -210,7 +211,8 @@ impl Applicant for QuicApplicant {
 }
 
 impl QuicApplicant {
-    /// Reads the flow's number. Its four bytes arrive together, because they were written at once.
+    /// Reads the flow's number if it has arrived. Its four bytes arrive together, because the client writes them in
+    /// one call.
     fn hear_number(&mut self) -> io::Result<()> {
         let mut number = [0; NUMBER];
         match self.number.map_or_else(|| self.driver.read(&mut number), |_| Ok(0))? {
@@ -221,8 +223,8 @@ impl QuicApplicant {
         Ok(())
     }
 
-    /// Acknowledges the number. The proof is complete only once the acknowledgement has been sent, because a dropped
-    /// flow discards unsent bytes.
+    /// Acknowledges the flow's number. The proof is complete only once the acknowledgement has been sent, because a
+    /// flow that is dropped discards unsent bytes.
     fn welcome(&mut self) -> io::Result<ProofState> {
         let Some(number) = self.number else { return Ok(ProofState::Waiting) };
         if !self.is_welcome {
@@ -268,7 +270,7 @@ mod tests {
     const KEY: ProofKey = [7; 32];
     const OTHER: ProofKey = [8; 32];
 
-    /// Returns a listener, and the socket that keeps its port from other tests.
+    /// Returns a listener, and a socket that reserves the listener's port against other tests.
     fn listener() -> (Socket, QuicListener) {
         let held = shared_port::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
         let at = socket::local(&held).expect("its address");

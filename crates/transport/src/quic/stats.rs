@@ -1,11 +1,12 @@
-//! The figures that quinn reports of a connection.
+//! Records the figures that quinn reports about a connection.
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{DetailError, Details, EndpointOutcome, FigureValue, Headline, detail};
 use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
 
-/// A QUIC connection when the window closed. Counts are since the connection began.
+/// The figures of a QUIC connection at the time when the measured window closed. Counts are since the connection
+/// began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct QuicConnectionStats {
@@ -21,7 +22,7 @@ pub(super) struct QuicConnectionStats {
     sent_packets: u64,
     /// Packets declared lost, whose content was sent again.
     lost_packets: u64,
-    /// How often the congestion window was reduced.
+    /// Number of times that congestion reduced the window.
     congestion_events: u64,
     /// System calls that sent packets.
     send_calls: u64,
@@ -29,11 +30,11 @@ pub(super) struct QuicConnectionStats {
     received_datagrams: u64,
     /// Acknowledgements sent.
     acks_sent: u64,
-    /// How often the peer's flow control blocked data that was written.
+    /// Number of times that the peer's flow control blocked written data.
     blocked: u64,
 }
 
-/// The connections of a trial, in the order of the flows.
+/// The figures of all connections of a trial, in the order of the flows' numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct QuicConnectionStatsList(Vec<QuicConnectionStats>);
 
@@ -64,7 +65,7 @@ fn total(
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 
-/// Adds a flow's figures.
+/// Adds a flow's figures to `details`.
 pub(super) fn add_details(stats: &ConnectionStats, details: &mut Details) {
     let ConnectionStats { path, udp_tx, udp_rx, frame_tx, .. } = stats;
     details.get_mut::<QuicConnectionStatsList>().0.push(QuicConnectionStats {

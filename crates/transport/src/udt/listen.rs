@@ -1,8 +1,8 @@
-//! Accepting flows and dropping strangers' datagrams.
+//! Accepts UDT flows, and drops the datagrams of strangers.
 //!
-//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
-//! the client has a connection, on which it must prove the key within the time limit of all transports
-//! (`admission.rs`).
+//! The server keeps no state of a client until the client has returned UDT's cookie
+//! (`landspeed_udt::HandshakeListener`). The client then has a connection, on which it must prove the key within the
+//! time limit that all transports have (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -27,10 +27,11 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The room for a handshake, in bytes, including one that probes the path's packet size.
+/// The size of the receive buffer for handshakes, in bytes. It fits those that probe the path's packet size.
 const ROOM: usize = 2048;
 
-/// The identity of a request, which differs between connections.
+/// The values of a handshake request that distinguish connections: the client's address, its socket ID and the first
+/// sequence number.
 type RequestId = (SocketAddr, UdtSocketId, Seq);
 
 pub(super) struct UdtListener {
@@ -41,8 +42,8 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::HandshakeListener,
     applicants: Applicants<UdtApplicant>,
-    /// Requests that became flows. A duplicate must not open a second socket, because the kernel might then deliver
-    /// the client's datagrams to the second one.
+    /// The requests of accepted flows. A duplicate of such a request must not open a second socket, because the
+    /// kernel might deliver the client's datagrams to that one.
     accepted: HashSet<RequestId>,
 }
 
@@ -67,7 +68,7 @@ impl UdtListener {
         })
     }
 
-    /// Waits until something arrives or is due, at most `slice`.
+    /// Waits for at most `slice` until a datagram arrives, or a timer or a packet of a connection is due.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let due = self.applicants.iter().map(|applicant| applicant.channel.due()).min();
         let sockets = self.applicants.iter().map(|applicant| &applicant.channel.socket);
@@ -85,8 +86,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Answers one datagram, or drops it. Datagrams of other clients that reached a new connection's socket are put
-    /// into `intake`.
+    /// Processes one datagram: answers a handshake request, opens a connection for a proven one, and drops anything
+    /// else as a stranger's. Datagrams of other clients that reached a new connection's socket are put into `intake`.
     fn examine(
         &mut self,
         &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram,
@@ -109,8 +110,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Makes a connection, whose socket from then on gets everything that its client sends. A duplicate of a request
-    /// that already has a connection is ignored.
+    /// Opens a connection with its own socket, which receives the client's datagrams from then on. Ignores a
+    /// duplicate of a request that already has a connection.
     fn admit(&mut self, request: &HandshakeRequest, intake: &mut DatagramIntake<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
@@ -138,7 +139,7 @@ impl UdtListener {
 }
 
 impl UdtApplicant {
-    /// Reads what has arrived and answers it.
+    /// Reads the client's messages of the proof that have arrived, and answers them.
     fn read(&mut self, key: &ProofKey) -> ServerProofStep {
         let UdtApplicant { channel, server_proof, .. } = self;
         let mut state = channel.lock();
@@ -218,7 +219,8 @@ mod tests {
 
     const KEY: ProofKey = [7; 32];
 
-    /// Takes in what arrives until a flow is proven. Returns the flow, and all datagrams received.
+    /// Processes arriving datagrams until a flow is proven. Returns the flow, and all datagrams received; `None`
+    /// after 5 s.
     fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Vec<ReceivedDatagram>)> {
         let (until, mut received) = (Instant::now() + Duration::from_secs(5), Vec::new());
         while Instant::now() < until {
@@ -236,7 +238,7 @@ mod tests {
         None
     }
 
-    /// A second socket would take what the client sends to its flow.
+    /// A second socket would receive the datagrams that the client sends to its flow.
     #[test]
     fn a_request_that_was_sent_twice_opens_no_second_socket_beside_its_flow() {
         let held = bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
