@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_proof::{ProofKey, one_source};
 
-/// The time limit of a proof. It is long, because the proof's packets may be lost several times, or wait for seconds
-/// in the queue of a slow link. The protection against strangers is the limits on the number of connections.
+/// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
+/// link. Strangers are held back not by this time but by the limits on the number of connections.
 const PROOF_TIME: Duration = Duration::from_secs(30);
 /// The largest number of connections whose proof is under way. For one more, the oldest that has not greeted yet is
 /// turned away; if all have greeted, the oldest of all.
@@ -19,7 +19,7 @@ const MOST: usize = 256;
 /// opens only 32 flows at a time.
 const MOST_OF_ONE: usize = 64;
 
-/// A connection whose proof is under way. Its methods do not wait, so that no connection delays another.
+/// A connection whose proof is under way. No method waits, so that no connection holds up another.
 pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
     fn step(&mut self, key: &ProofKey) -> ProofState;
@@ -66,8 +66,8 @@ impl<A: Applicant> Applicants<A> {
         Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
     }
 
-    /// Iterates over the connections whose proof is under way, and over those that have proven the key but that
-    /// [`Applicants::next_proven`] has not returned yet.
+    /// Iterates over the connections whose proof is under way, and those that have proven the key but were not taken
+    /// yet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
         let proven = self.proven.iter().map(|(_, applicant)| applicant);
         self.waiting.iter().map(|waiting| &waiting.applicant).chain(proven)
@@ -88,7 +88,7 @@ impl<A: Applicant> Applicants<A> {
         self.strangers += 1;
     }
 
-    /// Removes and returns the next connection that has proven the key, with the number of its flow.
+    /// Takes the next connection that has proven the key, with the number of its flow.
     pub(crate) fn next_proven(&mut self) -> Option<(u32, A)> {
         self.proven.pop_front()
     }
@@ -139,8 +139,7 @@ impl<A: Applicant> Applicants<A> {
         }
     }
 
-    /// Returns the index of the connection to turn away before another is admitted from `from`; `None` if the limits
-    /// allow another.
+    /// Returns the index of the connection to turn away before another is admitted from `from`, if there is no room.
     fn surplus(&self, from: Option<IpAddr>) -> Option<usize> {
         let silent =
             || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
@@ -157,8 +156,7 @@ impl<A: Applicant> Applicants<A> {
     }
 }
 
-/// Returns true for an error because files or memory ran out. A client that was not accepted for this reason tries
-/// again.
+/// Returns true if files or memory ran out. A client that is not accepted for that reason tries again.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }

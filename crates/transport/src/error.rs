@@ -59,8 +59,7 @@ impl Error {
         Error::NoAnswer { protocol: "TCP", server, refused }
     }
 
-    /// Returns true if the kernel reported the reason as an error number. Such an error says more than a missing
-    /// answer.
+    /// Returns true if the kernel reported the reason. Such an error says more than a missing answer does.
     pub fn has_errno(&self) -> bool {
         match self {
             Error::Refused { source, .. } => source.raw_os_error().is_some(),

@@ -36,8 +36,7 @@ pub use transport::{
     Transport, TransportProperties, ZeroCopyCompletions,
 };
 
-/// All transports. A new transport comes last, because the port numbers of transports of one protocol follow from the
-/// order.
+/// All transports. A new one comes last, because the order decides the port numbers of those of one protocol.
 pub static TRANSPORTS: &[&dyn Transport] = &[
     &tcp::TcpTransport,
     &udp::UdpTransport,

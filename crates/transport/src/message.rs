@@ -1,5 +1,4 @@
-//! The system calls that send and receive datagrams: one in a call, many in a call, or many joined into one buffer
-//! (UDP_SEGMENT, UDP_GRO).
+//! The system calls that move datagrams: one a call, many a call, or many joined into one (UDP_SEGMENT, UDP_GRO).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
@@ -7,8 +6,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The largest number of datagrams in one call of sendmmsg or recvmmsg.
 pub(crate) const BATCH: usize = 32;
-/// The largest number of datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels with
-/// this option.
+/// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
 pub(crate) const SEGMENTS: usize = 64;
 
 /// The way in which datagrams are passed to the kernel.
@@ -82,8 +80,8 @@ pub(crate) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends each group of `each` entries of `parts` as one datagram, at most [`BATCH`] in one call. Returns the number
-/// of datagrams sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
+/// Sends each group of `each` entries of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were
+/// sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],

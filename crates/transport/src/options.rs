@@ -93,7 +93,7 @@ pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]
 
 /// The rank of proposals to pass many datagrams to the kernel, or from it, as one buffer.
 pub(crate) const AS_ONE: u32 = 26;
-/// The rank of proposals that only reduce the number of system calls.
+/// The rank of proposals that only save system calls.
 pub(crate) const BATCHED: u32 = 60;
 
 /// Proposes ways to receive datagrams that differ from the current value of the factor `name`.

@@ -1,4 +1,4 @@
-//! Reads which local ports the kernel gives to connections, and how many of them are in use.
+//! The local ports that the kernel gives to connections, and how many are in use.
 
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
@@ -14,8 +14,8 @@ pub fn local_range() -> Option<[u16; 2]> {
     }
 }
 
-/// Returns the number of local ports of `range` that TCP connections to `server` use, including those in TIME_WAIT.
-/// Another connection to `server` cannot use these ports.
+/// Returns how many local ports of `range` TCP connections to `server` hold, including those in TIME_WAIT. Another
+/// connection to `server` cannot use them.
 pub fn held_towards(server: SocketAddr, range: [u16; 2]) -> u64 {
     let file = if server.is_ipv4() { "/proc/thread-self/net/tcp" } else { "/proc/thread-self/net/tcp6" };
     fs::read_to_string(file).map_or(0, |text| count(&text, &as_the_kernel_writes(server), range))

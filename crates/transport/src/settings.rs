@@ -1,13 +1,13 @@
 //! The factors that flows of all transports have.
 //!
-//! A flow's settings are values of these factors and of the transport's own factors ([`crate::Transport::factors`]).
+//! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
 
 use landspeed_record::Settings;
 use landspeed_record::factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
 
 use crate::{Delivery, TRANSPORTS, Transport};
 
-/// The largest message or read buffer, in bytes. Larger ones would only overflow the processor's caches.
+/// The largest message or read buffer, in bytes: larger ones only overflow the processor's caches.
 const LARGEST: u64 = 64 << 20;
 const MOST_FLOWS: u64 = 256;
 
@@ -122,14 +122,14 @@ fn datagrams(view: &FactorView) -> Vec<Proposal> {
     full.into_iter().chain(jumbo).chain(larger(view, &[(8192, 126)])).collect()
 }
 
-/// Proposes those of `values`, pairs of (value, rank), that are larger than the factor's current value.
+/// Proposes those of `values` (value, rank) that are larger than the current one.
 fn larger(view: &FactorView, values: &[(u64, u32)]) -> Vec<Proposal> {
     let current = view.current.parse::<u64>().unwrap_or(0);
     let above = values.iter().filter(|(value, _)| *value > current);
     above.map(|(value, rank)| Proposal::new(value.to_string(), *rank)).collect()
 }
 
-/// Returns the table of all factors of a flow over `transport`.
+/// Returns the factors of a flow over `transport`.
 pub fn table(transport: &dyn Transport) -> FactorTable<'static> {
     FactorTable::of(EVERY_FLOW.iter().copied().chain(transport.factors()))
 }

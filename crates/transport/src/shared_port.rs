@@ -60,7 +60,7 @@ pub(crate) fn connect_to_itself(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
 
-/// Opens a socket for a flow to `server`. Binds it to `source_port`, unless that is zero.
+/// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
 pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
     match source_port {
         0 => open(server),
@@ -95,9 +95,8 @@ pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
     another(address).map_err(|source| Error::refused("bind to", address, source))
 }
 
-/// Opens a socket bound to `address`. With SO_REUSEPORT, the sockets that reserve the port, listen on it and carry
-/// its flows share the port, but not with sockets of other users (socket(7)). A connected socket receives the
-/// datagrams of its own peer.
+/// Opens a socket bound to `address`. SO_REUSEPORT lets the port's holder, its listener and its flows share the port,
+/// but not with sockets of other users (socket(7)). A connected socket gets the datagrams of its own peer.
 pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
     let socket = socket::open(address, Type::DGRAM, None)?;
     socket.set_reuse_port(true)?;
@@ -123,7 +122,7 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
         DatagramIntake { astray: VecDeque::new(), left: MOST_AT_ONCE }
     }
 
-    /// Returns the next datagram, without waiting; `None` if there is none, or if the turn has received its maximum.
+    /// Returns the next datagram; `None` if there is none, or if the turn has received its maximum.
     pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;

@@ -33,7 +33,7 @@ pub(crate) fn any(peer: SocketAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }
 
-/// Waits until one of `sockets` is ready, for at most `slice`. Returns true if one is.
+/// Waits until a socket is ready, at most `slice`. Returns true if one is.
 pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bool> {
     let slice = Timespec::try_from(slice).expect("a slice is short");
     match poll(sockets, Some(&slice)) {

@@ -29,10 +29,9 @@ pub struct TransportProperties {
     /// The settings, as (name, value), that workloads with one message at a time set on their flows, whatever the
     /// user requests. With these settings, no message waits to be merged with a later one.
     pub single_messages: &'static [(&'static str, &'static str)],
-    /// The figures that are printed for each end of a run. They come from the details that the flows add
-    /// ([`Flow::add_details`]).
+    /// The figures to print for each end, from the details that the flows add ([`Flow::add_details`]).
     pub headlines: &'static [Headline<EndpointOutcome>],
-    /// The details that the transport's flows add to an outcome.
+    /// The details that the transport's flows add.
     pub details: &'static [DetailRow],
 }
 
@@ -100,7 +99,7 @@ pub struct ConnectRequest<'a> {
 /// A port that is reserved but does not listen. Between trials, the kernel refuses connections to it and does not
 /// queue them, so that nothing of one trial can reach the next.
 pub trait ReservedPort: Send + Sync {
-    /// Returns the address and the number of the port.
+    /// Returns the address and the port number.
     fn address(&self) -> SocketAddr;
 
     /// Starts to listen for flows with `settings`, which must prove `key`. First sets the socket options that a flow
@@ -145,10 +144,10 @@ pub trait Flow: Send + Sync {
     /// because they take effect only before connecting.
     fn adopt(&mut self, settings: &Settings);
 
-    /// Returns a sending half that sends as the flow's settings request. There may be only one at a time.
+    /// Returns the sending half, as the flow's settings require. There may be one at a time.
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error>;
 
-    /// Returns a receiving half that receives as the flow's settings request. There may be only one at a time.
+    /// Returns the receiving half, as the flow's settings require. There may be one at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
     /// Returns what the peer has acknowledged so far. A transport that runs in this program, and not in the kernel,
@@ -164,7 +163,7 @@ pub trait Flow: Send + Sync {
     /// the order of their numbers, when the trial's window closes.
     fn add_details(&self, _details: &mut Details) {}
 
-    /// Wakes the thread that waits in a receive call; the call then returns zero. Sends nothing to the peer.
+    /// Wakes the thread that waits in a receive, which then returns zero. Sends nothing to the peer.
     fn wake_receiver(&self);
 
     /// Ends the flow in order: announces to the peer that this end sends no more, then waits for the same
@@ -178,8 +177,8 @@ pub trait Flow: Send + Sync {
     /// `patience` ends, and if [`Flow::wake_receiver`] was called before.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error>;
 
-    /// Ends the flow abruptly at both ends, and drops data that waits to be sent. Threads of this end that wait in a
-    /// send or receive call return.
+    /// Ends the flow abruptly at both ends and drops what waits to be sent. Threads that wait in a send or a receive
+    /// return.
     fn abort(&self) -> io::Result<()>;
 }
 
@@ -206,8 +205,8 @@ pub trait Sender {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns the counts of zero-copy sends, whose memory the kernel reads after the call. Includes notifications of
-    /// the kernel that are ready, without waiting for others. All counts are zero if the sender copies in every call.
+    /// Returns counts of the sends whose memory the kernel reads after the call. Collects notifications that are
+    /// ready, without waiting. All counts are zero where every call copies.
     fn completions(&mut self) -> ZeroCopyCompletions {
         ZeroCopyCompletions::default()
     }
@@ -240,12 +239,12 @@ pub trait Receiver {
 pub struct AckProgress {
     /// Bytes acknowledged since the flow began.
     pub acked: Bytes,
-    /// Packets that the peer has acknowledged, in order or not. The number grows even while `acked` waits for a lost
-    /// packet. Zero if the transport does not report it.
+    /// Packets that the peer has acknowledged, in order or not: this grows while `acked` waits for a lost packet.
+    /// Zero if the transport does not report it.
     pub delivered: u64,
     /// Packets sent again since the flow began. Zero if the transport sends nothing again.
     pub resent: u64,
-    /// True if bytes that were passed to a send call are not yet acknowledged.
+    /// True if bytes that were handed over are not yet acknowledged.
     pub outstanding: bool,
     /// Smoothed round-trip time; zero if the transport does not report it.
     pub rtt: Nanos,
@@ -257,7 +256,7 @@ pub struct AckProgress {
     pub timeouts: u32,
 }
 
-/// Counts of zero-copy sends, whose memory the kernel reads after the call.
+/// Counts of the sends whose memory the kernel reads after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ZeroCopyCompletions {
     /// Sends whose memory the kernel has released.

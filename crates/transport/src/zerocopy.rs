@@ -1,5 +1,5 @@
-//! Sends from the program's own memory with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy): the socket
-//! option, and the notifications by which the kernel releases the memory. TCP and UDP use both.
+//! Sending from the program's own memory with MSG_ZEROCOPY (kernel documentation, networking/msg_zerocopy): the
+//! setting, and the notifications by which the kernel releases the memory. TCP and UDP share both.
 
 use std::io;
 use std::mem::{MaybeUninit, size_of, size_of_val};
@@ -17,7 +17,7 @@ use crate::{raw, socket};
 
 /// The largest number of sends of a socket whose memory the kernel may still read.
 pub(crate) const SLOTS: u32 = u64::BITS;
-/// The longest time that a send waits for a notification. After it, the caller can check if it must stop.
+/// The longest that a send waits for a notification before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The interval at which a sender that is being dropped checks if the kernel has released its memory.
 const LEAVING_LOOK: Duration = Duration::from_millis(1);
@@ -47,8 +47,8 @@ pub(crate) static ROW: &[SocketOption] = &[SocketOption {
 
 pub(crate) static SEND: &Factor = &ROW[0].factor;
 
-/// Proposes MSG_ZEROCOPY, with the checksum and scatter-gather offloads on. Without these offloads the kernel copies,
-/// because it must read the pages to compute the checksum.
+/// Proposes MSG_ZEROCOPY with the checksum and scatter-gather offloads on: without them the kernel copies, because it
+/// must read the pages to compute the checksum.
 fn propose(view: &FactorView) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
@@ -115,7 +115,7 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
 /// these numbers.
 pub(crate) struct ZeroCopySends<'a> {
     socket: &'a Socket,
-    /// The number that the kernel will give the next send of this socket, for the senders that follow this one.
+    /// The number that the kernel gives the next send of this socket, kept for the next sender.
     numbers: &'a AtomicU32,
     next: u32,
     slots: ZeroCopySlots,
@@ -174,7 +174,7 @@ impl<'a> ZeroCopySends<'a> {
         self.slots.completions()
     }
 
-    /// Waits for at most `within` until the kernel has released the memory of all sends. Returns true if it has.
+    /// Waits at most `within` until the kernel has released all memory. Returns true if it has.
     pub(crate) fn all_returned(&mut self, within: Duration) -> bool {
         all_returned(within, || {
             let _ = self.take();
@@ -207,7 +207,7 @@ impl<'a> ZeroCopySends<'a> {
         if self.take()? { Ok(()) } else { wait_for_note(self.socket) }
     }
 
-    /// Reads all notifications of the socket's error queue, and frees their slots. Returns true if there were any.
+    /// Takes all notifications of the error queue. Returns true if there were any.
     fn take(&mut self) -> io::Result<bool> {
         let mut any = false;
         while let Some(note) = next_note(self.socket)? {
@@ -242,7 +242,7 @@ impl<'a> ZeroCopySends<'a> {
 /// earlier sends, all others are of later sends.
 const LATEST: u32 = u32::MAX / 2;
 
-/// Iterates over the positions of the set bits of `bits`, from the lowest.
+/// Iterates over the positions of the set bits, from the lowest.
 fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = (bits != 0).then(|| bits.trailing_zeros() as usize)?;
@@ -255,7 +255,7 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 const ORIGIN_ZEROCOPY: u8 = 5;
 const ZEROCOPY_COPIED: u32 = 1;
 
-/// Reads and returns the next zero-copy notification of the error queue, without waiting; `None` if there is none.
+/// Returns the next zero-copy notification of the error queue, if any.
 fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
     // Aligned for cmsghdr; room for one sock_extended_err and the offender's address.
     let mut control = [0_u64; 16];

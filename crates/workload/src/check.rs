@@ -11,7 +11,7 @@ use crate::parameter::LONGEST;
 use crate::port::transport;
 use crate::runner::{FlowNeeds, WorkloadRunner};
 
-/// The most memory for all buffers of one trial: enough to send and to receive on 64 flows with buffers of 4 MiB.
+/// Memory for all buffers of one trial: enough to send and to receive on 64 flows with 4 MiB each.
 const BUDGET: Bytes = Bytes::mib(512);
 /// The largest number of TCP_INFO samples of one trial, over all its flows. A trial's outcome is one message of at
 /// most 16 MiB, and a sample takes about 400 bytes of it.

@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use landspeed_record::LatencyHistogram;
 use landspeed_record::units::{Bytes, Nanos};
 
-/// The longest time that a histogram distinguishes. Longer times are counted in the last bin.
+/// The upper bound of a histogram. Longer times are counted in the last bin.
 const LONGEST: Nanos = Nanos::secs(60);
 
 /// A histogram with three significant figures; recording neither allocates nor fails.

@@ -5,7 +5,7 @@ use landspeed_record::units::Nanos;
 
 /// The shortest duration that a parameter may have.
 pub(crate) const SHORTEST: Nanos = Nanos::millis(1);
-/// The longest duration that a specification may contain.
+/// The longest time that a specification may contain.
 pub(crate) const LONGEST: Nanos = Nanos::secs(3600);
 /// The largest size of a worker's buffer, in bytes. Every worker thread has one buffer.
 pub(crate) const MOST_BUFFER: u64 = 64 << 20;

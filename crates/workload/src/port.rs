@@ -13,8 +13,8 @@ use crate::app::BlockServices;
 
 /// The transport that carries the signals of every trial.
 pub(crate) const SIGNALS: &str = "tcp";
-/// The number of attempts to find a port number that is free for both signals and data. Few attempts are enough,
-/// because a number that is free in TCP is seldom taken in another protocol.
+/// The number of attempts to find a port number that is free for both signals and data. A number that is free for TCP
+/// is seldom taken for another protocol.
 const TRIES: usize = 16;
 
 pub(crate) fn transport(name: &str) -> Result<&'static dyn Transport, Error> {

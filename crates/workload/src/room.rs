@@ -31,8 +31,8 @@ fn fits(flows: u64, open: u64, limit: u64) -> Result<(), Error> {
     Err(Error::Files { wanted: counted(flows), needed, limit, open, remedy })
 }
 
-/// Checks that the kernel has a local port for each of these flows to `server`. The check is not for flows whose
-/// source ports are chosen.
+/// Checks that the kernel has a local port for each of these flows to `server`. Flows with chosen source ports need
+/// none.
 ///
 /// # Errors
 /// Returns [`Error::Ports`] if too few local ports are free.

@@ -55,7 +55,7 @@ pub struct WorkloadRole {
     pub name: &'static str,
     /// One line that says what a host in the role does.
     pub about: &'static str,
-    /// The largest number of hosts that may have the role at a time.
+    /// The most hosts that may have the role at a time.
     pub most: usize,
 }
 
@@ -133,7 +133,7 @@ pub trait WorkloadRunner: Send + Sync {
         Ok(())
     }
 
-    /// Returns the default duration of the warm-up. Traffic of the warm-up is not counted.
+    /// Returns the default of the warm-up, which is not counted.
     fn warm_up(&self) -> Nanos {
         Nanos::millis(200)
     }

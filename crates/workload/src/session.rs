@@ -46,8 +46,8 @@ impl TrialSession {
     }
 }
 
-/// Opens the client's flows: first the signal flow, then the others in parallel. On a long path, this costs few round
-/// trips, and not two for each flow.
+/// Opens the client's flows: the signal flow first, then the others in parallel, so that a long path costs few round
+/// trips and not two for each flow.
 pub(crate) fn call(
     needs: &FlowNeeds,
     plan: &ClientPlan,
@@ -122,8 +122,8 @@ fn open(
     Ok(flow)
 }
 
-/// Returns an error if the flow's socket reports another congestion control than the requested one. The trial would
-/// otherwise measure it under the wrong name.
+/// Returns an error for a flow whose socket reports another congestion control than requested, because the trial
+/// would measure it under the requested name.
 fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -169,7 +169,7 @@ pub(crate) fn answer(
     Ok(TrialSession { flows, signals, more, strangers, living: port.living() })
 }
 
-/// Accepts flows over all transports at the same time, because the client chooses the order of its flows.
+/// Accepts over all transports at the same time, because the client chooses the order of its flows.
 fn accept_all(
     data: &mut [Box<dyn Listener>],
     transports: &BTreeSet<&str>,
@@ -201,8 +201,7 @@ struct ArrivedFlows {
 }
 
 impl ArrivedFlows {
-    /// Stores a flow by its number. A flow whose number is unknown or has already arrived is left over from another
-    /// trial, and is dropped.
+    /// Stores a flow. One whose number is unknown or has already arrived is a leftover, and is dropped.
     fn take(&mut self, mut flow: Box<dyn Flow>, needs: &FlowNeeds) {
         if let Some(own) = needs.own.get(flow.number() as usize) {
             flow.adopt(own);
@@ -216,7 +215,7 @@ impl ArrivedFlows {
         }
     }
 
-    /// Returns true if all flows over `transport` have arrived, including the signal flow if it uses this transport.
+    /// Returns true if all flows of a transport have arrived, and the signal flow too if it uses that transport.
     fn have_all(&self, needs: &FlowNeeds, transport: &str) -> bool {
         let has_come = |(number, place): (u32, &Option<_>)| {
             place.is_some() || TRANSPORT.of(needs.calling(number)) != transport

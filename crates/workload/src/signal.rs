@@ -17,7 +17,7 @@ pub(crate) enum TrialSignal {
     /// The sender of this signal is ready for the next part of the trial. The value is the part's number in a sweep,
     /// the size in bytes in a ping-pong, and zero at the end of a capacity search.
     Ready(u64),
-    /// The receiver of this signal must stop sending the current part, which took too long.
+    /// The receiver of this signal must stop sending the part, because it took too long.
     Cut,
     /// The sender of this signal has sent this many bytes since the trial began, and sends no more in this part.
     Sent(u64),
@@ -60,7 +60,7 @@ impl TrialSignal {
     }
 }
 
-/// The signal flow, with the bytes of the next signal that have been read so far.
+/// The signal flow, and the part of the next signal that has been read.
 pub(crate) struct SignalFlow {
     flow: Box<dyn Flow>,
     bytes: [u8; LEN],

@@ -16,8 +16,8 @@ use crate::silence::SilenceDetector;
 use crate::workers::Workers;
 use crate::{Error, WatchTargets, WindowWatch};
 
-/// The shortest window without payload that counts as a broken path. In a shorter one, the process may only have
-/// waited for a processor core.
+/// The shortest window without data that shows a broken path. In a shorter one, a process may only have waited for
+/// its core.
 const TELLING: Nanos = Nanos::millis(500);
 /// The longest time that the coordinator sleeps between two checks.
 const TICK: Duration = Duration::from_millis(50);
@@ -165,8 +165,8 @@ impl TrialCoordinator<'_, '_> {
         self.peer_closed
     }
 
-    /// Returns the reason why a worker failed: the peer ended, or the worker itself failed. A peer that ends closes
-    /// its data flows first, and its signal flow when its workers have left.
+    /// Returns why a worker failed: the peer has gone, or the worker failed itself. A peer that ends closes its data
+    /// flows first, and its signal flow when its workers have left.
     fn failure(&mut self) -> Error {
         let deadline = Instant::now() + LEAVING;
         while Instant::now() < deadline {
@@ -242,7 +242,7 @@ impl TrialCoordinator<'_, '_> {
         Ok(self.clock.first)
     }
 
-    /// Returns the longest time that the coordinator waits for a silent path or peer.
+    /// Returns how long the coordinator waits for a silent path or peer.
     pub(crate) fn patience(&self) -> Duration {
         self.spec.patience().into()
     }
@@ -379,8 +379,8 @@ impl TrialCoordinator<'_, '_> {
     }
 
     /// Signals to the peer that this end is done, and waits for the peer's signal. A peer that has closed all its
-    /// flows has already closed its window, so its signal is not needed. The wait ends after the patience, because
-    /// the signal may be stuck on a broken path.
+    /// flows has already closed its window, so its signal is not needed. The wait ends at a limit, because the signal
+    /// may be stuck on the way.
     fn part(&mut self) -> Result<(), Error> {
         if self.say(TrialSignal::Closed).is_err() {
             return Ok(());

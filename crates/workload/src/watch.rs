@@ -1,4 +1,4 @@
-//! The trait for watching a trial while its window is open.
+//! Watches a trial while the window is open.
 
 use std::os::fd::BorrowedFd;
 
@@ -24,7 +24,7 @@ pub trait WindowWatch: Send {
     /// return of this call on.
     fn open(&mut self, ends: &WatchTargets<'_>);
 
-    /// Called after each sampling interval. `at` is the time since the first data of any flow.
+    /// Called after each interval; `at` is the time since the flows' first data.
     fn sample(&mut self, at: Nanos);
 
     /// Called with the progress of this end, if [`landspeed_record::TrialSpec::progress_ns`] requests it.

@@ -35,7 +35,7 @@ impl WorkerTally {
     }
 }
 
-/// The work of one worker. `T` is its result, which is kept even if the work fails.
+/// The work of one worker; `T` is its result, which is kept even if it fails.
 pub(crate) type WorkerTask<'a, T> =
     Box<dyn FnOnce(&WorkerContext<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
 
@@ -69,7 +69,7 @@ impl WorkerContext<'_> {
         self.shared.opened.wait_while(&mut self.shared.gate.lock(), |gate| *gate == WorkerGate::Open);
     }
 
-    /// Returns true if the worker must leave. The call loads one flag, which is not written during the run.
+    /// Returns true if the worker must leave. It loads one flag, which is not written during the run.
     pub(crate) fn stopped(&self) -> bool {
         self.shared.stop.is_cancelled()
     }

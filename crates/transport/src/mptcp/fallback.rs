@@ -9,8 +9,8 @@ const MPTCP_INFO: i32 = 1;
 /// MPTCP_INFO_FLAG_FALLBACK, include/uapi/linux/mptcp.h.
 const FALLBACK: u32 = 1;
 
-/// Returns true if the connection fell back to TCP. After a fallback, the kernel may pass the query to the TCP socket
-/// below, which does not support options of SOL_MPTCP.
+/// Returns true if the connection fell back. The kernel then passes the query to the TCP socket below, which does not
+/// support options of this level.
 pub(super) fn is_tcp(socket: &Socket) -> bool {
     match raw::get::<MptcpInfo>(socket, SOL_MPTCP, MPTCP_INFO) {
         Ok(info) => info.flags & FALLBACK != 0,

@@ -11,7 +11,7 @@ use crate::raw;
 
 /// The largest number of subflows that are read. The kernel allows fewer (8).
 const MOST: usize = 16;
-/// The number of bytes of TCP_INFO to request, up to and including tcpi_bytes_received.
+/// The bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
 const INFO: usize = 136;
 const SOL_MPTCP: i32 = 284;
 const MPTCP_TCPINFO: i32 = 2;
@@ -26,7 +26,7 @@ pub(super) struct Subflow {
     received_bytes: Bytes,
 }
 
-/// The subflows of each flow, in the order of the flows' numbers. A flow that fell back to TCP has none.
+/// The subflows of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct Subflows(Vec<Vec<Subflow>>);
 
@@ -45,14 +45,14 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// Returns the bytes that each subflow of all flows carried, as the sum of both directions.
+/// Returns the bytes that each subflow carried, as the sum of both directions.
 fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::DetailError> {
     let subflows: Option<&Subflows> = end.details.find()?;
     let carried = |subflow: &Subflow| subflow.acked_bytes + subflow.received_bytes;
     Ok(subflows.map(|subflows| subflows.0.iter().flatten().map(carried).collect()))
 }
 
-/// Adds a flow's subflows to `details`. The list is empty if the flow has fallen back to TCP or has ended.
+/// Adds a flow's subflows; none if the flow has fallen back to TCP or has ended.
 pub(super) fn add_details(socket: &Socket, details: &mut Details) {
     details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
 }

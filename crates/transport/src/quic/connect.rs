@@ -18,7 +18,7 @@ use super::wire::QuicSocket;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The pause before another attempt to reach a server that does not listen yet or has too many connections.
+/// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
 /// The time after which a connection's first packet without an answer is sent again the first time. It doubles each
 /// time. QUIC's own timer is a second (RFC 9002 section 6.2.2), so a server that does not listen yet would delay the
@@ -45,7 +45,7 @@ struct QuicDialer<'a> {
     call: &'a ConnectRequest<'a>,
     socket: Arc<Socket>,
     driver: QuicDriver,
-    /// The bytes of the connection's first packet, which is repeated until an answer arrives.
+    /// The first packet, to be repeated until an answer arrives.
     knock: Vec<u8>,
     knocked: Instant,
     pause: Duration,
@@ -114,7 +114,7 @@ impl<'a> QuicDialer<'a> {
         }
     }
 
-    /// Sends the flow's number once the connection is set up. Returns true if the server has acknowledged the number.
+    /// Sends the flow's number once there is a connection. Returns true if the server has acknowledged it.
     fn is_welcome(&mut self) -> bool {
         if self.driver.is_connected() && !self.driver.is_open() {
             self.set_up = Some(self.begun.elapsed().into());

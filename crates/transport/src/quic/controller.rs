@@ -11,7 +11,7 @@ use quinn_proto::congestion::{
 
 use super::options::QuicCongestion;
 
-/// Observations of a connection's congestion controller that quinn does not report itself.
+/// Observations of a connection's controller that quinn does not report itself.
 #[derive(Debug, Default)]
 pub(super) struct ControllerObservations {
     /// Packets that the peer acknowledged, in order or not.
@@ -26,15 +26,14 @@ impl ControllerObservations {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Removes the limit of the window and the pacing for the rest of the connection. quinn applies both to a
-    /// connection's last packet too, but an end that closes does not wait. With a window above 2^32 bytes, quinn does
-    /// not pace.
+    /// Removes the limit of the window permanently. quinn applies the window to a connection's last packet too, but
+    /// an end that closes does not wait. Above 2^32 bytes quinn does not pace either.
     pub(super) fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if quinn has read the window since the last call. quinn reads the window before each packet of
-    /// data. If it reads the window and then sends nothing, the window or the pacing delays the data.
+    /// Returns true if quinn has read the window since the last call. quinn reads it before each packet of data, so
+    /// if it reads it and then sends nothing, the window or the pace holds data back.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }

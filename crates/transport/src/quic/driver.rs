@@ -1,7 +1,7 @@
 //! One end of a connection: quinn's state machine, which the threads that send and receive drive.
 //!
-//! The driver has no thread. Each call on a flow processes what has arrived, runs timers, and sends what may be sent.
-//! If no thread sends or receives, the trial's coordinator does this by regular calls of the flow's `progress`.
+//! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If
+//! no thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -23,13 +23,12 @@ use super::reorder_buffer::ReorderBuffer;
 use super::sent_buffer::SentBuffer;
 use super::wire::QuicSocket;
 
-/// The largest number of receive calls in a row. A limit is needed because a peer that sends without pause must not
-/// keep this end from answering.
+/// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
 const TURN: usize = 4;
 /// The longest time for which an acknowledgement is delayed to cover another packet (max_ack_delay, RFC 9000 section
 /// 18.2).
 pub(super) const ACK_DELAY: Duration = Duration::from_millis(25);
-/// The largest number of bytes that one write accepts.
+/// The most bytes that one write accepts.
 const MOST: usize = 128 << 10;
 
 pub(super) struct QuicDriver {
@@ -40,7 +39,7 @@ pub(super) struct QuicDriver {
     observations: Arc<ControllerObservations>,
     stream: Option<StreamId>,
     connected: bool,
-    /// True if data waits for the congestion window or the pacing.
+    /// True if data waits for the window or the pace.
     held_back: bool,
     written: u64,
     acked: Arc<AtomicU64>,
@@ -54,8 +53,8 @@ pub(super) struct QuicDriver {
     lost: Option<DisconnectReason>,
 }
 
-/// Returns quinn's configuration of an endpoint. All endpoints of a listener use the same one. They therefore share
-/// the generator of connection IDs, and the key by which the listener resets connections whose state is gone.
+/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one, and with it the generator of
+/// connection IDs and the key by which the listener resets forgotten connections.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
     let ids = u64::from_ne_bytes(landspeed_proof::random());
@@ -212,7 +211,7 @@ impl QuicDriver {
         }
     }
 
-    /// Sends the packets that flow control, the congestion window and the pacing permit.
+    /// Sends the packets that the windows and the pace permit.
     pub(super) fn transmit(&mut self, now: Instant) {
         if !self.wire.flush() {
             return;

@@ -83,7 +83,7 @@ impl SharedConnection {
         Ok(())
     }
 
-    /// Wakes the threads of the halves that wait, except that of `but`.
+    /// Wakes the halves that wait, except `but`.
     fn ring(&self, state: &ConnectionState, but: Option<FlowHalf>) {
         for half in [FlowHalf::Send, FlowHalf::Receive] {
             if state.waiting[half as usize] && Some(half) != but {

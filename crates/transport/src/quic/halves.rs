@@ -84,7 +84,7 @@ impl Receiver for QuicReceiver<'_> {
 }
 
 impl Drop for QuicReceiver<'_> {
-    /// Acknowledges everything received, because there may be no later call to do so.
+    /// Acknowledges everything received, because no later call may do so.
     fn drop(&mut self) {
         self.0.shared().lock().driver.acknowledge();
     }

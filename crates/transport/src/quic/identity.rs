@@ -4,9 +4,9 @@
 //! keys (RFC 7250) in TLS 1.3. Each end accepts only the key of its peer's role, so that a finished handshake proves
 //! the session's key both ways: CertificateVerify (RFC 8446 section 4.4.3) signs the whole handshake.
 //!
-//! A server must not spend memory or signatures on strangers. A QUIC client may choose any connection ID for its
-//! first packet (RFC 9000 section 7.2). landspeed's clients choose a nonce followed by a MAC under the session's key,
-//! and a server does not answer first packets with other IDs.
+//! A server must not spend memory or signatures on strangers. A client may choose any connection ID for its first
+//! packet (RFC 9000 section 7.2). Here the ID is a nonce and a MAC under the session's key, and a server answers no
+//! other first packet.
 
 use std::sync::Arc;
 
@@ -37,18 +37,17 @@ const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
 /// The bytes that precede the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// The length of the nonce in the connection ID of a first packet, in bytes.
+/// The bytes of the nonce in the connection ID of a first packet.
 const NONCE: usize = 12;
 /// The length of the connection ID of a first packet, in bytes: the longest that QUIC allows. The MAC is truncated to
 /// the bytes after the nonce.
 const ID: usize = 20;
 /// The bit that marks a packet with a long header (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
-/// The offset of the destination's connection ID in a packet with a long header: it follows the first byte, the
-/// version (4 bytes) and the length of the ID (1 byte).
+/// The offset of the destination's connection ID: after the first byte, the version (4) and the length of the ID.
 const AT: usize = 6;
 
-/// Returns the TLS configuration of a server with the session key `key`.
+/// Returns the TLS configuration of a server.
 pub(super) fn server(key: &ProofKey) -> Result<QuicServerConfig, String> {
     let own = certified(key, SERVER)?;
     let mut config = ServerConfig::builder_with_provider(provider())
@@ -62,7 +61,7 @@ pub(super) fn server(key: &ProofKey) -> Result<QuicServerConfig, String> {
     config.try_into().map_err(text)
 }
 
-/// Returns the TLS configuration of a client with the session key `key`.
+/// Returns the TLS configuration of a client.
 pub(super) fn client(key: &ProofKey) -> Result<QuicClientConfig, String> {
     client_with(key, key)
 }

@@ -26,12 +26,11 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The length of the client's message with the flow's number, in bytes.
+/// The bytes of the client's message with the flow's number.
 pub(super) const NUMBER: usize = 4;
-/// The length of the server's acknowledgement of the flow's number, in bytes.
+/// The bytes of the server's acknowledgement of the flow's number.
 pub(super) const WELCOME: usize = 1;
-/// The size of the receive buffer for a client's first packet, in bytes. It is enough, because quinn pads that packet
-/// only to the size that every link carries.
+/// The most bytes of a client's first packet. quinn pads it only to the size that every link carries.
 const FIRST_PACKET: usize = 1500;
 
 pub(super) struct QuicListener {
@@ -59,7 +58,7 @@ struct QuicApplicant {
     driver: QuicDriver,
     /// The flow's number; `None` until the client has sent it.
     number: Option<u32>,
-    /// True if the acknowledgement of the number has been written to the stream.
+    /// True if the acknowledgement of the number was written.
     is_welcome: bool,
 }
 
@@ -87,7 +86,7 @@ impl QuicListener {
         })
     }
 
-    /// Waits for at most `slice` until a socket is ready or a timer of a connection is due.
+    /// Waits until a socket is ready or a timer is due, at most `slice`.
     fn wait(&mut self, slice: Duration) -> Result<(), Error> {
         let now = Instant::now();
         let due = self.applicants.iter_mut().filter_map(|applicant| applicant.driver.due()).min();
@@ -223,8 +222,8 @@ impl QuicApplicant {
         Ok(())
     }
 
-    /// Acknowledges the flow's number. The proof is complete only once the acknowledgement has been sent, because a
-    /// flow that is dropped discards unsent bytes.
+    /// Acknowledges the number. The proof is complete only once the acknowledgement has been sent, because a dropped
+    /// flow discards unsent bytes.
     fn welcome(&mut self) -> io::Result<ProofState> {
         let Some(number) = self.number else { return Ok(ProofState::Waiting) };
         if !self.is_welcome {
@@ -270,7 +269,7 @@ mod tests {
     const KEY: ProofKey = [7; 32];
     const OTHER: ProofKey = [8; 32];
 
-    /// Returns a listener, and a socket that reserves the listener's port against other tests.
+    /// Returns a listener, and the socket that keeps its port from other tests.
     fn listener() -> (Socket, QuicListener) {
         let held = shared_port::bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");
         let at = socket::local(&held).expect("its address");

@@ -12,7 +12,7 @@ use socket2::Socket;
 use super::controller::{ControllerObservations, ObservedControllerFactory};
 use crate::options::{self, SocketOptions, others};
 
-/// The socket options of a flow's UDP socket.
+/// The options of the UDP socket.
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
 pub(super) static FACTORS: &[&Factor] = &[&CONGESTION, &GSO, &GRO, &PACKET, &WINDOW, &ACK_EVERY];
@@ -90,9 +90,9 @@ static ACK_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The size of a socket's receive buffer, in bytes, if `rcvbuf` is not set. net.core.rmem_max may reduce it. UDP has
-/// no autotuning, and the system's default of 208 KiB is only about a millisecond of traffic at 1 Gb/s. quic-go and
-/// iroh request 7 MB.
+/// The receive buffer, in bytes, of a socket for which `rcvbuf` is not set, as far as net.core.rmem_max allows. UDP
+/// has no autotuning, and the system's default of 208 KiB holds a millisecond of 1 Gb/s. quic-go and iroh request 7
+/// MB.
 const ROOM: usize = 4 << 20;
 
 /// Sets the options of a flow's socket before it is connected.

@@ -1,8 +1,8 @@
 //! Puts the stream's bytes into order.
 //!
-//! quinn can do this itself, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s
-//! and 180 ms has that many gaps once slow start overruns its queue. The driver therefore takes pieces from quinn in
-//! the order of their arrival.
+//! quinn can reorder them, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s
+//! and 180 ms has that many gaps once slow start overruns its queue. So pieces are taken from quinn in the order of
+//! their arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 

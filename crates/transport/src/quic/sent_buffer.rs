@@ -1,7 +1,7 @@
 //! Counts acknowledged bytes by the memory of sent bytes that quinn frees.
 //!
-//! quinn keeps each written piece until all of it, and everything before it, is acknowledged. It does not report how
-//! many bytes are acknowledged. Each piece therefore adds its length to a count when quinn frees it.
+//! quinn keeps each piece until all of it, and everything before it, is acknowledged. It does not report how much is
+//! acknowledged, so the memory counts itself when quinn frees it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,12 +1,11 @@
-//! Records the figures that quinn reports about a connection.
+//! The figures that quinn reports of a connection.
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{DetailError, Details, EndpointOutcome, FigureValue, Headline, detail};
 use quinn_proto::ConnectionStats;
 use serde::{Deserialize, Serialize};
 
-/// The figures of a QUIC connection at the time when the measured window closed. Counts are since the connection
-/// began.
+/// A QUIC connection when the window closed. Counts are since the connection began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct QuicConnectionStats {
@@ -34,7 +33,7 @@ pub(super) struct QuicConnectionStats {
     blocked: u64,
 }
 
-/// The figures of all connections of a trial, in the order of the flows' numbers.
+/// The connections of a trial, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct QuicConnectionStatsList(Vec<QuicConnectionStats>);
 

@@ -19,14 +19,14 @@ use crate::{raw, shared_port};
 const JOINED: usize = 65_536;
 /// The largest number of messages of one receive call.
 const BATCH: usize = 8;
-/// The largest payload of a UDP datagram over IPv4, in bytes.
+/// The largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
-/// The largest number of segments into which the kernel cuts one send (UDP_MAX_SEGMENTS of kernels before 6.9).
+/// The most segments into which the kernel cuts one send (UDP_MAX_SEGMENTS of kernels before 6.9).
 const SEGMENTS: usize = 64;
-/// The largest payload, in bytes, of datagrams that every link of a QUIC path must carry (RFC 9000 section 14).
+/// The size of datagrams that pass every link (RFC 9000 section 14).
 const LEAST: u16 = 1200;
-/// The largest payload of a datagram that is used, in bytes, because Ethernet carries no larger ones. The loopback
-/// device does, but three of its largest datagrams fill a receive buffer.
+/// The largest datagram used, because Ethernet carries no larger ones. The loopback device does, but three of its
+/// largest fill a receive buffer.
 const MOST: u16 = 9216 - 28;
 
 pub(super) struct QuicSocket {
@@ -163,7 +163,7 @@ impl QuicSocket {
         self.refused
     }
 
-    /// Returns true if the peer's host has refused a packet since the last call.
+    /// Returns true if a packet was refused since the last call.
     pub(super) fn take_refusal(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }

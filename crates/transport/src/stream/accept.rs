@@ -16,12 +16,11 @@ use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The largest number of connections that are accepted before the listener checks proofs and its deadline again.
+/// The most connections that are accepted before the listener checks proofs and patience again.
 const MOST_AT_ONCE: usize = 256;
 /// The pause after a connection could not be accepted because files or memory ran out.
 const NO_ROOM: Duration = Duration::from_millis(5);
-/// The largest number of connections that the kernel queues for the listener. The kernel reduces it to
-/// net.core.somaxconn.
+/// The most connections that the kernel queues for the listener; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
 
 pub(crate) struct StreamListener {

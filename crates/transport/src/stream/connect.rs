@@ -139,7 +139,7 @@ fn was_reset(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }
 
-/// Reads the server's answer of the proof; `None` if the server has reset the connection.
+/// Reads the server's answer; `None` if the server has reset the connection.
 fn read_answer(
     socket: &Socket,
     call: &ConnectRequest<'_>,

@@ -27,8 +27,8 @@ pub(crate) struct StreamFlow {
     not_as_asked: Vec<SettingMismatch>,
     /// True if [`Flow::wake_receiver`] was called. The end of the peer's bytes can then no longer be detected.
     woken: AtomicBool,
-    /// True if both ends have received everything. The flow must not be reset after that, because the reset could
-    /// reach the peer before it has read the end of the stream.
+    /// True if both ends have received everything. The flow must then not be reset, because the reset could reach the
+    /// peer before it has read the end.
     finished: AtomicBool,
 }
 
@@ -79,7 +79,7 @@ impl StreamFlow {
         Err(self.refused("finish")(io::Error::other("the peer did not finish in time")))
     }
 
-    /// Waits until the peer's kernel has acknowledged everything that was sent, including the end of the stream.
+    /// Waits until the peer's kernel has everything that was sent, including the end.
     fn await_acknowledgement(&self, patience: &Patience<'_>) -> Result<(), Error> {
         while unacknowledged(&self.stream.socket).map_err(self.refused("finish"))? > 0 {
             if patience.slice()?.is_none() {
@@ -93,7 +93,7 @@ impl StreamFlow {
     }
 }
 
-/// Returns the number of sent bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
+/// Returns the bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
 pub(super) fn unacknowledged(socket: &Socket) -> io::Result<u64> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;

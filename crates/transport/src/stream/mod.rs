@@ -1,5 +1,5 @@
-//! The common part of all transports over stream sockets: connecting, accepting, the proof of the key, and the flow.
-//! Each transport adds an implementation of [`StreamTransport`].
+//! The common part of all transports over stream sockets: connecting, accepting, the proof of the key, the flow. A
+//! transport adds its [`StreamTransport`].
 
 mod accept;
 mod connect;
@@ -31,7 +31,7 @@ pub(crate) trait StreamTransport: Sync {
     /// Opens a socket to connect to `at` or to bind to it.
     fn socket(&self, at: SocketAddr) -> io::Result<Socket>;
 
-    /// Opens a socket for a flow to `server`. Binds it to `source_port`, unless that is zero.
+    /// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
     fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
         match source_port {
             0 => open(self, server),
@@ -99,7 +99,7 @@ pub(crate) fn open<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -
     make().map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The socket of a flow, with counts of the bytes and the zero-copy sends on it.
+/// The socket of a flow, and counts of what was sent on it.
 pub(crate) struct StreamSocket {
     pub(crate) socket: Socket,
     /// The number of bytes that the flow's senders without zero-copy have sent.

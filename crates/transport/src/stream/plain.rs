@@ -1,4 +1,4 @@
-//! Sends and receives over stream sockets, with copies between program and kernel.
+//! Sending and receiving with copies between program and kernel.
 
 use std::io;
 use std::sync::atomic::Ordering;

@@ -26,9 +26,9 @@ pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
 /// The index of `tcpi_backoff` in `flags`.
 const BACKOFF: usize = 4;
 
-/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), up to the last field that is used here. libc's
-/// declaration ends before that field. Fields that an older kernel does not fill are zero (`delivered` came with
-/// Linux 4.18).
+/// The beginning of `struct tcp_info` (include/uapi/linux/tcp.h), up to the last field used here, which libc's
+/// declaration does not contain. Fields that an older kernel does not fill are zero (`delivered` came with Linux
+/// 4.18).
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct TcpInfo {

@@ -8,11 +8,11 @@ use landspeed_record::factor::{
 use crate::options::{self, OptionValue, SocketOption, SocketOptions, above_zero};
 use crate::{raw, zerocopy};
 
-/// The value of `socket-congestion` that leaves the choice of the congestion control to the system.
+/// The value that leaves the congestion control to the system.
 const SYSTEM: &str = "default";
-/// A limit of unsent bytes that no socket reaches: the largest int, because the kernel's limit is an int.
+/// A limit of unsent bytes that no socket reaches: the largest int, which is the kernel's type.
 const UNLIMITED: u64 = i32::MAX as u64;
-/// The highest pacing rate, in bits per second: 2^53, because rates are stored as doubles.
+/// The highest rate, in bits per second: 2^53, because rates are stored as doubles.
 const FASTEST: u64 = 1 << 53;
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);

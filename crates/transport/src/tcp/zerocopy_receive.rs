@@ -39,8 +39,7 @@ impl<'a> MappingReceiver<'a> {
         Ok(MappingReceiver { socket, region, mapped: 0 })
     }
 
-    /// Maps the payload that can be mapped now, and releases the pages of the previous call. Returns the kernel's
-    /// answer.
+    /// Maps the payload that can be mapped now, and releases the pages of the previous call.
     fn map(&self) -> io::Result<TcpZeroCopyReceive> {
         let mut request = TcpZeroCopyReceive {
             address: self.region.as_ptr() as u64,

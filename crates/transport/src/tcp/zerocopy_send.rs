@@ -45,6 +45,6 @@ impl Sender for ZeroCopySender<'_> {
     }
 }
 
-/// MSG_ZEROCOPY, for which rustix has no name. The kernel may read a send's bytes until it sends the send's
-/// notification. Until then, callers of a `Sender` must keep the bytes unchanged.
+/// MSG_ZEROCOPY, for which rustix has no name. The kernel may read a send's bytes until its notification; the
+/// `Sender` contract keeps the bytes unchanged until then.
 const ZEROCOPY: SendFlags = SendFlags::from_bits_retain(libc::MSG_ZEROCOPY as u32);

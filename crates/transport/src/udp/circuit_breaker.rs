@@ -1,4 +1,4 @@
-//! A circuit breaker (RFC 8084), by which a sender of datagrams slows down while its peer reports no new arrivals.
+//! A circuit breaker (RFC 8084): a sender of datagrams slows down while its peer reports nothing new.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ const UNANSWERED: u64 = 64;
 pub(super) struct CircuitBreaker {
     arrived: u64,
     since: Option<Instant>,
-    /// The number of datagrams that had been sent at `since`.
+    /// The number of datagrams sent at `since`.
     sent: u64,
-    /// The number of datagrams that had been sent at the last check.
+    /// The number of datagrams sent at the last check.
     looked: u64,
     holds: bool,
 }
@@ -25,8 +25,8 @@ impl CircuitBreaker {
     /// The pause before each datagram of a sender that must slow down.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// Returns true if the sender, which has sent `sent` datagrams, must slow down. `arrived` returns the number of
-    /// bytes that the peer last reported as received.
+    /// Returns true if the sender of `sent` datagrams must slow down. `arrived` returns the bytes that the peer last
+    /// reported.
     pub(super) fn holds(&mut self, sent: u64, arrived: impl FnOnce() -> u64) -> bool {
         if self.holds || self.since.is_none() || sent >= self.looked + UNANSWERED {
             self.look(sent, arrived(), Instant::now());

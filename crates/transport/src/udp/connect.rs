@@ -48,7 +48,7 @@ struct UdpDialer<'a> {
     socket: &'a Socket,
     call: &'a ConnectRequest<'a>,
     patience: &'a Patience<'a>,
-    /// True if a reply arrived that does not prove the key, so that the final error can say so.
+    /// True if a reply arrived that does not prove the key.
     wrong: bool,
 }
 

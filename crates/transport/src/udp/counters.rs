@@ -16,7 +16,7 @@ pub(super) struct UdpCounters {
     /// The receiver's counts, all taken at the same time.
     arrivals: Mutex<DatagramTotals>,
     malformed: AtomicU64,
-    /// True if a receive call returned several datagrams that the stack had joined.
+    /// True if a call returned several datagrams that the stack had joined.
     joined: AtomicBool,
 }
 

@@ -28,13 +28,13 @@ const LOOK: Duration = Duration::from_millis(50);
 /// The time after the last send after which arriving feedback counts as complete: datagrams that the feedback does
 /// not include are lost. It exceeds the round trips and queues that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
-/// The largest number of datagrams that one check for feedback receives.
+/// The most datagrams that one check for feedback receives.
 const MOST_DRAINED: usize = 256;
 /// The interval at which an end that has finished repeats its end message, which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
 /// The number of datagrams without a joined one after which UDP_GRO counts as without effect.
 const MANY: u64 = 1000;
-/// The number of times that an end repeats its last message once it knows that both ends have finished.
+/// The number of final messages that an end sends when it knows that both ends have finished.
 const FAREWELLS: u32 = 3;
 
 pub(super) struct UdpFlow {
@@ -165,7 +165,7 @@ impl UdpFlow {
         matches!(self.last_heard(), Some(DatagramKind::End | DatagramKind::BothEnd))
     }
 
-    /// Returns the number of bytes of data that the peer has reported as received.
+    /// Returns how many bytes of data the peer has reported as received.
     pub(super) fn arrived(&self) -> u64 {
         let feedback_state = self.feedback_state.lock();
         feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)

@@ -1,4 +1,4 @@
-//! The tags and keys by which both ends of a flow recognise the flow's datagrams.
+//! The tags and keys by which both ends recognise a flow's datagrams.
 
 use landspeed_proof::KeyProof;
 
@@ -47,7 +47,7 @@ impl FlowIdentity {
         self.confirm.as_ref().map(|(_, welcome)| welcome.as_slice())
     }
 
-    /// Returns true if the datagram is a copy of this flow's confirm, which a client sends if the welcome was lost.
+    /// Returns true if the datagram repeats this flow's confirm, because the welcome was lost.
     pub(super) fn is_confirm(&self, datagram: &[u8]) -> bool {
         self.confirm.as_ref().is_some_and(|(confirm, _)| confirm == datagram)
     }

@@ -81,7 +81,7 @@ fn sends(view: &FactorView) -> Vec<Proposal> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdpSettings {
     pub(super) send: SendMode,
-    /// True if datagrams are sent with MSG_ZEROCOPY, so that the kernel reads the program's memory after the call.
+    /// True if datagrams are sent with MSG_ZEROCOPY, so that the kernel reads the program's memory.
     pub(super) lend: bool,
     pub(super) receive: ReceiveMode,
     pub(super) size: Bytes,
@@ -104,8 +104,8 @@ impl UdpSettings {
 
 static ROWS: &[SocketOption] = &[NO_CHECKSUM, DONT_FRAGMENT];
 
-/// The values of `dont-fragment` that set IP_MTU_DISCOVER, with the kernel's constants (include/uapi/linux/in.h).
-/// Those of IPv6 have the same numbers.
+/// The values of `dont-fragment` that set an option, with the kernel's constants (include/uapi/linux/in.h). IPv6's
+/// have the same numbers.
 const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", libc::IP_PMTUDISC_PROBE)];
 
 const DONT_FRAGMENT: SocketOption = SocketOption {

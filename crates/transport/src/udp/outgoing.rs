@@ -8,10 +8,10 @@ use super::wire::{DatagramHeader, DatagramKind, HEADER};
 use crate::message::{self, SEGMENTS, SendMode};
 use crate::zerocopy;
 
-/// The largest number of fragments of user memory in one packet of a zero-copy send: MAX_SKB_FRAGS of kernels with
-/// the default configuration. Each page of payload is a fragment, and so is each header.
+/// The most fragments of user memory in one packet of a zero-copy send: MAX_SKB_FRAGS of kernels with the default
+/// configuration. Each page takes one, and each header.
 const PIECES: usize = 17;
-/// The smallest page size of any architecture, in bytes. With larger pages there are fewer fragments.
+/// The smallest page size, in bytes. With larger pages there are fewer fragments.
 const PAGE: usize = 4096;
 /// The largest number of datagrams in one packet of a zero-copy send. Each datagram takes at least two fragments, for
 /// its header and its payload.

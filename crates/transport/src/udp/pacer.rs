@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::units::BitRate;
 
-/// The longest wait of one call. After it, the caller can check if it must stop.
+/// The longest wait before the caller can check whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The duration, at the paced rate, of the bytes of one call, and the longest time that a sender makes up for after a
 /// stall. Larger bursts would overrun queues that the rate itself does not overrun.
@@ -23,7 +23,7 @@ impl DatagramPacer {
         DatagramPacer { bytes_per_s: rate.0 / 8.0, due: Instant::now() }
     }
 
-    /// Returns the number of datagrams of `size` bytes that one call may send, which is at least one.
+    /// Returns how many datagrams of `size` bytes one call may send: at least one.
     pub(super) fn burst(&self, size: usize) -> u64 {
         ((self.bytes_per_s * BURST.as_secs_f64() / size as f64) as u64).max(1)
     }

@@ -1,4 +1,4 @@
-//! Receives datagrams: one in a call, many in a call, or many joined into one buffer.
+//! Receiving: one datagram a call, many a call, or many joined into one.
 
 use std::array::from_fn;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -17,8 +17,8 @@ use crate::{DatagramTotals, raw};
 /// The interval of feedback while data arrives. It is so short that several feedback datagrams may be lost before the
 /// sender slows down (`circuit_breaker.rs`).
 const REPORT: Duration = Duration::from_millis(100);
-/// The number of times that the interval of feedback doubles while no data arrives. On a very slow path, feedback
-/// alone could otherwise fill the link.
+/// The number of times that the interval of feedback doubles while no data arrives: on a very slow path, feedback
+/// alone could fill the link.
 const SLOWER: u32 = 5;
 /// The size of a cache line in bytes. The buffers of a batch are an odd number of lines apart, so that they do not
 /// all begin at the same offset of the cache.
@@ -144,7 +144,7 @@ impl<'a> UdpReceiver<'a> {
         self.arrivals.received_bytes += Bytes(datagram.len() as u64);
     }
 
-    /// Records that data has arrived now, publishes the counts, and sends feedback if it is due.
+    /// Records when data arrived, and sends feedback if it is due.
     fn came(&mut self) {
         let now = Instant::now();
         self.silent = 0;

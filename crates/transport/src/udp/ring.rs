@@ -32,7 +32,7 @@ pub(super) struct UringSender {
     ring: IoUring,
     /// The sends whose memory the kernel may still read; empty unless `lend`.
     slots: ZeroCopySlots,
-    /// A bit for each slot whose send failed. The kernel will still release its memory, but nothing was sent.
+    /// A bit for each slot whose send failed: the kernel releases its memory, but nothing was sent.
     failed: u64,
     lend: bool,
 }
@@ -93,7 +93,7 @@ impl UringSender {
         self.slots.completions()
     }
 
-    /// Waits for at most `within` until the kernel has released the memory of all sends. Returns true if it has.
+    /// Waits at most `within` until the kernel has released all memory. Returns true if it has.
     pub(super) fn all_returned(&mut self, within: Duration) -> bool {
         zerocopy::all_returned(within, || {
             self.look();

@@ -1,4 +1,4 @@
-//! Sends datagrams: one in a call, many in a call, many by an io_uring, or many as one buffer (UDP_SEGMENT).
+//! Sending: one datagram a call, many a call, many by an io_uring, or many as one.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::zerocopy::{self, ZeroCopySends};
 /// release it sooner, unless a datagram waits for a neighbour that does not answer.
 const LEAVING: Duration = Duration::from_secs(1);
 
-/// A flow's sender of datagrams, with optional pacing.
+/// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
     outgoing: OutgoingDatagrams<'a>,
     /// The zero-copy sends that bypass the ring; `None` if sends use the ring or copy.

@@ -10,7 +10,7 @@ const LEAP: u64 = 1 << 32;
 pub(super) enum SequencePosition {
     /// Above all numbers that have arrived: the datagram is not late.
     Ahead,
-    /// New, but below the highest number: the datagram was reordered (RFC 4737 section 3.3).
+    /// New, but below the highest: reordered (RFC 4737 section 3.3).
     Late,
     Again,
     /// A number that the peer cannot have reached.

@@ -84,11 +84,11 @@ pub(super) enum DatagramKind {
     Feedback,
     /// Feedback of an end that has finished.
     End,
-    /// Feedback of an end that has finished and knows that the other end has finished too.
+    /// Feedback of an end that has finished and knows that the other has.
     BothEnd,
 }
 
-/// The kinds of datagrams, in the order of their numbers on the wire.
+/// The kinds of datagrams, in the order of their numbers.
 const KINDS: [DatagramKind; 4] =
     [DatagramKind::Data, DatagramKind::Feedback, DatagramKind::End, DatagramKind::BothEnd];
 
@@ -125,11 +125,11 @@ impl DatagramHeader {
 pub(super) struct DatagramFeedback {
     /// The kind, which is any but `Data`.
     pub(super) kind: DatagramKind,
-    /// The sequence number of this feedback, counted from 1.
+    /// The number of this feedback, from 1.
     pub(super) number: u64,
     /// The highest sequence number of data received.
     pub(super) highest: u64,
-    /// The total number of bytes of data received.
+    /// The bytes of all data received.
     pub(super) received_bytes: u64,
 }
 

@@ -18,7 +18,7 @@ use crate::{raw, shared_port, socket};
 
 /// The longest sleep. After it, a thread checks if it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The largest number of receive calls in a row, however much arrives.
+/// The most receive calls in a row, however much arrives.
 const MOST_AT_ONCE: usize = 64;
 
 pub(super) struct UdtChannel {

@@ -18,9 +18,9 @@ use crate::shared_port::{self, dial};
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience};
 
-/// The pause before another connection attempt to a server that does not listen yet.
+/// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The pause before another connection attempt to a server that has closed the connection.
+/// The pause before a server that has closed the connection is tried again.
 const LATER: Duration = Duration::from_millis(10);
 /// The largest UDP datagram over IPv4, in bytes, including the headers of IP and UDP.
 const LARGEST: u32 = 65_535;

@@ -1,4 +1,4 @@
-//! Records the counts of a UDT connection, and the connection's estimates of the path.
+//! The counts of a UDT connection, and its estimates of the path.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{DetailError, Details, EndpointOutcome, Headline, detail};
@@ -29,7 +29,7 @@ pub(super) struct UdtFlowFigures {
     capacity_bps: BitRate,
 }
 
-/// The figures of each flow, in the order of the flows' numbers.
+/// The figures of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub(super) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
 

@@ -254,8 +254,7 @@ struct UdtReceiver<'a> {
 }
 
 impl UdtReceiver<'_> {
-    /// Reads the stream's next bytes without waiting; `None` if none have arrived. Bytes that the connection has
-    /// received before come first.
+    /// Reads without waiting; `None` if nothing has arrived. Bytes that wait in the connection come first.
     fn look(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
         let (flow, channel) = (self.flow, &self.flow.channel);
         let mut state = channel.lock();

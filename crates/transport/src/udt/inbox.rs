@@ -9,9 +9,9 @@ use landspeed_udt::{Connection, HEADER};
 
 use crate::message::{self, BATCH, ReceiveMode};
 
-/// The largest number of datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h).
+/// The most datagrams that UDP_GRO joins (UDP_MAX_SEGMENTS of include/linux/udp.h).
 const JOINED: usize = 128;
-/// The largest number of bytes that UDP_GRO joins.
+/// The most bytes that UDP_GRO joins.
 const LARGEST: usize = 65_535;
 /// The space for each payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
@@ -54,8 +54,7 @@ impl UdtInbox {
     /// stream's next bytes that it put at the beginning of `into`. The connection counts them as read.
     ///
     /// # Errors
-    /// Returns [`io::ErrorKind::WouldBlock`] if nothing has arrived, and other errors of the call, such as those that
-    /// ICMP reports about earlier sends.
+    /// Returns [`io::ErrorKind::WouldBlock`] if nothing has arrived, and ICMP's errors about earlier sends.
     pub(super) fn take(
         &mut self,
         fd: BorrowedFd<'_>,

@@ -1,8 +1,8 @@
 //! Accepts UDT flows, and drops the datagrams of strangers.
 //!
-//! The server keeps no state of a client until the client has returned UDT's cookie
-//! (`landspeed_udt::HandshakeListener`). The client then has a connection, on which it must prove the key within the
-//! time limit that all transports have (`admission.rs`).
+//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
+//! the client has a connection, on which it must prove the key within the time limit of all transports
+//! (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -42,8 +42,8 @@ pub(super) struct UdtListener {
     began: Instant,
     listener: landspeed_udt::HandshakeListener,
     applicants: Applicants<UdtApplicant>,
-    /// The requests of accepted flows. A duplicate of such a request must not open a second socket, because the
-    /// kernel might deliver the client's datagrams to that one.
+    /// Requests that became flows. A duplicate must not open a second socket, because the kernel might then deliver
+    /// the client's datagrams to the second one.
     accepted: HashSet<RequestId>,
 }
 
@@ -219,8 +219,7 @@ mod tests {
 
     const KEY: ProofKey = [7; 32];
 
-    /// Processes arriving datagrams until a flow is proven. Returns the flow, and all datagrams received; `None`
-    /// after 5 s.
+    /// Takes in what arrives until a flow is proven. Returns the flow, and all datagrams received.
     fn prove(listener: &mut UdtListener) -> Option<(UdtFlow, Vec<ReceivedDatagram>)> {
         let (until, mut received) = (Instant::now() + Duration::from_secs(5), Vec::new());
         while Instant::now() < until {
@@ -238,7 +237,7 @@ mod tests {
         None
     }
 
-    /// A second socket would receive the datagrams that the client sends to its flow.
+    /// A second socket would take what the client sends to its flow.
     #[test]
     fn a_request_that_was_sent_twice_opens_no_second_socket_beside_its_flow() {
         let held = bind((Ipv4Addr::LOCALHOST, 0).into()).expect("a port on loopback");

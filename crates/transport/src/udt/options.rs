@@ -49,7 +49,7 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The factor of the time whose packets are sent in one burst. It is also the longest sleep between two packets.
+/// The time whose packets leave in one burst, which is also the longest sleep between two packets.
 static BURST: Factor = Factor {
     name: "udt-burst",
     about: "what UDT's rate allows in this time leaves at once, after a late wake-up up to twice as much: fewer and longer sleeps, and \
@@ -65,7 +65,7 @@ static BURST: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The factor of the buffer size at each end, which also limits the bytes in flight.
+/// The buffer at each end, which also limits the bytes in flight.
 static BUFFER: Factor = Factor {
     name: "udt-buffer",
     about: "bytes that UDT has under way at most: each end's buffer",

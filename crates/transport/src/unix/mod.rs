@@ -1,5 +1,4 @@
-//! AF_UNIX streams between processes of one machine, including the hosts of a lab. They show the cost of a path
-//! without a network.
+//! AF_UNIX streams between processes of one machine, including lab hosts: the cost of a path without a network.
 //!
 //! A listener is bound to a path in the file system, which works across network namespaces. The path follows from the
 //! address and the session's key, so that only processes with the key can find it.
@@ -81,8 +80,8 @@ impl StreamTransport for UnixTransport {
     }
 }
 
-/// Returns the path of the listening socket's file for the address `at`. The zone of a link-local address is left
-/// out, because it differs between hosts.
+/// Returns the path of the socket's file. The zone of a link-local address is left out, because it differs between
+/// hosts.
 fn path(at: SocketAddr, key: &ProofKey) -> PathBuf {
     let at = SocketAddr::new(at.ip(), at.port());
     let name = blake3::keyed_hash(key, format!("landspeed unix {at}").as_bytes());

@@ -1,4 +1,4 @@
-//! A barrier that the pairs of one trial share on host 1, where all of them end.
+//! The state that the pairs of one trial share on host 1.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +9,7 @@ use parking_lot::Mutex;
 #[derive(Debug, Default)]
 pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 
-/// The barriers of all running trials, by the trials' tokens. A barrier is removed after its last pair has dropped
-/// it.
+/// Barriers by their trials' tokens. A barrier is removed after its last pair has dropped it.
 static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::new(BTreeMap::new());
 
 impl PairBarrier {
@@ -31,12 +30,12 @@ impl PairBarrier {
         *self.0.lock().entry(point).or_default() += 1;
     }
 
-    /// Returns true if at least `hosts` hosts have reached this point.
+    /// Returns true if `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
         self.0.lock().get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
-    /// Returns true if at least one host has reached this point.
+    /// Returns true if one host has reached this point.
     pub(super) fn has_arrived(&self, point: u64) -> bool {
         self.have_arrived(point, 1)
     }

@@ -89,7 +89,7 @@ fn value(figure: &ApplicationFigure, ran: &RoleOutput) -> Result<f64, Error> {
     Err(wrong(format!("{number} is no figure that can be compared: it must be above 0")))
 }
 
-/// Returns the value at a JSON pointer in an output, or an error message if there is none.
+/// Returns the value at a JSON pointer in an output, or why there is none.
 fn at(pointer: &str, ran: &RoleOutput) -> Result<Value, String> {
     let mut all: Value = serde_json::from_str(ran.output.trim())
         .map_err(|error| format!("{} printed no JSON: {error}{}", ran.role, tail(&ran.output)))?;

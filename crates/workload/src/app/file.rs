@@ -76,7 +76,7 @@ pub(crate) struct RoleFile {
     pub(crate) end: Option<EndFile>,
 }
 
-/// The hosts of a role: a word such as "servers", or a list of hosts' numbers.
+/// The hosts of a role: a word, or a list of numbers.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum HostSelectorFile {

@@ -16,7 +16,7 @@ pub(crate) struct PlaceholderValues<'a> {
     pub(crate) number: usize,
     /// A secret that all roles of one trial share.
     pub(crate) token: &'a str,
-    /// The parameters that are set. Parameters that are not here have their defaults.
+    /// The parameters that are set; others have their defaults.
     pub(crate) parameters: &'a Settings,
 }
 

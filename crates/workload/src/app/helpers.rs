@@ -1,7 +1,7 @@
 //! Finds the program `landspeed-helpers`, which applications call as `{helpers}`.
 //!
-//! The helpers are a separate file in the folder of this program. When the controller sends this program to a host,
-//! it appends the helpers to this program's file.
+//! It is a separate file beside this program. When the controller sends this program to a host, the helpers are
+//! appended to this program's own file.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Take};
@@ -12,8 +12,8 @@ use std::path::Path;
 pub(crate) const NAME: &str = "landspeed-helpers";
 /// The file of this program, even if it was replaced or deleted.
 const OWN: &str = "/proc/self/exe";
-/// The last eight bytes of a program with appended helpers. The length of the helpers precedes these bytes (8 bytes,
-/// little endian).
+/// The last bytes of a program with appended helpers. The length of the helpers precedes them (8 bytes, little
+/// endian).
 const MARK: &[u8; 8] = b"LSHELP01";
 
 /// Appends the file `helpers` to the file `program`, which is to be sent to a host.

@@ -16,9 +16,9 @@ pub struct Application {
     pub text: Arc<str>,
     /// One line that says what the application does and which figure comes out.
     pub title: String,
-    /// The source that the application follows: a paper and section, or a program.
+    /// The origin: a paper and section, or a program.
     pub source: String,
-    /// The smallest and the largest number of hosts that the application takes.
+    /// The fewest and the most hosts that the application takes.
     pub hosts: [usize; 2],
     /// Programs that every host must have.
     pub needs: Vec<RequiredProgram>,
@@ -73,9 +73,9 @@ impl From<Factor> for ApplicationParameter {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequiredProgram {
-    /// The program's name on the PATH, or its absolute path.
+    /// The name on the PATH, or an absolute path.
     pub command: String,
-    /// The name of its package in Debian.
+    /// The package's name in Debian.
     pub package: String,
 }
 
@@ -163,7 +163,7 @@ pub struct Fixture {
     pub content: FixtureContent,
 }
 
-/// The way in which a service is ended: by a signal, and by SIGKILL if it does not end in time.
+/// How a service is ended: by a signal, and by SIGKILL if it does not end in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceEnd {
     /// Number of the signal.
@@ -203,7 +203,7 @@ pub struct ApplicationRole {
     pub disk: Bytes,
     /// Directories and files of the host that the role sees as empty.
     pub hides: Vec<String>,
-    /// The way in which the role's service is ended.
+    /// How the role's service is ended.
     pub end: ServiceEnd,
 }
 
@@ -217,7 +217,7 @@ impl ApplicationRole {
 /// The place of a figure in the result of a role.
 #[derive(Debug, Clone)]
 pub enum FigureSource {
-    /// The text of this regular expression's group, in the last match in the output.
+    /// The group of this regular expression, in its last match in the output.
     Line(regex_lite::Regex),
     /// The value at this JSON pointer (RFC 6901) in the output.
     Json(String),
@@ -236,9 +236,9 @@ pub struct ApplicationFigure {
     pub more_is_better: bool,
     /// The role whose output contains the figure.
     pub role: String,
-    /// The place of the figure in the role's result.
+    /// The place of the figure in the role's output.
     pub source: FigureSource,
-    /// The way in which the program writes the number. A number in JSON is always plain.
+    /// The way in which the program writes the number; a number in JSON is always plain.
     pub spelling: NumberSpelling,
     /// Factor by which the number is multiplied.
     pub scale: f64,
@@ -249,7 +249,7 @@ pub struct ApplicationFigure {
 pub struct PictureSource {
     /// The role whose output contains the picture.
     pub role: String,
-    /// The JSON pointer (RFC 6901) to the picture, a PNG file in Base64.
+    /// A JSON pointer (RFC 6901) to a PNG file in Base64.
     pub json: String,
 }
 
@@ -268,7 +268,7 @@ pub(crate) struct RoleOrder {
     pub(crate) user: String,
     /// Capacity of the directory.
     pub(crate) disk: Bytes,
-    /// Directories and files of the host that the role sees as empty.
+    /// Directories and files that the role sees as empty.
     pub(crate) hides: Vec<String>,
     /// Host name that the role sees in its namespace.
     pub(crate) host_name: String,
@@ -276,7 +276,7 @@ pub(crate) struct RoleOrder {
     pub(crate) ready: Option<ReadyCondition>,
     /// Processors on which the role runs; empty for all.
     pub(crate) cores: Vec<u32>,
-    /// The way in which the role's service is ended.
+    /// How the role's service is ended.
     pub(crate) end: ServiceEnd,
 }
 

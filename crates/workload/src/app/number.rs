@@ -2,7 +2,7 @@
 
 use landspeed_record::units::EscapedText;
 
-/// The way in which a program writes its numbers.
+/// How a program writes its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NumberSpelling {
     /// Separator of groups of three digits; `None` if digits are not grouped.

@@ -22,7 +22,7 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time limit for a role's namespace to end after the pipe of orders was closed. After that, the role's process is
 /// killed.
 const GOING: Duration = Duration::from_secs(2);
-/// The longest message that is read from the init, in bytes.
+/// The longest line that is read from the init, in bytes.
 const MOST_LINE: u64 = 64 << 20;
 
 /// The result of a command that exited with 0.
@@ -87,7 +87,7 @@ impl RoleProcess {
         Ok(role)
     }
 
-    /// Waits until the role is prepared, so that its command can begin.
+    /// Waits until the command can begin.
     ///
     /// # Errors
     /// Returns an error if a step of the preparation failed or takes too long, with the output of that step.
@@ -106,7 +106,7 @@ impl RoleProcess {
     /// Waits until the service is ready.
     ///
     /// # Errors
-    /// Returns an error if the service has ended or takes too long, with the last lines of its output.
+    /// Returns an error if the service has ended or takes too long, with what it printed last.
     pub(crate) fn ready(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to be ready", cancelled)? {
             InitMessage::Ready {} => Ok(()),
@@ -118,7 +118,7 @@ impl RoleProcess {
     /// is its running time until now, which is compared with the role's time limit.
     ///
     /// # Errors
-    /// Returns an error if the command did not exit with 0 or takes too long, with the last lines of its output.
+    /// Returns an error if the command did not exit with 0 or takes too long, with what it printed last.
     pub(crate) fn ended(&mut self, wait: Duration, so_far: Duration) -> Result<Option<CommandResult>, Error> {
         match self.messages.recv_timeout(wait) {
             Ok(InitMessage::Ended { wrong, took_ns, output, .. }) if wrong.is_empty() => {

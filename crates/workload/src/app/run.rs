@@ -359,7 +359,7 @@ impl Drop for FailureGuard {
     }
 }
 
-/// A started role that runs to its end.
+/// A role that runs to its end.
 struct ClientRole {
     name: String,
     role: RoleProcess,

@@ -1,4 +1,4 @@
-//! The applications that ship with landspeed: apps/*.toml.
+//! The applications that ship: apps/*.toml.
 
 use std::path::Path;
 

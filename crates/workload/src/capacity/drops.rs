@@ -3,7 +3,7 @@
 
 use std::fs::read_to_string;
 
-/// Index of a column of /proc/net/dev after the device's name (net/core/net-procfs.c, dev_seq_printf_stats).
+/// Columns of /proc/net/dev after the device's name (net/core/net-procfs.c, dev_seq_printf_stats).
 const RECEIVED_DROP: usize = 3;
 const RECEIVED_FIFO: usize = 4;
 const SENT_DROP: usize = 11;

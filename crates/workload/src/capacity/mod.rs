@@ -88,10 +88,10 @@ pub fn brief(limit: Nanos) -> Workload {
         .with(LIMIT.name, limit.exact())
 }
 
-/// The highest load that a path carries, according to a search.
+/// The load that a path carries, as a search found it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CarriedLoad {
-    /// The highest load that was carried with at most the requested loss, as a rate of payload.
+    /// Payload of the highest load that was carried with at most the requested loss.
     pub load: BitRate,
     /// True if the path, and not a host, was the limit.
     pub is_of_path: bool,

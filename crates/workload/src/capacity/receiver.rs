@@ -116,7 +116,7 @@ fn hold(mut trial: TrialCoordinator<'_, '_>) -> Result<WindowMeasurement, Error>
     trial.close(&window_start)
 }
 
-/// The counts of all flows together, since they began.
+/// Counts of all flows since they began.
 #[derive(Debug, Clone, Copy)]
 struct ReceiveCounts {
     received: u64,

@@ -23,7 +23,7 @@ pub(super) struct CapacityResult {
     pub(super) limit: String,
     /// Duration of the search.
     pub(super) took_ns: Nanos,
-    /// The largest number of datagrams sent in one call at the carried load.
+    /// The most datagrams sent in one call at the carried load.
     pub(super) burst_datagrams: u64,
     /// All trials, in order.
     pub(super) trials: Vec<CapacityTrial>,

@@ -50,7 +50,7 @@ pub(super) struct LoadTrialResult {
     pub(super) received: u64,
     /// Buffers that the receiving host dropped.
     pub(super) dropped: u64,
-    /// The largest number of datagrams in one buffer. A batch crosses a host as one buffer (UDP_SEGMENT, GRO).
+    /// Most datagrams in each buffer: a batch crosses a host as one buffer (UDP_SEGMENT, GRO).
     pub(super) joined: u64,
     /// Time from the first datagram sent to the last.
     pub(super) sending: Nanos,
@@ -153,8 +153,7 @@ pub(super) struct CapacitySearch {
     climbed: BitRate,
     carried: Option<BitRate>,
     exceeded: Option<(BitRate, LoadLimit)>,
-    /// Relative distance of the next load from the known bound, while the other bound is unknown. It doubles each
-    /// time.
+    /// Relative distance of the next load from the known bound while the other bound is unknown.
     step: f64,
 }
 

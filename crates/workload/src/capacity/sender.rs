@@ -38,7 +38,7 @@ struct SendOrder {
 #[derive(Debug, Clone, Copy)]
 struct SendOrderResult {
     took: Nanos,
-    /// The largest number of bytes sent in one call.
+    /// Most bytes sent in one call.
     burst: u64,
 }
 
@@ -75,7 +75,7 @@ struct SearchCoordinator<'c, 'p> {
     orders: Vec<mpsc::Sender<SendOrder>>,
     reports: mpsc::Receiver<SendOrderResult>,
     size: u64,
-    /// The largest number of bytes sent in one call of the last trial.
+    /// Most bytes sent in one call of the last trial.
     burst: u64,
 }
 
@@ -157,7 +157,7 @@ impl SearchCoordinator<'_, '_> {
         }
     }
 
-    /// Returns the number of datagrams that all flows have sent since they began.
+    /// Returns the datagrams that all flows have sent since they began.
     fn sent(&self) -> u64 {
         self.trial.datagrams().iter().map(|datagrams| datagrams.sent).sum()
     }

@@ -41,7 +41,7 @@ static CLOSE: Factor = Factor {
 };
 /// The set-up time above which a SYN or its answer must have been lost.
 const LONG: Duration = Duration::from_secs(1);
-/// Interval at which the coordinator checks if the last connection of the window is set up.
+/// Interval at which the coordinator checks whether the last connection is set up.
 const LOOK: Duration = Duration::from_millis(5);
 /// Interval at which a client checks if the server has closed a connection.
 const AGAIN: Duration = Duration::from_micros(20);
@@ -177,9 +177,9 @@ fn call(parts: TrialParts<'_>, plan: &ClientPlan, settings: &Settings) -> Result
     Ok(outcome.with(connections).with(FailedConnections(result.not_set_up)))
 }
 
-/// Opens and closes one connection after the other until stopped. The kernel chooses the source ports, because a
-/// fixed one could be used again only after the server has noticed the close. A connection counts if it begins within
-/// the window, however long it takes.
+/// Makes one connection after the other until stopped. The kernel chooses the source ports, because a fixed one could
+/// be used again only after the server has seen the close. Connections that begin within the window count, however
+/// long they take.
 fn calls(
     context: &WorkerContext<'_>,
     plan: &ClientPlan,
@@ -289,7 +289,7 @@ struct CountingWindow {
     in_progress: AtomicMoment,
 }
 
-/// Starts the worker, and waits through the warm-up and the window.
+/// Starts the workers, and runs the warm-up and the window.
 fn timed(mut trial: TrialCoordinator<'_, '_>, window: &CountingWindow) -> Result<WindowMeasurement, Error> {
     let duration = Duration::from(DURATION.time(&trial.spec.workload.parameters));
     trial.workers.start();

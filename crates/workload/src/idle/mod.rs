@@ -42,7 +42,7 @@ static DURATION: Factor = parameter::DURATION;
 #[derive(Debug)]
 pub(crate) struct IdleWorkload;
 
-/// The connections that a host had open, and their memory.
+/// The connections that a host held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 struct HeldConnections {

@@ -16,7 +16,7 @@ use crate::signal::TrialSignal;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Interval at which the coordinator checks for the last round of a size, once the time of the size is over.
+/// Interval at which the coordinator checks whether a size is done, after the time of the size is over.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: sizes in one direction, histograms in the other.
@@ -175,7 +175,7 @@ struct AnswerTimeout {
 }
 
 impl AnswerTimeout {
-    /// The limit before the first round trip is known: RFC 6298's initial timeout.
+    /// Wait before the first round trip is known: RFC 6298's initial timeout.
     const INITIAL: Duration = Duration::from_secs(1);
     /// The part of the limit that is added to four smoothed round trips: Linux's smallest timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);

@@ -14,7 +14,7 @@ use crate::signal::TrialSignal;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Interval at which the coordinator checks for signals of its peer before its window is open.
+/// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
 /// Interval at which the coordinator checks for signals of its peer while its window is open. It is long, to disturb
 /// the worker as little as possible.

@@ -11,7 +11,7 @@ use crate::check::{self, MOST_SAMPLES};
 
 /// The largest number of flows of a run. Each has a thread and a buffer.
 const MOST_FLOWS: usize = 64;
-/// The shortest interval between two probes.
+/// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);
 
 pub(super) fn check(spec: &TrialSpec, plan: &StaggeredPlan) -> Result<(), Error> {

@@ -132,7 +132,7 @@ impl WorkloadRunner for StaggeredWorkload {
         bounds::check(spec, &StaggeredPlan::of(&spec.workload.parameters)?)
     }
 
-    /// Returns zero, because a run is measured from its start.
+    /// Returns zero, because the run counts from its start.
     fn warm_up(&self) -> Nanos {
         Nanos(0)
     }
@@ -249,8 +249,8 @@ detail!("staggered" => StaggeredDetails);
 
 #[derive(Default)]
 struct StaggeredFlowResult {
-    /// Bytes that the flow's sender sent, from entering to leaving. The worker's count at the window's end could be
-    /// lower: it lacks a send call in progress, whose bytes the peer may already have received.
+    /// Bytes that a flow's sender sent, from entering to leaving. The worker's count at the window's end may lack a
+    /// call in progress, whose bytes the peer already has.
     sent: u64,
     completions: ZeroCopyCompletions,
     mapped: Bytes,
@@ -263,7 +263,7 @@ struct StaggeredFlowResult {
 /// The data flows, and the probe's flow; the second slice is empty if there is no probe.
 type DataAndProbeFlows<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
-/// Checks that the sockets of the sending flows have the requested settings, in particular the congestion control.
+/// Checks that the sending flows have the requested settings, in particular their congestion controls.
 fn had_as_asked(flows: &[Box<dyn Flow>]) -> Result<(), Error> {
     let refused =
         flows.iter().find_map(|flow| Some((flow.number(), flow.not_as_asked().into_iter().next()?)));

@@ -115,9 +115,9 @@ impl<'a> ProbeEnd<'a> {
 struct ProbeLedger {
     probes: Vec<ProbeSample>,
     lost: u64,
-    /// The low eight bits of the number of packets that this end has sent again.
+    /// Low eight bits of the count of packets that this end has sent again.
     resent: u8,
-    /// The low eight bits of the number of packets that the other end has sent again, from its last answer.
+    /// Low eight bits of the count of packets that the other end had sent again, from its last answer.
     theirs: u8,
     /// The last round trip. It counts unless the next answer shows that the answer of this round was sent again.
     last: Option<ProbeSample>,

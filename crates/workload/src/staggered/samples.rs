@@ -17,11 +17,11 @@ pub struct FlowProgressSample {
     pub flow: u32,
     /// Time since the first data of any flow.
     pub at_ns: Nanos,
-    /// Payload that the program has received so far; 0 at the sending end.
+    /// Payload that the program has received; 0 at the sending end.
     pub received_bytes: Bytes,
-    /// Number of packets sent again so far; 0 at the receiving end, and if the transport retransmits nothing.
+    /// Packets sent again; 0 at the receiving end, and if the transport retransmits nothing.
     pub resent: u64,
-    /// The sender's smoothed round-trip time; `None` at the receiving end, and if the transport does not report one.
+    /// The sender's smoothed round trip; `None` at the receiving end, and if the transport does not report one.
     pub rtt_ns: Option<Nanos>,
 }
 

@@ -78,7 +78,7 @@ impl WorkloadRunner for StreamWorkload {
     }
 }
 
-/// Runs the warm-up and a window of `duration`. If the path breaks, the result contains what was measured until then.
+/// Runs the trial. If the path breaks, the result contains what was measured until then.
 fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<WindowMeasurement, Error> {
     let begun = Instant::now();
     trial.workers.start();
@@ -110,7 +110,7 @@ fn pass(
     trial.until(Instant::now() + duration)
 }
 
-/// The directions in which one end uses every flow.
+/// The directions in which one end uses each flow.
 #[derive(Debug, Clone, Copy)]
 struct FlowDirections {
     sends: bool,

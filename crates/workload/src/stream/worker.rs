@@ -11,9 +11,9 @@ use crate::workers::{WorkerContext, WorkerTask};
 
 #[derive(Debug, Default)]
 pub(crate) struct ZeroCopyResult {
-    /// The completions of the worker's zero-copy sends.
+    /// Results of the worker's zero-copy sends.
     pub(crate) completions: ZeroCopyCompletions,
-    /// Bytes that the worker received by mapping pages, not by copying.
+    /// Bytes that the worker received by mapping.
     pub(crate) mapped: Bytes,
 }
 
@@ -62,7 +62,7 @@ pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
     /// The most bytes to receive in one call.
     pub(crate) size: usize,
-    /// The function called after each receive, with the total bytes received before it and after it.
+    /// The function called after each receive, with the bytes received before it and after it.
     pub(crate) passed: P,
     /// A function that returns true if the result of a call without data is the flow's expected end, and not an
     /// error.

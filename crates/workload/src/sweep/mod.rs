@@ -1,4 +1,4 @@
-//! `sweep`: sends a fixed count of writes of each size, after the NTTCP procedure (feng-2003, section 3.2).
+//! `sweep`: a fixed count of writes of each size, the NTTCP procedure (feng-2003, section 3.2).
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
 //! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how

@@ -123,8 +123,8 @@ fn lead(
     Ok((trial.close(&window_start)?, all))
 }
 
-/// Requests one part and receives it, until it is complete, its rest is lost, or its time limit is reached. `sent` is
-/// the peer's total of sent bytes before the part, and is set to the total after it.
+/// Requests one part and receives it, until it is complete, silent for too long, or at its limit. `sent` holds the
+/// peer's total before the part, and is set to the total after it.
 fn take(
     trial: &mut TrialCoordinator<'_, '_>,
     number: usize,

@@ -20,7 +20,7 @@ use crate::workers::{self, WorkerContext, WorkerTask};
 /// Interval at which the coordinator checks if a part has been sent.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Channels between coordinator and worker: parts to send in one direction, the total of bytes sent in the other.
+/// Channels between coordinator and worker: parts to send in one direction, bytes sent in the other.
 struct SweepChannels {
     orders: mpsc::Sender<SweepPart>,
     sent: mpsc::Receiver<u64>,

@@ -31,13 +31,13 @@ const USER: &str = "nobody";
 const WITHIN: Nanos = Nanos::secs(60);
 /// The longest time limit that a file may set.
 const LONGEST: Nanos = Nanos::secs(3600);
-/// The default time limit for a service to end after its signal.
+/// The default time for a service to end after its signal.
 const ENDS_WITHIN: Nanos = Nanos::secs(2);
 /// The default size of a role's directory.
 const DISK: Bytes = Bytes::mib(256);
 /// The largest size of a role's directory.
 const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
-/// The largest number of hosts that an application may take.
+/// The most hosts that an application may take.
 const MOST_HOSTS: usize = 64;
 
 /// Parses `text`, the content of the file `path`, as an application. The application gets the name of the file.

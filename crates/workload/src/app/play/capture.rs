@@ -29,8 +29,7 @@ impl<R: Read> OutputCapture<R> {
         OutputCapture { whole: false, ..OutputCapture::whole(pipe) }
     }
 
-    /// Reads the output that has arrived, without blocking, and keeps it. Also returns it, for callers that wait for
-    /// a line.
+    /// Reads what has arrived, without blocking, and returns it for callers that wait for a line.
     pub(super) fn read(&mut self) -> Vec<u8> {
         let mut piece = vec![0; PIECE];
         let Some(pipe) = &mut self.pipe else { return Vec::new() };

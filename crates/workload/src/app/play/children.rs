@@ -14,7 +14,7 @@ use crate::app::fill::DIR;
 use crate::app::play::capture::OutputCapture;
 use crate::app::play::user::RoleUser;
 
-/// The variable PATH of a role's programs.
+/// The PATH of programs.
 pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// A running program.
@@ -107,8 +107,8 @@ fn unblock(pipe: &impl AsFd) -> rustix::io::Result<()> {
     fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)
 }
 
-/// Reaps every child that has ended, and returns (process ID, wait status) of each. Orphans of the namespace are
-/// children of its init.
+/// Reaps every child that has ended, and returns (process ID, wait status). Orphans of the namespace are children of
+/// its init.
 pub(super) fn reap() -> Vec<(i32, i32)> {
     let mut reaped = Vec::new();
     loop {

@@ -16,11 +16,10 @@ use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
 use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
-/// Mount point of the file system with the role's directory. Every Linux has this folder, and no programs are kept
+/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept
 /// there.
 const ROOM: &str = "/dev/shm";
-/// Capacity of this file system in addition to the size that the application's file requests and to copies of
-/// landspeed's programs.
+/// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts the role's file systems, hides the host's files that the role must not see, and writes the files of the
@@ -53,9 +52,9 @@ pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> 
     order.files.iter().try_for_each(|file| write(file, user))
 }
 
-/// Unmounts FUSE file systems below the role's directory. A thread of the program that serves such a file system may
-/// wait for an answer of the same program, and no signal ends this wait (fuse(4), "Interrupting filesystem
-/// operations"). The program and its namespace would then never end.
+/// Ends FUSE file systems below the role's directory. A thread of a program may wait for an answer of that same
+/// program, and no signal ends this wait (fuse(4), "Interrupting filesystem operations"): the program and its
+/// namespace would then stay.
 pub(super) fn abort_fuse() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let below = format!("{DIR}/");
@@ -80,8 +79,7 @@ struct LandspeedProgram {
     file: Take<File>,
 }
 
-/// Opens those of landspeed's programs that the role calls. This happens before mounts and hidden folders cover their
-/// files.
+/// Opens landspeed's programs that the role calls, before mounts and hidden folders cover them.
 fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
     let at = |path| move |file| LandspeedProgram { path, file };
     let own = order.calls(OWN).then(helpers::own).flatten().map(at(OWN));

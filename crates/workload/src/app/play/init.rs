@@ -19,7 +19,7 @@ use crate::app::{ReadyCondition, RoleOrder};
 const LOOK: Duration = Duration::from_millis(10);
 /// Pause between two readiness probes that run a command.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Time limit of a connection attempt that probes a service's port.
+/// Time limit of a probe of a port.
 const PROBE: Duration = Duration::from_millis(200);
 /// Time limit of the wait for the rest of a program's output once the program has ended. There is a limit because the
 /// program's children may still have the pipe open.
@@ -27,7 +27,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The longest line of a service's output that is compared with its readiness expression, in bytes.
 const LINE: usize = 64 << 10;
 
-/// Runs a role to its end, and reports failures to the agent. The namespace ends after this function returns.
+/// Runs a role to its end. The namespace ends after it returns.
 pub(super) fn run(order: &RoleOrder) {
     if let Err(why) = RoleInit::prepared(order).and_then(RoleInit::play) {
         InitMessage::Failed { why }.say();
@@ -153,8 +153,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Sends a service its signal, and waits for the service to end, for at most the time limit of its file.
-    /// Remaining processes end with the namespace.
+    /// Ends a service by its signal, and waits for the time that its file gives. Remaining processes end with the
+    /// namespace.
     fn end(&self, mut program: ChildProgram) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
@@ -266,7 +266,7 @@ impl<'a> ReadinessProbe<'a> {
         }
     }
 
-    /// Returns true if the service is ready. `new` is the service's output since the last call.
+    /// Returns true if the service is ready. `new` is the output since the last call.
     fn is_over(&mut self, new: &[u8], init: &RoleInit<'_>) -> Result<bool, String> {
         match self {
             ReadinessProbe::Port(at) => Ok(TcpStream::connect_timeout(at, PROBE).is_ok()),

@@ -26,7 +26,7 @@ pub use user::runs_as_root;
 
 use crate::app::{RoleOrder, framed};
 
-/// The largest order that is read from the agent, in bytes.
+/// The longest order that is read, in bytes.
 const MOST_ORDER: u32 = 64 << 20;
 
 /// A message of the init on its standard output: one line of JSON.
@@ -51,7 +51,7 @@ pub(crate) enum InitMessage {
     },
     /// The last lines of the command's output, which the agent requested.
     Printed {
-        /// The last lines of standard output and of standard error.
+        /// The end of standard output and of standard error.
         text: String,
     },
     /// The role failed.
@@ -90,8 +90,8 @@ fn begin() -> Result<ExitCode, String> {
     namespace::in_child(|| init::run(&order))
 }
 
-/// Closes all descriptors above standard error, because a role must not inherit the open files of the agent or of the
-/// shell that started the agent.
+/// Closes all descriptors above standard error: a role must not inherit what the agent, or the shell that started it,
+/// had open.
 fn close_inherited() -> std::io::Result<()> {
     let names = std::fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<std::io::Result<Vec<_>>>()?;

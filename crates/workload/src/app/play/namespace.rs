@@ -1,11 +1,11 @@
-//! Creates the namespaces of a role.
+//! The namespaces of a role.
 
 use std::fs;
 use std::io::Error;
 use std::process::ExitCode;
 
-/// Moves this process into new namespaces. The next child of this process becomes the init of the PID namespace. If
-/// this process is not root, a new user namespace owns the others.
+/// Enters new namespaces. The next child of this process is the init of the PID namespace. Without root, the
+/// namespaces belong to a new user namespace.
 pub(super) fn enter() -> Result<(), String> {
     const OWN: libc::c_int = libc::CLONE_NEWPID | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS;
     if rustix::process::geteuid().is_root() {

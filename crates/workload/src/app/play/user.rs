@@ -50,8 +50,7 @@ impl RoleUser {
         }
     }
 
-    /// Changes this process permanently to this user. The call is safe between fork and exec, because it makes only
-    /// three system calls.
+    /// Changes permanently to this user. It is safe between fork and exec, because it makes only three system calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
         let RoleUser::Other { uid, gid, .. } = *self else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };
