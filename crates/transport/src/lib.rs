@@ -51,7 +51,8 @@ pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
 }
 
-/// Returns true if the flows of the transport called `name` are TCP connections of the kernel, which have TCP_INFO.
+/// Returns true if the flows of the transport called `name` are TCP or Multipath TCP connections of the kernel, which
+/// have TCP_INFO.
 pub fn is_tcp(name: &str) -> bool {
     find(name).is_some_and(|transport| transport.about().protocol == "tcp")
 }

@@ -9,7 +9,7 @@ pub(crate) const BATCH: usize = 32;
 /// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
 pub(crate) const SEGMENTS: usize = 64;
 
-/// The way in which datagrams are passed to the kernel.
+/// How datagrams are handed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SendMode {
     Plain,
@@ -30,7 +30,7 @@ impl SendMode {
     }
 }
 
-/// The way in which datagrams are received from the kernel.
+/// How datagrams are taken from the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReceiveMode {
     Plain,
@@ -102,7 +102,7 @@ pub(crate) fn send_many(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Returns a message header for sending `parts` as one datagram. The header contains a pointer to `parts`.
+/// Returns the header that sends `parts` as one datagram. It points at `parts`.
 pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -168,7 +168,7 @@ pub(crate) fn receive_joined(
     Ok((total, segment(&message).unwrap_or(total)))
 }
 
-/// Returns a message header for receiving a datagram into `parts`. The header contains a pointer to `parts`.
+/// Returns the header that receives a datagram into `parts`. It points at `parts`.
 fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };

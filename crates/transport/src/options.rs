@@ -91,7 +91,7 @@ pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
-/// The rank of proposals to pass many datagrams to the kernel, or from it, as one buffer.
+/// The rank of proposals that hand over many datagrams as one.
 pub(crate) const AS_ONE: u32 = 26;
 /// The rank of proposals that only save system calls.
 pub(crate) const BATCHED: u32 = 60;

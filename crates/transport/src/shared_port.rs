@@ -68,8 +68,8 @@ pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error
     }
 }
 
-/// Returns the largest payload, in bytes, of a datagram that needs no fragmentation on the path of a connected
-/// socket, by the path MTU that this host knows.
+/// Returns the payload, in bytes, of the largest datagram that passes the path of a connected socket whole, as far as
+/// this host knows.
 pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     let (level, name, headers) = match socket.domain()? {
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),

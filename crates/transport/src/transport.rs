@@ -214,8 +214,8 @@ pub trait Sender {
 
 /// The receiving half of a flow.
 pub trait Receiver {
-    /// Waits for data, writes it into `into`, and returns the number of bytes; zero if the flow has ended. A call
-    /// receives at most one datagram, and `into` must be as long as the largest.
+    /// Waits for data, writes it into `into`, and returns the number of bytes; zero if the flow has ended. Datagrams
+    /// are received whole, so `into` must be as long as the largest.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
     /// Receives data that has already arrived, without waiting. Returns [`io::ErrorKind::WouldBlock`] if there is

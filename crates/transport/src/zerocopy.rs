@@ -97,8 +97,7 @@ impl ZeroCopySlots {
     }
 }
 
-/// Waits for at most `within` until `pending`, the number of sends that the kernel may still read, returns zero.
-/// Returns true if it did.
+/// Waits at most `within` until `pending` returns zero sends. Returns true if it did.
 pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -> bool {
     let begun = Instant::now();
     loop {

@@ -42,8 +42,8 @@ pub(crate) fn delivery(settings: &Settings) -> Delivery {
     transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.about().delivery)
 }
 
-/// The shortest interval between two progress reports. They use the session's connection and so share the path with
-/// the flows.
+/// The shortest interval between two progress reports. Reports are sent over the session during the run, beside the
+/// flows.
 const LEAST_PROGRESS: Nanos = Nanos::millis(100);
 
 /// Checks the warm-up and the intervals of samples and progress reports, which every workload has.

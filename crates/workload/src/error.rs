@@ -57,7 +57,7 @@ pub enum Error {
     Cancelled,
 }
 
-/// The words in an error's text that refer to the peer's report for the cause.
+/// The words with which an error refers to the peer's report.
 const SAYS_WHY: &str = "its own report says why";
 
 impl Error {

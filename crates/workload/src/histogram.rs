@@ -19,7 +19,7 @@ impl LatencyRecorder {
         self.0.saturating_record(took.0);
     }
 
-    /// Returns the bins that are not empty, as the histogram of messages of `size_bytes`.
+    /// Returns the bins that are not empty.
     pub(crate) fn export(&self, size_bytes: Bytes) -> LatencyHistogram {
         let bins = self.0.iter_recorded();
         let bins = bins.map(|bin| (bin.value_iterated_to(), bin.count_at_value())).collect();

@@ -149,8 +149,8 @@ fn application(name: &str, text: &str) -> Result<Arc<dyn WorkloadRunner>, String
     Ok(Arc::new(application))
 }
 
-/// Returns the figure by which runs of an application are judged, with these parameters. Returns `None` if the
-/// workload is no application, or if its application has no such figure.
+/// Returns the figure by which runs of an application are judged, which its parameters choose; `None` if there is
+/// none.
 pub fn program_of(workload: &Workload) -> Option<ProgramMetric> {
     find(workload)?.application()?.metric(workload)
 }

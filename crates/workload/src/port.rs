@@ -139,7 +139,7 @@ impl DataPort {
         Ok(port.ok_or_else(missing)?.listen(settings, &self.key)?)
     }
 
-    /// Starts to listen for the signal flow only, for trials whose data use other transports.
+    /// Starts to listen for the signal flow only.
     pub(crate) fn listen_for_signals(&self) -> Result<Box<dyn Listener>, Error> {
         Ok(self.signals.listen(&plain(), &self.key)?)
     }
@@ -160,7 +160,7 @@ impl std::fmt::Debug for DataPort {
     }
 }
 
-/// The addresses and the key with which a client reaches its server.
+/// How a client reaches its server.
 #[derive(Clone)]
 pub struct ClientPlan {
     /// The address of the server's signal port. Those of its data ports follow from it.

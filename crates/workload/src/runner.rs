@@ -19,7 +19,7 @@ pub struct FlowNeeds {
     pub settings: Settings,
     /// The settings of flow 0, 1, ..., which replace `settings`; empty if all flows have the same.
     pub own: Vec<Settings>,
-    /// True if the run itself opens more flows, so that the server must keep listening.
+    /// True if the run itself opens more flows.
     pub keeps_listening: bool,
 }
 
@@ -71,7 +71,7 @@ impl WorkloadRole {
 }
 
 const MOST_HOSTS: usize = 64;
-/// The roles of a workload with one client, which sends, and one server, which receives.
+/// The roles of one client and one server.
 pub(crate) const TWO: [WorkloadRole; 2] = WorkloadRole::both(["sends", "receives"], [1, 1]);
 
 /// A workload: traffic that is sent and measured.

@@ -14,8 +14,7 @@ use crate::runner::FlowNeeds;
 use crate::signal::SignalFlow;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// The largest number of flows that are opened in parallel. It is less than the number of unproven flows that a
-/// listener admits at a time.
+/// The most flows that are opened at a time: fewer than the unproven flows that a listener accepts.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 

@@ -23,11 +23,11 @@ const TELLING: Nanos = Nanos::millis(500);
 const TICK: Duration = Duration::from_millis(50);
 /// Interval at which the coordinator checks for the first data.
 const FIRST_TICK: Duration = Duration::from_micros(500);
-/// After a worker has failed, the time within which the signal flow must close if the cause is that the peer ended.
-/// It is longer than `GRACE`, the time that the peer gives its own workers to leave.
+/// After a worker has failed, the time limit of the wait for the end of the signal flow, which shows that the peer
+/// has ended. It is longer than the peer's `GRACE`.
 const LEAVING: Duration = Duration::from_millis(500);
 
-/// The state of one end of a trial, which its coordinator keeps.
+/// One end of a trial, as its coordinator sees it.
 pub(crate) struct TrialCoordinator<'c, 'p> {
     pub(crate) workers: &'c Workers<'c>,
     pub(crate) spec: &'p TrialSpec,
@@ -262,7 +262,7 @@ impl TrialCoordinator<'_, '_> {
     }
 
     /// Waits for a signal that `pick` accepts, and returns its result. Other signals belong to an earlier part and
-    /// are dropped. `phase` describes the wait in the error of a silent peer.
+    /// are dropped.
     pub(crate) fn expect<T>(
         &mut self,
         phase: &'static str,

@@ -18,7 +18,7 @@ pub(super) fn is_tcp(socket: &Socket) -> bool {
     }
 }
 
-/// The beginning of `struct mptcp_info` (include/uapi/linux/mptcp.h), up to the flags.
+/// The beginning of `struct mptcp_info`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct MptcpInfo {

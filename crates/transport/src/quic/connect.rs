@@ -52,7 +52,7 @@ struct QuicDialer<'a> {
     begun: Instant,
     /// The duration of the connection's set-up; `None` until it is set up.
     set_up: Option<Nanos>,
-    /// True if the flow's number has been written to the stream.
+    /// True if the flow's number was sent.
     has_said: bool,
 }
 

@@ -20,7 +20,7 @@ pub(super) enum DisconnectReason {
     Here,
     /// The peer closed the connection, with this code.
     There(CloseCode),
-    /// The peer no longer has the state of this connection, and reset it (RFC 9000 section 10.3).
+    /// The peer has forgotten this connection (RFC 9000 section 10.3).
     Gone,
     /// One end does not have the session's key.
     Unproven,

@@ -379,7 +379,7 @@ impl QuicDriver {
         self.written
     }
 
-    /// Returns the number of packets that the peer has acknowledged, in order or not.
+    /// Returns how many packets the peer has acknowledged.
     pub(super) fn delivered(&self) -> u64 {
         self.observations.delivered()
     }

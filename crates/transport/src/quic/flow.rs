@@ -177,7 +177,7 @@ impl QuicFlow {
         Error::refused("finish", format!("flow {}", self.number), io::Error::other(why.to_string()))
     }
 
-    /// Returns true if both ends have received everything that the other has sent.
+    /// Returns true if both ends have everything.
     ///
     /// # Errors
     /// Returns an error if the flow can no longer finish in order.

@@ -39,8 +39,7 @@ const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 /// The bytes of the nonce in the connection ID of a first packet.
 const NONCE: usize = 12;
-/// The length of the connection ID of a first packet, in bytes: the longest that QUIC allows. The MAC is truncated to
-/// the bytes after the nonce.
+/// The bytes of the connection ID, the most that QUIC allows. The MAC after the nonce is truncated to fit.
 const ID: usize = 20;
 /// The bit that marks a packet with a long header (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
@@ -66,8 +65,7 @@ pub(super) fn client(key: &ProofKey) -> Result<QuicClientConfig, String> {
     client_with(key, key)
 }
 
-/// Returns the TLS configuration of a client that has the session key `own` and expects a server with the session key
-/// `key`. They differ only in tests.
+/// Returns the TLS configuration of a client with the session key `own` that expects a server with `key`.
 pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientConfig, String> {
     let own = certified(own, CLIENT)?;
     let mut config = ClientConfig::builder_with_provider(provider())
@@ -115,7 +113,7 @@ fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
-/// Derives the signing key of the role `role` from the session's key.
+/// Derives the signing key of a role.
 fn signing(key: &ProofKey, role: &str) -> Result<Arc<dyn SigningKey>, String> {
     let der = [&PKCS8[..], &blake3::derive_key(role, key)].concat();
     any_eddsa_type(&PrivatePkcs8KeyDer::from(der)).map_err(text)
@@ -157,8 +155,7 @@ impl PeerKeyVerifier {
     }
 }
 
-/// Defines the methods that the verifiers of clients and of servers share. They accept raw Ed25519 keys over TLS 1.3,
-/// the only TLS version of QUIC.
+/// The methods that both kinds of verifier have: raw keys of Ed25519 over TLS 1.3, the only version of QUIC.
 macro_rules! raw_key_signatures {
     () => {
         fn verify_tls12_signature(

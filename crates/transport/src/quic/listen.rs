@@ -183,7 +183,7 @@ impl QuicListener {
         flow.map_err(|source| Error::refused("accept on", self.at, source))
     }
 
-    /// Drives the flows that the listener has returned, and forgets those that were dropped.
+    /// Drives the flows that were handed out.
     fn look_after(&mut self) {
         self.handed_out.retain(|flow| flow.upgrade().map(|flow| drop(flow.look())).is_some());
     }
@@ -210,8 +210,7 @@ impl Applicant for QuicApplicant {
 }
 
 impl QuicApplicant {
-    /// Reads the flow's number if it has arrived. Its four bytes arrive together, because the client writes them in
-    /// one call.
+    /// Reads the flow's number. Its four bytes arrive together, because they were written at once.
     fn hear_number(&mut self) -> io::Result<()> {
         let mut number = [0; NUMBER];
         match self.number.map_or_else(|| self.driver.read(&mut number), |_| Ok(0))? {

@@ -44,7 +44,7 @@ pub(crate) trait StreamTransport: Sync {
         bind(self, at)
     }
 
-    /// Returns the socket address to which a client with `key` connects to reach `server`.
+    /// Returns the address to which a client of `server` connects.
     fn address(&self, server: SocketAddr, _key: &ProofKey) -> io::Result<SockAddr> {
         Ok(server.into())
     }

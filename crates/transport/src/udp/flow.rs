@@ -22,8 +22,7 @@ use crate::message::{self, ReceiveMode};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
-/// The longest time that a send or receive call waits. After it, the caller can check if it must stop, and a receiver
-/// can send feedback.
+/// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
 /// The time after the last send after which arriving feedback counts as complete: datagrams that the feedback does
 /// not include are lost. It exceeds the round trips and queues that this program measures.
@@ -122,7 +121,7 @@ impl UdpFlow {
         );
     }
 
-    /// Sends a message to the peer. The message may get lost, so callers repeat the important ones.
+    /// Sends a message to the peer that may get lost. The important ones are repeated.
     fn send_message(&self, datagram: &[u8]) {
         let _ = rustix::net::send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
@@ -181,8 +180,8 @@ impl UdpFlow {
         self.receiving.store(false, Ordering::Release);
     }
 
-    /// Receives and processes the peer's messages that have arrived, without waiting. Returns the error of the last
-    /// receive call, which is `WouldBlock` if nothing else is wrong.
+    /// Receives and processes the peer's messages that have arrived, without waiting. Returns the error of a receive
+    /// call that failed, which is `WouldBlock` once no message is left.
     fn drain(&self) -> io::Result<()> {
         let mut datagram = [0; CONTROL];
         for _ in 0..MOST_DRAINED {

@@ -53,8 +53,7 @@ impl FlowIdentity {
     }
 }
 
-/// Derives the tags of a flow's datagrams: first that of datagrams to the server, then that of datagrams to the
-/// client.
+/// Derives the tags of the datagrams to the server and to the client.
 fn tags(proof: &KeyProof, key: &ProofKey) -> [u32; 2] {
     ["to server", "to client"].map(|direction| {
         let [a, b, c, d, ..] = proof.derive(key, direction);

@@ -53,7 +53,7 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The factor of the highest rate at which each flow may send, which the sender's own clock limits.
+/// The highest rate of each flow, kept by the sender's own clock.
 pub(super) static PACE: Factor = Factor {
     persist: &[PersistMethod::Application("send no more than this in a second, by the program's own clock")],
     // The workload capacity searches for the rate of a path; the speed of a link would be a guess.

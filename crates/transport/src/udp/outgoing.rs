@@ -17,7 +17,7 @@ const PAGE: usize = 4096;
 /// its header and its payload.
 pub(super) const TOGETHER: usize = PIECES / 2;
 
-/// Memory for one header. The alignment keeps the header within one page.
+/// A header. Its alignment keeps it within one page.
 #[derive(Clone, Copy)]
 #[repr(align(16))]
 struct HeaderSlot([u8; HEADER]);
@@ -29,7 +29,7 @@ pub(super) struct OutgoingDatagrams<'a> {
     pub(super) flow: &'a UdpFlow,
     /// Memory for the headers of the datagrams of one call or, with MSG_ZEROCOPY, of all slots.
     pub(super) headers: DatagramHeaders,
-    /// True if segments no longer fit the path, so that datagrams are sent by batches.
+    /// True if segments no longer fit the path.
     segments_off: bool,
 }
 

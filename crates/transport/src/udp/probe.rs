@@ -13,7 +13,7 @@ use crate::message::{ReceiveMode, SendMode};
 use crate::settings::READ_SIZE;
 use crate::{raw, shared_port};
 
-/// The largest number of bytes that UDP_GRO joins into one buffer.
+/// The most bytes that UDP_GRO joins.
 const JOINED: u64 = 65_535;
 
 /// Checks that this host can run UDP flows with `settings`. The error message contains the reason and a remedy.
@@ -38,7 +38,7 @@ fn sizes(parsed: &UdpSettings, read: Bytes) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that the kernel has the features that the settings use, on a temporary socket.
+/// Tests the kernel's features on a temporary socket.
 fn kernel(parsed: &UdpSettings) -> Result<(), String> {
     let socket = shared_port::probe()?;
     if parsed.lend {

@@ -18,7 +18,7 @@ use crate::socket;
 use crate::transport::ZeroCopyCompletions;
 use crate::zerocopy::{self, SLOTS, ZeroCopySlots};
 
-/// The longest time that a send waits. After it, the caller can check if it must stop.
+/// The longest that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The capacity of the completion queue. Between two checks there is at most one completion for each send of a batch
 /// and one for each slot.

@@ -90,9 +90,9 @@ impl<'a> UdpSender<'a> {
         })
     }
 
-    /// Returns [`ErrorKind::Interrupted`] for a temporary error, and any other error unchanged. Temporary are a full
-    /// device queue, a link that is down, and a smaller path MTU, after which segments are no longer used and the
-    /// kernel fragments the next datagram if it must.
+    /// Maps temporary errors to [`ErrorKind::Interrupted`]: a full device queue, a link that is down, and a smaller
+    /// path MTU, to which the kernel fits the next datagram. If segments no longer fit, datagrams are sent one by one
+    /// from now on.
     fn interrupted_if_temporary(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),

@@ -1,4 +1,4 @@
-//! Runs a UDT connection over its own socket. Only the threads that call the channel drive the connection.
+//! A UDT connection on its own socket, driven only by the threads that call it.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::{AsFd, OwnedFd};

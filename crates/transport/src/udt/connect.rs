@@ -22,7 +22,7 @@ use crate::{Error, Patience};
 const AGAIN: Duration = Duration::from_millis(1);
 /// The pause before a server that has closed the connection is tried again.
 const LATER: Duration = Duration::from_millis(10);
-/// The largest UDP datagram over IPv4, in bytes, including the headers of IP and UDP.
+/// The largest UDP datagram over IPv4, in bytes with its headers.
 const LARGEST: u32 = 65_535;
 
 /// Opens one flow and proves the key. Tries again if the server closes the connection, for example because it has too

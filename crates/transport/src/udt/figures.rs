@@ -5,7 +5,7 @@ use landspeed_record::{DetailError, Details, EndpointOutcome, Headline, detail};
 use landspeed_udt::Connection;
 use serde::{Deserialize, Serialize};
 
-/// The figures of a UDT flow at the time when the measured window closed.
+/// A UDT flow when its window closed.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct UdtFlowFigures {

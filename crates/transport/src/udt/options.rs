@@ -12,7 +12,7 @@ use crate::{raw, shared_port};
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 
-/// The factors that only UDT flows have, in the order in which they are listed.
+/// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
 
 /// The smallest packet that may be requested, in bytes: half the size that every IPv4 host must accept (576).

@@ -13,7 +13,7 @@ pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 static BARRIERS: Mutex<BTreeMap<String, std::sync::Weak<PairBarrier>>> = Mutex::new(BTreeMap::new());
 
 impl PairBarrier {
-    /// Returns the barrier of the trial with this token.
+    /// Returns the barrier of a trial.
     pub(super) fn of(token: &str) -> Arc<PairBarrier> {
         let mut barriers = BARRIERS.lock();
         barriers.retain(|_, barrier| barrier.strong_count() > 0);

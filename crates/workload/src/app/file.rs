@@ -1,4 +1,4 @@
-//! The types into which the TOML of an application is parsed, before it is checked.
+//! The TOML of an application, as it is written.
 
 use std::collections::BTreeMap;
 
@@ -119,7 +119,7 @@ pub(crate) struct PictureFile {
     pub(crate) json: Spanned<String>,
 }
 
-/// A figure in the output of a role. Exactly one of `line`, `json` and `wall-time` is set.
+/// A figure: exactly one of `line`, `json` and `wall-time`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FigureFile {

@@ -126,8 +126,7 @@ fn host(name: &str) -> Option<usize> {
     name.strip_prefix("host")?.parse().ok()
 }
 
-/// Returns `text` with the value of every placeholder in its place. Unknown placeholders are kept, but the check of
-/// the file has already refused them.
+/// Returns `text` with every placeholder filled in. Unknown ones are kept, because the file was checked before.
 pub(crate) fn fill(
     text: &str,
     placeholders: &PlaceholderValues<'_>,

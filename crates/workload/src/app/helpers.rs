@@ -16,7 +16,7 @@ const OWN: &str = "/proc/self/exe";
 /// endian).
 const MARK: &[u8; 8] = b"LSHELP01";
 
-/// Appends the file `helpers` to the file `program`, which is to be sent to a host.
+/// Appends the helpers to a program that is sent to a host.
 pub fn append(program: &mut Vec<u8>, helpers: &[u8]) {
     program.extend_from_slice(helpers);
     program.extend_from_slice(&(helpers.len() as u64).to_le_bytes());

@@ -1,4 +1,4 @@
-//! The types of an application whose file has been checked.
+//! An application that has been checked.
 
 use std::sync::Arc;
 
@@ -195,7 +195,7 @@ pub struct ApplicationRole {
     pub before: Vec<Vec<String>>,
     /// Files that are written into the role's directory before it starts.
     pub files: Vec<Fixture>,
-    /// The variables of the role's environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
+    /// The environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
     pub env: Vec<(String, String)>,
     /// The user under which the role runs. Only an agent that is root can change the user.
     pub user: String,
@@ -214,7 +214,7 @@ impl ApplicationRole {
     }
 }
 
-/// The place of a figure in the result of a role.
+/// The place of a figure.
 #[derive(Debug, Clone)]
 pub enum FigureSource {
     /// The group of this regular expression, in its last match in the output.
@@ -262,7 +262,7 @@ pub(crate) struct RoleOrder {
     pub(crate) before: Vec<Vec<String>>,
     /// Files that are written into the directory before the role starts.
     pub(crate) files: Vec<Fixture>,
-    /// Variables of the environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
+    /// The environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
     pub(crate) env: Vec<(String, String)>,
     /// The user under which the role runs; empty for the agent's own.
     pub(crate) user: String,

@@ -17,7 +17,7 @@ use crate::app::{
 
 /// Interval at which a waiting call checks if it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time limit for a role to report its output so far, after the agent has requested it.
+/// Time limit for a role to report its output.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time limit for a role's namespace to end after the pipe of orders was closed. After that, the role's process is
 /// killed.
@@ -25,7 +25,7 @@ const GOING: Duration = Duration::from_secs(2);
 /// The longest line that is read from the init, in bytes.
 const MOST_LINE: u64 = 64 << 20;
 
-/// The result of a command that exited with 0.
+/// The result of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CommandResult {
     /// Standard output of the command.
@@ -301,8 +301,7 @@ fn is_there(program: &str) -> bool {
         || PATH.split(':').any(|folder| std::path::Path::new(folder).join(program).exists())
 }
 
-/// Returns a channel of the init's messages, which a thread reads from `output`. The channel closes once the init has
-/// ended.
+/// Returns the init's messages as they arrive; the channel closes once the init has ended.
 fn listen(output: ChildStdout) -> Receiver<InitMessage> {
     let (tell, messages) = channel();
     std::thread::spawn(move || {

@@ -215,8 +215,8 @@ impl HostRoles<'_> {
         self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Count(point))))
     }
 
-    /// Returns a text of all settings on which services depend. Services of a block live on while it stays the same.
-    /// The choice of the deciding figure is left out, because it does not affect services.
+    /// Returns a text of all settings on which services depend. Services of a block live on while it is the same. The
+    /// choice of the deciding figure does not affect them, so it is left out.
     fn epoch(&self) -> String {
         let parameters: Vec<_> =
             self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();

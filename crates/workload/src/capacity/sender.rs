@@ -69,7 +69,7 @@ fn headers(sockets: &[BorrowedFd<'_>]) -> u64 {
     UDP + if is_v6 { IPV6 } else { IPV4 }
 }
 
-/// The coordinator of a search, and its channels to and from the workers.
+/// The coordinator and its workers.
 struct SearchCoordinator<'c, 'p> {
     trial: TrialCoordinator<'c, 'p>,
     orders: Vec<mpsc::Sender<SendOrder>>,

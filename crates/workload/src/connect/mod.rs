@@ -283,7 +283,7 @@ fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<Endp
 
 /// The state that coordinator and worker share.
 struct CountingWindow {
-    /// True while the window is open, so that connections that begin now count.
+    /// True while the window is open.
     counting: AtomicBool,
     /// The start of the current connection; unset if there is none or it does not count.
     in_progress: AtomicMoment,

@@ -177,7 +177,7 @@ struct AnswerTimeout {
 impl AnswerTimeout {
     /// Wait before the first round trip is known: RFC 6298's initial timeout.
     const INITIAL: Duration = Duration::from_secs(1);
-    /// The part of the limit that is added to four smoothed round trips: Linux's smallest timeout (TCP_RTO_MIN).
+    /// Added to four smoothed round trips: Linux's least timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);
 
     fn new(delivery: Delivery) -> Self {

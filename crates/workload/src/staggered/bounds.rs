@@ -9,7 +9,7 @@ use super::{StaggeredFlow, StaggeredPlan};
 use crate::Error;
 use crate::check::{self, MOST_SAMPLES};
 
-/// The largest number of flows of a run. Each has a thread and a buffer.
+/// Most flows of a run, each with a thread and a buffer.
 const MOST_FLOWS: usize = 64;
 /// The shortest time between probes.
 const CLOSEST_PROBES: Nanos = Nanos::millis(1);

@@ -260,7 +260,7 @@ struct StaggeredFlowResult {
     probes_lost: u64,
 }
 
-/// The data flows, and the probe's flow; the second slice is empty if there is no probe.
+/// The data flows, and the probe if there is one.
 type DataAndProbeFlows<'a> = (&'a [Box<dyn Flow>], &'a [Box<dyn Flow>]);
 
 /// Checks that the sending flows have the requested settings, in particular their congestion controls.

@@ -162,8 +162,8 @@ mod tests {
         ProbeSample { at_ns: Nanos(number), rtt_ns: Nanos(1) }
     }
 
-    /// Returns the numbers of the rounds that count, and the number of lost ones. `rounds` are the counts of
-    /// retransmissions of rounds 0, 1, ...: (this end's after the round, the other end's in the answer).
+    /// Returns the numbers of the rounds that count, and the number of lost ones, for rounds with these counts of
+    /// retransmissions: (this end's after the round, the other end's in the answer).
     fn kept(rounds: &[(u8, u8)]) -> (Vec<u64>, u64) {
         let mut ledger = ProbeLedger::default();
         for (number, &(ours, theirs)) in (0..).zip(rounds) {

@@ -188,7 +188,7 @@ fn last_arrival(trial: &TrialCoordinator<'_, '_>) -> Option<Instant> {
     trial.datagrams().first().and_then(|datagrams| datagrams.last)
 }
 
-/// Waits until the worker's count is `end`, which is all that was sent, or until the missing data counts as lost.
+/// Waits until everything that was sent has arrived, or the missing data counts as lost.
 fn drain(trial: &mut TrialCoordinator<'_, '_>, end: u64) -> Result<(), Error> {
     let patience = trial.patience();
     let limit = Instant::now() + patience;

@@ -49,8 +49,7 @@ pub(super) fn start(
     Ok(ChildProgram { pid, began, ended, output, errors: OutputCapture::end(errors) })
 }
 
-/// Starts a command that probes a service's readiness, and returns its process ID. Its output is discarded. The
-/// caller must reap the process.
+/// Starts a probe without its output, and returns its process ID. The caller must reap it.
 pub(super) fn probe(words: &[String], order: &RoleOrder, user: &RoleUser) -> Result<i32, String> {
     let mut command = prepared(words, order, user);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();

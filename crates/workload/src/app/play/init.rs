@@ -21,10 +21,10 @@ const LOOK: Duration = Duration::from_millis(10);
 const AGAIN: Duration = Duration::from_millis(100);
 /// Time limit of a probe of a port.
 const PROBE: Duration = Duration::from_millis(200);
-/// Time limit of the wait for the rest of a program's output once the program has ended. There is a limit because the
-/// program's children may still have the pipe open.
+/// How long to wait for the rest of the output once a program has ended, because its children may still hold the
+/// pipe.
 const LAST_WORDS: Duration = Duration::from_millis(100);
-/// The longest line of a service's output that is compared with its readiness expression, in bytes.
+/// The longest line that is matched for readiness, in bytes.
 const LINE: usize = 64 << 10;
 
 /// Runs a role to its end. The namespace ends after it returns.
@@ -180,7 +180,7 @@ fn tell(program: &ChildProgram) {
     InitMessage::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
-/// Reads the rest of the output of a program that has ended.
+/// Reads the last output of a program.
 fn last_words(program: &mut ChildProgram) {
     let until = Instant::now() + LAST_WORDS;
     while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
@@ -194,7 +194,7 @@ fn last_words(program: &mut ChildProgram) {
 /// The order and the output that the init received during one wait.
 struct InitInput {
     command: AgentCommand,
-    /// Output of the program, from standard output and standard error.
+    /// Output of the program, from both pipes.
     printed: Vec<u8>,
 }
 

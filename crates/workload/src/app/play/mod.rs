@@ -33,8 +33,7 @@ const MOST_ORDER: u32 = 64 << 20;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "said", rename_all = "kebab-case")]
 pub(crate) enum InitMessage {
-    /// The role's directory is ready and the commands before its own have run. The role's command starts after the
-    /// agent's 'g'.
+    /// The directory is ready and the earlier commands have run; the command waits for 'g'.
     Prepared {},
     /// The service is ready.
     Ready {},
@@ -72,7 +71,7 @@ impl InitMessage {
     }
 }
 
-/// Runs a role to its end. This is the main function of `landspeed play-role`.
+/// Runs a role to its end, as `landspeed play-role`.
 pub fn main() -> ExitCode {
     match begin() {
         Ok(code) => code,
