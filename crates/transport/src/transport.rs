@@ -196,8 +196,8 @@ pub trait Sender {
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()>;
 
     /// Limits the rate of payload sent from now on to `rate`, by this end's clock. Each call sends no more than
-    /// `rate` carries in a millisecond. After a stall, the sender makes up for at most a millisecond, so that there
-    /// is no burst.
+    /// `rate` carries in a millisecond, but at least one message. After a stall, the sender makes up for at most a
+    /// millisecond, so that there is no burst.
     ///
     /// # Errors
     /// Returns [`io::ErrorKind::Unsupported`] if the transport's own window determines the rate.

@@ -121,8 +121,8 @@ fn open(
     Ok(flow)
 }
 
-/// Returns an error for a flow whose socket reports another congestion control than requested, because the trial
-/// would measure it under the requested name.
+/// Returns an error for a flow whose socket reports another congestion control than requested, because the trial would
+/// measure it under the requested name.
 fn has_control(flow: &dyn Flow) -> Result<(), Error> {
     const CONTROL: &str = "socket-congestion";
     const ALL: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -16,8 +16,8 @@ use crate::silence::SilenceDetector;
 use crate::workers::Workers;
 use crate::{Error, WatchTargets, WindowWatch};
 
-/// The shortest window without data that shows a broken path. In a shorter one, a process may only have waited for
-/// its core.
+/// The shortest window without data that shows a broken path. In a shorter one, a process may only have waited for its
+/// core.
 const TELLING: Nanos = Nanos::millis(500);
 /// The longest time that the coordinator sleeps between two checks.
 const TICK: Duration = Duration::from_millis(50);

@@ -26,14 +26,14 @@ impl ControllerObservations {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Removes the limit of the window permanently. quinn applies the window to a connection's last packet too, but
-    /// an end that closes does not wait. Above 2^32 bytes quinn does not pace either.
+    /// Removes the limit of the window permanently. quinn applies the window to a connection's last packet too, but an
+    /// end that closes does not wait. Above 2^32 bytes quinn does not pace either.
     pub(super) fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if quinn has read the window since the last call. quinn reads it before each packet of data, so
-    /// if it reads it and then sends nothing, the window or the pace holds data back.
+    /// Returns true if quinn has read the window since the last call. quinn reads it before each packet of data, so if
+    /// it reads it and then sends nothing, the window or the pace holds data back.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }

@@ -1,7 +1,7 @@
 //! One end of a connection: quinn's state machine, which the threads that send and receive drive.
 //!
-//! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If
-//! no thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
+//! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If no
+//! thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;

@@ -16,8 +16,7 @@ use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
 use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
-/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept
-/// there.
+/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept there.
 const ROOM: &str = "/dev/shm";
 /// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);

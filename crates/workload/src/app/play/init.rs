@@ -21,8 +21,7 @@ const LOOK: Duration = Duration::from_millis(10);
 const AGAIN: Duration = Duration::from_millis(100);
 /// Time limit of a probe of a port.
 const PROBE: Duration = Duration::from_millis(200);
-/// How long to wait for the rest of the output once a program has ended, because its children may still hold the
-/// pipe.
+/// How long to wait for the rest of the output once a program has ended, because its children may still hold the pipe.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The longest line that is matched for readiness, in bytes.
 const LINE: usize = 64 << 10;
