@@ -1,5 +1,6 @@
-//! Admission of connections that have not proven the session's key yet, for transports that keep state of a client
-//! before its proof: how many there may be, how long each may take, and which one is turned away to make room.
+//! Limits the connections that have not yet proven the session's key, for transports that keep state of a client
+//! before its proof. It limits their number and the duration of each proof, and chooses the connection to turn away
+//! if there are too many.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,9 +12,11 @@ use landspeed_proof::{ProofKey, one_source};
 /// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
 /// link. Strangers are held back not by this time but by the limits on the number of connections.
 const PROOF_TIME: Duration = Duration::from_secs(30);
-/// The most connections whose proof is under way. One more turns away the oldest that has not greeted yet.
+/// The largest number of connections whose proof is under way. For one more, the oldest that has not greeted yet is
+/// turned away; if all have greeted, the oldest of all.
 const MOST: usize = 256;
-/// The most connections from one address whose proof is under way: a trial opens 32 flows at a time.
+/// The largest number of connections from one address whose proof is under way and that have not greeted. A trial
+/// opens only 32 flows at a time.
 const MOST_OF_ONE: usize = 64;
 
 /// A connection whose proof is under way. No method waits, so that no connection holds up another.
@@ -21,21 +24,21 @@ pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
     fn step(&mut self, key: &ProofKey) -> ProofState;
 
-    /// Returns true if the client has shown the key, or has replayed the hello of a client that has it. Such a
-    /// connection is turned away last.
+    /// Returns true if the client has sent a hello that only a client with the key can make. A stranger may have
+    /// replayed this hello. Connections that have greeted are turned away last.
     fn has_greeted(&self) -> bool;
 
     /// Ends the connection in a way that makes a client with the key try again.
     fn turn_away(self);
 }
 
-/// How far the proof of a connection has come.
+/// The state of a connection's proof.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ProofState {
     Waiting,
     /// The key is proven, for the flow of this number.
     Proven(u32),
-    /// The client lacks the key. It has been notified if the protocol can do so.
+    /// The client does not have the key. If the protocol has a message for that, it was sent to the client.
     Stranger,
 }
 
@@ -75,7 +78,7 @@ impl<A: Applicant> Applicants<A> {
         self.waiting.iter_mut().map(|waiting| &mut waiting.applicant)
     }
 
-    /// Returns how many strangers were turned away so far.
+    /// Returns the number of strangers turned away so far.
     pub(crate) fn strangers(&self) -> u64 {
         self.strangers
     }
@@ -90,7 +93,8 @@ impl<A: Applicant> Applicants<A> {
         self.proven.pop_front()
     }
 
-    /// Admits a connection from `from`, which is `None` if the transport's addresses do not identify clients.
+    /// Admits a connection to the proof. `from` is the client's address, or `None` if the transport's addresses do
+    /// not identify clients.
     pub(crate) fn admit(&mut self, from: Option<IpAddr>, applicant: A, key: &ProofKey) {
         let from = from.map(one_source);
         self.make_room(from, key);
@@ -119,7 +123,7 @@ impl<A: Applicant> Applicants<A> {
         applicant.turn_away();
     }
 
-    /// Turns connections away until there is room for one more from `from`.
+    /// Turns connections away until the limits allow one more from `from`.
     fn make_room(&mut self, from: Option<IpAddr>, key: &ProofKey) {
         while let Some(mut surplus) = self.surplus(from).and_then(|at| self.waiting.remove(at)) {
             let was_silent = !surplus.applicant.has_greeted();

@@ -10,7 +10,8 @@ use crate::Error;
 /// The longest wait between two checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A flag, shared by its clones, that asks every thread that watches it to stop. Once raised, it stays raised.
+/// A flag that requests every thread that watches it to stop. All clones share the flag. Once raised, it stays
+/// raised.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
 
@@ -31,17 +32,17 @@ impl CancelFlag {
     }
 }
 
-/// How long a wait may last.
+/// The limits of a wait: a deadline and a flag.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
     /// The time at which to give up.
     pub until: Instant,
-    /// Ends the wait early (within 50 ms) when raised.
+    /// The flag that ends the wait early, within 50 ms after it is raised.
     pub cancel: &'a CancelFlag,
 }
 
 impl Patience<'_> {
-    /// Returns how long to wait before the next check, or `None` if the time is over.
+    /// Returns the time to wait before the next check of these limits; `None` if the deadline has passed.
     ///
     /// # Errors
     /// Returns [`Error::Cancelled`] if the wait was cancelled.
@@ -53,11 +54,11 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// Returns how long a listener at `at`, which has turned `strangers` away, waits for a flow before the next
-    /// check.
+    /// Returns the time that a listener waits before its next check of these limits. `at` and `strangers`, the number
+    /// that the listener has turned away, are for the error.
     ///
     /// # Errors
-    /// Returns [`Error::NobodyCame`] if the time is over, and [`Error::Cancelled`] if the wait was cancelled.
+    /// Returns [`Error::NobodyCame`] if the deadline has passed, and [`Error::Cancelled`] if the wait was cancelled.
     pub(crate) fn slice_at(&self, at: SocketAddr, strangers: u64) -> Result<Duration, Error> {
         self.slice()?.ok_or(Error::NobodyCame { at, strangers })
     }

@@ -8,25 +8,26 @@ use landspeed_record::units::{Bytes, Nanos};
 /// The counts of one end of a flow since the flow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramTotals {
-    /// Datagrams handed to the kernel.
+    /// Datagrams passed to the kernel.
     pub sent: u64,
     /// Datagrams received, without duplicates.
     pub received: u64,
     /// Payload of the datagrams received.
     pub received_bytes: Bytes,
-    /// The highest number received; the peer counts from one.
+    /// The highest sequence number received. The peer numbers its datagrams from one.
     pub highest: u64,
-    /// Datagrams that arrived after one that was sent later.
+    /// Datagrams that arrived after a datagram with a higher sequence number.
     pub reordered: u64,
     /// Duplicates received.
     pub duplicated: u64,
     /// Datagrams dropped because they were malformed or did not belong to the flow.
     pub malformed: u64,
-    /// Times that this end's socket had no room for what arrived: a datagram, or several that the stack had joined.
+    /// Buffers dropped because this end's socket was full. A buffer contains one datagram, or several that the stack
+    /// had joined.
     pub overflowed: u64,
-    /// The time at which the first datagram arrived.
+    /// The time at which the first datagram arrived; `None` if none has.
     pub first: Option<Instant>,
-    /// The time at which the last datagram arrived.
+    /// The time at which the last datagram arrived; `None` if none has.
     pub last: Option<Instant>,
 }
 

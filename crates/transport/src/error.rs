@@ -12,7 +12,7 @@ pub enum Error {
         operation: &'static str,
         object: String,
         source: io::Error,
-        /// The remedy, with a leading separator; may be empty.
+        /// A remedy that follows the reason in the text, so it begins with "; "; may be empty.
         remedy: &'static str,
     },
     #[error(
@@ -25,7 +25,7 @@ pub enum Error {
         /// "TCP" or "UDP".
         protocol: &'static str,
         server: SocketAddr,
-        /// True if the server's host answered and refused.
+        /// True if the server's host refused the connection; false if it did not answer.
         refused: bool,
     },
     #[error(
@@ -68,7 +68,7 @@ impl Error {
         }
     }
 
-    /// Returns the error for a refused operation, with the remedy that the kernel's reason suggests.
+    /// Returns the error for an operation that the kernel refused, with a remedy for the kernel's reason.
     pub(crate) fn refused(operation: &'static str, object: impl ToString, source: io::Error) -> Self {
         let remedy = match (source.raw_os_error(), operation) {
             (Some(libc::EADDRINUSE), _) => "; another process holds that port: choose another",

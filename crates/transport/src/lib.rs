@@ -1,8 +1,8 @@
 //! Transports: how bytes get from one process to another.
 //!
-//! A transport opens [`Flow`]s. Both ends of a flow prove that they hold the session's key (crate `proof`) before the
-//! flow is handed out, so that traffic only ever reaches a peer that holds the key. Each transport is one folder and
-//! one line of [`TRANSPORTS`]; names, help and reference pages come from that table.
+//! A transport opens [`Flow`]s. Both ends of a flow prove that they have the session's key (crate `proof`) before the
+//! caller gets the flow, so that traffic reaches only a peer with the key. Each transport is one folder and one line
+//! of [`TRANSPORTS`], from which names, help and reference pages are made.
 
 #![warn(missing_docs)]
 
@@ -46,13 +46,13 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &quic::QuicTransport,
 ];
 
-/// Returns the transport called `name`.
+/// Returns the transport called `name`; `None` for an unknown name.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
 }
 
-/// Returns true if the kernel's TCP carries the flows of the transport called `name`, so that TCP_INFO describes
-/// them.
+/// Returns true if the flows of the transport called `name` are TCP or Multipath TCP connections of the kernel, which
+/// have TCP_INFO.
 pub fn is_tcp(name: &str) -> bool {
     find(name).is_some_and(|transport| transport.about().protocol == "tcp")
 }

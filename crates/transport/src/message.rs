@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// The most datagrams that one sendmmsg or recvmmsg moves.
+/// The largest number of datagrams in one call of sendmmsg or recvmmsg.
 pub(crate) const BATCH: usize = 32;
 /// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
 pub(crate) const SEGMENTS: usize = 64;
@@ -19,7 +19,7 @@ pub(crate) enum SendMode {
 }
 
 impl SendMode {
-    /// Returns the mode with this name. Any other word means one datagram a call.
+    /// Returns the mode called `word`. An unknown word means one datagram in a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => SendMode::Batch,
@@ -39,7 +39,7 @@ pub(crate) enum ReceiveMode {
 }
 
 impl ReceiveMode {
-    /// Returns the mode with this name. Any other word means one datagram a call.
+    /// Returns the mode called `word`. An unknown word means one datagram in a call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => ReceiveMode::Batch,
@@ -120,9 +120,9 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Re
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, waiting only for the
-/// first. Returns how many there are, and puts their lengths into `lengths`; a length is larger than the room if the
-/// datagram was truncated.
+/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, and waits only for
+/// the first. Returns the number of datagrams, and writes their lengths into `lengths`. A length is larger than the
+/// space of the entries if the datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -151,7 +151,7 @@ pub(crate) fn receive_many(
 }
 
 /// Receives one datagram, or several that UDP_GRO joined. Returns the total number of bytes, and the length of each
-/// datagram but the last. The total exceeds the room in `parts` if data was truncated.
+/// datagram except the last, which may be shorter. The total exceeds the space in `parts` if data was truncated.
 pub(crate) fn receive_joined(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -178,7 +178,7 @@ fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     message
 }
 
-/// Returns the length that UDP_GRO reported, if it joined datagrams.
+/// Returns the length of each joined datagram, which UDP_GRO reports; `None` if no datagrams were joined.
 fn segment(message: &libc::msghdr) -> Option<usize> {
     // SAFETY: the kernel filled `message`; the macro checks the length that it wrote.
     let cmsg = unsafe { libc::CMSG_FIRSTHDR(message).as_ref() }?;

@@ -1,4 +1,4 @@
-//! The socket options of a flow: tables of rows, which are set from the settings and read back to check them.
+//! Tables of socket options, which are set from a flow's settings and read back to check them.
 
 use std::fmt;
 use std::io;
@@ -25,12 +25,12 @@ impl fmt::Display for OptionValue {
     }
 }
 
-/// One socket option: the factor that requests it, its name for setsockopt(2), and how to set it and read it back.
+/// A socket option: the factor that requests it, and the functions that set it and read it back.
 pub(crate) struct SocketOption {
     pub(crate) factor: Factor,
-    /// The usual reason why a value does not read back.
+    /// The usual reason why the kernel reports another value than was set; may be empty.
     pub(crate) hint: &'static str,
-    /// Converts a value of the factor to the option's value; `None` leaves the option as it is.
+    /// Converts a value of the factor to the option's value. `None` means that the option is not set.
     pub(crate) asked: fn(&str) -> Option<OptionValue>,
     pub(crate) set: fn(&Socket, &OptionValue) -> io::Result<()>,
     pub(crate) get: fn(&Socket) -> io::Result<OptionValue>,
@@ -40,13 +40,13 @@ pub(crate) struct SocketOption {
 pub(crate) struct SocketOptions(pub(crate) &'static [&'static [SocketOption]]);
 
 impl SocketOptions {
-    /// Sets all options that `settings` request. A refusal is no error here, because [`SocketOptions::read_back`]
-    /// reports it.
+    /// Sets all options that `settings` request. Ignores errors, because [`SocketOptions::read_back`] reports options
+    /// that were not set.
     pub(crate) fn set(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &[]);
     }
 
-    /// Sets the options of an accepted socket, except the buffer sizes: these take effect only before connecting, and
+    /// Sets the options of an accepted socket, except the buffer sizes. These take effect only before connecting, so
     /// the listener has set them.
     pub(crate) fn set_accepted(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &["sndbuf", "rcvbuf"]);
@@ -60,7 +60,7 @@ impl SocketOptions {
         }
     }
 
-    /// Returns each option whose value differs from that in `settings`.
+    /// Returns the options whose values on `socket` differ from those that `settings` request.
     pub(crate) fn read_back(&self, socket: &Socket, settings: &Settings) -> Vec<SettingMismatch> {
         let found = |option| differs(option, socket, settings);
         self.rows().filter_map(found).collect()
@@ -76,17 +76,17 @@ impl SocketOptions {
     }
 }
 
-/// Parses a number; zero leaves the option as it is.
+/// Parses a number; returns `None` for zero, which leaves the option as it is.
 pub(crate) fn above_zero(value: &str) -> Option<OptionValue> {
     value.parse().ok().filter(|number| *number > 0).map(OptionValue::Number)
 }
 
-/// Returns 1 for "on"; "off" leaves the option as it is.
+/// Returns 1 for "on", and `None` for "off", which leaves the option as it is.
 pub(crate) fn once_on(value: &str) -> Option<OptionValue> {
     (value == "on").then_some(OptionValue::Number(1))
 }
 
-/// Returns those of `proposals` that differ from the current value.
+/// Returns the proposals whose values differ from the factor's current value.
 pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]) -> Vec<Proposal> {
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
@@ -96,14 +96,14 @@ pub(crate) const AS_ONE: u32 = 26;
 /// The rank of proposals that only save system calls.
 pub(crate) const BATCHED: u32 = 60;
 
-/// Proposes other ways to take datagrams from the kernel than the current value of the factor `name`.
+/// Proposes ways to receive datagrams that differ from the current value of the factor `name`.
 pub(crate) fn receives(view: &FactorView, name: &str) -> Vec<Proposal> {
     let batch = Proposal::new("batch", BATCHED + 1)
         .pointless_if(view.is_set_to(name, "gro"), "UDP_GRO takes as many at once");
     others(view, [Proposal::new("gro", AS_ONE + 2), batch])
 }
 
-/// The largest buffer size, in bytes: the kernel takes an int and doubles it.
+/// The largest buffer size, in bytes. The kernel stores twice the size in an int.
 const LARGEST: u64 = (i32::MAX / 2) as u64;
 const FIXED: &str = "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); socket(7); \
                      Semke, Mahdavi & Mathis (1998) on autotuning instead";

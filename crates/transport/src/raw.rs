@@ -32,7 +32,8 @@ pub(crate) fn get<T: PlainOldData>(socket: impl AsFd, level: i32, name: i32) -> 
     Ok(value)
 }
 
-/// Reads an option whose value also carries the request to the kernel. Returns how many bytes the kernel wrote.
+/// Reads an option whose value also carries the request to the kernel. `value` is the request, and then the kernel's
+/// answer. Returns the number of bytes that the kernel wrote.
 pub(crate) fn exchange<T: PlainOldData>(
     socket: impl AsFd,
     level: i32,

@@ -1,4 +1,4 @@
-//! The factors of every flow, over any transport.
+//! The factors that flows of all transports have.
 //!
 //! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
 
@@ -39,7 +39,7 @@ pub static FLOWS: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The bytes of each message.
+/// The number of bytes of each send call, or of the payload of each datagram.
 pub static WRITE_SIZE: Factor = Factor {
     name: "write-size",
     persist: &[PersistMethod::Application("hand this many bytes to each send call")],
@@ -57,7 +57,7 @@ pub static WRITE_SIZE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The bytes that each receive call has room for.
+/// The size of the buffer of each receive call, in bytes.
 pub static READ_SIZE: Factor = Factor {
     name: "read-size",
     persist: &[PersistMethod::Application("hand a buffer of this many bytes to each receive call")],
@@ -100,15 +100,15 @@ pub static PLACEMENT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The factors of every flow, in the order of their listing.
+/// The factors that flows of all transports have, in the order in which they are listed.
 pub static EVERY_FLOW: &[&Factor] = &[&TRANSPORT, &PLACEMENT, &WRITE_SIZE, &READ_SIZE, &FLOWS];
 
 fn names() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|transport| transport.name()).collect()
 }
 
-/// Proposes datagrams that fill a packet of the current MTU, and of Ethernet's jumbo frame (9000 bytes). A datagram
-/// above the MTU is cut into fragments, and none is larger than 65,507 bytes.
+/// Proposes datagrams that fill a packet of the current MTU, and datagrams that fill a jumbo frame of Ethernet (MTU
+/// 9000). A datagram above the MTU is cut into fragments, and the largest payload is 65,507 bytes.
 fn datagrams(view: &FactorView) -> Vec<Proposal> {
     const JUMBO: u64 = 9000;
     let headers = view.datagram_headers();
@@ -143,7 +143,7 @@ pub fn defaults(transport: &dyn Transport) -> Settings {
     settings
 }
 
-/// Returns settings with these values and no defaults: what a program requests.
+/// Returns settings with these values alone. Factors that are not in `values` are left unset.
 pub fn with(values: &[(&Factor, &str)]) -> Settings {
     values.iter().map(|(factor, value)| (factor.name.to_owned(), (*value).to_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! UDP sockets that share a port: one that holds it, one of the listener, and one for each flow.
+//! UDP sockets that share a port: one that reserves it, one of the listener, and one for each flow.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -12,7 +12,7 @@ use crate::socket::{self, HeldPort, ListenFn};
 use crate::transport::ReservedPort;
 use crate::{Error, raw};
 
-/// The most datagrams that are received before the listener does anything else.
+/// The largest number of datagrams that a listener receives before it does its other work.
 const MOST_AT_ONCE: usize = 256;
 
 /// A datagram that a listener's socket received.
@@ -21,7 +21,7 @@ pub(crate) struct ReceivedDatagram {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// Reserves a port of the address `at`; `listen` is the function that later listens on it.
+/// Reserves the port `at`. `listen` is the function that later listens on it.
 pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
     let held = bind(at)?;
     let address = socket::local(&held)?;
@@ -36,14 +36,14 @@ pub(crate) fn probe() -> Result<Socket, String> {
         .map_err(|error| format!("this host opens no UDP socket: {error}"))
 }
 
-/// Checks that the kernel cuts large sends into datagrams (UDP_SEGMENT); the error ends with the remedy.
+/// Checks that the kernel can cut large sends into datagrams (UDP_SEGMENT). The error message ends with `remedy`.
 pub(crate) fn segments(probe: &Socket, remedy: &str) -> Result<(), String> {
     has(probe, libc::UDP_SEGMENT).map_err(|error| {
         format!("this kernel has no UDP_SEGMENT, which came with Linux 4.18 ({error}): {remedy}")
     })
 }
 
-/// Checks that the kernel joins received datagrams (UDP_GRO); the error ends with the remedy.
+/// Checks that the kernel can join received datagrams (UDP_GRO). The error message ends with `remedy`.
 pub(crate) fn joins(probe: &Socket, remedy: &str) -> Result<(), String> {
     has(probe, libc::UDP_GRO)
         .map_err(|error| format!("this kernel has no UDP_GRO, which came with Linux 5.0 ({error}): {remedy}"))
@@ -53,9 +53,9 @@ fn has(probe: &Socket, name: i32) -> io::Result<()> {
     raw::set::<u32>(probe, libc::IPPROTO_UDP, name, 1)
 }
 
-/// Connects a socket to itself: it then takes nothing from other sockets, and the kernel refuses other datagrams to
-/// its port. A flow does this at its end, because a child process may hold a copy of its socket between fork and exec,
-/// and that copy must not take datagrams of the next flow over the same ports.
+/// Connects a socket to its own address. The socket then receives nothing from others, and the kernel refuses
+/// datagrams to its port. A flow does this when it ends, because a child process may have a copy of its socket
+/// between fork and exec, and the copy must not receive datagrams of the next flow over the same ports.
 pub(crate) fn connect_to_itself(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
@@ -78,8 +78,8 @@ pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     Ok(raw::get::<u32>(socket, level, name)?.saturating_sub(headers))
 }
 
-/// Sets what the kernel does with datagrams that are larger than the known path MTU: cut them into fragments if
-/// `cuts`, or refuse them with EMSGSIZE (IP_MTU_DISCOVER, ip(7)).
+/// Sets the kernel's treatment of datagrams that are larger than the known path MTU (IP_MTU_DISCOVER, ip(7)). If
+/// `cuts` is true, the kernel cuts them into fragments, otherwise it refuses them with EMSGSIZE.
 pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     let (level, name, value) = match (socket.domain()?, cuts) {
         (Domain::IPV6, true) => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_WANT),
@@ -90,7 +90,7 @@ pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     raw::set(socket, level, name, value.cast_unsigned())
 }
 
-/// Opens a socket bound to `address`, as [`another`] does, with an error that names the address.
+/// Opens a socket bound to `address`, which may share the port with others of this user. The error names the address.
 pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
     another(address).map_err(|source| Error::refused("bind to", address, source))
 }
@@ -104,14 +104,14 @@ pub(crate) fn another(address: SocketAddr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Opens an unbound socket for datagrams to `address`, or to be bound to it.
+/// Opens an unbound UDP socket of the address family of `address`.
 pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
     socket::open(address, Type::DGRAM, None)
         .map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The datagrams that a listener receives in one turn, each truncated to `ROOM` bytes. Datagrams that reached a flow's
-/// socket by mistake come first.
+/// The datagrams that a listener receives in one turn, at most [`MOST_AT_ONCE`], each truncated to `ROOM` bytes.
+/// Datagrams of other clients that reached a flow's socket come first.
 pub(crate) struct DatagramIntake<const ROOM: usize> {
     astray: VecDeque<ReceivedDatagram>,
     left: usize,
@@ -130,7 +130,8 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
         astray.map_or_else(|| next::<ROOM>(socket), |received| Ok(Some(received)))
     }
 
-    /// Takes the datagrams of other clients that reached a flow's socket between its bind and its connect.
+    /// Receives the datagrams that reached a flow's socket between its bind and its connect, and keeps those that are
+    /// not from `peer`.
     pub(crate) fn take_astray(&mut self, socket: &Socket, peer: SocketAddr) -> io::Result<()> {
         for _ in 0..MOST_AT_ONCE {
             match next::<ROOM>(socket)? {
@@ -143,7 +144,7 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
     }
 }
 
-/// Receives the next datagram without waiting, truncated to `ROOM` bytes.
+/// Receives the next datagram without waiting, truncated to `ROOM` bytes; returns `None` if there is none.
 fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
     let mut datagram = [0; ROOM];
     match rustix::net::recvfrom(socket, &mut datagram, RecvFlags::DONTWAIT) {

@@ -1,4 +1,4 @@
-//! Helpers that all transports over sockets share: opening a socket, holding a port, waiting.
+//! Functions that all transports over sockets share: opening a socket, reserving a port, waiting.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -45,16 +45,17 @@ pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bo
 
 pub(crate) type ListenFn = fn(SocketAddr, &Settings, &ProofKey) -> Result<Box<dyn Listener>, Error>;
 
-/// A port that a socket holds without listening on it.
+/// A port that a socket reserves without listening on it.
 pub(crate) struct HeldPort {
     address: SocketAddr,
-    /// Keeps the kernel from giving the port away, even as the source port of a flow.
+    /// The socket that is bound to the port, so that the kernel gives the port to no other socket, not even as the
+    /// source port of a flow.
     _held: Socket,
     listen: ListenFn,
 }
 
 impl HeldPort {
-    /// Wraps the port that `held` is bound to.
+    /// Returns the reserved port to which `held` is bound. `listen` is the function that later listens on it.
     pub(crate) fn of(held: Socket, listen: ListenFn) -> Result<Box<dyn ReservedPort>, Error> {
         Ok(Box::new(HeldPort { address: local(&held)?, _held: held, listen }))
     }

@@ -19,14 +19,15 @@ pub struct TransportProperties {
     pub name: &'static str,
     /// A description of one line.
     pub line: &'static str,
-    /// How flows of this transport deliver messages.
+    /// The kind of delivery: a byte stream, or datagrams.
     pub delivery: Delivery,
-    /// The protocol whose settings change these flows, and whose port numbers they use: "tcp", "udp", another one of
-    /// the kernel, or empty for none. Transports of one protocol cannot listen on the same port: they have successive
-    /// ones, in the order of the table. Another protocol needs strangers of its own in `tests/conformance/flood.rs`.
+    /// The protocol whose settings of the host affect these flows, and whose port numbers they use: "tcp", "udp",
+    /// another protocol of the kernel, or empty for none. Transports of one protocol cannot listen on the same port,
+    /// so they use successive ports, in the order of the table. A new protocol needs its own strangers in
+    /// `tests/conformance/flood.rs`.
     pub protocol: &'static str,
-    /// Settings (name, value) of a flow that carries one message at a time. They override requested settings, so that
-    /// no message waits to be merged with a later one.
+    /// The settings, as (name, value), that workloads with one message at a time set on their flows, whatever the
+    /// user requests. With these settings, no message waits to be merged with a later one.
     pub single_messages: &'static [(&'static str, &'static str)],
     /// The figures to print for each end, from the details that the flows add ([`Flow::add_details`]).
     pub headlines: &'static [Headline<EndpointOutcome>],
@@ -39,7 +40,8 @@ pub trait Transport: Sync {
     /// Returns the properties that do not depend on the settings of a flow.
     fn about(&self) -> &'static TransportProperties;
 
-    /// Returns the factors of this transport's flows, without those of every flow ([`crate::settings::EVERY_FLOW`]).
+    /// Returns the factors that only flows of this transport have. Those of all flows are in
+    /// [`crate::settings::EVERY_FLOW`].
     fn factors(&self) -> Vec<&'static Factor>;
 
     /// Returns the name on the command line and in records ([`TransportProperties::name`]).
@@ -50,26 +52,26 @@ pub trait Transport: Sync {
     /// Checks that this host can run flows with `settings`, whose values are valid for their factors.
     ///
     /// # Errors
-    /// Returns the reason why this host cannot, and a remedy.
+    /// Returns an error message with the reason and a remedy if this host cannot run such flows.
     fn can_run(&self, _settings: &Settings) -> Result<(), String> {
         Ok(())
     }
 
-    /// Reserves a port of an address without listening on it yet. Port zero lets the kernel choose.
+    /// Reserves the port `at` without listening on it yet. With port zero, the kernel chooses the port.
     ///
     /// # Errors
-    /// Returns an error if the port cannot be had.
+    /// Returns an error if the kernel refuses the port.
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error>;
 
-    /// Opens one flow and proves it both ways. Keeps trying a server that does not listen yet, because the two ends of
-    /// a trial start only at about the same time.
+    /// Opens one flow, on which both ends prove the key. Keeps trying while the server does not listen yet, because
+    /// the two ends of a trial do not start at exactly the same time.
     ///
     /// # Errors
     /// Returns an error if no server with the key answers before `patience` ends, or if the kernel refuses.
     fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 }
 
-/// How a flow delivers what is sent.
+/// The way in which a flow delivers sent data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delivery {
     /// A byte stream: all bytes arrive, in order, without the boundaries between writes.
@@ -83,25 +85,26 @@ pub enum Delivery {
 pub struct ConnectRequest<'a> {
     /// The server's address.
     pub server: SocketAddr,
-    /// The number of the flow. The flows of a trial that are open before its window have numbers of their own;
-    /// connections that a workload opens during its run are all number 0.
+    /// The number of the flow. Flows that a trial opens before its run have distinct numbers. Connections that a
+    /// workload opens during its run all have number 0.
     pub number: u32,
     /// The source port; zero lets the kernel choose.
     pub source_port: u16,
     /// The settings of the flow.
     pub settings: &'a Settings,
-    /// The session's key.
+    /// The session's key, which both ends prove.
     pub key: &'a ProofKey,
 }
 
-/// A port that is reserved but not listened on: between trials, connections are refused and not queued, so that
-/// nothing of one trial can reach the next.
+/// A port that is reserved but does not listen. Between trials, the kernel refuses connections to it and does not
+/// queue them, so that nothing of one trial can reach the next.
 pub trait ReservedPort: Send + Sync {
     /// Returns the address and the port number.
     fn address(&self) -> SocketAddr;
 
-    /// Starts to listen. First sets the options that a flow inherits from its listener: the receive buffer, for
-    /// example, decides the window scale of the SYN-ACK (RFC 7323 section 2).
+    /// Starts to listen for flows with `settings`, which must prove `key`. First sets the socket options that a flow
+    /// inherits from its listener. The receive buffer, for example, determines the window scale of the SYN-ACK (RFC
+    /// 7323 section 2).
     ///
     /// # Errors
     /// Returns an error if the kernel refuses.
@@ -110,35 +113,35 @@ pub trait ReservedPort: Send + Sync {
 
 /// A listening port. Dropping it stops listening.
 pub trait Listener: Send {
-    /// Waits for the next flow that proves the key. Meanwhile turns strangers away: connections that fail the proof
-    /// or exceed its time limit (`admission.rs`), and the oldest where too many are at their proof. No stranger holds
-    /// up the others.
+    /// Waits for the next flow that proves the key, and returns it. During the wait, turns strangers away:
+    /// connections that fail the proof or exceed its time limit (`admission.rs`). If too many connections are at
+    /// their proof, also turns the oldest away. A stranger never delays other connections.
     ///
     /// # Errors
     /// Returns an error if no flow proves the key before `patience` ends, or if the kernel refuses.
     fn accept(&mut self, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error>;
 
-    /// Returns how many strangers were turned away so far: connections, or datagrams.
+    /// Returns the number of strangers turned away so far: connections or, for transports without them, datagrams.
     fn strangers(&self) -> u64;
 }
 
-/// One proven flow. Dropping it ends it abruptly and leaves nothing that could keep its ports from the next trial.
-/// [`Flow::finish`] ends it in order.
+/// One proven flow. Dropping it ends the flow abruptly, after which the next trial can use its ports.
+/// [`Flow::finish`] ends the flow in order.
 pub trait Flow: Send + Sync {
     /// Returns the number that the client gave the flow.
     fn number(&self) -> u32;
 
-    /// Returns the flow's sockets for observers: none, one, several, or one that it shares with other flows.
+    /// Returns the flow's sockets, for observers: none, one or several. A flow may share its socket with other flows.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Returns how long the transport's own set-up took, without the proof; zero on the accepting end.
+    /// Returns the duration of the connection's set-up, without the proof of the key; zero at the accepting end.
     fn set_up(&self) -> Nanos;
 
-    /// Returns the settings that differ from what was requested, as the sockets report them now.
+    /// Returns the settings whose current values on the flow's sockets differ from the requested ones.
     fn not_as_asked(&self) -> Vec<SettingMismatch>;
 
-    /// Applies this flow's own settings at the accepting end, where the flow began with its listener's. Buffer sizes
-    /// stay, because they only count before connecting.
+    /// Applies `settings` to an accepted flow in place of its listener's settings. Buffer sizes stay as they are,
+    /// because they take effect only before connecting.
     fn adopt(&mut self, settings: &Settings);
 
     /// Returns the sending half, as the flow's settings require. There may be one at a time.
@@ -147,8 +150,8 @@ pub trait Flow: Send + Sync {
     /// Returns the receiving half, as the flow's settings require. There may be one at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
-    /// Returns how far the peer has acknowledged. A transport that runs in the program also processes acknowledgements
-    /// here, so the sending end must call it several times a second.
+    /// Returns what the peer has acknowledged so far. A transport that runs in this program, and not in the kernel,
+    /// also processes acknowledgements in this call, so the sending end must call it several times a second.
     fn progress(&self) -> io::Result<AckProgress>;
 
     /// Returns the counts of datagrams so far; `None` if the transport carries a stream.
@@ -156,18 +159,18 @@ pub trait Flow: Send + Sync {
         None
     }
 
-    /// Adds to `details` what only this transport can report of the flow, under its own key. Called for each flow of a
-    /// trial, in their order, when the trial's window closes.
+    /// Adds the details that only this transport has of the flow to `details`. Called for each flow of a trial, in
+    /// the order of their numbers, when the trial's window closes.
     fn add_details(&self, _details: &mut Details) {}
 
     /// Wakes the thread that waits in a receive, which then returns zero. Sends nothing to the peer.
     fn wake_receiver(&self);
 
-    /// Ends the flow in order: announces that nothing more follows, then waits until the peer has announced the same.
-    /// On a stream, also waits until the peer has acknowledged everything; with datagrams, until it has reported what
-    /// arrived. The peer's receiver returns zero once it has taken everything. Each end calls this once it has
-    /// received what it wants, because one end's call answers the other's. The costs are the protocol's own: TCP
-    /// keeps the ports of the end that finishes first in TIME_WAIT.
+    /// Ends the flow in order: announces to the peer that this end sends no more, then waits for the same
+    /// announcement of the peer. Also waits until the peer has acknowledged all bytes of a stream, or has reported
+    /// how many datagrams arrived. The peer's receiver returns zero once it has received everything. Both ends must
+    /// call this, each once it has received what it wants, because one end's call answers the other's. TCP keeps the
+    /// ports of the end that finishes first in TIME_WAIT.
     ///
     /// # Errors
     /// Returns [`Error::Refused`] if the peer sends more, ends the flow in another way, or does not answer before
@@ -181,21 +184,23 @@ pub trait Flow: Send + Sync {
 
 /// The sending half of a flow.
 pub trait Sender {
-    /// Hands a message over, waiting for room, and returns how many bytes were taken. A stream takes any part of the
-    /// message. A transport that hands over many datagrams in one call sends the message up to `times` times, and
-    /// returns the total of their bytes. The message must not change while [`Sender::completions`] counts sends as
-    /// pending, because the kernel may still read it (MSG_ZEROCOPY).
+    /// Sends a message, and returns the number of bytes sent. Waits while the send buffer is full. A stream may send
+    /// only a part of the message. A transport that sends many datagrams in one call sends the message up to `times`
+    /// times, and returns the total of the bytes. The message must not change while [`Sender::completions`] counts
+    /// sends as pending, because the kernel may still read it (MSG_ZEROCOPY).
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize>;
 
-    /// Makes sends that find no room return [`io::ErrorKind::WouldBlock`] after `wait`. Without this call they wait
-    /// without limit, or return that error from time to time.
+    /// Limits the wait for space in the send buffer: a send call that waits longer than `wait` returns
+    /// [`io::ErrorKind::WouldBlock`]. Without this limit, a send call waits until there is space, or returns this
+    /// error from time to time.
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()>;
 
-    /// Limits the payload sent from now on to `rate`, by this end's own clock. At that rate, each call sends for at
-    /// most a millisecond. After a stall the sender makes up for at most a millisecond, so that there is no burst.
+    /// Limits the rate of payload sent from now on to `rate`, by this end's clock. Each call sends no more than
+    /// `rate` carries in a millisecond, but at least one message. After a stall, the sender makes up for at most a
+    /// millisecond, so that there is no burst.
     ///
     /// # Errors
-    /// Returns [`io::ErrorKind::Unsupported`] if the transport sends by a window.
+    /// Returns [`io::ErrorKind::Unsupported`] if the transport's own window determines the rate.
     fn pace(&mut self, _rate: BitRate) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -209,26 +214,27 @@ pub trait Sender {
 
 /// The receiving half of a flow.
 pub trait Receiver {
-    /// Waits for bytes and takes them; returns zero when the flow has ended. Datagrams are taken whole, so `into`
-    /// must have room for the largest.
+    /// Waits for data, writes it into `into`, and returns the number of bytes; zero if the flow has ended. Datagrams
+    /// are received whole, so `into` must be as long as the largest.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Takes bytes that have arrived; returns [`io::ErrorKind::WouldBlock`] if there are none.
+    /// Receives data that has already arrived, without waiting. Returns [`io::ErrorKind::WouldBlock`] if there is
+    /// none.
     fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Returns true if what arrived last answers this end's latest message: the peer had received that message when it
-    /// sent the answer. Always true in a stream.
+    /// Returns true if the peer sent the last received message after it had received this end's latest message.
+    /// Always true over a stream.
     fn is_answer(&self) -> bool {
         true
     }
 
-    /// Returns how many bytes were mapped rather than copied, so far.
+    /// Returns the number of bytes received so far by mapping pages, not by copying.
     fn mapped(&self) -> Bytes {
         Bytes(0)
     }
 }
 
-/// How far the peer has acknowledged.
+/// The state of the peer's acknowledgements on a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AckProgress {
     /// Bytes acknowledged since the flow began.
@@ -240,12 +246,13 @@ pub struct AckProgress {
     pub resent: u64,
     /// True if bytes that were handed over are not yet acknowledged.
     pub outstanding: bool,
-    /// Smoothed round-trip time.
+    /// Smoothed round-trip time; zero if the transport does not report it.
     pub rtt: Nanos,
-    /// How long the transport waits for an acknowledgement before it sends again (RTO): the first timeout, which
-    /// doubles each time that it expires in a row. Zero if the transport does not report it.
+    /// The retransmission timeout (RTO) before any backoff: the time that the transport waits for an acknowledgement
+    /// before it sends again. It doubles each time that it expires in a row. Zero if the transport does not report
+    /// it.
     pub timeout: Nanos,
-    /// The number of consecutive times that this timeout has expired.
+    /// The number of times in a row that the retransmission timeout has expired.
     pub timeouts: u32,
 }
 

@@ -15,14 +15,14 @@ use crate::options::{OptionValue, SocketOption, once_on};
 use crate::transport::ZeroCopyCompletions;
 use crate::{raw, socket};
 
-/// The most sends of a socket whose memory the kernel may read at a time.
+/// The largest number of sends of a socket whose memory the kernel may still read.
 pub(crate) const SLOTS: u32 = u64::BITS;
 /// The longest that a send waits for a notification before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time between two checks of a sender that is being dropped.
+/// The interval at which a sender that is being dropped checks if the kernel has released its memory.
 const LEAVING_LOOK: Duration = Duration::from_millis(1);
 
-/// The option as its own table, for the transports that support it.
+/// A table with only the option SO_ZEROCOPY, for the transports that support it.
 pub(crate) static ROW: &[SocketOption] = &[SocketOption {
     factor: Factor {
         name: "zerocopy-send",
@@ -58,8 +58,8 @@ fn propose(view: &FactorView) -> Vec<Proposal> {
     vec![missing.fold(Proposal::new("on", 45), |on, (knob, value)| on.with(knob, value))]
 }
 
-/// The slots of zero-copy sends. A send keeps its slot until the kernel releases its memory. Datagrams may complete
-/// in another order than they were sent, and some long after the others.
+/// The slots of a sender's zero-copy sends. A send occupies a slot until the kernel releases the send's memory.
+/// Datagrams may complete in another order than they were sent, and some long after the others.
 #[derive(Debug, Default)]
 pub(crate) struct ZeroCopySlots {
     /// A bit for each slot in use.
@@ -72,7 +72,8 @@ impl ZeroCopySlots {
         self.pending.count_ones()
     }
 
-    /// Returns `count` free slots, which must exist; the remaining entries are meaningless.
+    /// Returns the indices of `count` free slots, in the first `count` entries. At least `count` slots must be free.
+    /// The remaining entries have no meaning.
     pub(crate) fn free(&self, count: u32) -> [usize; SLOTS as usize] {
         let mut slots = [0; SLOTS as usize];
         slots.iter_mut().zip(ones(!self.pending)).take(count as usize).for_each(|(slot, free)| *slot = free);
@@ -83,8 +84,8 @@ impl ZeroCopySlots {
         self.pending |= 1 << slot;
     }
 
-    /// Frees the slot of a send whose memory the kernel has released. `copied` is true if the kernel had copied it,
-    /// and `None` if the send had failed.
+    /// Frees the slot of a send whose memory the kernel has released, and counts the send. `copied` is true if the
+    /// kernel copied the data. It is `None` if the send failed, which is not counted.
     pub(crate) fn give_back(&mut self, slot: usize, copied: Option<bool>) {
         self.pending &= !(1 << slot);
         self.seen.done += u64::from(copied.is_some());
@@ -109,7 +110,8 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
     }
 }
 
-/// The zero-copy sends of a socket's sender, identified by the numbers that the kernel gives them.
+/// The zero-copy sends of one sender of a socket. The kernel numbers the sends of a socket, and a notification names
+/// these numbers.
 pub(crate) struct ZeroCopySends<'a> {
     socket: &'a Socket,
     /// The number that the kernel gives the next send of this socket, kept for the next sender.
@@ -121,8 +123,8 @@ pub(crate) struct ZeroCopySends<'a> {
 }
 
 impl<'a> ZeroCopySends<'a> {
-    /// Creates the sends of a socket with SO_ZEROCOPY, at most `most` at a time. `numbers` counts the socket's sends
-    /// so far.
+    /// Returns the sends of a new sender of `socket`, which must have SO_ZEROCOPY. At most `most` are pending at a
+    /// time. `numbers` is the count of the socket's zero-copy sends so far.
     pub(crate) fn new(socket: &'a Socket, numbers: &'a AtomicU32, most: u32) -> Self {
         let next = numbers.load(Ordering::Relaxed);
         ZeroCopySends {
@@ -135,8 +137,8 @@ impl<'a> ZeroCopySends<'a> {
         }
     }
 
-    /// Hands over up to `count` sends by `call`, as soon as there is a free slot. `call` gets a slot for each send
-    /// that it may make, and returns how many the kernel took, and any other result.
+    /// Waits for a free slot, and then makes up to `count` sends by `call`. `call` gets the slots of the sends that
+    /// it may make, and returns the number of sends that the kernel accepted, and a result for the caller.
     pub(crate) fn send<T>(
         &mut self,
         count: u32,
@@ -164,7 +166,7 @@ impl<'a> ZeroCopySends<'a> {
         }
     }
 
-    /// Returns the counts of all sends, after taking the notifications that are ready, without waiting.
+    /// Reads the notifications that are ready, without waiting, and returns the counts of all sends.
     pub(crate) fn completions(&mut self) -> ZeroCopyCompletions {
         // When a flow ends, the error queue may end with it; the counts are kept.
         let _ = self.take();
@@ -179,7 +181,7 @@ impl<'a> ZeroCopySends<'a> {
         })
     }
 
-    /// Assigns these slots to the next sends, with the numbers that the kernel gives them.
+    /// Assigns `slots` to sends that the kernel has just accepted, and notes the sends' numbers.
     fn keep(&mut self, slots: &[usize]) {
         for &slot in slots {
             self.in_slots[slot] = self.next;
@@ -188,8 +190,9 @@ impl<'a> ZeroCopySends<'a> {
         }
     }
 
-    /// Makes room after ENOBUFS, which has two causes: notifications of earlier sends fill the socket's option memory,
-    /// or the sends' pages reach the limit of memory that the user may lock.
+    /// Waits for notifications after a send has failed with ENOBUFS. That error has two causes: notifications of
+    /// earlier sends fill the socket's option memory, or the sends' pages reach the limit of memory that the user may
+    /// lock.
     fn make_room(&mut self) -> io::Result<()> {
         if self.slots.pending() == 0 {
             return Err(io::Error::other(
@@ -234,7 +237,8 @@ impl<'a> ZeroCopySends<'a> {
     }
 }
 
-/// Half of the number space: numbers in the half before `next` are earlier, those in the other half are later.
+/// Half of the range of the kernel's numbers, which wrap. Numbers up to this distance before the next one are of
+/// earlier sends, all others are of later sends.
 const LATEST: u32 = u32::MAX / 2;
 
 /// Iterates over the positions of the set bits, from the lowest.
@@ -246,7 +250,7 @@ fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// SO_EE_ORIGIN_ZEROCOPY and SO_EE_CODE_ZEROCOPY_COPIED, include/uapi/linux/errqueue.h.
+/// SO_EE_ORIGIN_ZEROCOPY of include/uapi/linux/errqueue.h; the next constant is SO_EE_CODE_ZEROCOPY_COPIED.
 const ORIGIN_ZEROCOPY: u8 = 5;
 const ZEROCOPY_COPIED: u32 = 1;
 
@@ -284,7 +288,8 @@ fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
     Ok(Some(note))
 }
 
-/// Waits for a notification, for a limited time, so that the caller can check whether to stop.
+/// Waits for a notification, for at most [`LOOK`]. Returns `TimedOut` after that, so that the caller can check if it
+/// must stop.
 fn wait_for_note(socket: &Socket) -> io::Result<()> {
     // poll(2) reports POLLERR without being asked to.
     let mut ready = [PollFd::new(socket, PollFlags::empty())];
@@ -302,7 +307,7 @@ fn wait_for_note(socket: &Socket) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Returns a sender with `sends` sends pending.
+    /// Returns the sends of a sender, of which `sends` are pending.
     fn zerocopy_sends<'a>(socket: &'a Socket, numbers: &'a AtomicU32, sends: u32) -> ZeroCopySends<'a> {
         let mut zerocopy_sends = ZeroCopySends::new(socket, numbers, SLOTS);
         zerocopy_sends.send(sends, |slots| Ok((slots.len(), ()))).expect("there is room");

@@ -5,17 +5,17 @@ use std::ops::{Deref, DerefMut};
 /// Alignment in bytes: a page, so that zero-copy sends pin as few pages as the size allows.
 const PAGE: usize = 4096;
 
-/// A page-aligned buffer. The thread that will use it writes every byte when it makes the buffer, so that the loop has
+/// A page-aligned buffer. The thread that will use it creates it and writes every byte, so that the traffic loop has
 /// no page faults and the memory is near the thread's core.
 pub(crate) struct PageBuffer {
-    /// One page longer than `len`.
+    /// The allocation, one page longer than `len`.
     bytes: Vec<u8>,
     start: usize,
     len: usize,
 }
 
 impl PageBuffer {
-    /// Makes a buffer of `len` bytes (at least one) that do not compress well.
+    /// Returns a buffer of `len` bytes (at least one). Its content does not compress well.
     pub(crate) fn new(len: usize) -> Self {
         let len = len.max(1);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;

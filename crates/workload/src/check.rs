@@ -13,8 +13,8 @@ use crate::runner::{FlowNeeds, WorkloadRunner};
 
 /// Memory for all buffers of one trial: enough to send and to receive on 64 flows with 4 MiB each.
 const BUDGET: Bytes = Bytes::mib(512);
-/// Most TCP_INFO samples of all flows of one trial: its outcome is one message of at most 16 MiB, and a sample takes
-/// some 400 bytes of it.
+/// The largest number of TCP_INFO samples of one trial, over all its flows. A trial's outcome is one message of at
+/// most 16 MiB, and a sample takes about 400 bytes of it.
 pub(crate) const MOST_SAMPLES: u64 = 30_000;
 
 /// Checks that the values of `spec` make sense together, on any host.
@@ -32,20 +32,21 @@ pub(crate) fn flow(flow: &Settings) -> Result<(), Error> {
     Ok(table(transport).check_all(flow)?)
 }
 
-/// Checks that this host can make the flows.
+/// Checks that this host can open flows with these settings.
 pub(crate) fn can_run(settings: &Settings) -> Result<(), Error> {
     transport(TRANSPORT.of(settings))?.can_run(settings).map_err(|why| Error::spec("flow", why))
 }
 
-/// Returns how the trial's flows deliver. The transport must have been checked before.
+/// Returns the kind of delivery of flows with these settings. The transport must have been checked before.
 pub(crate) fn delivery(settings: &Settings) -> Delivery {
     transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.about().delivery)
 }
 
-/// The shortest interval between two progress reports: they are sent over the session, beside the flows.
+/// The shortest interval between two progress reports. Reports are sent over the session during the run, beside the
+/// flows.
 const LEAST_PROGRESS: Nanos = Nanos::millis(100);
 
-/// Checks the times that every workload has.
+/// Checks the warm-up and the intervals of samples and progress reports, which every workload has.
 fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("warm_up_ns", spec.warm_up_ns)?;
     if spec.progress_ns > Nanos(0) && spec.progress_ns < LEAST_PROGRESS {
@@ -55,8 +56,8 @@ fn timing(spec: &TrialSpec) -> Result<(), Error> {
     time("interval_ns", spec.interval_ns)
 }
 
-/// Checks that the trial fits into its share of this host's memory, with its buffers and its samples. It counts the
-/// flows of `needs`, and at least one; a workload that opens more during its run must check those itself.
+/// Checks that the trial's buffers and samples are within their limits of memory. It counts the flows of `needs`, and
+/// at least one. A workload that opens more flows during its run must check those itself.
 fn budget(asked: &TrialSpec, needs: &FlowNeeds, lasts: Nanos) -> Result<(), Error> {
     let flows = u64::from(needs.flows.max(1));
     let (write, read) = (WRITE_SIZE.bytes(&needs.settings), READ_SIZE.bytes(&needs.settings));
@@ -104,7 +105,7 @@ mod tests {
         }
     }
 
-    /// Returns the field that is refused.
+    /// Returns the field or the message of the error; `None` if the specification is accepted.
     fn refused(spec: &TrialSpec) -> Option<String> {
         match checked(spec) {
             Ok(_) => None,

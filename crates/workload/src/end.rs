@@ -28,7 +28,7 @@ impl<'a> TrialEnd<'a> {
         TrialEnd { spec, session, watch, cancel }
     }
 
-    /// Runs this end over flows that are already open. `run` gets its parts and its role.
+    /// Calls `run` with the parts and the role of this end, over the flows that are already open.
     pub(crate) fn with_parts(
         self,
         run: impl FnOnce(TrialParts<'_>, Role) -> Result<EndpointOutcome, Error>,
@@ -49,7 +49,8 @@ pub(crate) fn outcome(measured: &mut WindowMeasurement, flows: &[Box<dyn Flow>])
     outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
 }
 
-/// Returns the part of an outcome that every workload has, for flows that have ended. `not_as_asked` was read before.
+/// Returns the part of an outcome that every workload has, for flows that have ended. `not_as_asked` was read from
+/// their sockets before.
 pub(crate) fn outcome_of(measured: &mut WindowMeasurement, not_as_asked: UnmetSettings) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,

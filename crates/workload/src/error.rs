@@ -61,7 +61,7 @@ pub enum Error {
 const SAYS_WHY: &str = "its own report says why";
 
 impl Error {
-    /// Returns true if an error's text, received from a host, refers to the report of the other host for the cause.
+    /// Returns true if `text`, the error of one host, says that the report of the other host names the cause.
     pub fn is_of_peer(text: &str) -> bool {
         text.contains(SAYS_WHY)
     }

@@ -8,19 +8,19 @@ use landspeed_transport::{AckProgress, Flow};
 
 use crate::Error;
 
-/// Interval at which the sockets are read: half a coordinator's tick, so that a coordinator that checks once a tick
-/// reads them each time.
+/// The shortest interval between two readings of the sockets. It is half a coordinator's tick, so that each tick's
+/// check reads them.
 const LOOK: Duration = Duration::from_millis(25);
 /// Number of consecutive time-outs, each twice as long as the one before, after which the path counts as broken. On a
 /// path that loses a fifth of its packets in each direction, one in 500 stalls has six time-outs in a row.
 const TIMEOUTS: u32 = 7;
-/// Least time-out that is assumed: Linux's minimum (TCP_RTO_MIN).
+/// The shortest time-out that is assumed: Linux's minimum (TCP_RTO_MIN).
 const LEAST_TIMEOUT: Duration = Duration::from_millis(200);
-/// Factor by which the wait exceeds the longest usual silence, for paths that answer rarely.
+/// The wait is at least this many times the longest silence so far, for paths on which acknowledgements are rare.
 const USUAL_WAITS: u32 = 4;
 
-/// Tracks whether sent data is still acknowledged, in order or not. On a long path the repair of one loss takes longer
-/// than some timers, and selective acknowledgements arrive during it.
+/// Tracks the time since the peer last acknowledged data, in order or selectively. On a long path, the repair of one
+/// loss takes longer than some timers, but selective acknowledgements arrive during the repair.
 pub(crate) struct FeedbackMonitor {
     heard: u64,
     since: Instant,
@@ -59,8 +59,8 @@ impl FeedbackMonitor {
         if waited <= self.patience(&waiting) { Ok(()) } else { Err(broke(waited, &waiting)) }
     }
 
-    /// Returns the time to wait: several time-outs of the transport or several times the longest usual silence, up to
-    /// what the user allows.
+    /// Returns the time to wait for an acknowledgement: [`TIMEOUTS`] doubling time-outs of the transport or
+    /// [`USUAL_WAITS`] times the longest silence so far, whichever is longer, but at most what the user allows.
     fn patience(&self, waiting: &[AckProgress]) -> Duration {
         let first = waiting.iter().map(|flow| Duration::from(flow.timeout)).max().unwrap_or_default();
         let backed_off = first.max(LEAST_TIMEOUT) * ((1 << TIMEOUTS) - 1);

@@ -1,14 +1,15 @@
 //! Workloads: what is sent between two hosts, and which figures come out.
 //!
-//! A workload is one folder and one line of [`WORKLOADS`]; names, help and reference pages come from that table. Both
-//! ends run the same [`TrialSpec`]: one calls [`run_server`] on its [`DataPort`], the other [`run_client`]. Besides
-//! the data flows, each trial has one *signal flow*, on which the ends report their progress to each other. It is
-//! silent while the measured window is open.
+//! A workload is one folder and one line of [`WORKLOADS`], from which names, help and reference pages are made. Both
+//! ends of a trial run the same [`TrialSpec`]: the server calls [`run_server`] with its [`DataPort`], and the client
+//! calls [`run_client`]. Besides the data flows, each trial has one *signal flow*, on which the ends report their
+//! progress to each other. It is silent while the measured window is open.
 //!
-//! A workload has the two roles of its ends. What needs more roles is an application ([`app`]): a file, without code.
+//! A workload has two roles, one for each end. Traffic with more roles is an application ([`app`]), which a file
+//! describes without code.
 //!
-//! Pinned threads generate the traffic with blocking system calls. Their loops hold one call, one atomic load and one
-//! atomic store: no clock, no allocation, no lock.
+//! Pinned threads generate the traffic with blocking system calls. One pass of their loops makes one call, one atomic
+//! load and one atomic store. It reads no clock, allocates nothing and takes no lock.
 
 #![warn(missing_docs)]
 
@@ -56,7 +57,7 @@ pub use port::{ClientPlan, DataPort};
 pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 pub use watch::{NullWatch, WatchTargets, WindowWatch};
 
-/// All workloads: those of landspeed's own traffic, and after them the applications that ship.
+/// All workloads: first those that generate landspeed's own traffic, then the applications that ship with landspeed.
 pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| {
     let mut all: Vec<Arc<dyn WorkloadRunner>> = vec![
         Arc::new(stream::StreamWorkload),
@@ -71,10 +72,12 @@ pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| 
     all
 });
 
-/// Runs the client's end of a trial: opens the flows, proves them, runs, closes them abruptly.
+/// Runs the client's end of a trial: opens the flows, proves the key on each, runs the workload, and closes the flows
+/// abruptly.
 ///
-/// Blocks the calling thread, which coordinates; worker threads generate the traffic. Returns within one second of
-/// `cancel`. Waits on a silent path while its transport's timers run, but no longer than [`TrialSpec::patience`].
+/// Blocks the calling thread, which coordinates the worker threads that generate the traffic. Returns within one
+/// second of `cancel`. Waits on a silent path while its transport's timers run, but no longer than
+/// [`TrialSpec::patience`].
 ///
 /// # Errors
 /// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended by then.
@@ -89,8 +92,11 @@ pub fn run_client(
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
-/// Runs the server's end of a trial: listens on `port` until the client's flows have arrived and proven the key, runs,
-/// closes them abruptly. It blocks and fails as [`run_client`] does.
+/// Runs the server's end of a trial: listens on `port` until the client's flows have arrived and proven the key, runs
+/// the workload, and closes the flows abruptly. Blocks the calling thread, and returns within one second of `cancel`.
+///
+/// # Errors
+/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended by then.
 pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,
@@ -102,7 +108,7 @@ pub fn run_server(
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
-/// Returns how long an end waits for the other.
+/// Returns the limits of one end's wait for the other: [`TrialSpec::patience`] from now, and `cancel`.
 fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
     Patience { until: Instant::now() + Duration::from(spec.patience()), cancel }
 }
@@ -110,7 +116,7 @@ fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
 /// Returns the workload of the table with this name.
 ///
 /// # Errors
-/// Returns an error for an unknown name, with a name that is spelled similarly.
+/// Returns an error for an unknown name. It suggests names of similar spelling.
 pub fn named(name: &str) -> Result<&'static Arc<dyn WorkloadRunner>, String> {
     let names = || WORKLOADS.iter().map(|runner| runner.name());
     WORKLOADS.iter().find(|runner| runner.name() == name).ok_or_else(|| {
@@ -123,7 +129,8 @@ pub fn named(name: &str) -> Result<&'static Arc<dyn WorkloadRunner>, String> {
     })
 }
 
-/// Returns the runner of a workload: one of the table, or the application of the user's file.
+/// Returns the runner of `workload`: the application in its file if it has one, otherwise the row of [`WORKLOADS`]
+/// with its name. Returns `None` for an unknown name or an invalid file.
 pub fn find(workload: &Workload) -> Option<Arc<dyn WorkloadRunner>> {
     runner_of(workload).ok()
 }
@@ -142,7 +149,8 @@ fn application(name: &str, text: &str) -> Result<Arc<dyn WorkloadRunner>, String
     Ok(Arc::new(application))
 }
 
-/// Returns the figure that decides about a run of an application, as its parameters choose it.
+/// Returns the figure by which runs of an application are judged, which its parameters choose; `None` if there is
+/// none.
 pub fn program_of(workload: &Workload) -> Option<ProgramMetric> {
     find(workload)?.application()?.metric(workload)
 }
@@ -158,16 +166,16 @@ pub fn with_defaults(workload: &Workload, transport: &dyn Transport) -> Workload
     whole
 }
 
-/// Returns the transports of a trial's flows.
+/// Returns the names of the transports of a trial's flows; empty for an unknown workload.
 pub fn transports(spec: &TrialSpec) -> Vec<String> {
     let needs = find(&spec.workload).map(|runner| runner.needs(spec));
     needs.map_or_else(Vec::new, |needs| needs.transports().into_iter().map(str::to_owned).collect())
 }
 
-/// Checks that these numbers of hosts, in the order of its roles, can take part in the workload.
+/// Checks that the workload takes this many hosts in each of its two roles, the client's first.
 ///
 /// # Errors
-/// Returns the role that has too many hosts, and how many it takes.
+/// Returns an error that names the role with too many hosts, and its limit.
 pub fn check_hosts(workload: &Workload, hosts: [usize; 2]) -> Result<(), String> {
     let roles = find(workload).map(|runner| runner.roles());
     let surplus = roles.iter().flatten().zip(hosts).find(|(role, hosts)| *hosts > role.most);
@@ -177,7 +185,8 @@ pub fn check_hosts(workload: &Workload, hosts: [usize; 2]) -> Result<(), String>
     })
 }
 
-/// Returns the longest that a trial of `workload` can take after a warm-up; zero for an unknown workload.
+/// Returns the longest time that a trial of `workload` can take after its first warm-up, if each warm-up lasts
+/// `warm_up`; zero for an unknown workload.
 pub fn lasts(workload: &Workload, warm_up: Nanos) -> Nanos {
     find(workload).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
 }
@@ -185,13 +194,13 @@ pub fn lasts(workload: &Workload, warm_up: Nanos) -> Nanos {
 /// Checks that the values of `spec` make sense together, on any host.
 ///
 /// # Errors
-/// Returns an error that names a wrong value, and what it may be.
+/// Returns an error that names the wrong value and says which values are allowed.
 pub fn sane(spec: &TrialSpec) -> Result<(), Error> {
     check::values(known(spec)?.as_ref(), spec)
 }
 
-/// Returns the runner of `spec` after checking its values, which come from the other host, and that this host can make
-/// its flows.
+/// Returns the runner of `spec`. Checks first that its values, which come from the other host, are allowed, and that
+/// this host can open its flows.
 fn checked(spec: &TrialSpec) -> Result<Arc<dyn WorkloadRunner>, Error> {
     let runner = known(spec)?;
     check::values(runner.as_ref(), spec)?;

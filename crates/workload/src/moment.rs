@@ -1,12 +1,12 @@
-//! A moment that one thread records and another reads.
+//! A point in time that one thread records and another reads.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A moment that may not be set yet.
+/// A point in time that threads set and read without a lock. It may be unset.
 pub(crate) struct AtomicMoment {
     origin: Instant,
-    /// Nanoseconds from the origin; zero while the moment is not set.
+    /// Nanoseconds since `origin`; zero while no time is set.
     at: AtomicU64,
 }
 
@@ -19,7 +19,7 @@ impl AtomicMoment {
         self.at.store(moment.map_or(0, |moment| self.nanos(moment)), Ordering::SeqCst);
     }
 
-    /// Stores the current time unless a moment is already set. In that case the call costs one load.
+    /// Stores the current time, unless a time is already set. If it is, the call costs one atomic load.
     pub(crate) fn note(&self) {
         if self.at.load(Ordering::Relaxed) == 0 {
             let now = self.nanos(Instant::now());

@@ -3,13 +3,13 @@
 use landspeed_record::factor::{Domain, Factor};
 use landspeed_record::units::Nanos;
 
-/// The shortest time that can be measured.
+/// The shortest duration that a parameter may have.
 pub(crate) const SHORTEST: Nanos = Nanos::millis(1);
 /// The longest time that a specification may contain.
 pub(crate) const LONGEST: Nanos = Nanos::secs(3600);
-/// Most bytes of one buffer; every worker thread has one.
+/// The largest size of a worker's buffer, in bytes. Every worker thread has one buffer.
 pub(crate) const MOST_BUFFER: u64 = 64 << 20;
-/// Most sizes of one sweep or ping-pong.
+/// The largest number of sizes of one sweep or ping-pong.
 pub(crate) const MOST_SIZES: usize = 1024;
 
 pub(crate) const DURATION: Factor = Factor {

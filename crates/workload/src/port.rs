@@ -37,9 +37,9 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
     settings
 }
 
-/// Returns the address of a session's data flows, whose signals go to `signals`. It has the same port number, in the
-/// protocol of the data transport. If transports of one protocol precede this one in the table, the number is higher
-/// by their count, because they share the protocol's ports.
+/// Returns the address of the data flows over `data` in a session whose signal flow uses the address `signals`. The
+/// port number is that of `signals` plus the number of transports before `data` in the table that use the same
+/// protocol, because those share the protocol's port numbers.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
     let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
     let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
@@ -56,11 +56,11 @@ fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
 
 type ReservedDataPorts = Vec<(&'static str, Box<dyn ReservedPort>)>;
 
-/// Ports for the trials of one session over some transports, and for their signals. Between trials the ports are held
-/// but do not listen.
+/// The ports of one session's trials: one for the signals, and one for each other transport. Between trials the ports
+/// are reserved but do not listen.
 pub struct DataPort {
     signals: Box<dyn ReservedPort>,
-    /// Data ports by transport. The signals' port serves the signals' own transport.
+    /// The data port of each transport other than the signals' own, which uses the signals' port.
     data: ReservedDataPorts,
     key: ProofKey,
     /// Services of a program that outlive a trial. They end when the port is dropped.
@@ -68,30 +68,32 @@ pub struct DataPort {
 }
 
 impl DataPort {
-    /// Takes free ports of `address` for flows of these transports that prove `key`. Other transports need not work on
-    /// this host.
+    /// Reserves free ports of `address` for signals and for data flows over `transports`. Flows must prove `key`.
+    /// Transports that are not listed need not work on this host.
     ///
     /// # Errors
-    /// Returns [`Error::Transport`] if a transport cannot have a port of that address, and [`Error::Spec`] for an
-    /// unknown transport.
+    /// Returns [`Error::Transport`] if a port of `address` cannot be reserved, and [`Error::Spec`] for an unknown
+    /// transport.
     pub fn open(address: IpAddr, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         Self::open_at(SocketAddr::new(address, 0), transports, key)
     }
 
-    /// Opens a port like [`DataPort::open`], but at an address with a zone, which a link-local address needs, and with
-    /// a port that the caller chooses; zero leaves the choice to the kernel.
+    /// Reserves the port `at` for signals, and ports for data flows over `transports`, which must prove `key`. The
+    /// address may have a zone, which a link-local address needs. Port zero leaves the choice to the kernel.
     ///
     /// # Errors
-    /// Returns the errors of [`DataPort::open`].
+    /// Returns [`Error::Transport`] if a port cannot be reserved, and [`Error::Spec`] for an unknown transport.
     pub fn open_at(at: SocketAddr, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         let transports: Result<Vec<_>, _> = transports.iter().map(|name| transport(name.as_ref())).collect();
         DataPort::hold(at, &transports?, key)
     }
 
-    /// Opens the port again, for these transports in addition to its own, to replace this one.
+    /// Returns a replacement of this port with the same number, which serves `transports` in addition to this port's
+    /// own.
     ///
     /// # Errors
-    /// Returns the errors of [`DataPort::open`], and [`Error::Spec`] for another key.
+    /// Returns [`Error::Spec`] for an unknown transport or for a key other than this port's, and [`Error::Transport`]
+    /// if a port cannot be reserved.
     pub fn with(&self, transports: &[impl AsRef<str>], key: ProofKey) -> Result<DataPort, Error> {
         if self.key != key {
             let why = format!("{} serves other hosts already: choose another data port", self.port());
@@ -120,13 +122,13 @@ impl DataPort {
         Arc::clone(&self.living)
     }
 
-    /// Returns the port number, to which the signals go.
+    /// Returns the port number of the signal flow.
     pub fn port(&self) -> u16 {
         self.signals.address().port()
     }
 
-    /// Starts to listen for data flows with these settings. If the transport is that of the signals, the signal flow
-    /// arrives here too; otherwise see [`DataPort::listen_for_signals`].
+    /// Starts to listen for data flows with these settings. The signal flow arrives at the same listener if it uses
+    /// the same transport; otherwise [`DataPort::listen_for_signals`] accepts it.
     pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let asked = TRANSPORT.of(settings);
         if asked == SIGNALS {
@@ -143,7 +145,7 @@ impl DataPort {
     }
 }
 
-/// Reserves the data ports. The signals' port serves the data of its own transport too.
+/// Reserves a data port for each of `transports` except the signals' own, whose data use the signals' port.
 fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<ReservedDataPorts, Error> {
     let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
     apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
@@ -161,12 +163,12 @@ impl std::fmt::Debug for DataPort {
 /// How a client reaches its server.
 #[derive(Clone)]
 pub struct ClientPlan {
-    /// The server's address, to which the signals go.
+    /// The address of the server's signal port. Those of its data ports follow from it.
     pub server: SocketAddr,
     /// First source port: flow n uses port + n, and the signal flow the one after the last. Zero lets the kernel
     /// choose.
     pub source_port: u16,
-    /// The session's key.
+    /// The session's key, which every flow proves.
     pub key: ProofKey,
 }
 
@@ -198,7 +200,7 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
     const KEY: ProofKey = [1; 32];
 
-    /// A transport that only has ports.
+    /// A transport that can reserve ports and nothing else.
     struct FakeTransport {
         about: &'static TransportProperties,
         binds: bool,

@@ -8,13 +8,13 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
 
-/// Files that a trial opens in addition to its flows: signals, listeners, counters of /proc.
+/// Number of files that a trial opens in addition to its flows: signals, listeners, counters of /proc.
 const BESIDE: u64 = 16;
 
 /// Checks that this process may open a file for each of these flows.
 ///
 /// # Errors
-/// Returns [`Error::Files`] with the limit, and how many are open.
+/// Returns [`Error::Files`] if the limit of open files is too low.
 pub(crate) fn files(flows: u64) -> Result<(), Error> {
     let open = fs::read_dir("/proc/self/fd").map_or(0, |all| all.count() as u64);
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
@@ -35,7 +35,7 @@ fn fits(flows: u64, open: u64, limit: u64) -> Result<(), Error> {
 /// none.
 ///
 /// # Errors
-/// Returns [`Error::Ports`] with the number of ports, and how many are held.
+/// Returns [`Error::Ports`] if too few local ports are free.
 pub(crate) fn local_ports(flows: u64, server: SocketAddr) -> Result<(), Error> {
     let Some(range) = ports::local_range() else { return Ok(()) };
     let [first, last] = range.map(u64::from);

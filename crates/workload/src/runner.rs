@@ -17,7 +17,7 @@ pub struct FlowNeeds {
     pub flows: u32,
     /// Settings of the flows.
     pub settings: Settings,
-    /// Settings of flow 0, 1, ... that replace `settings` if the flows differ.
+    /// The settings of flow 0, 1, ..., which replace `settings`; empty if all flows have the same.
     pub own: Vec<Settings>,
     /// True if the run itself opens more flows.
     pub keeps_listening: bool,
@@ -34,7 +34,7 @@ impl FlowNeeds {
         self.own.get(number as usize).unwrap_or(&self.settings)
     }
 
-    /// Returns the transports of all flows, including that of `settings` if the run itself opens flows.
+    /// Returns the names of the transports of all flows, including that of `settings` if the run itself opens flows.
     pub(crate) fn transports(&self) -> BTreeSet<&str> {
         let own = (0..self.flows).map(|number| self.calling(number));
         own.chain(self.keeps_listening.then_some(&self.settings)).map(|flow| TRANSPORT.of(flow)).collect()
@@ -60,7 +60,8 @@ pub struct WorkloadRole {
 }
 
 impl WorkloadRole {
-    /// Returns the roles of the end that opens the flows and of the one that accepts them.
+    /// Returns the roles "client", which opens the flows, and "server", which accepts them. `about` and `most` list
+    /// the fields of these roles in this order.
     pub(crate) const fn both(about: [&'static str; 2], most: [usize; 2]) -> [WorkloadRole; 2] {
         [
             WorkloadRole { name: "client", about: about[0], most: most[0] },
@@ -95,13 +96,13 @@ pub trait WorkloadRunner: Send + Sync {
         None
     }
 
-    /// Returns the fewest and the most hosts that take part, if every host talks to the first; `None` if the workload
-    /// runs between pairs.
+    /// Returns the smallest and the largest number of hosts of a workload in which every host talks to the first;
+    /// `None` if the workload runs between pairs of hosts.
     fn hosts(&self) -> Option<[usize; 2]> {
         self.application().map(|application| application.hosts)
     }
 
-    /// Returns settings of the flow, as (name, value), that this workload has as defaults because it measures their
+    /// Returns flow settings, as (name, value), that are this workload's own defaults because it measures their
     /// effect.
     fn flow(&self) -> &'static [(&'static str, &'static str)] {
         &[]
@@ -117,7 +118,7 @@ pub trait WorkloadRunner: Send + Sync {
         &[]
     }
 
-    /// Returns what the workload's latency histograms measure.
+    /// Returns the name of the time that the workload's latency histograms contain, such as "round trip".
     fn latency(&self) -> &'static str {
         "round trip"
     }
@@ -137,7 +138,8 @@ pub trait WorkloadRunner: Send + Sync {
         Nanos::millis(200)
     }
 
-    /// Returns the longest time that the window can be open. Some workloads warm up again within it.
+    /// Returns the longest time that the measured window can be open with these parameters. Some workloads warm up
+    /// again within the window, each time for `warm_up`.
     fn lasts(&self, parameters: &Settings, warm_up: Nanos) -> Nanos;
 
     /// Returns the flows that `spec` needs.

@@ -1,4 +1,4 @@
-//! Makes the flows of a trial.
+//! Opens and accepts the flows of a trial.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ pub(crate) struct TrialSession {
     pub(crate) flows: Vec<Box<dyn Flow>>,
     pub(crate) signals: SignalFlow,
     pub(crate) more: FlowSource,
-    /// Connections without the key, at the server's end.
+    /// Number of connections that did not prove the key; zero at the client's end.
     pub(crate) strangers: u64,
-    /// Services of a program that outlive a trial, at the server's end.
+    /// Services of a program that outlive a trial; none at the client's end.
     pub(crate) living: Arc<BlockServices>,
 }
 
-/// How this end makes more flows.
+/// The source from which this end gets more flows during a run.
 pub(crate) enum FlowSource {
     /// This end opens them.
     Call(ClientPlan),

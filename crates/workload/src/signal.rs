@@ -14,15 +14,16 @@ use crate::Error;
 pub(crate) enum TrialSignal {
     /// The sender of this signal has closed its window: it needs no more data, and waits for none.
     Closed,
-    /// The sender of this signal is ready for a part of the trial (number of the size, or size in bytes).
+    /// The sender of this signal is ready for the next part of the trial. The value is the part's number in a sweep,
+    /// the size in bytes in a ping-pong, and zero at the end of a capacity search.
     Ready(u64),
     /// The receiver of this signal must stop sending the part, because it took too long.
     Cut,
-    /// The sender of this signal has sent this many bytes in total, and sends no more in this part.
+    /// The sender of this signal has sent this many bytes since the trial began, and sends no more in this part.
     Sent(u64),
     /// The next messages have this size in bytes.
     Size(u64),
-    /// One of the numbers that the peer waits for, in an order that both ends know.
+    /// A number that the peer waits for. Both ends know the order of these numbers and what each means.
     Count(u64),
 }
 
@@ -71,7 +72,7 @@ fn socket(flow: &dyn Flow) -> BorrowedFd<'_> {
     flow.sockets()[0]
 }
 
-/// The error for a flow that has ended; the caller adds the phase of the trial.
+/// The error for a signal flow that has ended.
 const GONE: Error = Error::PeerGone { phase: "while it was signalled to" };
 
 impl SignalFlow {
@@ -83,7 +84,7 @@ impl SignalFlow {
         socket(self.flow.as_ref())
     }
 
-    /// Sends a signal. It never waits long, because the flow carries very little.
+    /// Sends a signal. The call does not wait long, because the flow carries few bytes.
     pub(crate) fn send(&self, signal: TrialSignal) -> Result<(), Error> {
         match send(self.socket(), &signal.encode(), SendFlags::NOSIGNAL) {
             Ok(LEN) => Ok(()),
@@ -103,7 +104,7 @@ impl SignalFlow {
         self.take()
     }
 
-    /// Reads what has arrived, without waiting.
+    /// Reads the bytes that have arrived, without waiting. Returns the signal if it is complete.
     fn take(&mut self) -> Result<Option<TrialSignal>, Error> {
         match recv(socket(self.flow.as_ref()), &mut self.bytes[self.got..], RecvFlags::DONTWAIT) {
             Ok((0, _)) => return Err(GONE),

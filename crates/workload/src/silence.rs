@@ -1,15 +1,15 @@
-//! Times without arriving data.
+//! Detects the times in which no data arrives.
 
 use std::time::{Duration, Instant};
 
 use landspeed_record::Silences;
 use landspeed_record::units::Nanos;
 
-/// The most silences that are kept for one run.
+/// The largest number of silences that are kept for one run. Later ones are dropped.
 const MOST: usize = 4096;
 
-/// The pauses that a coordinator detects by checking from time to time. A pause lasts from the check that found new
-/// data to the last one that found none, so a late check does not lengthen it.
+/// The pauses in the arrival of data, from a coordinator's occasional checks. A pause lasts from the check that found
+/// new data to the last check that found none, so a late check does not lengthen it.
 pub(crate) struct SilenceDetector {
     came: u64,
     since: Instant,
@@ -23,12 +23,12 @@ impl SilenceDetector {
         SilenceDetector { came: 0, since: now, looked: now, silences: Silences::default() }
     }
 
-    /// Starts again, given the amount `came` that had arrived by `now`.
+    /// Forgets all pauses, and starts again at `now`, when `came` bytes had arrived.
     pub(crate) fn begin(&mut self, now: Instant, came: u64) {
         *self = SilenceDetector { came, since: now, looked: now, silences: Silences::default() };
     }
 
-    /// Records the amount `came` that has arrived by `now`.
+    /// Records that `came` bytes in total have arrived by `now`.
     pub(crate) fn look(&mut self, now: Instant, came: u64) {
         if came == self.came {
             self.looked = now;
@@ -38,7 +38,7 @@ impl SilenceDetector {
         (self.came, self.since, self.looked) = (came, now, now);
     }
 
-    /// Returns when data last arrived.
+    /// Returns the time of the last check that found new data.
     pub(crate) fn since(&self) -> Instant {
         self.since
     }
@@ -48,7 +48,7 @@ impl SilenceDetector {
         self.looked - self.since
     }
 
-    /// Returns all pauses, including the last one.
+    /// Returns and removes all pauses that count as silences, including the current one.
     pub(crate) fn end(&mut self) -> Silences {
         self.note();
         std::mem::take(&mut self.silences)

@@ -19,11 +19,12 @@ use crate::{Error, WatchTargets, WindowWatch};
 /// The shortest window without data that shows a broken path. In a shorter one, a process may only have waited for its
 /// core.
 const TELLING: Nanos = Nanos::millis(500);
-/// The longest that the coordinator sleeps between checks.
+/// The longest time that the coordinator sleeps between two checks.
 const TICK: Duration = Duration::from_millis(50);
 /// Interval at which the coordinator checks for the first data.
 const FIRST_TICK: Duration = Duration::from_micros(500);
-/// Time limit for the workers of a peer that is ending to leave, longer than their `GRACE`.
+/// After a worker has failed, the time limit of the wait for the end of the signal flow, which shows that the peer
+/// has ended. It is longer than the peer's `GRACE`.
 const LEAVING: Duration = Duration::from_millis(500);
 
 /// One end of a trial, as its coordinator sees it.
@@ -40,7 +41,7 @@ pub(crate) struct TrialCoordinator<'c, 'p> {
     reporter: Option<ProgressReporter>,
 }
 
-/// Reports progress while the window is open; its sums start when the window opens.
+/// The progress reports of an open window. Their sums start when the window opens.
 struct ProgressReporter {
     opened: Instant,
     next: Instant,
@@ -69,19 +70,19 @@ pub(crate) struct WindowStart {
 pub(crate) struct WindowMeasurement {
     /// Length of the window by this end's clock.
     pub(crate) window: Nanos,
-    /// The count of each task in the window.
+    /// The count of each task within the window, in the order of the tasks; mostly bytes.
     pub(crate) counts: Vec<u64>,
-    /// Datagrams in the window, by flow; empty if there are none.
+    /// The datagram counts of each flow within the window; empty if the transport has no datagrams.
     pub(crate) datagrams: Vec<DatagramCounts>,
-    /// Connections to the port without the key.
+    /// Number of connections to the port that did not prove the key.
     pub(crate) strangers: u64,
-    /// Details that only the flows' transport can report.
+    /// The details that the flows' transport adds to an outcome.
     pub(crate) details: Details,
-    /// The observations of the watch.
+    /// The observations that the watch returned when the window closed.
     pub(crate) observed: Observations,
-    /// Times without payload, at a receiving end.
+    /// The pauses without payload; `None` at an end that receives none.
     pub(crate) silences: Option<Silences>,
-    /// The reason why the run ended early, if it did.
+    /// The stall of the path that ended the run early, if one did.
     pub(crate) broken: Option<PathStall>,
 }
 
@@ -96,7 +97,7 @@ pub(crate) struct TrialParts<'a> {
 }
 
 impl<'a> TrialParts<'a> {
-    /// Makes the trial that these workers run.
+    /// Returns the coordinator of a trial that these workers run.
     pub(crate) fn trial<'c>(self, workers: &'c Workers<'c>) -> TrialCoordinator<'c, 'a> {
         let feedback = FeedbackMonitor::new(self.spec.patience().into());
         TrialCoordinator {
@@ -114,12 +115,14 @@ impl<'a> TrialParts<'a> {
 }
 
 impl TrialCoordinator<'_, '_> {
-    /// Enables progress reports, if the specification requests them: the first `receiving` tasks receive payload.
+    /// Declares that the first `receiving` tasks receive payload. Their silences are then recorded, and their
+    /// progress is reported if the specification requests it.
     pub(crate) fn telling(self, receiving: usize) -> Self {
         TrialCoordinator { receiving: Some(receiving), ..self }
     }
 
-    /// Sleeps for at most `at_most` or a tick, checks that all is well, and returns the peer's signal, if any.
+    /// Checks for cancellation, failed workers and a broken path, and then waits for a signal of the peer, for at
+    /// most `at_most` or one tick. Returns the signal, if one arrived.
     pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<TrialSignal>, Error> {
         if self.parts.cancel.is_cancelled() {
             return Err(Error::Cancelled);
@@ -140,7 +143,7 @@ impl TrialCoordinator<'_, '_> {
         Ok(said)
     }
 
-    /// Records, at a receiving end, whether payload arrived.
+    /// Records, at a receiving end, if payload has arrived. Returns an error if none arrived for the patience.
     fn listen(&mut self, now: Instant) -> Result<(), Error> {
         if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
             return Ok(());
@@ -177,8 +180,8 @@ impl TrialCoordinator<'_, '_> {
         Error::Worker
     }
 
-    /// Reports progress if it is due. It runs at each tick, so a report may be a tick late; it carries the time at
-    /// which it was true.
+    /// Reports progress if a report is due. A report may be a tick late; its time is the one at which its bytes were
+    /// counted.
     fn tell_if_due(&mut self, now: Instant) {
         if self.reporter.as_ref().is_none_or(|reporter| reporter.next > now) {
             return;
@@ -212,12 +215,13 @@ impl TrialCoordinator<'_, '_> {
         interval
     }
 
-    /// Returns how many samples are taken at each interval.
+    /// Returns the number of samples that one interval adds: one for each flow.
     fn sampled(&self) -> u64 {
         self.parts.flows.len().max(1) as u64
     }
 
-    /// Returns true if the outcome has no room for more samples, because a workload may take as long as it needs.
+    /// Returns true if the samples of another interval would exceed [`MOST_SAMPLES`]. The check before a run cannot
+    /// exclude that, because some workloads take as long as they need.
     fn is_full(&self) -> bool {
         self.clock.samples + self.sampled() > MOST_SAMPLES
     }
@@ -257,7 +261,8 @@ impl TrialCoordinator<'_, '_> {
         self.parts.signals.send(signal)
     }
 
-    /// Waits for a signal that `pick` accepts; others belong to an earlier part and are dropped.
+    /// Waits for a signal that `pick` accepts, and returns its result. Other signals belong to an earlier part and
+    /// are dropped.
     pub(crate) fn expect<T>(
         &mut self,
         phase: &'static str,
@@ -293,7 +298,8 @@ impl TrialCoordinator<'_, '_> {
         WindowStart { at, counts, datagrams }
     }
 
-    /// Opens the window now, including the counts so far: for a whole run without a warm-up.
+    /// Opens the window now, and includes everything that was counted before. It is for workloads that measure a
+    /// whole run without a warm-up.
     pub(crate) fn open_from_start(&mut self) -> WindowStart {
         let window_start = self.open();
         WindowStart { counts: vec![0; window_start.counts.len()], ..window_start }
@@ -316,7 +322,8 @@ impl TrialCoordinator<'_, '_> {
         self.close_then(window_start, |_| Ok(()))
     }
 
-    /// Closes the window like [`TrialCoordinator::close`], and runs `then` before it lets the peer leave.
+    /// Closes the window now, runs `then`, and only after that signals the peer that this end is done and waits for
+    /// the peer.
     pub(crate) fn close_then(
         &mut self,
         window_start: &WindowStart,

@@ -10,17 +10,18 @@ use landspeed_record::{Observations, TrialProgress};
 pub struct WatchTargets<'a> {
     /// Kernel thread IDs of the worker threads, which live from before `open` until after `close`.
     pub threads: &'a [i32],
-    /// Sockets of the data flows with the flows' numbers, in that order. A flow may have several sockets, and several
-    /// flows may share one.
+    /// The sockets of the data flows, each with its flow's number, in the order of the numbers. A flow may have
+    /// several sockets, and several flows may share one.
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
     /// True if programs that this process started are watched.
     pub programs: bool,
 }
 
-/// Watches one trial: `open` is called once, `sample` any number of times, and `close` once, in this order. None is
-/// called if the trial fails before its window opens; `close` is not called if the trial fails within the window.
+/// A watch over one trial. `open` is called once, then `sample` any number of times, then `close` once. If the trial
+/// fails before its window opens, none of them is called; if it fails within the window, `close` is not called.
 pub trait WindowWatch: Send {
-    /// Called when the window opens. Read processor clocks last: bytes are counted from the return on.
+    /// Called when the window opens. Implementations read processor clocks last, because bytes are counted from the
+    /// return of this call on.
     fn open(&mut self, ends: &WatchTargets<'_>);
 
     /// Called after each interval; `at` is the time since the flows' first data.
@@ -29,7 +30,8 @@ pub trait WindowWatch: Send {
     /// Called with the progress of this end, if [`landspeed_record::TrialSpec::progress_ns`] requests it.
     fn progress(&mut self, _so_far: TrialProgress) {}
 
-    /// Called when the window closes. Read processor clocks first: bytes are counted up to the call.
+    /// Called when the window closes. Implementations read processor clocks first, because bytes are counted up to
+    /// this call.
     fn close(&mut self) -> Observations;
 }
 

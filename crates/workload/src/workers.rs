@@ -11,7 +11,7 @@ use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
 use crate::Error;
 
-/// How long workers may take to leave their last call once a trial is over, before their flows are aborted. A blocked
+/// The time that workers have to leave their last call after a trial, before their flows are aborted. A blocked
 /// sender leaves when its peer closes.
 const GRACE: Duration = Duration::from_millis(200);
 
@@ -79,8 +79,8 @@ impl WorkerContext<'_> {
         &self.shared.stop
     }
 
-    /// Classifies a failed call: it is no error if it was only interrupted, or if the worker had to leave. A flow that
-    /// the other end has closed may be reported before the signal flow shows that the peer has gone.
+    /// Returns the error of a failed call, or `Ok` if the call was only interrupted or the worker had to leave. A
+    /// data flow may show that the peer has closed it before the signal flow shows that the peer has gone.
     pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
@@ -108,7 +108,7 @@ struct SharedWorkerState {
     failed: AtomicBool,
 }
 
-/// The running workers, as their coordinator sees them.
+/// The running workers, for their coordinator.
 pub(crate) struct Workers<'a> {
     /// Kernel thread IDs, in the order in which the workers reported.
     pub(crate) threads: Vec<i32>,
@@ -127,7 +127,7 @@ impl Workers<'_> {
     }
 }
 
-/// Reports, when dropped, that a worker has ended, even by a panic.
+/// A guard that reports, when dropped, that a worker has ended, even by a panic.
 struct WorkerExitGuard<'a> {
     shared: &'a SharedWorkerState,
     report: mpsc::Sender<Option<i32>>,
@@ -176,7 +176,7 @@ pub(crate) fn run<T: Default + Send, R>(
     })
 }
 
-/// Dismisses the workers if their coordinator panics, because the scope waits for them.
+/// A guard that dismisses the workers if their coordinator panics, because the thread scope waits for them.
 struct PanicDismissGuard<'a> {
     shared: &'a SharedWorkerState,
     flows: &'a [Box<dyn Flow>],
@@ -223,7 +223,8 @@ fn gather(count: usize, reports: &mpsc::Receiver<Option<i32>>) -> Result<Vec<i32
     Ok(threads)
 }
 
-/// Makes every worker leave its loop: gently after a successful trial, immediately after a failure.
+/// Makes every worker leave its loop, and waits until all have left. Aborts the flows of those that remain: after
+/// [`GRACE`] if `gently`, otherwise immediately.
 fn dismiss(shared: &SharedWorkerState, flows: &[Box<dyn Flow>], gently: bool) {
     shared.stop.cancel();
     set_gate(shared, WorkerGate::Off);
@@ -237,8 +238,8 @@ fn dismiss(shared: &SharedWorkerState, flows: &[Box<dyn Flow>], gently: bool) {
     }
 }
 
-/// Returns the result of a trial. A worker's own error says more than [`Error::Worker`]; after a success it came too
-/// late to matter.
+/// Returns the result of a trial. A worker's own error replaces [`Error::Worker`], which says less. If the
+/// coordinator succeeded, the errors of workers are ignored, because they came after the window.
 fn conclude<T, R>(led: Result<R, Error>, ended: Vec<(T, Result<(), Error>)>) -> Result<(R, Vec<T>), Error> {
     let (left, results): (Vec<T>, Vec<_>) = ended.into_iter().unzip();
     match led {

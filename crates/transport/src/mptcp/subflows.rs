@@ -1,4 +1,4 @@
-//! The bytes that each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
+//! Reads the bytes that each subflow of a connection carried (MPTCP_TCPINFO, include/uapi/linux/mptcp.h).
 
 use std::mem::size_of;
 
@@ -9,7 +9,7 @@ use socket2::Socket;
 
 use crate::raw;
 
-/// The most subflows that are read: more than the kernel allows (8).
+/// The largest number of subflows that are read. The kernel allows fewer (8).
 const MOST: usize = 16;
 /// The bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
 const INFO: usize = 136;
@@ -57,7 +57,7 @@ pub(super) fn add_details(socket: &Socket, details: &mut Details) {
     details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
 }
 
-/// `struct mptcp_subflow_data`, and room for the data that follows it.
+/// `struct mptcp_subflow_data`, followed by space for TCP_INFO of each subflow.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct SubflowInfos {

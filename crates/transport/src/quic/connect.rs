@@ -1,4 +1,4 @@
-//! Opens a flow and proves it to its server.
+//! Opens a QUIC flow, and proves the key to the server.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ use crate::{Error, Patience, shared_port, socket};
 
 /// The pause before a server that does not listen yet is tried again.
 const AGAIN: Duration = Duration::from_millis(1);
-/// How long a first packet waits for an answer before it is sent again the first time; the pause doubles each time.
-/// QUIC itself waits for a second (RFC 9002 section 6.2.2), so that a server that did not listen yet would cost a
-/// whole second.
+/// The time after which a connection's first packet without an answer is sent again the first time. It doubles each
+/// time. QUIC's own timer is a second (RFC 9002 section 6.2.2), so a server that does not listen yet would delay the
+/// flow by a whole second.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest pause before a first packet is sent again: on a slow path each packet may take a second.
+/// The longest time after which a first packet is sent again. On a slow path, each packet may take a second.
 const LONGEST: Duration = Duration::from_millis(2_560);
 
-/// Opens one flow and proves it. Tries again while the server has no room for it.
+/// Opens one flow and proves the key. Tries again if the server has too many connections.
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     loop {
         let mut dialer = QuicDialer::new(call)?;
@@ -50,7 +50,7 @@ struct QuicDialer<'a> {
     knocked: Instant,
     pause: Duration,
     begun: Instant,
-    /// The time that the connection took to set up; `None` until it is set up.
+    /// The duration of the connection's set-up; `None` until it is set up.
     set_up: Option<Nanos>,
     /// True if the flow's number was sent.
     has_said: bool,
@@ -82,8 +82,8 @@ impl<'a> QuicDialer<'a> {
         })
     }
 
-    /// Waits until the server has proven the key and has acknowledged this end's proof. Returns `None` if the server
-    /// has no room.
+    /// Waits until the server has proven the key and has acknowledged the flow's number. Returns the duration of the
+    /// connection's set-up; `None` if the server has too many connections.
     fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
         let server = self.call.server;
         loop {
@@ -102,7 +102,8 @@ impl<'a> QuicDialer<'a> {
         }
     }
 
-    /// Returns false if the server has closed the connection. It holds the key, so another try may find room.
+    /// Returns false if a server with the key has closed the connection, so that another attempt may succeed. Returns
+    /// an error if the connection has failed for another reason.
     fn has_room(&self) -> Result<bool, Error> {
         let server = self.call.server;
         match self.driver.lost() {
@@ -129,8 +130,8 @@ impl<'a> QuicDialer<'a> {
         self.driver.read(&mut [0; WELCOME]).is_ok_and(|got| got > 0)
     }
 
-    /// Repeats the first packet if it was refused or is not answered. The time of refused packets does not count as
-    /// set-up.
+    /// Repeats the first packet if it was refused or is not answered in time. After a refusal, the measurement of the
+    /// set-up time starts again.
     fn knock_again(&mut self) {
         if self.driver.has_heard() {
             return;
@@ -165,7 +166,8 @@ impl<'a> QuicDialer<'a> {
     }
 }
 
-/// Opens a socket with its source port and its options, connected: it receives from the server alone.
+/// Opens the flow's socket, sets its options, and connects it to the server, so that it receives datagrams of the
+/// server only.
 fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = shared_port::dial(call.server, call.source_port)?;
     options::prepare(&socket, call.settings);

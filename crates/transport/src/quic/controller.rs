@@ -1,4 +1,4 @@
-//! Congestion control: quinn's controllers, wrapped to observe their calls.
+//! Congestion control by quinn's controllers, with counts of their calls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,7 +17,7 @@ pub(super) struct ControllerObservations {
     /// Packets that the peer acknowledged, in order or not.
     delivered: AtomicU64,
     asked: AtomicBool,
-    /// True if the window no longer limits what is sent.
+    /// True if the window no longer limits sending.
     is_open: AtomicBool,
 }
 

@@ -4,21 +4,21 @@ use std::io::{self, ErrorKind};
 
 use quinn_proto::{ConnectionError, TransportErrorCode};
 
-/// The application error code with which an end closed a connection (RFC 9000 section 20.2).
+/// The application error code with which an end closes a connection (RFC 9000 section 20.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CloseCode {
-    /// Closed abruptly: unsent data is dropped, or the proof took too long.
+    /// An abrupt end: the flow is dropped or aborted, or the client is turned away.
     Abort = 0,
-    /// Everything that the peer sent has arrived, including its end.
+    /// An end in order: both ends have received everything, including the end of the stream.
     Finished = 1,
 }
 
 /// The reason why a connection no longer exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DisconnectReason {
-    /// This end closed it.
+    /// This end closed the connection.
     Here,
-    /// The peer closed it.
+    /// The peer closed the connection, with this code.
     There(CloseCode),
     /// The peer has forgotten this connection (RFC 9000 section 10.3).
     Gone,
@@ -28,7 +28,7 @@ pub(super) enum DisconnectReason {
 }
 
 impl DisconnectReason {
-    /// Returns the error that calls on a flow return after its connection has ended.
+    /// Returns the error for calls on a flow whose connection has ended for this reason.
     pub(super) fn error(&self) -> io::Error {
         match self {
             DisconnectReason::Here => ErrorKind::NotConnected.into(),

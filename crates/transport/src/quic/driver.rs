@@ -1,4 +1,4 @@
-//! One end of a connection: quinn's state machine, driven by the threads that send and receive.
+//! One end of a connection: quinn's state machine, which the threads that send and receive drive.
 //!
 //! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If no
 //! thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
@@ -43,12 +43,12 @@ pub(super) struct QuicDriver {
     held_back: bool,
     written: u64,
     acked: Arc<AtomicU64>,
-    /// True if the peer has everything, including the stream's end.
+    /// True if the peer has acknowledged everything, including the stream's end.
     has_finished: bool,
     reorder_buffer: ReorderBuffer,
-    /// True if everything that the peer sent has arrived.
+    /// True if all of the peer's bytes and its end of the stream have arrived.
     is_over: bool,
-    /// True if everything that the peer sent was read, including the stream's end.
+    /// True if all of the peer's bytes have been read, up to the end of the stream.
     has_ended: bool,
     lost: Option<DisconnectReason>,
 }
@@ -65,7 +65,7 @@ pub(super) fn endpoint() -> Arc<EndpointConfig> {
 }
 
 impl QuicDriver {
-    /// Begins a connection to the wire's peer.
+    /// Returns the client's end of a new connection to the peer of `wire`.
     pub(super) fn calling(
         wire: QuicSocket,
         parsed: &QuicSettings,
@@ -79,7 +79,7 @@ impl QuicDriver {
         Ok(QuicDriver::new(wire, endpoint, handle, connection, observations, parsed))
     }
 
-    /// Accepts a connection from its first packet; `None` if the packet is invalid.
+    /// Returns the server's end of a connection that begins with the packet `first`; `None` if the packet is invalid.
     pub(super) fn answering(
         wire: QuicSocket,
         parsed: &QuicSettings,
@@ -139,7 +139,8 @@ impl QuicDriver {
         self.wire.packets.clone()
     }
 
-    /// Processes what arrived, runs timers, and sends what may be sent. Returns true if anything happened.
+    /// Processes what has arrived, runs expired timers, and sends what may be sent. Returns true if it received a
+    /// datagram, ran a timer, or could send packets that waited for the socket.
     pub(super) fn drive(&mut self, now: Instant) -> bool {
         let came = self.take_in(now);
         let is_due = self.connection.poll_timeout().is_some_and(|due| due <= now);
@@ -228,7 +229,7 @@ impl QuicDriver {
         }
     }
 
-    /// Returns when the next timer expires.
+    /// Returns the time at which the next timer expires; `None` if no timer runs.
     pub(super) fn due(&mut self) -> Option<Instant> {
         self.connection.poll_timeout()
     }
@@ -237,7 +238,7 @@ impl QuicDriver {
         self.wire.interest()
     }
 
-    /// Returns true if everything that was written has been sent.
+    /// Returns true if no data waits for the congestion window, the pacing or the socket.
     pub(super) fn is_clear(&self) -> bool {
         !self.held_back && !self.wire.waits()
     }
@@ -246,12 +247,12 @@ impl QuicDriver {
         self.connected
     }
 
-    /// Returns true if the peer has sent anything.
+    /// Returns true if any datagram has arrived from the peer.
     pub(super) fn has_heard(&self) -> bool {
         self.connection.stats().udp_rx.datagrams > 0
     }
 
-    /// Opens the stream that carries the flow; only the client calls this.
+    /// Opens the stream that carries the flow. Only the client calls this.
     pub(super) fn open(&mut self) {
         self.stream = self.connection.streams().open(Dir::Bi);
     }
@@ -261,8 +262,8 @@ impl QuicDriver {
         self.stream.is_some()
     }
 
-    /// Writes a part of a message if no earlier data waits, and returns how much was taken. [`QuicDriver::transmit`]
-    /// sends it.
+    /// Writes a part of `message` to the stream, and returns the number of bytes written; zero while earlier data
+    /// waits. [`QuicDriver::transmit`] sends the bytes.
     pub(super) fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         if let Some(error) = self.broken() {
             return Err(error);
@@ -280,7 +281,7 @@ impl QuicDriver {
         }
     }
 
-    /// Takes bytes that have arrived; zero if there are none.
+    /// Reads the stream's next bytes that have arrived into `into`, and returns their number; zero if there are none.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.gather()? {
             self.transmit(Instant::now());
@@ -290,7 +291,8 @@ impl QuicDriver {
         Ok(got)
     }
 
-    /// Takes the stream's new bytes from quinn. Returns true if the peer needs a window update.
+    /// Moves the stream's bytes that have arrived from quinn to the reorder buffer. Returns true if the peer needs a
+    /// window update.
     fn gather(&mut self) -> io::Result<bool> {
         let QuicDriver { connection, reorder_buffer, is_over, .. } = self;
         let Some(stream) = self.stream.filter(|_| !*is_over && reorder_buffer.wants()) else {
@@ -312,8 +314,8 @@ impl QuicDriver {
         Ok(chunks.finalize().should_transmit())
     }
 
-    /// Acknowledges what has arrived. To do so, it runs the timers that expire within the delay of acknowledgements
-    /// now; in the worst case this sends a probe early.
+    /// Acknowledges what has arrived, without the usual delay. To do so, it runs all timers that would expire within
+    /// that delay. In the worst case this sends a probe early.
     pub(super) fn acknowledge(&mut self) {
         let now = Instant::now();
         let soon = now + ACK_DELAY;
@@ -324,17 +326,17 @@ impl QuicDriver {
         }
     }
 
-    /// Returns true if everything that the peer sent was read.
+    /// Returns true if all of the peer's bytes have been read, up to the end of the stream.
     pub(super) fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Returns true if the peer has everything that this end sent.
+    /// Returns true if the peer has acknowledged everything that this end sent, including the end of the stream.
     pub(super) fn has_finished(&self) -> bool {
         self.has_finished
     }
 
-    /// Announces that this end sends nothing more.
+    /// Ends the stream in the sending direction, so that the peer knows that no more bytes follow.
     pub(super) fn finish(&mut self) {
         if let Some(stream) = self.stream {
             // An error means that this was done before or that the peer is gone, which later calls detect.
@@ -343,7 +345,7 @@ impl QuicDriver {
         self.transmit(Instant::now());
     }
 
-    /// Closes the connection.
+    /// Closes the connection with `code`, unless it has already ended.
     pub(super) fn close(&mut self, code: CloseCode) {
         if self.lost.is_some() {
             return;
@@ -359,7 +361,8 @@ impl QuicDriver {
         self.lost.as_ref()
     }
 
-    /// Returns the error for further sends if the connection has ended.
+    /// Returns the error for further calls if the connection has ended or the peer's host refuses datagrams;
+    /// otherwise `None`.
     pub(super) fn broken(&self) -> Option<io::Error> {
         match &self.lost {
             Some(lost) => Some(lost.error()),
@@ -367,7 +370,7 @@ impl QuicDriver {
         }
     }
 
-    /// Returns how many bytes the peer has acknowledged.
+    /// Returns the number of stream bytes that the peer has acknowledged, without gaps.
     pub(super) fn acked(&self) -> u64 {
         self.acked.load(Ordering::Relaxed)
     }

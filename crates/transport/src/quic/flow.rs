@@ -20,10 +20,10 @@ use super::stats;
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The longest that a call waits before its caller can check whether it must stop.
+/// The longest time that a call waits. After it, the caller can check if it must stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A half of a flow. A thread that waits for one half can be woken by a thread of the other.
+/// A half of a flow, to name the thread that waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowHalf {
     Send,
@@ -34,8 +34,8 @@ pub(super) enum FlowHalf {
 pub(super) struct SharedConnection {
     socket: Arc<Socket>,
     state: Mutex<ConnectionState>,
-    /// An eventfd for each half. Both halves wait for the same socket; the thread that receives from it wakes the
-    /// other half.
+    /// An eventfd for each half. Both halves wait for the same socket. If the thread of one half drives the
+    /// connection, it wakes the other half.
     alarms: [OwnedFd; 2],
 }
 
@@ -49,7 +49,8 @@ impl SharedConnection {
         self.state.lock()
     }
 
-    /// Drives the connection. If there is nothing to do, waits for a packet or a timer, until `until` at most.
+    /// Drives the connection. If there is nothing to do, releases the lock and waits for a packet, a timer or the
+    /// other half, at most until `until`. Returns the lock again.
     pub(super) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, ConnectionState>,
@@ -91,7 +92,7 @@ impl SharedConnection {
         }
     }
 
-    /// Drives the connection, without waiting.
+    /// Drives the connection without waiting, and returns its locked state.
     pub(super) fn look(&self) -> MutexGuard<'_, ConnectionState> {
         let mut state = self.lock();
         if state.driver.drive(Instant::now()) {
@@ -111,16 +112,17 @@ pub(super) struct QuicFlow {
     shared: Arc<SharedConnection>,
     number: u32,
     set_up: Nanos,
-    /// The length of the proof in bytes, which is subtracted from the acknowledged bytes.
+    /// The number of bytes of the stream that belong to the proof. They are not counted as acknowledged payload.
     proof: u64,
     parsed: QuicSettings,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken so that it stops.
+    /// True if [`Flow::wake_receiver`] was called, so that the receiver must stop.
     woken: AtomicBool,
 }
 
 impl QuicFlow {
-    /// Creates a flow from its connection, whose options are read back against `settings`.
+    /// Returns a flow over the connection of `driver`. Compares the socket's options and the connection's settings
+    /// with `settings`.
     pub(super) fn new(
         socket: Arc<Socket>,
         driver: QuicDriver,
@@ -158,7 +160,8 @@ impl QuicFlow {
         &self.shared
     }
 
-    /// Takes the bytes that are ready for the receiver; `None` if it has to wait.
+    /// Reads the bytes that are ready for the receiver; zero if the flow has ended. Returns `None` if the receiver
+    /// has to wait.
     pub(super) fn take(&self, state: &mut ConnectionState, into: &mut [u8]) -> Option<io::Result<usize>> {
         match state.driver.read(into) {
             Ok(0) => {}
@@ -177,7 +180,7 @@ impl QuicFlow {
     /// Returns true if both ends have everything.
     ///
     /// # Errors
-    /// Returns an error if that can no longer happen.
+    /// Returns an error if the flow can no longer finish in order.
     fn is_finished(&self, state: &mut ConnectionState) -> Result<bool, Error> {
         let driver = &mut state.driver;
         if driver.read(&mut [0]).is_ok_and(|got| got > 0) {

@@ -18,7 +18,8 @@ impl<'a> QuicSender<'a> {
 }
 
 impl Sender for QuicSender<'_> {
-    /// Sends the bytes before it returns, because there is no thread that would send them later.
+    /// Writes a part of `message`, and sends it before the call returns, because there is no thread that would send
+    /// it later.
     fn send(&mut self, message: &[u8], _: u64) -> io::Result<usize> {
         if message.is_empty() {
             return Ok(0);

@@ -1,4 +1,4 @@
-//! The keys by which the two ends of a connection recognise each other.
+//! The keys by which the two ends of a connection authenticate each other.
 //!
 //! Both ends derive the same two Ed25519 keys from the session's key, one for each role, and use them as raw public
 //! keys (RFC 7250) in TLS 1.3. Each end accepts only the key of its peer's role, so that a finished handshake proves
@@ -30,12 +30,12 @@ use crate::ProofKey;
 
 /// The protocol name that both ends agree on (ALPN, RFC 9001 section 8.1).
 const PROTOCOL: &[u8] = b"landspeed flow 1";
-/// The name of the server. It is not sent, and only the key is verified.
+/// The server's name, which quinn requires. It is not sent, and only the key is verified.
 pub(super) const NAME: &str = "landspeed";
 const SERVER: &str = "landspeed 2026 QUIC server";
 const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
-/// The bytes before the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
+/// The bytes that precede the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
 /// The bytes of the nonce in the connection ID of a first packet.
 const NONCE: usize = 12;
@@ -80,7 +80,7 @@ pub(super) fn client_with(own: &ProofKey, key: &ProofKey) -> Result<QuicClientCo
     config.try_into().map_err(text)
 }
 
-/// Returns the connection ID of a client's first packet: a new one for each call.
+/// Returns a new connection ID for a client's first packet, which shows that the client has `key`.
 pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     let mut id = [0; ID];
     id[..NONCE].copy_from_slice(&landspeed_proof::random::<NONCE>());
@@ -89,7 +89,7 @@ pub(super) fn knock(key: &ProofKey) -> ConnectionId {
     ConnectionId::new(&id)
 }
 
-/// Returns the connection ID of a first packet if its sender has the session's key.
+/// Returns the connection ID of a first packet if it shows that the sender has `key`; `None` for any other datagram.
 pub(super) fn knocked(key: &ProofKey, datagram: &[u8]) -> Option<[u8; ID]> {
     if datagram.first()? & LONG == 0 || usize::from(*datagram.get(AT - 1)?) != ID {
         return None;

@@ -1,7 +1,7 @@
-//! Accepting flows and turning strangers away.
+//! Accepts QUIC flows, and turns strangers away.
 //!
-//! The port's own socket receives only first packets. A client whose first packet proves the key gets a socket of its
-//! own, connected to the client, with one end of a connection behind it.
+//! The listener's own socket receives only first packets. For a client whose first packet proves the key, the
+//! listener opens another socket, which is connected to the client and carries the connection.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -40,15 +40,15 @@ pub(super) struct QuicListener {
     key: ProofKey,
     config: ServerConfig,
     shared: Arc<EndpointConfig>,
-    /// An endpoint without connections, which notifies clients of forgotten flows.
+    /// An endpoint without connections. It resets the connections of clients whose flows no longer exist at this end.
     resets: Endpoint,
-    /// The source addresses of the first packets that were accepted, by connection ID: no first packet opens two
+    /// The source addresses of accepted first packets, by connection ID, so that no first packet opens two
     /// connections.
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
     applicants: Applicants<QuicApplicant>,
-    /// Flows that were handed out. The listener drives them too: a client that missed its welcome asks again, and the
-    /// flows' own callers may not use them before all flows have arrived.
+    /// The flows that [`Listener::accept`] has returned. The listener drives them too, because a lost welcome must be
+    /// sent again, and the flows' callers may not use them before all flows have arrived.
     handed_out: Vec<Weak<SharedConnection>>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct QuicListener {
 struct QuicApplicant {
     socket: Arc<Socket>,
     driver: QuicDriver,
-    /// The flow's number, once the client has sent it.
+    /// The flow's number; `None` until the client has sent it.
     number: Option<u32>,
     /// True if the acknowledgement of the number was written.
     is_welcome: bool,
@@ -107,8 +107,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// Accepts one datagram as a first packet, or drops it. Datagrams of other clients that reached a new socket are
-    /// put into `intake`.
+    /// Processes one datagram: opens a connection for a first packet that proves the key, and drops or resets
+    /// anything else. Datagrams of other clients that reached a new socket are put into `intake`.
     fn examine(
         &mut self,
         datagram: &ReceivedDatagram,
@@ -138,8 +138,8 @@ impl QuicListener {
         Ok(())
     }
 
-    /// If the datagram is one of a client's last packets for a forgotten flow, notifies the client (RFC 9000 section
-    /// 10.3). Otherwise it comes from a stranger.
+    /// Answers a late packet of a client's ended connection with a stateless reset (RFC 9000 section 10.3). A
+    /// datagram of any other sender counts as a stranger's.
     fn reset(&mut self, &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram) {
         if !self.clients.contains(&from) {
             self.applicants.add_stranger();
@@ -154,7 +154,7 @@ impl QuicListener {
         }
     }
 
-    /// Opens the connection's socket, which from then on gets everything that its client sends.
+    /// Opens a connection with its own socket, which receives the client's datagrams from then on.
     fn admit(
         &mut self,
         &ReceivedDatagram { from, bytes: ref first }: &ReceivedDatagram,

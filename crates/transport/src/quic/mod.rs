@@ -1,7 +1,7 @@
-//! QUIC (RFC 9000): a stream over UDP, run by quinn in the program rather than by the kernel.
+//! QUIC (RFC 9000): a stream over UDP. quinn runs the protocol within the program, not the kernel.
 //!
-//! A flow is one connection with one stream, over a connected socket at each end. The threads that send and receive
-//! drive it (`driver.rs`); there are no others. `identity.rs` describes how the ends recognise each other.
+//! A flow is one connection with one stream, over a connected socket at each end. Only the threads that send and
+//! receive drive the connection (`driver.rs`). `identity.rs` describes how the ends authenticate each other.
 
 mod connect;
 mod controller;

@@ -95,7 +95,7 @@ static ACK_EVERY: Factor = Factor {
 /// MB.
 const ROOM: usize = 4 << 20;
 
-/// Sets the options that take effect only before connecting.
+/// Sets the options of a flow's socket before it is connected.
 pub(super) fn prepare(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|size| size == "0") {
         let _ = socket.set_recv_buffer_size(ROOM);
@@ -103,7 +103,7 @@ pub(super) fn prepare(socket: &Socket, settings: &Settings) {
     OPTIONS.set(socket, settings);
 }
 
-/// Proposes twice the bandwidth-delay product, if that is more than the current window.
+/// Proposes a window of twice the bandwidth-delay product, unless the current window is as large.
 fn wider(view: &FactorView) -> Vec<Proposal> {
     let window = view.bdp().0.saturating_mul(2).next_power_of_two().clamp(1 << 20, 4 << 30);
     let enough = view.current.parse::<u64>().is_ok_and(|current| current >= window);
@@ -128,7 +128,7 @@ enum PacketSizeMode {
     Link,
 }
 
-/// The settings of a flow, parsed.
+/// The parsed settings of a QUIC flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QuicSettings {
     congestion: QuicCongestion,
@@ -159,7 +159,8 @@ impl QuicSettings {
         }
     }
 
-    /// Returns quinn's configuration of a connection over a link that lets datagrams of `largest` bytes through.
+    /// Returns quinn's configuration of a connection over a link whose largest datagram has `largest` bytes of
+    /// payload.
     pub(super) fn configuration(
         &self,
         largest: u16,
@@ -191,8 +192,9 @@ impl QuicSettings {
         config
     }
 
-    /// Returns the request to the peer for fewer acknowledgements. In quinn's terms: the number of packets that may
-    /// arrive without one.
+    /// Returns quinn's configuration of the request to the peer for fewer acknowledgements; `None` if the settings
+    /// request none. quinn counts the packets that may arrive without an acknowledgement, which is one less than the
+    /// setting.
     fn ack_frequency(&self) -> Option<AckFrequencyConfig> {
         let threshold = VarInt::from_u64(self.ack_every.checked_sub(1)?).ok()?;
         let mut config = AckFrequencyConfig::default();
@@ -200,7 +202,7 @@ impl QuicSettings {
         Some(config)
     }
 
-    /// Returns one line for each setting that a connection keeps from its start and that differs from `asked`.
+    /// Returns those settings that a connection cannot change after its start and that differ from `asked`.
     pub(super) fn kept_from(&self, asked: &Settings) -> Vec<SettingMismatch> {
         let wanted = QuicSettings::of(asked);
         let kept = [

@@ -1,4 +1,4 @@
-//! Reordering of the stream's bytes.
+//! Puts the stream's bytes into order.
 //!
 //! quinn can reorder them, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s
 //! and 180 ms has that many gaps once slow start overruns its queue. So pieces are taken from quinn in the order of
@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use bytes::{Buf, Bytes};
 
-/// The most bytes in order that are taken from quinn ahead of the reader. Bytes in quinn count against the peer's
-/// window; these do not.
+/// The number of bytes in order that are taken from quinn before the reader needs them. Bytes that stay in quinn
+/// count against the peer's flow-control window; bytes that are taken do not.
 const READY: usize = 256 << 10;
 
 #[derive(Debug, Default)]
@@ -21,7 +21,7 @@ pub(super) struct ReorderBuffer {
     /// Pieces that arrived ahead of a gap, by their offset.
     ahead: BTreeMap<u64, Bytes>,
     ahead_bytes: usize,
-    /// The most bytes that wait here while there are gaps in the stream.
+    /// The largest number of bytes in this buffer while there are gaps in the stream.
     most: usize,
 }
 
@@ -30,14 +30,14 @@ impl ReorderBuffer {
         ReorderBuffer { most, ..ReorderBuffer::default() }
     }
 
-    /// Returns true if more must be taken from quinn. A slow reader must hold up its peer, but gaps must not stay in
-    /// quinn.
+    /// Returns true if the driver must take more bytes from quinn. Bytes in order beyond [`READY`] stay in quinn, so
+    /// that a slow reader slows its peer. Pieces behind a gap must not stay in quinn.
     pub(super) fn wants(&self) -> bool {
         let has_gaps = !self.ahead.is_empty() && self.ready_bytes + self.ahead_bytes < self.most;
         self.ready_bytes < READY || has_gaps
     }
 
-    /// Takes a piece of the stream. Each byte arrives once.
+    /// Adds the piece of the stream that begins at `offset`. Each byte must be added only once.
     pub(super) fn place(&mut self, offset: u64, bytes: Bytes) {
         if offset != self.next {
             self.ahead_bytes += bytes.len();
@@ -58,7 +58,7 @@ impl ReorderBuffer {
         self.ready.push_back(bytes);
     }
 
-    /// Copies bytes in order to `into`, and returns how many.
+    /// Moves the next bytes in order into `into`, and returns their number.
     pub(super) fn take(&mut self, into: &mut [u8]) -> usize {
         let mut got = 0;
         while let Some(first) = self.ready.front_mut().filter(|_| got < into.len()) {

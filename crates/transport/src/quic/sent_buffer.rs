@@ -1,4 +1,4 @@
-//! Memory of sent bytes, counted as acknowledged when it is freed.
+//! Counts acknowledged bytes by the memory of sent bytes that quinn frees.
 //!
 //! quinn keeps each piece until all of it, and everything before it, is acknowledged. It does not report how much is
 //! acknowledged, so the memory counts itself when quinn frees it.
@@ -8,26 +8,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 
-/// The memory of one write.
+/// The memory of one write to the stream.
 pub(super) struct SentBuffer {
     memory: Box<[u8]>,
-    /// The number of bytes of this memory that the stream took.
+    /// The number of bytes of this memory that the stream accepted.
     taken: AtomicU64,
     acked: Arc<AtomicU64>,
 }
 
 impl SentBuffer {
-    /// Copies `message`. When the copy is freed, the bytes that the stream took of it are added to `acked`.
+    /// Returns a copy of `message`. When the copy is freed, the number of its bytes that the stream accepted is added
+    /// to `acked`.
     pub(super) fn of(message: &[u8], acked: &Arc<AtomicU64>) -> Arc<SentBuffer> {
         Arc::new(SentBuffer { memory: message.into(), taken: AtomicU64::new(0), acked: Arc::clone(acked) })
     }
 
-    /// Returns the memory as the `Bytes` that quinn takes, without a copy.
+    /// Returns this memory as `Bytes`, which quinn accepts without a copy.
     pub(super) fn bytes(self: &Arc<SentBuffer>) -> Bytes {
         Bytes::from_owner(SentBufferOwner(Arc::clone(self)))
     }
 
-    /// Notes that the stream took the first `bytes` bytes.
+    /// Records that the stream accepted the first `bytes` bytes.
     pub(super) fn was_taken(&self, bytes: u64) {
         self.taken.store(bytes, Ordering::Relaxed);
     }

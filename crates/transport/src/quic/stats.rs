@@ -21,7 +21,7 @@ pub(super) struct QuicConnectionStats {
     sent_packets: u64,
     /// Packets declared lost, whose content was sent again.
     lost_packets: u64,
-    /// How often the congestion window was reduced.
+    /// Number of times that congestion reduced the window.
     congestion_events: u64,
     /// System calls that sent packets.
     send_calls: u64,
@@ -29,7 +29,7 @@ pub(super) struct QuicConnectionStats {
     received_datagrams: u64,
     /// Acknowledgements sent.
     acks_sent: u64,
-    /// How often the peer's flow control blocked data that was written.
+    /// Number of times that the peer's flow control blocked written data.
     blocked: u64,
 }
 
@@ -64,7 +64,7 @@ fn total(
     Ok(all(end)?.map(|all| all.iter().map(of).sum::<u64>().into()))
 }
 
-/// Adds a flow's figures.
+/// Adds a flow's figures to `details`.
 pub(super) fn add_details(stats: &ConnectionStats, details: &mut Details) {
     let ConnectionStats { path, udp_tx, udp_rx, frame_tx, .. } = stats;
     details.get_mut::<QuicConnectionStatsList>().0.push(QuicConnectionStats {

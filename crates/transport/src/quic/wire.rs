@@ -15,9 +15,9 @@ use socket2::Socket;
 use super::options::QuicSettings;
 use crate::{raw, shared_port};
 
-/// The most bytes in one message of a receive call: UDP_GRO joins datagrams up to this size.
+/// The size of the buffer for each message of a receive call, in bytes. UDP_GRO joins datagrams up to this size.
 const JOINED: usize = 65_536;
-/// The messages of one receive call.
+/// The largest number of messages of one receive call.
 const BATCH: usize = 8;
 /// The largest payload of a datagram over IPv4.
 const LARGEST: usize = 65_507;
@@ -37,14 +37,14 @@ pub(super) struct QuicSocket {
     room: Vec<u8>,
     /// Packets for one send call.
     pub(super) packets: Vec<u8>,
-    /// The part of `packets` for which the socket had no room.
+    /// The packets at the beginning of `packets` that wait because the socket's buffer is full.
     waiting: Option<Transmit>,
-    /// True if the peer's host reported that no socket is there.
+    /// True if the peer's host has reported that no socket is bound to the peer's port.
     refused: bool,
 }
 
 impl QuicSocket {
-    /// Creates the wire of a connected socket.
+    /// Returns the packet interface of the socket `socket`, which is connected to `peer`.
     pub(super) fn new(
         socket: Arc<Socket>,
         peer: SocketAddr,
@@ -59,7 +59,7 @@ impl QuicSocket {
         Ok(wire)
     }
 
-    /// Replaces the settings by `parsed`.
+    /// Applies the settings for UDP_SEGMENT and UDP_GRO of `parsed`.
     pub(super) fn adopt(&mut self, parsed: &QuicSettings) {
         self.gso = parsed.gso;
         self.join(parsed.gro);
@@ -69,7 +69,7 @@ impl QuicSocket {
         let _ = raw::set::<u32>(&*self.socket, libc::IPPROTO_UDP, libc::UDP_GRO, on.into());
     }
 
-    /// Returns each requested setting that the kernel does not support.
+    /// Returns the settings of `parsed` that the kernel does not support.
     pub(super) fn lacks(&self, parsed: &QuicSettings) -> Vec<SettingMismatch> {
         let gso = parsed.gso && self.state.max_gso_segments() == 1;
         let gro = parsed.gro && self.state.gro_segments() == 1;
@@ -82,19 +82,20 @@ impl QuicSocket {
             .collect()
     }
 
-    /// Returns the payload of the largest datagram that the link lets through whole, as far as this host knows.
+    /// Returns the largest payload, in bytes, of a datagram that needs no fragmentation by the path MTU that this
+    /// host knows, within [`LEAST`] and [`MOST`].
     pub(super) fn largest(&self) -> u16 {
         let largest = shared_port::largest(&self.socket).unwrap_or_default();
         u16::try_from(largest).unwrap_or(u16::MAX).clamp(LEAST, MOST)
     }
 
-    /// Returns how many packets of `size` bytes one send call may hand over.
+    /// Returns the largest number of packets of `size` bytes in one send call.
     pub(super) fn segments(&self, size: u16) -> usize {
         let most = if self.gso { self.state.max_gso_segments().min(SEGMENTS) } else { 1 };
         most.min(LARGEST / usize::from(size.max(1))).max(1)
     }
 
-    /// Receives with one call and passes each datagram to `each`. Returns true if more may have arrived.
+    /// Makes one receive call, and passes each datagram to `each`. Returns true if more datagrams may have arrived.
     pub(super) fn receive(
         &mut self,
         mut each: impl FnMut(Option<EcnCodepoint>, BytesMut),
@@ -113,14 +114,14 @@ impl QuicSocket {
         Ok(count == BATCH)
     }
 
-    /// Hands over the packets that `transmit` describes, at the beginning of `packets`. Returns true if none have to
-    /// wait.
+    /// Passes the packets that `transmit` describes, at the beginning of `packets`, to the kernel. Returns false if
+    /// they have to wait because the socket's buffer is full.
     pub(super) fn send(&mut self, transmit: Transmit) -> bool {
         self.waiting = Some(transmit);
         self.flush()
     }
 
-    /// Hands over the packets that wait. Returns true if none wait any more.
+    /// Passes the packets that wait to the kernel. Returns false if they still have to wait.
     pub(super) fn flush(&mut self) -> bool {
         let Some(transmit) = &self.waiting else { return true };
         let mut sent = self.hand_over(transmit);
@@ -148,12 +149,12 @@ impl QuicSocket {
         self.state.try_send(UdpSockRef::from(&*self.socket), &transmit)
     }
 
-    /// Sends a finished packet once more.
+    /// Sends the bytes of an already sent packet once more.
     pub(super) fn repeat(&self, packet: &[u8]) {
         let _ = rustix::net::send(&*self.socket, packet, rustix::net::SendFlags::NOSIGNAL);
     }
 
-    /// Records that the peer's host reported that no socket is there.
+    /// Records that the peer's host has reported that no socket is bound to the peer's port.
     pub(super) fn was_refused(&mut self) {
         self.refused = true;
     }
@@ -167,7 +168,7 @@ impl QuicSocket {
         std::mem::take(&mut self.refused)
     }
 
-    /// Returns the events of the socket to wait for.
+    /// Returns the poll(2) events of the socket for which a thread must wait.
     pub(super) fn interest(&self) -> PollFlags {
         if self.waiting.is_some() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN }
     }

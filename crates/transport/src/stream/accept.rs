@@ -1,4 +1,4 @@
-//! Accepting flows and turning strangers away.
+//! Accepts flows over stream sockets, and turns strangers away.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -18,7 +18,7 @@ use crate::{Error, Patience, socket};
 
 /// The most connections that are accepted before the listener checks proofs and patience again.
 const MOST_AT_ONCE: usize = 256;
-/// The pause when no more connections can be accepted because files or memory ran out.
+/// The pause after a connection could not be accepted because files or memory ran out.
 const NO_ROOM: Duration = Duration::from_millis(5);
 /// The most connections that the kernel queues for the listener; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
@@ -30,7 +30,7 @@ pub(crate) struct StreamListener {
     settings: Settings,
     key: ProofKey,
     applicants: Applicants<StreamApplicant>,
-    /// The kernel's latest error for lack of files or memory.
+    /// The latest error of accept(2) because files or memory ran out, if any.
     no_room: Option<io::Error>,
 }
 
@@ -41,7 +41,7 @@ struct StreamApplicant {
 }
 
 impl StreamListener {
-    /// Starts to listen on a socket that has the options that accepted flows inherit.
+    /// Opens a socket, sets the options that accepted flows inherit, and starts to listen at `at`.
     pub(crate) fn start(
         kind: &'static dyn StreamTransport,
         at: SocketAddr,
@@ -64,7 +64,7 @@ impl StreamListener {
         })
     }
 
-    /// Waits until a socket is ready, at most `slice`.
+    /// Waits for at most `slice` until there is a new connection or a message of one whose proof is under way.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let sockets = std::iter::once(&self.socket).chain(self.applicants.iter().map(|one| &one.socket));
         let mut ready: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
@@ -99,7 +99,8 @@ impl StreamListener {
         Ok(())
     }
 
-    /// Replaces the error for a missing flow by the kernel's reason, if there was one.
+    /// Returns the error to report in place of `error`. If no flow came because files or memory ran out, that is the
+    /// kernel's error.
     fn why(&mut self, error: Error) -> Error {
         match (&error, self.no_room.take()) {
             (Error::NobodyCame { .. }, Some(source)) => Error::refused("accept on", self.at, source),
@@ -135,7 +136,7 @@ impl Listener for StreamListener {
 }
 
 impl StreamApplicant {
-    /// Reads what has arrived and answers it.
+    /// Reads the client's messages of the proof that have arrived, and answers them.
     fn read(&mut self, key: &ProofKey) -> ProofState {
         loop {
             let came = match (&self.socket).read(self.server_proof.room()) {
@@ -169,7 +170,7 @@ impl Applicant for StreamApplicant {
         self.server_proof.has_greeted()
     }
 
-    /// Resets the connection.
+    /// Resets the connection, so that a client with the key tries again.
     fn turn_away(self) {
         let _ = self.socket.set_linger(Some(Duration::ZERO));
     }

@@ -1,4 +1,4 @@
-//! Opening and proving a flow.
+//! Opens a flow over a stream socket, and proves the key.
 
 use std::io::{self, ErrorKind, Write};
 use std::time::{Duration, Instant};
@@ -13,11 +13,11 @@ use super::flow::StreamFlow;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, ports, socket};
 
-/// The pause before a connection to a server that does not listen yet is tried again. It is short because the two
+/// The pause before another connection attempt to a server that does not listen yet. It is short, because the two
 /// ends of a trial start at about the same time, and every trial waits for it.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// Opens one flow and proves it. Tries again while the server has no room for it.
+/// Opens one flow and proves the key. Tries again if the server resets the connection because it has too many.
 pub(crate) fn connect(
     kind: &'static dyn StreamTransport,
     call: &ConnectRequest<'_>,
@@ -33,7 +33,8 @@ pub(crate) fn connect(
     }
 }
 
-/// Pauses if the patience is not over.
+/// Sleeps before another attempt. Returns an error if the patience has ended; `refused` is true if the server refused
+/// the last attempt.
 fn pause(call: &ConnectRequest<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
     if patience.slice()?.is_none() {
         return Err(Error::no_stream(call.server, refused));
@@ -42,7 +43,8 @@ fn pause(call: &ConnectRequest<'_>, patience: &Patience<'_>, refused: bool) -> R
     Ok(())
 }
 
-/// Connects. Tries again while the server refuses or does not listen yet.
+/// Connects to the server. Tries again while the server refuses or does not listen yet. Returns the socket and the
+/// duration of the successful connection's set-up.
 fn reach(
     kind: &dyn StreamTransport,
     call: &ConnectRequest<'_>,
@@ -77,7 +79,8 @@ fn reach(
     }
 }
 
-/// Returns the error that names the used-up ports if the kernel found none for the flow; otherwise returns `error`.
+/// Returns [`Error::NoPort`] if `error` means that the kernel has no local port for the flow; otherwise returns
+/// `error` as the error.
 fn no_port(call: &ConnectRequest<'_>, error: io::Error) -> Result<Error, io::Error> {
     let is_port = error.raw_os_error() == Some(libc::EADDRNOTAVAIL) && call.source_port == 0;
     let Some(range) = is_port.then(ports::local_range).flatten() else { return Err(error) };
@@ -91,8 +94,8 @@ enum ConnectError {
     Failed(io::Error),
 }
 
-/// Connects once, repeating the call for as long as the kernel reports the attempt as under way. Returns false when
-/// the time is over.
+/// Makes one connection attempt, repeating connect(2) while the kernel reports that the attempt is under way. Returns
+/// false if the patience ends first.
 fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Result<bool, ConnectError> {
     loop {
         let error = match socket.connect(server) {
@@ -110,7 +113,7 @@ fn attempt(socket: &Socket, server: &SockAddr, patience: &Patience<'_>) -> Resul
     }
 }
 
-/// Performs the client's part of the proof. Returns false if the server reset the connection before it answered.
+/// Performs the client's part of the proof. Returns false if the server reset the connection.
 fn prove(socket: &Socket, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<bool, Error> {
     let proof = KeyProof::start(call.number, random());
     if !send(socket, &proof.hello(call.key), call)? {
@@ -130,8 +133,8 @@ fn send(mut socket: &Socket, pass: &[u8], call: &ConnectRequest<'_>) -> Result<b
     }
 }
 
-/// Returns true if the server reset the connection, which it does for lack of room. A server that lacks the key, or
-/// finds that the client lacks it, reads the hello and closes in order.
+/// Returns true if the server reset the connection, which means that it has too many connections. If one end does not
+/// have the key, the server closes the connection in order and does not reset it.
 fn was_reset(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe)
 }

@@ -15,7 +15,7 @@ use super::{StreamSocket, StreamTransport};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, socket};
 
-/// The pause between two checks whether the peer's kernel has received everything.
+/// The interval at which a flow checks if the peer's kernel has received everything.
 const LOOK: Duration = Duration::from_millis(1);
 
 pub(crate) struct StreamFlow {
@@ -25,7 +25,7 @@ pub(crate) struct StreamFlow {
     set_up: Nanos,
     settings: Settings,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken so that it stops. The end of the peer's bytes can then no longer be detected.
+    /// True if [`Flow::wake_receiver`] was called. The end of the peer's bytes can then no longer be detected.
     woken: AtomicBool,
     /// True if both ends have received everything. The flow must then not be reset, because the reset could reach the
     /// peer before it has read the end.
@@ -60,7 +60,7 @@ impl StreamFlow {
         move |source| Error::refused(operation, object, source)
     }
 
-    /// Waits for the end of the peer's bytes. All bytes before it must have been received.
+    /// Waits for the end of the peer's stream. Returns an error if bytes come before it.
     fn await_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let mut ready = [PollFd::new(&self.stream.socket, PollFlags::IN)];
         while let Some(slice) = patience.slice()? {
@@ -103,8 +103,8 @@ pub(super) fn unacknowledged(socket: &Socket) -> io::Result<u64> {
 }
 
 impl Drop for StreamFlow {
-    /// Aborts a flow that has not finished. SO_LINGER is not enough: it applies only when the last descriptor of the
-    /// socket is closed, and a child process holds a copy between fork and exec.
+    /// Aborts a flow that has not finished. SO_LINGER is not enough, because it applies only when the last descriptor
+    /// of the socket is closed, and a child process has a copy between fork and exec.
     fn drop(&mut self) {
         if !self.finished.load(Ordering::Acquire) {
             let _ = self.abort();
@@ -169,8 +169,9 @@ impl Flow for StreamFlow {
         self.stream.socket.set_linger(None).map_err(self.refused("finish"))
     }
 
-    /// Dissolves the association (connect(2), AF_UNSPEC). This has the effect of an abrupt close: RST, no TIME_WAIT,
-    /// free ports, and threads that wait in the socket return. Sockets that do not support the call are shut down.
+    /// Disconnects the socket (connect(2), AF_UNSPEC), which has the effect of an abrupt close: the kernel sends RST,
+    /// keeps no TIME_WAIT and frees the ports, and calls that wait on the socket return. Sockets that do not support
+    /// it are shut down.
     fn abort(&self) -> io::Result<()> {
         rustix::net::connect_unspec(&self.stream.socket)
             .or_else(|_| self.stream.socket.shutdown(Shutdown::Both))

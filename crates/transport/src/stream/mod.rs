@@ -39,7 +39,7 @@ pub(crate) trait StreamTransport: Sync {
         }
     }
 
-    /// Opens a socket on which the holder of `key` listens at `at`.
+    /// Opens a socket bound to `at`, for a listener of flows that prove `key`.
     fn bind(&self, at: SocketAddr, _key: &ProofKey) -> Result<Socket, Error> {
         bind(self, at)
     }
@@ -49,19 +49,18 @@ pub(crate) trait StreamTransport: Sync {
         Ok(server.into())
     }
 
-    /// Returns how far the peer has acknowledged. The default is the bytes sent less the bytes that wait (SIOCOUTQ),
-    /// for sockets of which the kernel reports no more.
+    /// Returns what the peer has acknowledged. By default this is the number of bytes sent minus that of
+    /// unacknowledged bytes (SIOCOUTQ), for sockets of which the kernel reports no more.
     fn progress(&self, stream: &StreamSocket) -> io::Result<AckProgress> {
         let waiting = unacknowledged(&stream.socket)?;
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
         Ok(AckProgress { acked, outstanding: waiting > 0, ..AckProgress::default() })
     }
 
-    /// Adds to `details` what only this transport knows of a flow: see [`crate::Flow::add_details`].
+    /// Adds the details that only this transport has of a flow to `details` ([`crate::Flow::add_details`]).
     fn add_details(&self, _stream: &StreamSocket, _details: &mut Details) {}
 
-    /// Returns the settings that are not socket options and differ from what was requested: see
-    /// [`crate::Flow::not_as_asked`].
+    /// Returns the settings that are no socket options and that are not as requested ([`crate::Flow::not_as_asked`]).
     fn fell_back(&self, _stream: &StreamSocket, _settings: &Settings) -> Vec<SettingMismatch> {
         Vec::new()
     }
@@ -79,8 +78,8 @@ pub(crate) trait StreamTransport: Sync {
     }
 }
 
-/// Opens a socket bound to `address`. SO_REUSEADDR lets a listener share the port with the socket that holds it, and
-/// lets a flow use a source port that a connection of another program left in TIME_WAIT.
+/// Opens a socket bound to `address`. With SO_REUSEADDR, a listener can share the port with the socket that reserves
+/// it, and a flow can use a source port that another program's connection left in TIME_WAIT.
 pub(crate) fn bind<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let socket = open(kind, address)?;
     let refused = |source| Error::refused("bind to", address, source);
@@ -89,7 +88,7 @@ pub(crate) fn bind<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -
     Ok(socket)
 }
 
-/// Opens a socket whose close is abrupt: with SO_LINGER 0 the kernel sends RST and keeps no TIME_WAIT (tcp(7)), so
+/// Opens a socket whose close is abrupt. With SO_LINGER 0, the kernel sends RST and keeps no TIME_WAIT (tcp(7)), so
 /// that the next trial can use the same ports.
 pub(crate) fn open<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -> Result<Socket, Error> {
     let make = || {
@@ -103,9 +102,9 @@ pub(crate) fn open<K: StreamTransport + ?Sized>(kind: &K, address: SocketAddr) -
 /// The socket of a flow, and counts of what was sent on it.
 pub(crate) struct StreamSocket {
     pub(crate) socket: Socket,
-    /// The bytes that senders without zero-copy handed over.
+    /// The number of bytes that the flow's senders without zero-copy have sent.
     pub(crate) sent: AtomicU64,
-    /// The number of zero-copy sends: the kernel numbers each one.
+    /// The number that the kernel gives the socket's next zero-copy send.
     pub(crate) numbers: AtomicU32,
 }
 

@@ -39,7 +39,7 @@ impl Receiver for PlainReceiver<'_> {
     }
 }
 
-/// Receives by a direct system call, because libc's function is a cancellation point as `send` is.
+/// Receives by a direct system call. libc's function is slower, because it is a cancellation point.
 pub(crate) fn receive(socket: &Socket, into: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
     let (_, got) = rustix::net::recv(socket, into, flags)?;
     Ok(got)

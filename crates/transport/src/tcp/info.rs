@@ -1,4 +1,4 @@
-//! TCP_INFO: what the kernel reports of a connection.
+//! Reads TCP_INFO, the kernel's report about a connection.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use socket2::Socket;
 use crate::raw::{self, PlainOldData};
 use crate::transport::AckProgress;
 
-/// Returns how far the peer has acknowledged.
+/// Returns what the peer has acknowledged so far, and the state of the retransmission timer.
 pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
     let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
     Ok(AckProgress {

@@ -17,8 +17,8 @@ const FASTEST: u64 = 1 << 53;
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
 
-/// Receiving without the copy between kernel and application. It is a property of each receive call, not of the
-/// socket.
+/// The factor of receiving without a copy between kernel and application. It is no socket option, because each
+/// receive call chooses for itself.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
     system: SystemSetting::Socket("TCP_ZEROCOPY_RECEIVE"),
@@ -105,7 +105,7 @@ static ROWS: &[SocketOption] = &[
     },
 ];
 
-/// The highest rate of each flow.
+/// The factor of the highest rate at which each flow may send.
 pub(crate) const PACING_RATE: Factor = Factor {
     name: "pacing-rate",
     system: SystemSetting::Socket("SO_MAX_PACING_RATE"),
@@ -121,7 +121,7 @@ pub(crate) const PACING_RATE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Proposes other algorithms of congestion control for the socket, because a network namespace may not use every
+/// Proposes other congestion controls for the flow's sockets, because not every network namespace may use every
 /// algorithm as its default.
 fn congestion(view: &FactorView) -> Vec<Proposal> {
     if !view.is_set_to("socket-congestion", SYSTEM) {
@@ -132,8 +132,9 @@ fn congestion(view: &FactorView) -> Vec<Proposal> {
     algorithms(view, system).map(|(default, proposal)| proposal.pointless_if(default, reason)).collect()
 }
 
-/// Returns a placebo: a value that has the effect of the current one. Without a limit, of the flow or of the system,
-/// it is the largest number; with one, the next number.
+/// Returns a placebo: another value with the same effect as the current one. If neither the flow nor the system has a
+/// limit, that is the largest number. If the flow has a limit, it is the next number. Returns `None` if only the
+/// system has a limit.
 fn unlimited(view: &FactorView) -> Option<String> {
     match view.current {
         "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
@@ -141,7 +142,7 @@ fn unlimited(view: &FactorView) -> Option<String> {
     }
 }
 
-/// Proposes a rate a little below an even share of the slower link, so that bursts do not overrun the path's buffers.
+/// Proposes 90 % of each flow's even share of the slower link, so that bursts do not overrun the path's buffers.
 fn pace(view: &FactorView) -> Vec<Proposal> {
     let mbps = [view.sender_link.speed_mbps, view.receiver_link.speed_mbps].into_iter().flatten().min();
     let Some(mbps) = mbps else {

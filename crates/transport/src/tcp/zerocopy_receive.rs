@@ -1,4 +1,4 @@
-//! Receiving with TCP_ZEROCOPY_RECEIVE.
+//! Receives with TCP_ZEROCOPY_RECEIVE.
 
 use std::io;
 use std::mem::size_of;
@@ -13,12 +13,12 @@ use crate::raw::{self, PlainOldData};
 use crate::stream;
 use crate::transport::Receiver;
 
-/// The bytes of address space for mapped pages, and so the most that one call maps.
+/// The size of the address space for mapped pages, in bytes. One call maps at most this much.
 const REGION: usize = 1 << 20;
 
-/// A receiver that maps whole pages of payload where the kernel can, and copies the rest. Payload can be mapped if it
-/// arrives page-aligned and page-sized from the device: with header split, and an MSS that is a multiple of the page
-/// size.
+/// A receiver that maps whole pages of payload if the kernel can, and copies the rest. The kernel can map payload
+/// that the device delivers in whole, aligned pages. That needs header split, and an MSS that is a multiple of the
+/// page size.
 pub(super) struct MappingReceiver<'a> {
     socket: &'a Socket,
     region: NonNull<libc::c_void>,
@@ -26,7 +26,7 @@ pub(super) struct MappingReceiver<'a> {
 }
 
 impl<'a> MappingReceiver<'a> {
-    /// Creates the mapping of the socket's receive queue.
+    /// Returns a receiver for `socket`, after mapping the address space for its pages.
     pub(super) fn new(socket: &'a Socket) -> io::Result<Self> {
         // SAFETY: a fresh mapping at an address of the kernel's choice affects no existing memory.
         let region = unsafe {

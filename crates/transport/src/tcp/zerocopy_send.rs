@@ -1,4 +1,4 @@
-//! Sending with MSG_ZEROCOPY.
+//! Sends over TCP with MSG_ZEROCOPY.
 
 use std::io;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use crate::stream::StreamSocket;
 use crate::transport::{Sender, ZeroCopyCompletions};
 use crate::zerocopy::ZeroCopySends;
 
-/// The most zero-copy sends whose completion is pending: enough to fill the pipe between two checks of the error
-/// queue, few enough for net.core.optmem_max, which limits the notifications.
+/// The largest number of zero-copy sends whose notifications are pending. It is large enough to keep the path full
+/// between two checks of the error queue, and small enough for net.core.optmem_max, which limits the notifications.
 const MOST_PENDING: u32 = 32;
 
 /// A sender that uses MSG_ZEROCOPY.
@@ -20,7 +20,7 @@ pub(super) struct ZeroCopySender<'a> {
 }
 
 impl<'a> ZeroCopySender<'a> {
-    /// Creates a sender for a socket with SO_ZEROCOPY.
+    /// Returns a sender for a flow whose socket has SO_ZEROCOPY.
     pub(super) fn new(stream: &'a StreamSocket) -> Self {
         ZeroCopySender {
             stream,

@@ -2,13 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-/// How long the peer may report nothing new before the sender slows down.
+/// The time without reports of new arrivals after which the sender slows down.
 const UNHEARD: Duration = Duration::from_millis(800);
-/// The number of datagrams that may be sent without feedback, and between two checks.
+/// The number of datagrams that may be sent without new feedback before the sender slows down, and that are sent
+/// between two checks.
 const UNANSWERED: u64 = 64;
 
-/// Decides from the peer's feedback whether datagrams still arrive. On a path that carries nothing, or to a peer that
-/// does not answer, one datagram is sent from time to time, to detect when the path works again.
+/// The circuit breaker of one sender. While the path carries nothing or the peer does not answer, the sender sends
+/// one datagram after each [`CircuitBreaker::PAUSE`], to detect when the path works again.
 #[derive(Debug, Default)]
 pub(super) struct CircuitBreaker {
     arrived: u64,

@@ -1,4 +1,4 @@
-//! Opens a flow and proves it to its server.
+//! Opens a UDP flow, and proves the key to the server.
 
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
@@ -17,9 +17,9 @@ use crate::shared_port::dial;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, socket};
 
-/// The pause before a server that does not listen yet is tried again.
+/// The pause before a pass is sent again to a server that does not listen yet.
 const AGAIN: Duration = Duration::from_millis(1);
-/// How long a pass waits for its answer before it is sent again the first time. The pause doubles each time.
+/// The time after which a pass without an answer is sent again the first time. It doubles each time.
 const FIRST: Duration = Duration::from_millis(20);
 /// The longest pause before a pass is sent again.
 const LONGEST: Duration = Duration::from_millis(320);
@@ -34,7 +34,8 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
 }
 
-/// Opens a socket with its source port and its options, connected: it receives from the server alone.
+/// Opens the flow's socket, sets its options, and connects it to the server, so that it receives datagrams of the
+/// server only.
 fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = dial(call.server, call.source_port)?;
     OPTIONS.set(&socket, call.settings);
@@ -66,8 +67,8 @@ impl UdpDialer<'_> {
         Ok(proof)
     }
 
-    /// Sends a pass repeatedly until its reply arrives. `pick` takes the reply: it returns `None` for another
-    /// datagram and `Some(None)` for a forged reply.
+    /// Sends `pass` again and again until its reply arrives. `pick` returns `Some(Some(value))` for the reply,
+    /// `Some(None)` for a reply that does not prove the key, and `None` for another pass.
     fn ask<T>(
         &mut self,
         pass: &ProofPass,
@@ -88,7 +89,8 @@ impl UdpDialer<'_> {
         }
     }
 
-    /// Waits for the reply until `until`, the time at which the pass is sent again.
+    /// Waits for the reply; returns `None` at `until`, or earlier if the server does not listen. The pass must then
+    /// be sent again.
     fn hear<T>(
         &mut self,
         until: Instant,
@@ -132,7 +134,7 @@ impl UdpDialer<'_> {
     }
 }
 
-/// Returns true if the error only means that the server does not listen now.
+/// Returns true if the error only means that the server does not listen yet or that the call was interrupted.
 fn passes(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::ConnectionRefused | ErrorKind::Interrupted)
 }

@@ -1,4 +1,4 @@
-//! The counters of both halves of a flow, readable while the halves work.
+//! The counters of a flow's sender and receiver, which other threads can read at any time.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,14 +6,14 @@ use parking_lot::Mutex;
 
 use crate::DatagramTotals;
 
-/// The counters of a flow. Each half has its own cache lines, because one thread writes and others read from time to
-/// time.
+/// The counters of a flow. Those of the sender and the receiver are on separate cache lines, because each is written
+/// by its own thread and read by others.
 #[derive(Debug, Default)]
 pub(super) struct UdpCounters {
     sent: CachePadded<AtomicU64>,
-    /// The highest number received, which the sender echoes in each datagram.
+    /// The highest sequence number received, which the sender echoes in each datagram.
     highest: CachePadded<AtomicU64>,
-    /// The receiver's counts, all from one moment.
+    /// The receiver's counts, all taken at the same time.
     arrivals: Mutex<DatagramTotals>,
     malformed: AtomicU64,
     /// True if a call returned several datagrams that the stack had joined.

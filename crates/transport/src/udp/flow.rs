@@ -24,14 +24,14 @@ use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
 /// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
 const LOOK: Duration = Duration::from_millis(50);
-/// The age of the last datagram at which feedback that arrives covers all datagrams; a datagram that it does not
-/// include is lost. The time exceeds the round trips and queues that this program measures.
+/// The time after the last send after which arriving feedback counts as complete: datagrams that the feedback does
+/// not include are lost. It exceeds the round trips and queues that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
 /// The most datagrams that one check for feedback receives.
 const MOST_DRAINED: usize = 256;
-/// The time between two end messages of an end that has finished, each of which may get lost.
+/// The interval at which an end that has finished repeats its end message, which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
-/// A number of datagrams of which the stack would have joined some if it joined any.
+/// The number of datagrams without a joined one after which UDP_GRO counts as without effect.
 const MANY: u64 = 1000;
 /// The number of final messages that an end sends when it knows that both ends have finished.
 const FAREWELLS: u32 = 3;
@@ -41,13 +41,13 @@ pub(super) struct UdpFlow {
     pub(super) identity: FlowIdentity,
     pub(super) counters: UdpCounters,
     pub(super) parsed: UdpSettings,
-    /// The number of zero-copy sends: the kernel numbers each one.
+    /// The number that the kernel gives the socket's next zero-copy send.
     pub(super) numbers: AtomicU32,
     number: u32,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken so that it stops.
+    /// True if [`Flow::wake_receiver`] or [`Flow::abort`] was called, so that the receiver must stop.
     woken: AtomicBool,
-    /// True if a receiver takes the peer's datagrams; otherwise `progress` takes them.
+    /// True while a receiver exists, which receives the peer's datagrams. Without one, `progress` receives them.
     receiving: AtomicBool,
     reported: AtomicU64,
     /// True if the sender has changed from segments (UDP_SEGMENT) to single datagrams.
@@ -55,7 +55,7 @@ pub(super) struct UdpFlow {
     feedback_state: Mutex<FeedbackState>,
 }
 
-/// The peer's latest feedback, and how much this end had sent when `progress` was last called.
+/// The peer's latest feedback, and the number of datagrams that this end had sent at the last call of `progress`.
 #[derive(Debug)]
 struct FeedbackState {
     feedback: Option<DatagramFeedback>,
@@ -93,14 +93,14 @@ impl UdpFlow {
         })
     }
 
-    /// Returns true if UDP_GRO is on and many datagrams arrived, but none were joined.
+    /// Returns true if UDP_GRO is on and [`MANY`] datagrams arrived, but none were joined.
     fn came_apart(&self) -> bool {
         self.parsed.receive == ReceiveMode::Gro
             && !self.counters.has_joined()
             && self.counters.datagrams().received >= MANY
     }
 
-    /// Notifies the client that it is proven.
+    /// Sends the welcome, the last pass of the proof, to the client. Does nothing at the client's end.
     pub(super) fn welcome(&self) {
         if let Some(welcome) = self.identity.welcome() {
             self.send_message(welcome);
@@ -126,7 +126,7 @@ impl UdpFlow {
         let _ = rustix::net::send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 
-    /// Processes a datagram that carries no data.
+    /// Processes a received datagram that carries no data: feedback, a pass of the proof, or a malformed one.
     pub(super) fn note(&self, datagram: &[u8]) {
         if let Some(feedback) = self.identity.parse_feedback(datagram) {
             let mut feedback_state = self.feedback_state.lock();
@@ -146,15 +146,15 @@ impl UdpFlow {
         self.woken.load(Ordering::Acquire)
     }
 
-    /// Returns how often the socket had no room for an arrival, from SO_MEMINFO (SK_MEMINFO_DROPS,
-    /// include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
+    /// Returns the number of buffers that the kernel dropped because the socket was full, from SO_MEMINFO
+    /// (SK_MEMINFO_DROPS, include/uapi/linux/sock_diag.h); zero if the kernel does not report it.
     fn overflowed(&self) -> u64 {
         const DROPS: usize = 8;
         let drops = raw::get::<[u32; DROPS + 1]>(&self.socket, libc::SOL_SOCKET, libc::SO_MEMINFO);
         drops.map_or(0, |drops| drops[DROPS].into())
     }
 
-    /// Returns the kind of the peer's latest feedback.
+    /// Returns the kind of the peer's latest feedback; `None` before the first.
     fn last_heard(&self) -> Option<DatagramKind> {
         let feedback_state = self.feedback_state.lock();
         feedback_state.feedback.map(|feedback| feedback.kind)
@@ -170,7 +170,7 @@ impl UdpFlow {
         feedback_state.feedback.map_or(0, |feedback| feedback.received_bytes)
     }
 
-    /// Records that segments no longer fit the path.
+    /// Records that the sender no longer uses UDP_SEGMENT, because segments no longer fit the path.
     pub(super) fn note_segments_off(&self) {
         self.segments_off.store(true, Ordering::Relaxed);
     }
@@ -180,8 +180,8 @@ impl UdpFlow {
         self.receiving.store(false, Ordering::Release);
     }
 
-    /// Takes the peer's messages without waiting. Ignores errors, because the next send gets them from the kernel
-    /// again.
+    /// Receives and processes the peer's messages that have arrived, without waiting. Returns the error of a receive
+    /// call that failed, which is `WouldBlock` once no message is left.
     fn drain(&self) -> io::Result<()> {
         let mut datagram = [0; CONTROL];
         for _ in 0..MOST_DRAINED {
@@ -213,7 +213,7 @@ impl Flow for UdpFlow {
         vec![self.socket.as_fd()]
     }
 
-    /// Returns zero: UDP has no set-up beside the proof.
+    /// Returns zero, because UDP has no connection set-up.
     fn set_up(&self) -> Nanos {
         Nanos(0)
     }
@@ -282,9 +282,8 @@ impl Flow for UdpFlow {
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Reports the end repeatedly, because any message may get lost, until the peer has reported its end and has
-    /// received this one. The last message is repeated a few times; none are needed once the peer has left after its
-    /// own end.
+    /// Sends end messages, because any one may get lost, until the peer has both reported its own end and received
+    /// this end's. After that, sends [`FAREWELLS`] last messages, or none if the peer has closed its socket.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let refused = |why| Error::refused("finish", self.name(), io::Error::other(why));
         if self.is_woken() {

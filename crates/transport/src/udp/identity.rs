@@ -13,18 +13,18 @@ pub(super) struct FlowIdentity {
     /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
     feedback: ProofKey,
-    /// The client's confirm, and the welcome that answers it each time that it arrives; `None` at the client.
+    /// The client's confirm, and the welcome with which the server answers each copy of it; `None` at the client.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 
 impl FlowIdentity {
-    /// Returns the client's identity.
+    /// Returns the identity of the client's end of the flow with this proof.
     pub(super) fn client(proof: &KeyProof, key: &ProofKey) -> Self {
         let [own_tag, peer_tag] = tags(proof, key);
         FlowIdentity { own_tag, peer_tag, feedback: proof.derive(key, "feedback"), confirm: None }
     }
 
-    /// Returns the server's identity.
+    /// Returns the identity of the server's end of the flow with this proof.
     pub(super) fn server(proof: &KeyProof, key: &ProofKey) -> Self {
         let [peer_tag, own_tag] = tags(proof, key);
         let confirm = ProofPass::Confirm(*proof, proof.confirm(key)).bytes();
@@ -38,7 +38,7 @@ impl FlowIdentity {
         feedback.bytes(self.own_tag, &self.feedback)
     }
 
-    /// Parses the peer's feedback; `None` if the datagram is something else.
+    /// Parses and authenticates feedback; `None` if the datagram is no feedback of the peer.
     pub(super) fn parse_feedback(&self, datagram: &[u8]) -> Option<DatagramFeedback> {
         DatagramFeedback::parse(datagram, self.peer_tag, &self.feedback)
     }

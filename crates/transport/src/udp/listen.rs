@@ -1,8 +1,8 @@
-//! Accepting flows and dropping strangers' datagrams.
+//! Accepts UDP flows, and drops the datagrams of strangers.
 //!
-//! The server keeps no state of a client before its confirm. The challenge of the server's answer is a cookie,
-//! computed from the server's secret and the client's address (as in RFC 9147 section 5.1). The confirm returns the
-//! cookie, which shows that the client receives what is sent to that address.
+//! The server keeps no state of a client before the client's confirm. The challenge in the server's answer is a
+//! cookie, computed from the server's secret and the client's address (as in RFC 9147 section 5.1). The confirm
+//! returns the cookie, which shows that the client receives datagrams at that address.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -23,7 +23,7 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The bytes of the longest pass, plus one, so that longer datagrams are recognised.
+/// The size of the receive buffer: one byte more than the longest pass, so that longer datagrams are recognised.
 const ROOM: usize = CONTROL + 1;
 
 pub(super) struct UdpListener {
@@ -32,7 +32,7 @@ pub(super) struct UdpListener {
     settings: Settings,
     key: ProofKey,
     secret: ProofKey,
-    /// Clients that have a flow. From then on the flows' sockets receive what they send.
+    /// The addresses of clients that have a flow. A late copy of their confirm does not open another.
     accepted: HashSet<SocketAddr>,
     proven: VecDeque<UdpFlow>,
     strangers: u64,
@@ -54,7 +54,7 @@ impl UdpListener {
         })
     }
 
-    /// Waits until a datagram arrives, at most `slice`.
+    /// Waits for at most `slice` until a datagram arrives.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
         socket::wait(&mut ready, slice).map_err(|source| Error::refused("wait on", self.at, source))?;
@@ -70,8 +70,8 @@ impl UdpListener {
         Ok(())
     }
 
-    /// Answers one datagram, or drops it. Datagrams of other clients that reached a new flow's socket are put into
-    /// `intake`.
+    /// Processes one datagram: answers a hello, opens a flow for a confirm, and drops anything else as a stranger's.
+    /// Datagrams of other clients that reached a new flow's socket are put into `intake`.
     fn examine(
         &mut self,
         &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram,
@@ -91,7 +91,7 @@ impl UdpListener {
         Ok(())
     }
 
-    /// Answers a hello that proves the key.
+    /// Answers a hello if it proves the key; otherwise counts a stranger.
     fn greet(&mut self, from: SocketAddr, hello: &[u8; HELLO]) {
         let greeted = KeyProof::greeted(&self.key, hello, [0; CHALLENGE]);
         match greeted.map(|proof| self.with_cookie(from, &proof)) {
@@ -119,7 +119,8 @@ impl UdpListener {
         proof.confirmed(&self.key, mac).is_some() && *proof == self.with_cookie(from, proof)
     }
 
-    /// Opens the flow's socket, which from then on gets everything that its client sends.
+    /// Opens a flow with its own socket, which receives the client's datagrams from then on. Does nothing if the
+    /// client has a flow.
     fn admit(
         &mut self,
         from: SocketAddr,

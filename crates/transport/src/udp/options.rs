@@ -85,7 +85,7 @@ pub(super) struct UdpSettings {
     pub(super) lend: bool,
     pub(super) receive: ReceiveMode,
     pub(super) size: Bytes,
-    /// The highest rate of the sender.
+    /// The highest rate of the sender; `None` if unlimited.
     pub(super) pace: Option<BitRate>,
 }
 
@@ -170,8 +170,8 @@ const NO_CHECKSUM: SocketOption = SocketOption {
     },
 };
 
-/// Returns the level, the option that switches the checksum off, and for IPv6 the option that accepts datagrams
-/// without one: RFC 6935 forbids both unless the program requests it.
+/// Returns the level, the option that sends datagrams without a checksum, and for IPv6 the option that accepts such
+/// datagrams. RFC 6935 forbids both unless the program requests them.
 fn checksum_option(socket: &Socket) -> io::Result<(i32, i32, Option<i32>)> {
     Ok(if socket.domain()? == socket2::Domain::IPV6 {
         (libc::IPPROTO_UDP, libc::UDP_NO_CHECK6_TX, Some(libc::UDP_NO_CHECK6_RX))

@@ -1,4 +1,4 @@
-//! Datagrams as they are handed to the kernel: gathered from headers and payload.
+//! Assembles datagrams from headers and payload, and passes them to the kernel.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
@@ -13,7 +13,8 @@ use crate::zerocopy;
 const PIECES: usize = 17;
 /// The smallest page size, in bytes. With larger pages there are fewer fragments.
 const PAGE: usize = 4096;
-/// The most datagrams in one packet of a zero-copy send: each has a header and a page of payload.
+/// The largest number of datagrams in one packet of a zero-copy send. Each datagram takes at least two fragments, for
+/// its header and its payload.
 pub(super) const TOGETHER: usize = PIECES / 2;
 
 /// A header. Its alignment keeps it within one page.
@@ -21,11 +22,12 @@ pub(super) const TOGETHER: usize = PIECES / 2;
 #[repr(align(16))]
 struct HeaderSlot([u8; HEADER]);
 
-/// The headers of datagrams, and how they are handed to the kernel. Each datagram is the message with a header in
-/// place of its first bytes. The header is gathered, not copied, so that all datagrams use one buffer, as in ttcp.
+/// The datagrams of a flow's sender. Each datagram is the message with a header in place of the message's first
+/// bytes. The kernel gathers header and payload from different memory, so that all datagrams use one payload buffer,
+/// as in ttcp.
 pub(super) struct OutgoingDatagrams<'a> {
     pub(super) flow: &'a UdpFlow,
-    /// The headers of the datagrams in one call or, with MSG_ZEROCOPY, in each slot.
+    /// Memory for the headers of the datagrams of one call or, with MSG_ZEROCOPY, of all slots.
     pub(super) headers: DatagramHeaders,
     /// True if segments no longer fit the path.
     segments_off: bool,
@@ -44,12 +46,12 @@ impl<'a> OutgoingDatagrams<'a> {
         }
     }
 
-    /// Returns how datagrams are sent: as the settings require, except for segments that do not fit.
+    /// Returns the current send mode: that of the settings, or batches if segments no longer fit the path.
     pub(super) fn send_mode(&self) -> SendMode {
         if self.segments_off { SendMode::Batch } else { self.flow.parsed.send }
     }
 
-    /// Sends datagrams one by one from now on, instead of as segments.
+    /// Ends the use of UDP_SEGMENT: sends separate datagrams from now on. Does nothing in other send modes.
     pub(super) fn turn_segments_off(&mut self) {
         if self.flow.parsed.send == SendMode::Gso && !self.segments_off {
             self.segments_off = true;
@@ -57,7 +59,8 @@ impl<'a> OutgoingDatagrams<'a> {
         }
     }
 
-    /// Hands over `count` datagrams, with the header of datagram i at index `place(i)`. Returns how many were taken.
+    /// Sends `count` datagrams in one call. The header of datagram i is stored at index `place(i)`. Returns the
+    /// number of datagrams that the kernel accepted.
     pub(super) fn hand_over(
         &mut self,
         message: &[u8],
@@ -75,8 +78,8 @@ impl<'a> OutgoingDatagrams<'a> {
         }
     }
 
-    /// Returns a header and the payload for each of `count` datagrams, at most [`SEGMENTS`]. The remaining entries
-    /// are empty.
+    /// Writes the headers of the next `count` datagrams, at most [`SEGMENTS`], at the indices that `place` returns.
+    /// Returns two entries for each datagram: header and payload. The remaining entries are empty.
     pub(super) fn gathered<'p>(
         &'p mut self,
         message: &'p [u8],
@@ -103,10 +106,10 @@ impl<'a> OutgoingDatagrams<'a> {
     }
 }
 
-/// Returns how many datagrams of this payload one packet of a zero-copy send can carry.
+/// Returns the number of copies of the datagram `message` that one packet of a zero-copy send can carry.
 ///
 /// # Errors
-/// Returns an error if a packet has no room for one, where the kernel would return EMSGSIZE every time.
+/// Returns an error if a packet cannot carry a single one. The kernel would return EMSGSIZE for each such send.
 pub(super) fn lendable(message: &[u8]) -> io::Result<usize> {
     let payload = &message[HEADER..];
     let pages = (payload.as_ptr() as usize % PAGE + payload.len()).div_ceil(PAGE).max(1);

@@ -1,4 +1,4 @@
-//! A sender's own clock, for paths where the qdisc does not pace (SO_MAX_PACING_RATE needs fq).
+//! Paces a sender by the program's own clock, because SO_MAX_PACING_RATE has an effect only with the qdisc fq.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use landspeed_record::units::BitRate;
 
 /// The longest wait before the caller can check whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time that the bytes of one call take at the rate, and the most that a sender makes up for after a stall. Larger
-/// bursts would overrun queues that the rate itself does not.
+/// The duration, at the paced rate, of the bytes of one call, and the longest time that a sender makes up for after a
+/// stall. Larger bursts would overrun queues that the rate itself does not overrun.
 const BURST: Duration = Duration::from_millis(1);
 
-/// A pacer that keeps the mean rate of what is sent.
+/// A pacer, which keeps the mean rate of sent bytes at a set rate.
 #[derive(Debug)]
 pub(super) struct DatagramPacer {
     bytes_per_s: f64,
@@ -31,8 +31,8 @@ impl DatagramPacer {
     /// Waits until the next call is due.
     ///
     /// # Errors
-    /// Returns [`io::ErrorKind::TimedOut`] if the call is not due after 50 ms, so that the caller can check whether
-    /// to stop.
+    /// Returns [`io::ErrorKind::TimedOut`] if the call is not due after 50 ms, so that the caller can check if it
+    /// must stop.
     pub(super) fn wait(&mut self) -> io::Result<()> {
         let now = Instant::now();
         self.due = self.due.max(now - BURST);

@@ -16,7 +16,7 @@ use crate::{raw, shared_port};
 /// The most bytes that UDP_GRO joins.
 const JOINED: u64 = 65_535;
 
-/// Checks that UDP can run here with `settings`. The error says why not, and what would help.
+/// Checks that this host can run UDP flows with `settings`. The error message contains the reason and a remedy.
 pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
     let parsed = UdpSettings::of(settings);
     sizes(&parsed, READ_SIZE.bytes(settings))?;
@@ -60,8 +60,8 @@ fn kernel(parsed: &UdpSettings) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks that datagrams of `size` can be segments on this connected socket's path: the kernel refuses to cut a send
-/// into segments that would have to be fragmented (udp_send_skb, net/ipv4/udp.c).
+/// Checks that UDP_SEGMENT can send datagrams of `size` on the path of this connected socket. The kernel refuses to
+/// cut a send into segments that would have to be fragmented (udp_send_skb, net/ipv4/udp.c).
 pub(super) fn segments_fit(socket: &Socket, size: Bytes) -> io::Result<()> {
     let most = shared_port::largest(socket)?;
     if size.0 <= most.into() {

@@ -14,33 +14,34 @@ use crate::message::{self, BATCH, ReceiveMode};
 use crate::transport::Receiver;
 use crate::{DatagramTotals, raw};
 
-/// The time between two feedback datagrams. It is short enough that a few may be lost before the sender slows down for
-/// lack of feedback (`circuit_breaker.rs`).
+/// The interval of feedback while data arrives. It is so short that several feedback datagrams may be lost before the
+/// sender slows down (`circuit_breaker.rs`).
 const REPORT: Duration = Duration::from_millis(100);
 /// The number of times that the interval of feedback doubles while no data arrives: on a very slow path, feedback
 /// alone could fill the link.
 const SLOWER: u32 = 5;
-/// The bytes of a cache line. The batch's buffers must not all begin at the same offset of the cache.
+/// The size of a cache line in bytes. The buffers of a batch are an odd number of lines apart, so that they do not
+/// all begin at the same offset of the cache.
 const LINE: usize = 64;
 
-/// A receiver that counts data by its number, and passes other datagrams to the flow.
+/// A flow's receiver. It counts data by sequence numbers, and passes other datagrams to the flow.
 pub(super) struct UdpReceiver<'a> {
     flow: &'a UdpFlow,
-    /// The room for each datagram of a batch, in bytes.
+    /// The size of the buffer for each datagram of a batch, in bytes.
     room: usize,
     arrivals: DatagramTotals,
     sequence: SequenceWindow,
     reported: Option<Instant>,
     /// The number of feedback datagrams sent since data last arrived.
     silent: u32,
-    /// The echo in the latest datagram.
+    /// The echo in the latest data datagram: the last four bytes of the highest number that the peer had received.
     echo: u32,
     /// True if the stack has joined any datagrams.
     joined: bool,
 }
 
 impl<'a> UdpReceiver<'a> {
-    /// Creates the receiver that the flow's settings require.
+    /// Returns a receiver that receives as the flow's settings request.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
         if flow.parsed.receive == ReceiveMode::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
@@ -60,7 +61,8 @@ impl<'a> UdpReceiver<'a> {
         })
     }
 
-    /// Makes one receive call, and returns how many bytes of data it received; possibly none.
+    /// Makes one receive call, and returns the number of bytes of data that it received; zero if only other datagrams
+    /// arrived.
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         if into.len() < CONTROL {
             // Datagrams for the flow itself must fit too.
@@ -116,8 +118,8 @@ impl<'a> UdpReceiver<'a> {
         Ok(())
     }
 
-    /// Processes one datagram: counts data, and passes other datagrams to the flow. A truncated datagram is passed as
-    /// an empty one.
+    /// Processes one datagram: counts it if it is data, otherwise passes it to the flow. An empty slice means that
+    /// the datagram was truncated.
     fn sort(&mut self, datagram: &[u8]) {
         let header = DatagramHeader::parse(datagram);
         let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == DatagramKind::Data);
@@ -162,7 +164,8 @@ impl<'a> UdpReceiver<'a> {
         }
     }
 
-    /// Receives until data arrives or the flow has ended.
+    /// Makes receive calls until data arrives, the flow has ended, or a call fails. Returns the bytes of data; zero
+    /// if the flow has ended.
     fn next(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         loop {
             match self.take(into, flags) {
@@ -196,7 +199,7 @@ impl Receiver for UdpReceiver<'_> {
 }
 
 impl Drop for UdpReceiver<'_> {
-    /// Sends feedback a last time, because no later call would.
+    /// Sends the last feedback, because no later call could.
     fn drop(&mut self) {
         self.flow.report(&self.arrivals);
         self.flow.receiver_left();

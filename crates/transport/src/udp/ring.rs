@@ -1,5 +1,5 @@
-//! Sending through an io_uring (io_uring_enter(2)): many datagrams in one call, each sent separately, with or without
-//! MSG_ZEROCOPY. The kernel also reports through the ring that it has released memory, so there is no error queue to
+//! Sends through an io_uring (io_uring_enter(2)): many datagrams in one system call, each as a separate send, with or
+//! without zero-copy. The kernel reports through the ring that it has released memory, so there is no error queue to
 //! read.
 
 use std::io::{self, ErrorKind, IoSlice};
@@ -20,10 +20,11 @@ use crate::zerocopy::{self, SLOTS, ZeroCopySlots};
 
 /// The longest that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The capacity of the completion queue: the most completions between two checks, one for each send of a batch and one
-/// for each slot.
+/// The capacity of the completion queue. Between two checks there is at most one completion for each send of a batch
+/// and one for each slot.
 const WORDS: u32 = BATCH as u32 + SLOTS;
-/// IORING_SEND_ZC_REPORT_USAGE and IORING_NOTIF_USAGE_ZC_COPIED, include/uapi/linux/io_uring.h: Linux 6.2.
+/// IORING_SEND_ZC_REPORT_USAGE of include/uapi/linux/io_uring.h, since Linux 6.2; the next constant is
+/// IORING_NOTIF_USAGE_ZC_COPIED.
 const REPORT_USAGE: u16 = 1 << 3;
 const COPIED: u32 = 1 << 31;
 
@@ -36,11 +37,11 @@ pub(super) struct UringSender {
     lend: bool,
 }
 
-/// The result of one send; the error is an errno.
+/// The result of one send. The error is an error number of the kernel.
 type SendResult = Result<(), i32>;
 
 impl UringSender {
-    /// Opens a ring. With `lend`, its sends are zero-copy.
+    /// Returns a sender with a new ring. If `lend` is true, its sends are zero-copy.
     ///
     /// # Errors
     /// Returns an error that names the reason if this host has no io_uring, or none with zero-copy sends.
@@ -58,12 +59,13 @@ impl UringSender {
         Ok(UringSender { ring, slots: ZeroCopySlots::default(), failed: 0, lend })
     }
 
-    /// Sends up to `count` datagrams in order, as many as have a slot, and returns how many were taken. The first
-    /// failure ends the call.
+    /// Sends up to `count` datagrams in order, but no more than there are free slots. Returns the number of datagrams
+    /// that the kernel accepted. After the first failed send, the rest are not sent.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::TimedOut`] or [`ErrorKind::WouldBlock`] if there is no room within 50 ms, and
-    /// [`ErrorKind::Interrupted`] if there was no room at first but now is.
+    /// Returns [`ErrorKind::TimedOut`] if no slot becomes free within 50 ms, and [`ErrorKind::WouldBlock`] if the
+    /// socket's buffer stays full for that time. Returns [`ErrorKind::Interrupted`] if the buffer was full but now
+    /// has space.
     pub(super) fn send(
         &mut self,
         outgoing: &mut OutgoingDatagrams<'_>,
@@ -85,7 +87,7 @@ impl UringSender {
         }
     }
 
-    /// Returns the counts of zero-copy sends, after taking the completions that are ready, without waiting.
+    /// Processes the completions that are ready, without waiting, and returns the counts of zero-copy sends.
     pub(super) fn completions(&mut self) -> ZeroCopyCompletions {
         self.look();
         self.slots.completions()
@@ -99,7 +101,7 @@ impl UringSender {
         })
     }
 
-    /// Returns slots for up to `count` sends and their number, which is at least one.
+    /// Returns free slots for up to `count` sends, and their number, which is at least one. Waits if no slot is free.
     fn room(&mut self, count: usize) -> io::Result<([usize; SLOTS as usize], usize)> {
         if self.slots.pending() >= SLOTS {
             self.look();
@@ -112,8 +114,8 @@ impl UringSender {
         if count == 0 { Err(ErrorKind::TimedOut.into()) } else { Ok((self.slots.free(count as u32), count)) }
     }
 
-    /// Sends one datagram for each of `slots`: its header and its payload are two consecutive elements of `parts`.
-    /// Waits for the result of each send.
+    /// Sends one datagram for each of `slots`, and waits for the results. The header and the payload of each datagram
+    /// are two consecutive elements of `parts`.
     fn handed_over(
         &mut self,
         socket: &Socket,
@@ -137,7 +139,8 @@ impl UringSender {
         self.answers(slots)
     }
 
-    /// Returns the entry for one send. It does not wait for room, because later sends could overtake a waiting one.
+    /// Returns the ring's entry for one send. The send fails if the socket's buffer is full, and does not wait,
+    /// because later sends could overtake a waiting one.
     fn entry(&self, socket: &Socket, message: &libc::msghdr) -> squeue::Entry {
         let (fd, flags) = (Fd(socket.as_raw_fd()), (libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT) as u32);
         if self.lend {
@@ -146,8 +149,8 @@ impl UringSender {
         opcode::SendMsg::new(fd, message).flags(flags).build()
     }
 
-    /// Waits for the results of all sends of a call, in the order of `slots`. The wait is short, because no send waits
-    /// for room.
+    /// Submits the entries of a call, waits for the results of all its sends, and returns them in the order of
+    /// `slots`. The wait is short, because no send waits for buffer space.
     fn answers(&mut self, slots: &[usize]) -> io::Result<[SendResult; SLOTS as usize]> {
         let mut by_slot: [Option<SendResult>; SLOTS as usize] = [None; SLOTS as usize];
         let mut left = slots.len();
@@ -173,7 +176,7 @@ impl UringSender {
         Ok(answers)
     }
 
-    /// Takes all completions that are ready, and passes the result of each send to `tell`.
+    /// Processes all completions that are ready. Passes the slot and the result of each send to `tell`.
     fn take(&mut self, mut tell: impl FnMut(usize, SendResult)) {
         for word in self.ring.completion() {
             let slot = word.user_data() as usize;
@@ -207,8 +210,8 @@ impl UringSender {
         }
     }
 
-    /// Translates the error of a send: waits for room if the socket is full, and names the limit if the kernel can
-    /// read no memory of the program at all.
+    /// Returns the error to report for the error of a send. If the socket's buffer is full, first waits for space. If
+    /// the kernel cannot accept the memory of a single datagram, the error names the limit.
     fn why(&self, socket: &Socket, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::EAGAIN) => {

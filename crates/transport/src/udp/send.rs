@@ -16,14 +16,14 @@ use crate::message::{BATCH, SEGMENTS, SendMode};
 use crate::transport::{Sender, ZeroCopyCompletions};
 use crate::zerocopy::{self, ZeroCopySends};
 
-/// How long a sender that is dropped waits for the kernel to release the memory of zero-copy sends. Devices and queues
+/// The time that a dropped sender waits for the kernel to release the memory of zero-copy sends. Devices and queues
 /// release it sooner, unless a datagram waits for a neighbour that does not answer.
 const LEAVING: Duration = Duration::from_secs(1);
 
 /// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
     outgoing: OutgoingDatagrams<'a>,
-    /// The zero-copy sends of the socket; `None` if they use the ring or are off.
+    /// The zero-copy sends that bypass the ring; `None` if sends use the ring or copy.
     zerocopy_sends: Option<ZeroCopySends<'a>>,
     ring: Option<UringSender>,
     pacer: Option<DatagramPacer>,
@@ -31,7 +31,7 @@ pub(super) struct UdpSender<'a> {
 }
 
 impl<'a> UdpSender<'a> {
-    /// Creates the sender that the flow's settings require.
+    /// Returns a sender that sends as the flow's settings request.
     pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
         if flow.parsed.send == SendMode::Gso {
             probe::segments_fit(&flow.socket, flow.parsed.size)?;
@@ -50,7 +50,7 @@ impl<'a> UdpSender<'a> {
         })
     }
 
-    /// Returns how many datagrams the next call hands over.
+    /// Returns the number of datagrams for the next call, from the send mode, `times` and the pacer.
     fn count(&self, message: &[u8], times: u64) -> io::Result<usize> {
         let size = message.len();
         let parsed = &self.outgoing.flow.parsed;
@@ -67,7 +67,7 @@ impl<'a> UdpSender<'a> {
         Ok((most as u64).min(times).min(paced).max(1) as usize)
     }
 
-    /// Hands over `count` datagrams. Returns how many were taken.
+    /// Passes `count` datagrams to the kernel. Returns the number that it accepted.
     fn hand_over(&mut self, message: &[u8], count: usize) -> io::Result<usize> {
         let UdpSender { outgoing, zerocopy_sends, ring, .. } = self;
         if let Some(ring) = ring {
@@ -108,7 +108,7 @@ impl<'a> UdpSender<'a> {
         }
     }
 
-    /// Returns true if the sender must slow down. In that case it first pauses, and then one datagram may be sent.
+    /// Returns true, after a pause, if the sender must slow down. It may then send one datagram.
     fn holds_back(&mut self) -> bool {
         let flow = self.outgoing.flow;
         let holds = self.circuit_breaker.holds(flow.counters.sent(), || flow.arrived());
@@ -156,8 +156,8 @@ impl Sender for UdpSender<'_> {
 }
 
 impl Drop for UdpSender<'_> {
-    /// Leaks the headers if the kernel may still read them: other data must not replace the headers of waiting
-    /// datagrams.
+    /// Leaks the headers if the kernel may still read them, because other data must not replace the headers of
+    /// waiting datagrams.
     fn drop(&mut self) {
         let stays =
             self.zerocopy_sends.as_mut().is_some_and(|zerocopy_sends| !zerocopy_sends.all_returned(LEAVING))

@@ -1,14 +1,14 @@
-//! Records, by their numbers, which datagrams have arrived.
+//! Records which sequence numbers have arrived, to detect reordering and duplicates.
 
-/// How many numbers below the highest are remembered individually.
+/// The number of sequence numbers, up to the highest, of which the window remembers whether each has arrived.
 const MEMORY: u64 = 1024;
-/// A number this far beyond the highest cannot belong to the flow.
+/// The largest step above the highest number that the peer can have made. A higher number cannot belong to the flow.
 const LEAP: u64 = 1 << 32;
 
-/// The place of a datagram's number among those that have arrived.
+/// The position of a datagram's sequence number relative to those that have arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SequencePosition {
-    /// Above all others: in order.
+    /// Above all numbers that have arrived: the datagram is not late.
     Ahead,
     /// New, but below the highest: reordered (RFC 4737 section 3.3).
     Late,
@@ -17,8 +17,8 @@ pub(super) enum SequencePosition {
     Absurd,
 }
 
-/// The numbers that have arrived: the highest, and a ring of bits for those just below it (as the window of RFC
-/// 6479). A number that the ring has forgotten counts as `Late`, whether it arrived before or not.
+/// The sequence numbers that have arrived: the highest, and a ring of bits for those just below it (like the window
+/// of RFC 6479). A number below those of the ring counts as `Late`, whether it has arrived before or not.
 #[derive(Debug, Clone)]
 pub(super) struct SequenceWindow {
     highest: u64,
@@ -26,7 +26,7 @@ pub(super) struct SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// Continues after `highest`, which is zero if nothing has arrived yet.
+    /// Returns the window after the number `highest`, as if all numbers up to it had arrived; zero for a new flow.
     pub(super) fn after(highest: u64) -> Self {
         SequenceWindow { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
     }

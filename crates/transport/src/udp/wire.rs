@@ -1,7 +1,7 @@
 //! The format of datagrams on the wire. Numbers are big endian.
 //!
-//! The four passes of the proof (crate `proof`) are below. None is larger than the pass that it answers, so that a
-//! forged source address gains nothing:
+//! These are the four passes of the proof (crate `proof`). An answer is never larger than the pass before it, so that
+//! a client with a forged source address cannot use the server to amplify traffic:
 //!
 //! | pass | bytes |
 //! |---|---|
@@ -19,22 +19,22 @@
 //! | 1 | kind: 0 data, 1 feedback, 2 feedback of an end that has finished, 3 feedback of one that knows that both have |
 //! | 7 | number, from 1, for each kind and direction |
 //!
-//! In feedback, the highest data number received (8), the bytes of all data received (8) and a MAC over everything
-//! before it (32) follow: only the peer can keep a sender sending.
+//! In feedback, these fields follow: the highest data number received (8), the bytes of all data received (8), and a
+//! MAC over everything before it (32). With the MAC, only the peer can keep a sender sending.
 
 use landspeed_proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, KeyProof, MAC};
 
 use crate::ProofKey;
 
-/// The bytes of a header, and so the smallest datagram that can carry data.
+/// The length of a header in bytes, which is also that of the smallest data datagram.
 pub(super) const HEADER: usize = 16;
-/// The largest UDP payload over IPv4: 65535 bytes less 20 for IP and 8 for UDP.
+/// The largest UDP payload over IPv4, in bytes: 65535 less 20 for IP and 8 for UDP.
 pub(super) const LARGEST: usize = 65_507;
 const FEEDBACK: usize = HEADER + 8 + 8 + MAC;
-/// The bytes of the largest datagram that carries no data.
+/// The length of the largest datagram that carries no data, in bytes: the confirm.
 pub(super) const CONTROL: usize = 4 + CONFIRM_BODY;
 const CONFIRM_BODY: usize = 4 + 2 * CHALLENGE + CONFIRM;
-/// The largest number: seven bytes.
+/// The largest sequence number, which has seven bytes.
 const NUMBERS: u64 = (1 << 56) - 1;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(super) enum ProofPass {
 }
 
 impl ProofPass {
-    /// Parses a pass; `None` if the bytes are none.
+    /// Parses a pass; `None` if the bytes are no pass.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (kind, body) = bytes.split_first_chunk::<4>()?;
         match kind {
@@ -123,18 +123,18 @@ impl DatagramHeader {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DatagramFeedback {
-    /// The kind, which is not data.
+    /// The kind, which is any but `Data`.
     pub(super) kind: DatagramKind,
     /// The number of this feedback, from 1.
     pub(super) number: u64,
-    /// The highest data number received.
+    /// The highest sequence number of data received.
     pub(super) highest: u64,
     /// The bytes of all data received.
     pub(super) received_bytes: u64,
 }
 
 impl DatagramFeedback {
-    /// Returns the datagram, for a flow's tag and feedback key.
+    /// Returns the datagram that carries this feedback, with the flow's `tag` and a MAC by the feedback key `key`.
     pub(super) fn bytes(&self, tag: u32, key: &ProofKey) -> [u8; FEEDBACK] {
         let header = DatagramHeader { tag, echo: self.highest as u32, kind: self.kind, number: self.number };
         let mut bytes = [0; FEEDBACK];
@@ -146,7 +146,7 @@ impl DatagramFeedback {
         bytes
     }
 
-    /// Parses feedback; `None` if the peer did not make it.
+    /// Parses a feedback datagram; `None` if the tag, the kind or the MAC is wrong.
     pub(super) fn parse(bytes: &[u8], tag: u32, key: &ProofKey) -> Option<Self> {
         let bytes: &[u8; FEEDBACK] = bytes.try_into().ok()?;
         let header = DatagramHeader::parse(bytes)?;

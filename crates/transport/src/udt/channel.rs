@@ -16,7 +16,7 @@ use super::options::UdtSettings;
 use crate::message::{self, BATCH, ReceiveMode, SEGMENTS, SendMode};
 use crate::{raw, shared_port, socket};
 
-/// The longest sleep. After it a thread checks whether it must stop.
+/// The longest sleep. After it, a thread checks if it must stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The most receive calls in a row, however much arrives.
 const MOST_AT_ONCE: usize = 64;
@@ -26,14 +26,14 @@ pub(super) struct UdtChannel {
     parsed: UdtSettings,
     began: Instant,
     state: Mutex<UdtState>,
-    /// Held by the thread that gets the lock of `state` next.
+    /// The lock that a thread takes before it waits for the lock of `state`, so that threads get that lock in order.
     turn: Mutex<()>,
-    /// Wakes threads that sleep until something arrives.
+    /// An eventfd that wakes threads which sleep until something arrives.
     wake: OwnedFd,
     sleeping: AtomicU32,
-    /// True if the kernel refused to cut datagrams of this size on this path (UDP_SEGMENT).
+    /// True if the kernel has refused to cut a send into datagrams on this path (UDP_SEGMENT).
     gso_refused: AtomicBool,
-    /// True if ICMP reported that no socket has the peer's port any more.
+    /// True if ICMP has reported that no socket is bound to the peer's port.
     refused: AtomicBool,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct UdtState {
 }
 
 impl UdtChannel {
-    /// Creates the channel of a connected socket. `begin` makes the connection, given the current time.
+    /// Returns a channel over a connected socket. `begin` creates the connection, given the channel's current time.
     pub(super) fn new(
         socket: Socket,
         parsed: UdtSettings,
@@ -66,7 +66,7 @@ impl UdtChannel {
         })
     }
 
-    /// Replaces the settings.
+    /// Replaces the settings for sending and receiving by `parsed`.
     ///
     /// # Errors
     /// Returns an error if the kernel does not support the new settings.
@@ -79,8 +79,8 @@ impl UdtChannel {
         Nanos::from(self.began.elapsed())
     }
 
-    /// Locks the state in turn: otherwise a thread that sends would take the lock again as soon as it has released
-    /// it, and keep all others out.
+    /// Locks the state, in the order of the calls. Without that order, a thread that sends would take the lock again
+    /// as soon as it has released it, and keep all others out.
     pub(super) fn lock(&self) -> MutexGuard<'_, UdtState> {
         let _turn = self.turn.lock();
         self.state.lock()
@@ -90,8 +90,8 @@ impl UdtChannel {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Receives with one call, and runs what is due. Returns how many of the stream's bytes were put into `into`, and
-    /// whether anything arrived.
+    /// Makes one receive call, runs expired timers, and sends what is due. Returns the number of the stream's bytes
+    /// that were put into `into`, and true if anything arrived.
     pub(super) fn look(&self, state: &mut UdtState, into: &mut [u8]) -> (usize, bool) {
         let now = self.now();
         let UdtState { connection, inbox } = state;
@@ -102,7 +102,8 @@ impl UdtChannel {
         (took.unwrap_or(0), arrived)
     }
 
-    /// Receives everything that has arrived, and runs what is due. The stream's bytes stay in the connection.
+    /// Receives everything that has arrived, runs expired timers, and sends what is due. The stream's bytes stay in
+    /// the connection.
     pub(super) fn catch_up(&self, state: &mut UdtState) {
         for _ in 0..MOST_AT_ONCE {
             if !self.look(state, &mut []).1 {
@@ -111,7 +112,7 @@ impl UdtChannel {
         }
     }
 
-    /// Runs expired timers and sends what is due. Wakes the threads that sleep if an event concerns them.
+    /// Runs expired timers and sends what is due. Wakes sleeping threads if the connection reports an event.
     pub(super) fn act(&self, state: &mut UdtState) {
         let now = self.now();
         state.connection.handle_timeout(now);
@@ -132,7 +133,7 @@ impl UdtChannel {
         let _ = rustix::io::write(&self.wake, &1_u64.to_ne_bytes());
     }
 
-    /// Returns how long until a timer expires or a packet is due.
+    /// Returns the time until a timer expires or a packet is due.
     pub(super) fn due(&self) -> Duration {
         self.due_of(&self.lock().connection)
     }
@@ -141,8 +142,8 @@ impl UdtChannel {
         connection.next_timeout().map_or(LOOK, |due| Duration::from_nanos((due - self.now()).0))
     }
 
-    /// Sleeps without the lock until a datagram arrives or something is due, at most `longest`. A sender that only
-    /// waits for its pace receives at the end of that wait.
+    /// Releases the lock, and sleeps until a datagram arrives or something is due, for at most `longest`. While
+    /// pacing delays the next packet, arrivals do not end the sleep, because they are received at its end.
     pub(super) fn sleep(&self, state: MutexGuard<'_, UdtState>, longest: Duration) -> io::Result<()> {
         let due = self.due_of(&state.connection);
         let watched = if state.connection.is_pacing() { 1 } else { 2 };
@@ -158,8 +159,8 @@ impl UdtChannel {
         slept.map(drop)
     }
 
-    /// Hands datagrams to the kernel. Datagrams that the kernel refuses count as lost on the path, and are sent again
-    /// later.
+    /// Passes datagrams to the kernel. Datagrams that the kernel refuses count as lost on the path, and are sent
+    /// again later.
     fn send(&self, transmit: TransmitBatch<'_>) {
         let fd = self.socket.as_fd();
         let whole = [IoSlice::new(transmit.bytes)];
@@ -197,7 +198,8 @@ impl UdtChannel {
         Ok(())
     }
 
-    /// Records that ICMP refused an earlier datagram. Other errors concern a datagram that is lost.
+    /// Records if the error of a socket call means that ICMP refused an earlier datagram. Other errors only mean that
+    /// a datagram is lost.
     fn note(&self, error: Option<&io::Error>) {
         if error.is_some_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
             self.refused.store(true, Ordering::Relaxed);
@@ -205,7 +207,7 @@ impl UdtChannel {
     }
 }
 
-/// Lets the kernel join datagrams (UDP_GRO) if the settings request it.
+/// Sets if the kernel joins received datagrams (UDP_GRO), as the settings request.
 fn join_arrivals(socket: &Socket, parsed: UdtSettings) -> io::Result<()> {
     raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == ReceiveMode::Gro))
 }

@@ -1,4 +1,4 @@
-//! Opening a flow and proving it.
+//! Opens a UDT flow, and proves the key to the server.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ const LATER: Duration = Duration::from_millis(10);
 /// The largest UDP datagram over IPv4, in bytes with its headers.
 const LARGEST: u32 = 65_535;
 
-/// Opens one flow and proves it. Tries again while the server has no room for it.
+/// Opens one flow and proves the key. Tries again if the server closes the connection, for example because it has too
+/// many.
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let dialer = UdtDialer { call, patience };
     let mut has_hung_up = false;
@@ -43,8 +44,8 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     }
 }
 
-/// Returns the size of the largest packet for a connected socket as UDT counts it: with the headers of IPv4 and UDP,
-/// even over IPv6.
+/// Returns the size of the largest packet for a connected socket, in bytes. Like UDT, it counts the headers of IPv4
+/// and UDP, even over IPv6.
 pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
     let path = (shared_port::largest(socket)? + UDP_HEADERS as u32).min(LARGEST);
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))
@@ -61,7 +62,8 @@ impl UdtDialer<'_> {
         move |source| Error::refused(operation, server, source)
     }
 
-    /// Returns a connection, and how long its handshake took. Tries again while nothing listens.
+    /// Returns a connection after its handshake, and the duration of the handshake. Tries again while the server does
+    /// not listen.
     fn reach(&self) -> Result<(UdtChannel, Nanos), Error> {
         loop {
             let channel = self.begin()?;
@@ -91,8 +93,8 @@ impl UdtDialer<'_> {
         channel.map_err(self.refused("connect to"))
     }
 
-    /// Drives the connection until `is_done`. Returns false if nothing listens, or if the server has closed the
-    /// connection.
+    /// Drives the connection until `is_done` returns true. Returns false if the server does not listen or has closed
+    /// the connection.
     fn work(
         &self,
         channel: &UdtChannel,
@@ -119,9 +121,9 @@ impl UdtDialer<'_> {
         }
     }
 
-    /// Performs the client's part of the proof. Returns false if the server has closed the connection. The proof is
-    /// over once the server has acknowledged all of it, because later losses would only be repaired when the flow's
-    /// user makes a call.
+    /// Performs the client's part of the proof. Returns false if the server has closed the connection. Waits until
+    /// the server has acknowledged the whole proof, because a later loss would be repaired only during the next call
+    /// on the flow.
     fn prove(&self, channel: &UdtChannel) -> Result<bool, Error> {
         let call = self.call;
         let proof = KeyProof::start(call.number, random());

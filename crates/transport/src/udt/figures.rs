@@ -17,15 +17,15 @@ pub(super) struct UdtFlowFigures {
     received_packets: u64,
     /// Loss reports accepted.
     loss_reports: u64,
-    /// How often nothing was acknowledged for too long.
+    /// Number of times that no acknowledgement arrived for the retransmission timeout.
     timeouts: u64,
     /// Smoothed round-trip time.
     rtt_ns: Nanos,
-    /// The rate that the rate control allows; zero where only the window limits.
+    /// The sending rate that the rate control allows, in payload; zero if only the window limits the rate.
     allowed_bps: BitRate,
-    /// The congestion window.
+    /// The congestion window, in payload.
     window_bytes: Bytes,
-    /// The path's capacity as estimated by packet pairs.
+    /// The path's capacity, in payload, as packet pairs estimate it.
     capacity_bps: BitRate,
 }
 
@@ -53,7 +53,7 @@ fn all(end: &EndpointOutcome) -> Result<Option<&Vec<UdtFlowFigures>>, DetailErro
     Ok(figures.map(|figures| &figures.0))
 }
 
-/// Adds a flow's figures.
+/// Adds a flow's figures to `details`.
 pub(super) fn add_details(connection: &Connection, details: &mut Details) {
     details.get_mut::<UdtFlowFiguresList>().0.push(of(connection));
 }

@@ -17,9 +17,10 @@ use crate::{Error, Patience};
 
 /// The longest that a send waits unless its caller set a time.
 const LOOK: Duration = Duration::from_millis(50);
-/// The bytes after which a sender processes what the peer has sent, even if there is room for more.
+/// The number of bytes written after which a sender processes the peer's datagrams, even if the send buffer has space
+/// for more.
 const HEAR: usize = 256 << 10;
-/// The time between two close messages of an end that has closed, each of which may get lost.
+/// The interval at which an end that has closed repeats its close message, which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
 
 pub(super) struct UdtFlow {
@@ -27,14 +28,14 @@ pub(super) struct UdtFlow {
     number: u32,
     set_up: Nanos,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if the receiver was woken so that it stops.
+    /// True if [`Flow::wake_receiver`] or [`Flow::abort`] was called, so that the receiver must stop.
     woken: AtomicBool,
-    /// True if both ends know that everything has arrived.
+    /// True if [`Flow::finish`] has succeeded, so that the flow must not be aborted.
     finished: AtomicBool,
 }
 
 impl UdtFlow {
-    /// Creates a flow from its channel, whose socket's options are read back against `settings`.
+    /// Returns a flow over `channel`. Compares the options of the channel's socket with `settings`.
     pub(super) fn new(channel: UdtChannel, number: u32, set_up: Nanos, settings: &Settings) -> Self {
         let not_as_asked = OPTIONS.read_back(&channel.socket, settings);
         let [woken, finished] = [const { AtomicBool::new(false) }; 2];
@@ -50,7 +51,7 @@ impl UdtFlow {
         self.woken.load(Ordering::Acquire)
     }
 
-    /// Drives the connection until `is_done`. Fails if the peer sends data.
+    /// Drives the connection until `is_done` returns true. Returns an error if the peer sends data.
     fn work_until(
         &self,
         patience: &Patience<'_>,
@@ -101,8 +102,8 @@ impl Flow for UdtFlow {
         self.not_as_asked.clone()
     }
 
-    /// Applies other settings. The rate control, the burst, the buffer and the packet size stay as they were when the
-    /// connection began.
+    /// Applies `settings` to an accepted flow, except the rate control, the burst, the buffer and the packet size,
+    /// which a connection keeps from its beginning.
     fn adopt(&mut self, settings: &Settings) {
         OPTIONS.set_accepted(&self.channel.socket, settings);
         self.not_as_asked = OPTIONS.read_back(&self.channel.socket, settings);
@@ -150,7 +151,8 @@ impl Flow for UdtFlow {
         self.channel.wake();
     }
 
-    /// Acknowledges everything and sends the close repeatedly until the peer has closed too. UDT has no half-close.
+    /// Waits until the peer has acknowledged everything, and then sends close messages until the peer has closed too.
+    /// UDT has no half-close.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         if self.is_woken() {
             return Err(self.refused("finish")(io::Error::other("its receiver was woken before the end")));
@@ -176,7 +178,7 @@ impl Flow for UdtFlow {
     }
 }
 
-/// Returns the error for a sender or a receiver of a connection that has ended.
+/// Returns the error for calls on a flow whose connection has ended for `reason`.
 fn ended(reason: CloseReason) -> io::Error {
     let kind = match reason {
         CloseReason::Silent | CloseReason::Linger | CloseReason::NoAnswer => ErrorKind::TimedOut,
@@ -194,7 +196,8 @@ struct UdtSender<'a> {
 }
 
 impl UdtSender<'_> {
-    /// Writes what there is room for, possibly nothing, and sends what may be sent.
+    /// Writes as much of `message` as the send buffer has space for, possibly nothing, and sends the packets that are
+    /// due. Returns the number of bytes written.
     fn write(&mut self, message: &[u8]) -> io::Result<usize> {
         let channel = &self.flow.channel;
         let mut state = channel.lock();
@@ -301,7 +304,7 @@ impl Receiver for UdtReceiver<'_> {
 }
 
 impl Drop for UdtReceiver<'_> {
-    /// Acknowledges everything received a last time, because no later call may do so.
+    /// Acknowledges everything received, because there may be no later call to do so.
     fn drop(&mut self) {
         let mut state = self.flow.channel.lock();
         state.connection.acknowledge();

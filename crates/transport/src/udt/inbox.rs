@@ -1,5 +1,5 @@
-//! Receiving datagrams with their headers in one place and their payloads adjacent in the reader's memory. The
-//! payloads of a run of the stream's next packets are copied only once, by the kernel, to where they are read.
+//! Receives datagrams so that the kernel puts headers into separate memory, and payloads next to each other into the
+//! reader's memory. The payloads of packets that arrive in order are therefore copied only once, by the kernel.
 
 use std::io::{self, IoSliceMut};
 use std::os::fd::BorrowedFd;
@@ -13,14 +13,14 @@ use crate::message::{self, BATCH, ReceiveMode};
 const JOINED: usize = 128;
 /// The most bytes that UDP_GRO joins.
 const LARGEST: usize = 65_535;
-/// The room for a payload, in bytes, before the handshake has set the packet size.
+/// The space for each payload, in bytes, before the handshake has set the packet size.
 const HANDSHAKING: usize = 512;
 
 pub(super) struct UdtInbox {
     headers: [[u8; HEADER]; JOINED],
-    /// Room for payloads that do not fit into the reader's memory.
+    /// Memory for payloads that do not fit into the reader's memory.
     spill: Vec<u8>,
-    /// Room in which the pieces of one datagram, or of all datagrams of a call, are put together again.
+    /// Memory in which the pieces of one datagram, or of all datagrams of a call, are put together again.
     whole: Box<[u8; LARGEST]>,
     lengths: [usize; JOINED],
 }
@@ -28,13 +28,14 @@ pub(super) struct UdtInbox {
 /// The result of one receive call.
 #[derive(Debug, Clone, Copy)]
 enum ReceivedBatch {
-    /// This many datagrams, each split into a header and a payload at its own place.
+    /// This many datagrams, each received into memory for a header and memory for a payload.
     Apart(usize),
-    /// Datagrams of an unexpected size, which cross the borders between the places for headers and payloads.
+    /// Joined datagrams of an unexpected size, so that headers and payloads are not where they should be.
     Joined { total: usize, each: usize },
 }
 
-/// Returns the room for a payload, in bytes.
+/// Returns the space for each payload, in bytes: the connection's payload size, or [`HANDSHAKING`] before it is
+/// known.
 fn payload(connection: &Connection) -> usize {
     connection.payload().unwrap_or(HANDSHAKING)
 }
@@ -49,8 +50,8 @@ impl UdtInbox {
         }
     }
 
-    /// Receives what one call returns, without waiting, and passes it to the connection. Returns how many of the
-    /// stream's next bytes it put at the beginning of `into`; they count as read.
+    /// Makes one receive call, without waiting, and passes the datagrams to the connection. Returns the number of the
+    /// stream's next bytes that it put at the beginning of `into`. The connection counts them as read.
     ///
     /// # Errors
     /// Returns [`io::ErrorKind::WouldBlock`] if nothing has arrived, and ICMP's errors about earlier sends.
@@ -126,7 +127,7 @@ impl UdtInbox {
         read
     }
 
-    /// Copies the bytes of all places into `whole`, one after the other.
+    /// Copies the `total` bytes of a receive call into `whole`, in the order of their arrival.
     fn join(&mut self, into: &[u8], payload: usize, total: usize) {
         let places = into.chunks_exact(payload).chain(self.spill.chunks_exact(payload));
         let mut end = 0;

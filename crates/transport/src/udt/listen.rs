@@ -1,4 +1,4 @@
-//! Accepting flows and dropping strangers' datagrams.
+//! Accepts UDT flows, and drops the datagrams of strangers.
 //!
 //! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
 //! the client has a connection, on which it must prove the key within the time limit of all transports
@@ -27,10 +27,11 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The room for a handshake, in bytes, including one that probes the path's packet size.
+/// The size of the receive buffer for handshakes, in bytes. It fits those that probe the path's packet size.
 const ROOM: usize = 2048;
 
-/// The identity of a request, which differs between connections.
+/// The values of a handshake request that distinguish connections: the client's address, its socket ID and the first
+/// sequence number.
 type RequestId = (SocketAddr, UdtSocketId, Seq);
 
 pub(super) struct UdtListener {
@@ -67,7 +68,7 @@ impl UdtListener {
         })
     }
 
-    /// Waits until something arrives or is due, at most `slice`.
+    /// Waits for at most `slice` until a datagram arrives, or a timer or a packet of a connection is due.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let due = self.applicants.iter().map(|applicant| applicant.channel.due()).min();
         let sockets = self.applicants.iter().map(|applicant| &applicant.channel.socket);
@@ -85,8 +86,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Answers one datagram, or drops it. Datagrams of other clients that reached a new connection's socket are put
-    /// into `intake`.
+    /// Processes one datagram: answers a handshake request, opens a connection for a proven one, and drops anything
+    /// else as a stranger's. Datagrams of other clients that reached a new connection's socket are put into `intake`.
     fn examine(
         &mut self,
         &ReceivedDatagram { from, ref bytes }: &ReceivedDatagram,
@@ -109,8 +110,8 @@ impl UdtListener {
         Ok(())
     }
 
-    /// Makes a connection, whose socket from then on gets everything that its client sends. A duplicate of a request
-    /// that already has a connection is ignored.
+    /// Opens a connection with its own socket, which receives the client's datagrams from then on. Ignores a
+    /// duplicate of a request that already has a connection.
     fn admit(&mut self, request: &HandshakeRequest, intake: &mut DatagramIntake<ROOM>) -> io::Result<()> {
         let peer = request.peer;
         if self.accepted.contains(&request.id()) || self.applicants.iter().any(|one| one.request.0 == peer) {
@@ -138,7 +139,7 @@ impl UdtListener {
 }
 
 impl UdtApplicant {
-    /// Reads what has arrived and answers it.
+    /// Reads the client's messages of the proof that have arrived, and answers them.
     fn read(&mut self, key: &ProofKey) -> ServerProofStep {
         let UdtApplicant { channel, server_proof, .. } = self;
         let mut state = channel.lock();

@@ -1,9 +1,9 @@
-//! UDT, version 4, over UDP sockets, based on the crate `udt`.
+//! UDT, version 4, over UDP sockets. The crate `udt` contains the protocol.
 //!
-//! A connection has a connected socket of its own at each end: a server's connections share one port, and the kernel
-//! distinguishes them by the client's address. There are no threads beside the callers': a thread that sends,
-//! receives or checks progress also takes in what has arrived and sends what is due. UDT has no encryption and no
-//! keys, so the session's key is proven over the connection's own stream before anything else is sent.
+//! Each end of a connection has its own connected socket. A server's connections share one port, and the kernel
+//! distinguishes them by the client's address. There are no threads other than the callers'. A thread that sends,
+//! receives or checks progress also processes what has arrived and sends what is due. UDT has no encryption and no
+//! keys, so the ends prove the session's key over the connection's stream before they send anything else.
 
 mod channel;
 mod connect;
@@ -61,7 +61,7 @@ impl Transport for UdtTransport {
     }
 }
 
-/// Returns the random values that a connection begins with.
+/// Returns the random values of a new connection: socket ID, first sequence number and seed.
 fn identity() -> ConnectionIdentity {
     let word = || u32::from_be_bytes(random()) >> 1;
     ConnectionIdentity {

@@ -15,7 +15,7 @@ pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
 /// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];
 
-/// The smallest useful packet, in bytes: half of what every path of IPv4 lets through (576).
+/// The smallest packet that may be requested, in bytes: half the size that every IPv4 host must accept (576).
 const LEAST: u32 = 288;
 
 pub(super) static SEND: Factor = Factor {
@@ -108,7 +108,7 @@ static PACKET: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// How datagrams pass between a flow and the kernel.
+/// The ways in which a flow's datagrams are passed to the kernel and received from it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct UdtSettings {
     pub(super) send: SendMode,
@@ -124,7 +124,7 @@ impl UdtSettings {
     }
 }
 
-/// Returns the requested largest packet; `None` leaves it to the path.
+/// Returns the requested size of the largest packet, in bytes; `None` if the path's MTU determines it.
 pub(super) fn packet(settings: &Settings) -> Option<u32> {
     u32::try_from(PACKET.number(settings)).ok().filter(|bytes| *bytes > 0)
 }
@@ -146,8 +146,8 @@ pub(super) fn config(settings: &Settings, mss: u32) -> UdtConfig {
     }
 }
 
-/// Sizes the socket's receive buffer for everything that may be in flight, unless `rcvbuf` is set, because datagrams
-/// without room are lost. Root may exceed net.core.rmem_max.
+/// Sets the socket's receive buffer to the size of everything that may be in flight, because datagrams are lost if
+/// the buffer is full. Does nothing if `rcvbuf` is set. Only root may exceed net.core.rmem_max.
 pub(super) fn deepen(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|bytes| bytes == "0") {
         let bytes = u32::try_from(BUFFER.bytes(settings).0).unwrap_or(u32::MAX).min(i32::MAX as u32 / 2);
@@ -157,7 +157,8 @@ pub(super) fn deepen(socket: &Socket, settings: &Settings) {
     }
 }
 
-/// Checks that the kernel supports the settings. The error says what to request instead.
+/// Checks that the packet size is valid and that the kernel supports the settings. The error message contains a
+/// remedy.
 pub(super) fn can_run(settings: &Settings) -> Result<(), String> {
     if let Some(packet) = packet(settings).filter(|packet| *packet < LEAST) {
         return Err(format!(

@@ -1,7 +1,7 @@
 //! AF_UNIX streams between processes of one machine, including lab hosts: the cost of a path without a network.
 //!
-//! A listener's name is a path in the file system, which is valid across network namespaces. The path follows from
-//! the address and the session's key, so that only a holder of the key finds it.
+//! A listener is bound to a path in the file system, which works across network namespaces. The path follows from the
+//! address and the session's key, so that only processes with the key can find it.
 
 use std::fs;
 use std::io;
@@ -88,7 +88,7 @@ fn path(at: SocketAddr, key: &ProofKey) -> PathBuf {
     std::env::temp_dir().join(format!("landspeed-{}", &name.to_hex()[..32]))
 }
 
-/// A port number without a socket of the kernel, because the listener's path follows from the session's key.
+/// A port that reserves nothing in the kernel. Its address only goes into the path of the listener's file.
 struct UnixPort(SocketAddr);
 
 impl ReservedPort for UnixPort {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::app::{Application, ApplicationFigure, Error, FigureSource, METRIC};
 
-/// A role that ran to its end successfully.
+/// The output of a role's command that ran to its end successfully.
 #[derive(Debug, Clone)]
 pub struct RoleOutput {
     /// Name of the role.
@@ -17,10 +17,12 @@ pub struct RoleOutput {
     pub took: Nanos,
 }
 
-/// Returns the figures of the roles that ran, and the name of the deciding figure.
+/// Returns the figures that the outputs `ran` contain, and the name of the deciding figure, which `parameters`
+/// choose.
 ///
 /// # Errors
-/// Returns an error if a figure is not where the application's file says, or is no number above 0.
+/// Returns an error if an output does not contain a figure at the place that the application's file states, or if a
+/// figure is no number above 0.
 pub fn figures(
     application: &Application,
     ran: &[RoleOutput],
@@ -31,10 +33,11 @@ pub fn figures(
     Ok(ProgramFigures { asked: application.value(METRIC, parameters).to_owned(), all })
 }
 
-/// Returns the picture of the first host whose role prints it; `None` if the role did not run here.
+/// Returns the picture from the first output of the role that prints it; `None` if the role did not run here or the
+/// application has no picture.
 ///
 /// # Errors
-/// Returns an error if the picture is not where the file says, or is not a PNG file in Base64.
+/// Returns an error if the output has no PNG file in Base64 at the place that the application's file states.
 pub(crate) fn picture(application: &Application, ran: &[RoleOutput]) -> Result<Option<Png>, Error> {
     let Some(asked) = &application.picture else { return Ok(None) };
     let Some(ran) = ran.iter().find(|one| one.role == asked.role) else { return Ok(None) };
@@ -45,8 +48,8 @@ pub(crate) fn picture(application: &Application, ran: &[RoleOutput]) -> Result<O
     png.map(Some).map_err(|why| Error::Figure { figure: "picture".to_owned(), why })
 }
 
-/// Combines a figure over all hosts whose role prints it: values of which more is better are added, and of the others
-/// the largest counts.
+/// Reads a figure from all outputs of its role, and combines the values: their sum if more is better, otherwise the
+/// largest.
 fn found(figure: &ApplicationFigure, ran: &[RoleOutput]) -> Result<ProgramFigure, Error> {
     let of_role = ran.iter().filter(|one| one.role == figure.role);
     let values = of_role.map(|one| value(figure, one)).collect::<Result<Vec<_>, _>>()?;

@@ -38,7 +38,7 @@ pub(crate) struct ParameterFile {
     /// The values of a choice.
     #[serde(default)]
     pub(crate) of: Vec<String>,
-    /// The least and the most of a number, of bytes or of a time.
+    /// The smallest and the largest value of a number, of bytes or of a time.
     pub(crate) between: Option<Spanned<[String; 2]>>,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct ReadyFile {
     pub(crate) command: Option<Spanned<Vec<Spanned<String>>>>,
 }
 
-/// A file: a text, or `bytes` bytes made from a seed.
+/// A file that a role needs: either a text, or `bytes` random bytes from a seed.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct FixtureFile {
@@ -111,7 +111,7 @@ pub(crate) struct EndFile {
     pub(crate) within: Option<Spanned<String>>,
 }
 
-/// A picture that a role prints.
+/// A picture in the JSON output of a role.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct PictureFile {

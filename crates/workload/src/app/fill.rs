@@ -26,7 +26,7 @@ impl PlaceholderValues<'_> {
     }
 }
 
-/// A placeholder that every role may use, in addition to the parameters.
+/// A placeholder that every application has, whatever its parameters are.
 pub(crate) struct Placeholder {
     pub(crate) name: &'static str,
     value: fn(&PlaceholderValues<'_>) -> Option<String>,
@@ -103,7 +103,7 @@ fn is_word(name: &str) -> bool {
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
 }
 
-/// Returns an error for the first unknown placeholder of a text, with a suggestion.
+/// Returns an error message for the first unknown placeholder of a text, with a suggestion; `None` if all are known.
 pub(crate) fn unknown(text: &str, parameters: &[ApplicationParameter], hosts: usize) -> Option<String> {
     let of_parameters = parameters.iter().map(|one| one.name.as_str());
     let known = || PLACEHOLDERS.iter().map(|one| one.name).chain(of_parameters.clone());
@@ -121,7 +121,7 @@ pub(crate) fn unknown(text: &str, parameters: &[ApplicationParameter], hosts: us
     })
 }
 
-/// Returns the number in "host3".
+/// Returns the number in a name such as "host3"; `None` for another name.
 fn host(name: &str) -> Option<usize> {
     name.strip_prefix("host")?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Sends and receives messages that follow their length: four bytes, big endian.
+//! Sends and receives messages. The length of a message precedes it, in four bytes, big endian.
 
 use std::io::{Error, Read, Result, Write};
 
@@ -13,7 +13,7 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> 
     to.flush()
 }
 
-/// Returns the next message, of at most `most` bytes.
+/// Reads and returns the next message. Returns an error for one of more than `most` bytes.
 pub(crate) fn receive(from: &mut impl Read, most: u32) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

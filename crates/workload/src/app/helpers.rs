@@ -23,8 +23,8 @@ pub fn append(program: &mut Vec<u8>, helpers: &[u8]) {
     program.extend_from_slice(MARK);
 }
 
-/// Opens the helpers beside `program`. They must belong to root or to the program's owner, because other users may
-/// write a folder such as /tmp.
+/// Opens the helpers in the folder of `program`. Returns `None` if they are not there, or if they belong neither to
+/// root nor to the program's owner, because other users may write into a folder such as /tmp.
 pub fn beside(program: &Path) -> Option<Take<File>> {
     let program = std::fs::canonicalize(program).ok()?;
     let helpers = File::open(program.with_file_name(NAME)).ok()?;
@@ -40,7 +40,7 @@ pub(crate) fn own() -> Option<Take<File>> {
     Some(own.take(length))
 }
 
-/// Opens the helpers of this program, appended or beside it.
+/// Opens the helpers of this program, from the end of its file or from its folder.
 pub(crate) fn open() -> Option<Take<File>> {
     at_end(Path::new(OWN)).or_else(|| beside(Path::new(OWN)))
 }

@@ -1,7 +1,8 @@
 //! Applications: any program as a workload.
 //!
-//! A file lists the roles of an application, what each runs, when it is ready, and which figures its output holds.
-//! [`read`] checks the file; `RoleProcess` starts one of its roles on this host, in its own namespaces, and ends it.
+//! A file lists the roles of an application, the command of each role, when a service is ready, and which figures an
+//! output contains. [`read`] checks the file. `RoleProcess` starts and ends one role on this host, in its own
+//! namespaces.
 //!
 //! | module | is |
 //! |---|---|

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::number::NumberSpelling;
 
-/// An application: its roles and its figures.
+/// An application: programs in roles, and the figures that their outputs contain.
 pub struct Application {
     /// The application's name as a workload: "app:" and the name of the file, such as "app:redis".
     pub name: String,
@@ -26,9 +26,9 @@ pub struct Application {
     pub parameters: Vec<ApplicationParameter>,
     /// The roles, in the order in which they start.
     pub roles: Vec<ApplicationRole>,
-    /// The figures. The first one decides by default.
+    /// The figures. By default, the first one decides about a run.
     pub figures: Vec<ApplicationFigure>,
-    /// The place of the application's picture, if there is one.
+    /// The place of the application's picture in the output of a role; `None` if it has none.
     pub picture: Option<PictureSource>,
 }
 
@@ -50,7 +50,7 @@ pub struct ApplicationParameter {
     pub default: String,
     /// The values of a choice; empty for a parameter of another domain.
     pub words: Vec<String>,
-    /// The domain, unless it is a choice.
+    /// The domain of the values; ignored for a choice, whose values are `words`.
     pub domain: Domain<'static>,
 }
 
@@ -69,7 +69,7 @@ impl From<Factor> for ApplicationParameter {
     }
 }
 
-/// A program, and its package.
+/// A program that an application needs on every host.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequiredProgram {
@@ -95,7 +95,7 @@ pub enum HostSelector {
 }
 
 impl HostSelector {
-    /// The words that a file may use, and what they mean.
+    /// The words that select hosts in an application's file, and the selector of each.
     pub(crate) const WORDS: [(&'static str, HostSelector); 4] = [
         ("client", HostSelector::Client),
         ("server", HostSelector::Server),
@@ -115,7 +115,7 @@ impl HostSelector {
     }
 }
 
-/// How long a service lives.
+/// The lifetime of a service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServiceLifetime {
@@ -135,7 +135,7 @@ pub enum ReadyCondition {
     Port(String),
     /// The service prints a line that matches this regular expression.
     Line(String),
-    /// A command that exits with 0.
+    /// This command exits with 0. It is run again until it does.
     Command(Vec<String>),
 }
 
@@ -179,14 +179,15 @@ pub struct ApplicationRole {
     pub name: String,
     /// The hosts on which the role runs.
     pub on: HostSelector,
-    /// The condition under which a service is ready. A service runs until it is ended. `None` for a role that runs to
-    /// its end.
+    /// The condition under which the role's service is ready; `None` for a role that is no service but runs to its
+    /// end.
     pub ready: Option<ReadyCondition>,
-    /// How long a service lives.
+    /// The lifetime of the role's service.
     pub lives: ServiceLifetime,
-    /// The state that a service that lives through a block keeps from one trial to the next.
+    /// The state that a service with the lifetime of a block keeps from one trial to the next, for readers; empty for
+    /// other roles.
     pub carries: String,
-    /// Time limit for being ready, or for running to its end.
+    /// Time limit for a service to be ready, or for another role to run to its end.
     pub within: Nanos,
     /// The command, by argument.
     pub command: Vec<String>,
@@ -194,7 +195,7 @@ pub struct ApplicationRole {
     pub before: Vec<Vec<String>>,
     /// Files that are written into the role's directory before it starts.
     pub files: Vec<Fixture>,
-    /// The environment besides PATH, HOME, USER, LANG and TMPDIR.
+    /// The environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
     pub env: Vec<(String, String)>,
     /// The user under which the role runs. Only an agent that is root can change the user.
     pub user: String,
@@ -261,7 +262,7 @@ pub(crate) struct RoleOrder {
     pub(crate) before: Vec<Vec<String>>,
     /// Files that are written into the directory before the role starts.
     pub(crate) files: Vec<Fixture>,
-    /// The environment.
+    /// The environment in addition to PATH, HOME, USER, LANG and TMPDIR, as (name, value).
     pub(crate) env: Vec<(String, String)>,
     /// The user under which the role runs; empty for the agent's own.
     pub(crate) user: String,
@@ -280,7 +281,7 @@ pub(crate) struct RoleOrder {
 }
 
 impl RoleOrder {
-    /// Returns true if the role calls the program at `path`.
+    /// Returns true if `path` occurs in one of the role's commands or in its environment.
     pub(crate) fn calls(&self, path: &str) -> bool {
         let words = self.before.iter().flatten().chain(&self.command);
         words.chain(self.env.iter().map(|(_, value)| value)).any(|text| text.contains(path))

@@ -1,4 +1,4 @@
-//! Parses numbers as programs print them.
+//! Parses numbers from the output of programs.
 
 use landspeed_record::units::EscapedText;
 
@@ -15,7 +15,7 @@ impl NumberSpelling {
     /// The spelling of "30406.5".
     pub(crate) const PLAIN: NumberSpelling = NumberSpelling { thousands: None, decimal: '.' };
 
-    /// Parses `text` in this spelling. Returns an error if it is no number, or if it may also be a number of another
+    /// Parses `text` as a number in this spelling. Returns an error message for a text that is no number in this
     /// spelling.
     pub(crate) fn read(self, text: &str) -> Result<f64, String> {
         let trimmed = text.trim();
@@ -44,7 +44,8 @@ impl NumberSpelling {
         (others.is_empty() || is_grouped).then(|| whole.replace(separator, ""))
     }
 
-    /// Returns advice on the file's settings if `text` may be a number of another spelling.
+    /// Returns advice about the figure's `thousands` and `decimal` if `text` may be a number in another spelling;
+    /// otherwise an empty text.
     fn remedy(self, text: &str) -> &'static str {
         let is_number = |byte: u8| byte.is_ascii_digit() || b"+-.,'_ eE".contains(&byte);
         let is_other = text.bytes().any(|byte| byte.is_ascii_digit()) && text.bytes().all(is_number);

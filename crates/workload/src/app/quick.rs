@@ -1,9 +1,10 @@
-//! Makes an application from two commands of the command line.
+//! Writes the file of an application from two commands of the command line.
 
 use serde_json::to_string as quoted;
 
-/// Returns the text of an application's file for `--server`, `--client` and `--metric`: a server that is ready once
-/// its port is open, and a client whose output contains one number.
+/// Returns the text of a file for an application with two roles, from `--server`, `--client` and `--metric`. The
+/// server is ready once its port is open. `metric` is a regular expression that finds the figure in the client's
+/// output.
 ///
 /// # Errors
 /// Returns an error for a command that is empty or whose quotes do not match.

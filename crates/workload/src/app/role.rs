@@ -1,4 +1,4 @@
-//! Starts, watches and ends a role, from the agent's side.
+//! The agent's side of a role: starts, watches and ends the role's process.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -15,11 +15,12 @@ use crate::app::{
     Application, ApplicationRole, Error, PlaceholderValues, RoleOrder, check, fill, framed, helpers,
 };
 
-/// Interval at which a waiting call checks whether it was cancelled.
+/// Interval at which a waiting call checks if it was cancelled.
 const LOOK: Duration = Duration::from_millis(20);
 /// Time limit for a role to report its output.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-/// Time limit for a role's namespace to end after its init was ordered to end.
+/// Time limit for a role's namespace to end after the pipe of orders was closed. After that, the role's process is
+/// killed.
 const GOING: Duration = Duration::from_secs(2);
 /// The longest line that is read from the init, in bytes.
 const MOST_LINE: u64 = 64 << 20;
@@ -89,7 +90,7 @@ impl RoleProcess {
     /// Waits until the command can begin.
     ///
     /// # Errors
-    /// Returns an error if a step before it failed, with what was printed.
+    /// Returns an error if a step of the preparation failed or takes too long, with the output of that step.
     pub(crate) fn prepared(&mut self, cancelled: &dyn Fn() -> bool) -> Result<(), Error> {
         match self.hear("to prepare", cancelled)? {
             InitMessage::Prepared {} => Ok(()),
@@ -113,8 +114,8 @@ impl RoleProcess {
         }
     }
 
-    /// Returns the result of a command that runs to its end; `None` if it still runs after `wait`. `so_far` is its
-    /// running time.
+    /// Returns the result of a command that runs to its end; `None` if the command still runs after `wait`. `so_far`
+    /// is its running time until now, which is compared with the role's time limit.
     ///
     /// # Errors
     /// Returns an error if the command did not exit with 0 or takes too long, with what it printed last.
@@ -135,7 +136,7 @@ impl RoleProcess {
     /// Checks that a service still runs.
     ///
     /// # Errors
-    /// Returns the reason why it ended, with what it printed last.
+    /// Returns an error with the reason if the service has ended, and with the last lines of its output.
     pub(crate) fn check_serving(&self) -> Result<(), Error> {
         match self.messages.try_recv() {
             Err(std::sync::mpsc::TryRecvError::Empty) => Ok(()),
@@ -144,7 +145,7 @@ impl RoleProcess {
         }
     }
 
-    /// Ends the role in order, within the time that its file gives.
+    /// Ends the role: a service by its signal, and after the time limit of its file by SIGKILL.
     pub(crate) fn end(mut self) {
         self.order(b's');
         self.leave(self.ends_within);
@@ -197,7 +198,8 @@ impl RoleProcess {
         Error::Role { role: self.name.clone(), why }
     }
 
-    /// Ends the role, and waits up to `patience` until all of it is removed.
+    /// Waits up to `patience` for the role to end, then ends its namespace, and returns once the role's process has
+    /// ended.
     fn leave(&mut self, patience: Duration) {
         let until = Instant::now() + patience;
         while Instant::now() < until && !self.has_gone() {
@@ -261,9 +263,10 @@ fn order(
     }
 }
 
-/// Changes the order so that the command runs over a path. A role that runs to its end fails if one of its connections
-/// stayed on TCP; a service does not fail then, because other programs may connect to it. The token names the network
-/// of the path: the hosts of a trial have distinct addresses, and only roles of this trial have its token.
+/// Changes the order so that the command's connections use the path `path`. A role that runs to its end fails if one
+/// of its connections stayed on TCP. A service does not fail then, because other programs may connect to it. The
+/// trial's `token` is the name of the path's network: only roles of this trial have it, and their hosts have distinct
+/// addresses.
 fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> RoleOrder {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {
@@ -275,7 +278,7 @@ fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> Role
     RoleOrder { command: words.chain(order.command).collect(), ..order }
 }
 
-/// Returns an error that names the package if this host lacks the role's program.
+/// Returns an error if this host does not have a program of the role's commands. The error names the package.
 fn lacks(application: &Application, order: &RoleOrder) -> Result<(), Error> {
     if order.calls(HELPERS) && helpers::open().is_none() {
         let package = "it beside landspeed itself (in a clone: cargo build -p landspeed-helpers)".to_owned();

@@ -19,28 +19,30 @@ use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement, WindowStart}
 use crate::workers;
 use crate::{Error, TrialEnd};
 
-/// Interval at which an end checks its programs and its peers.
+/// Interval at which an end checks its programs and its peer.
 const LOOK: Duration = Duration::from_millis(2);
-/// Time limit of a trial in addition to those of its programs.
+/// Time that each wait of a trial may take in addition to the time limits of all roles.
 const BESIDE: Duration = Duration::from_secs(10);
 
-/// Points of a trial at which its hosts wait for each other (`workload.rs` describes them).
+/// The first point of a trial at which its hosts wait for each other: services of earlier trials have ended.
+/// `workload.rs` describes the points.
 const CLEARED: u64 = 0;
 const READY: u64 = 1;
 const ENDED: u64 = 2;
-/// Points that only host 1 records, for its other pairs: its clients may begin.
+/// Host 1's clients may begin. Only host 1 records this point and the following ones, for its other pairs.
 const BEGUN: u64 = 3;
 /// Host 1's clients have ended.
 const LED: u64 = 4;
 /// A pair of the trial has failed.
 const FAILED: u64 = 5;
 
-/// Services that live through a block, at the accepting end.
+/// The services that live through a block, at the accepting end, with the settings under which they were started
+/// (their epoch).
 #[derive(Default)]
 pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 
 impl BlockServices {
-    /// Takes the services of an epoch. Ends the services of another epoch.
+    /// Removes and returns the services if they are of `epoch` and still run. Otherwise ends them and returns `None`.
     fn take(&self, epoch: &str) -> Option<Vec<RoleProcess>> {
         let (of, roles) = self.0.lock().take()?;
         let serve = of == epoch && roles.iter().all(|role| role.check_serving().is_ok());
@@ -127,7 +129,7 @@ impl HostRoles<'_> {
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
     }
 
-    /// Returns the longest time that any part of a trial takes.
+    /// Returns the time limit of one wait of a trial: [`BESIDE`] and the time limits of all roles.
     fn patience(&self) -> Duration {
         let all: Nanos = self.application.roles.iter().map(|role| role.within).sum();
         BESIDE + Duration::from(all)
@@ -162,7 +164,8 @@ impl HostRoles<'_> {
         self.own(false).map(start).collect()
     }
 
-    /// Runs the end of a host other than host 1.
+    /// Runs this end of a pair on a host other than host 1. Returns the measurement and the outputs of this host's
+    /// clients.
     fn answer(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -201,7 +204,7 @@ impl HostRoles<'_> {
         Ok((measured, ran(clients)))
     }
 
-    /// Reports that this host has reached a point, and waits until all hosts have.
+    /// Signals to host 1 that this host has reached `point`, and waits until host 1 answers that all hosts have.
     fn arrive(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -212,8 +215,8 @@ impl HostRoles<'_> {
         self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Count(point))))
     }
 
-    /// Returns the settings that must stay unchanged for services to live on. The deciding figure is left out, because
-    /// it does not affect them.
+    /// Returns a text of all settings on which services depend. Services of a block live on while it is the same. The
+    /// choice of the deciding figure does not affect them, so it is left out.
     fn epoch(&self) -> String {
         let parameters: Vec<_> =
             self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();
@@ -223,7 +226,8 @@ impl HostRoles<'_> {
         )
     }
 
-    /// Runs host 1's end of a pair.
+    /// Runs host 1's end of a pair. Returns the measurement, and the outputs of host 1's clients in the pair with
+    /// host 2.
     fn call(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -260,7 +264,8 @@ impl HostRoles<'_> {
         self.application.roles.iter().any(|role| role.on.holds(other) && !role.is_service())
     }
 
-    /// Runs host 1's own roles. During this, the other host of the pair may report that its clients have ended.
+    /// Runs host 1's own roles until its clients have ended. Clears `is_waited_for` if the other host of the pair
+    /// signals during this time that its clients have ended.
     fn lead(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -289,7 +294,7 @@ impl HostRoles<'_> {
         Ok(trial.open())
     }
 
-    /// Waits until the other hosts of all pairs have reached a point.
+    /// Waits until the other hosts of all pairs have reached `point`.
     fn gather(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -305,7 +310,7 @@ impl HostRoles<'_> {
         })
     }
 
-    /// Waits for the other pairs of the trial until `is_over` returns true.
+    /// Waits until `is_over` returns true of the barrier. Returns an error if another pair of the trial has failed.
     fn together(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -319,7 +324,8 @@ impl HostRoles<'_> {
         })
     }
 
-    /// Watches the trial until `is_over` returns true.
+    /// Runs the trial's checks until `is_over` returns true, which is called after each with the peer's signal, if
+    /// any.
     fn until(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -339,7 +345,7 @@ impl HostRoles<'_> {
     }
 }
 
-/// Marks the trial as failed, for its other pairs, when it is dropped before it is done.
+/// A guard that records at the barrier that the trial has failed, if it is dropped before `is_done` is set.
 struct FailureGuard {
     barrier: Arc<PairBarrier>,
     is_done: bool,

@@ -1,7 +1,7 @@
 //! `app:NAME`: an application as a workload.
 //!
-//! Host 1 is the client of every pair, so that all pairs of a trial meet there. The pair of hosts 1 and 2 leads. A
-//! trial has five phases:
+//! Each host other than host 1 forms a pair with host 1, which is the client of every pair. The pair of hosts 1 and 2
+//! runs host 1's roles. A trial has five phases:
 //! 1. Every other host ends the services that do not live on from the trial before, and sends `Ready(CLEARED)`. Once
 //!    all have, host 1 answers each with `Count(CLEARED)`. So no new service meets an old one.
 //! 2. The other hosts start their services, prepare their own clients and send `Ready(READY)`.
@@ -32,7 +32,8 @@ impl Application {
         found.map_or("", |one| one.declaration().of(set))
     }
 
-    /// Returns the deciding figure of a run, which the parameters of `workload` choose.
+    /// Returns the deciding figure, which the parameters of `workload` choose; `None` if no figure has the chosen
+    /// name.
     pub(crate) fn metric(&self, workload: &Workload) -> Option<ProgramMetric> {
         let chosen = self.value(METRIC, &workload.parameters);
         let figure = self.figures.iter().find(|figure| figure.name == chosen)?;

@@ -1,5 +1,5 @@
-//! Counts buffers that a host dropped outside its sockets. Each holds one packet, or several that the stack had
-//! joined.
+//! Counts the buffers that a host dropped outside its sockets. A buffer contains one packet, or several that the
+//! stack had joined.
 
 use std::fs::read_to_string;
 
@@ -8,13 +8,13 @@ const RECEIVED_DROP: usize = 3;
 const RECEIVED_FIFO: usize = 4;
 const SENT_DROP: usize = 11;
 
-/// Returns the buffers dropped on receipt so far: by the devices of this network namespace, and by the processors'
-/// backlogs, which belong to the whole machine. Unreadable counters count as zero.
+/// Returns the number of buffers dropped on receipt since boot: by the devices of this network namespace, and by the
+/// processors' backlogs, which belong to the whole machine. Unreadable counters count as zero.
 pub(super) fn received() -> u64 {
     devices(&[RECEIVED_DROP, RECEIVED_FIFO]) + backlogs()
 }
 
-/// Returns the buffers dropped on sending so far, by the devices of this network namespace.
+/// Returns the number of buffers that the devices of this network namespace have dropped on sending so far.
 pub(super) fn sent() -> u64 {
     devices(&[SENT_DROP])
 }

@@ -1,8 +1,9 @@
 //! `capacity`: measures the highest load that a path carries with at most a given loss ratio.
 //!
-//! The client sends trials of datagrams at a load that its own clock keeps, and searches (`search.rs`, after RFC
-//! 9971). The server counts. After the search the window opens, and the client holds the load that it found for some
-//! time. Goodput, loss and processor time of the outcome are those of this window.
+//! The client sends trials of datagrams, each at a load that the client's clock paces, and the server counts the
+//! arrivals. From these counts the client searches for the highest load (`search.rs`, after RFC 9971). After the
+//! search the window opens, and the client sends at the load that it found. Goodput, loss and processor time of the
+//! outcome are those of this window.
 
 mod drops;
 mod receiver;
@@ -26,7 +27,8 @@ use crate::session::flows;
 use crate::{Error, TrialEnd, check};
 use search::SearchGoal;
 
-/// Time between the beginning of the held load and the window.
+/// Time from the end of the search, when the client begins to send at the load that it found, to the opening of the
+/// window.
 const LEAD: Duration = Duration::from_millis(200);
 
 /// The highest loss ratio. With a ratio of zero, the result is RFC 2544's throughput.
@@ -62,7 +64,7 @@ static SUM: Factor = Factor {
     source: "RFC 9971, goal duration sum; its goal exceed ratio is 0.5",
     ..Factor::FLOW
 };
-/// The time limit of the search. If it is reached, the bounds known so far are the result.
+/// The time limit of the search. A search that reaches it returns the bounds known by then.
 static LIMIT: Factor = Factor {
     name: "limit",
     about: "end the search after this time",
@@ -76,7 +78,8 @@ static DURATION: Factor = Factor {
     ..parameter::DURATION
 };
 
-/// Returns a search that takes a few seconds, in short trials: for callers that repeat it as settings change.
+/// Returns a search with short trials that takes a few seconds, and at most `limit`. It is for callers that search
+/// again after each change of a setting.
 pub fn brief(limit: Nanos) -> Workload {
     Workload::new(CapacityWorkload.name())
         .with(TRIAL.name, "200ms")
@@ -96,7 +99,8 @@ pub struct CarriedLoad {
     pub trials: usize,
 }
 
-/// Returns the result of a search from the client's outcome; `None` if the path did not carry even the lowest load.
+/// Returns the result of a search from the client's outcome; `None` if no load was carried or the outcome has no
+/// search.
 ///
 /// # Errors
 /// Returns an error if the outcome does not have the form that this version writes.

@@ -18,10 +18,10 @@ use crate::stream::{ReceiveLoop, ZeroCopyResult};
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Time after the peer's report and after the last arrival at which missing datagrams count as lost. (RFC 2544 section
-/// 23 waits for two seconds; a search is not meant for longer queues than this.)
+/// Time without arrivals, once the peer has reported what it sent, after which missing datagrams count as lost. It
+/// limits a search to paths with shorter queues. (RFC 2544 section 23 waits for two seconds.)
 const SILENCE: Duration = Duration::from_millis(200);
-/// Interval at which the coordinator checks whether a trial has arrived.
+/// Interval at which the coordinator checks if a trial has arrived.
 const LOOK: Duration = Duration::from_millis(2);
 /// Receive buffer of a socket in bytes, 16 ms at 2 Gb/s. It is large enough that the search measures the path and not
 /// the buffer.
@@ -46,8 +46,8 @@ pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     .with(report))
 }
 
-/// Sets the receive buffers to [`ROOM`], unless the user has set them: beyond net.core.rmem_max if this process may,
-/// and otherwise up to it. Returns the smallest one.
+/// Sets the receive buffers to [`ROOM`], unless `asked`, the user's value, sets another size. net.core.rmem_max
+/// limits the size only if this process may not exceed it. Returns the size of the smallest buffer.
 fn make_room(flows: &[Box<dyn Flow>], asked: Option<&String>) -> Bytes {
     let sockets = || flows.iter().flat_map(|flow| flow.sockets());
     if asked.is_none_or(|asked| asked == "0") {
@@ -69,7 +69,8 @@ fn task<'a>(flow: &'a dyn Flow, size: usize, first: &'a AtomicMoment) -> WorkerT
     })
 }
 
-/// Answers each trial of the search; `first` is the arrival of the trial's first datagram.
+/// Reports the counts of each trial of the search to the client, and then runs the window. `first` is the arrival of
+/// the current trial's first datagram.
 fn lead(mut trial: TrialCoordinator<'_, '_>, first: &AtomicMoment) -> Result<WindowMeasurement, Error> {
     trial.workers.start();
     let mut before = counts(&trial);
@@ -94,7 +95,7 @@ fn lead(mut trial: TrialCoordinator<'_, '_>, first: &AtomicMoment) -> Result<Win
     }
 }
 
-/// Waits until `all` datagrams have arrived, or the missing ones count as lost.
+/// Waits until `all` datagrams have arrived since the flows began, or the missing ones count as lost.
 fn drain(trial: &mut TrialCoordinator<'_, '_>, all: u64) -> Result<(), Error> {
     let (mut seen, mut since) = (counts(trial).received, Instant::now());
     while seen < all && since.elapsed() < SILENCE {

@@ -13,13 +13,13 @@ pub(super) const PATH: &str = "path";
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct CapacityResult {
-    /// The highest load that is carried, in bits of payload; `None` if not even the least load is carried.
+    /// The highest load that is carried, in bits of payload; `None` if the search found none.
     pub(super) carried_bps: Option<BitRate>,
     /// The highest load that is carried, in bits of IP packets, the unit of a link's rate.
     pub(super) carried_ip_bps: Option<BitRate>,
     /// The lowest load that is not carried, in bits of payload; `None` if the search ended before one was found.
     pub(super) exceeded_bps: Option<BitRate>,
-    /// The reason why no higher load was carried: "path", "sender", "receiver", or "time" if the search was cut.
+    /// The limit of the carried load: "path", "sender", "receiver", or "time" if the time limit ended the search.
     pub(super) limit: String,
     /// Duration of the search.
     pub(super) took_ns: Nanos,
@@ -39,7 +39,7 @@ pub(super) struct CapacityTrial {
     pub(super) sent: u64,
     /// Datagrams that arrived.
     pub(super) received: u64,
-    /// Buffers that the receiving host dropped, each with at most as many datagrams as one call sent.
+    /// Buffers that the receiving host dropped. A buffer contains at most the datagrams of one send call.
     pub(super) dropped: u64,
     /// Time from the first datagram sent to the last.
     pub(super) sending_ns: Nanos,
@@ -63,7 +63,7 @@ impl CapacityTrial {
 }
 
 impl CapacityResult {
-    /// Converts the result of a search; `is_cut` is true if the time limit ended it.
+    /// Returns the recorded form of a search's bounds. `is_cut` is true if the time limit ended the search.
     pub(super) fn of(found: search::SearchBounds, is_cut: bool) -> CapacityResult {
         let limit = match found.exceeded {
             _ if is_cut => "time",
@@ -90,11 +90,12 @@ impl CapacityResult {
     }
 }
 
-/// What the server reports about its sockets.
+/// The server's report of its receive buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(super) struct ReceiveBufferReport {
-    /// Receive buffer of each socket, as SO_RCVBUF returns it without the kernel's doubling.
+    /// Size of the smallest receive buffer of the flows' sockets: half the value that SO_RCVBUF returns, because the
+    /// kernel doubles it.
     pub(super) receive_buffer_bytes: Bytes,
 }
 

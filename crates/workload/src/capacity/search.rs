@@ -1,20 +1,21 @@
 //! Searches for the highest load that a path carries. The search is pure: the caller runs the trials and passes in
 //! their results.
 //!
-//! It is a controller of RFC 9971 (MLRsearch) with one search goal, whose trials at a load all have one length. A
-//! trial exceeds the goal if more than the goal's loss ratio was lost, or if datagrams arrived more slowly than they
-//! were sent, because a queue would hide the loss of any short trial. A load is carried if at most half of the goal's
-//! trials exceed it (goal exceed ratio 0.5).
+//! It is a controller of RFC 9971 (MLRsearch) with one search goal. All trials that decide about a load have the same
+//! length. A trial exceeds the goal if more than the goal's loss ratio was lost. It also exceeds the goal if
+//! datagrams arrived more slowly than they were sent, because a queue would hide the loss of any short trial. A load
+//! is carried if at most half of the goal's trials exceed it (goal exceed ratio 0.5).
 
 use landspeed_record::units::{BitRate, Nanos};
 
-/// The first load, low enough for any path that is measured.
+/// The first load of the climb. If a path does not carry it, the search continues from the rate at which it arrived.
 const START: BitRate = BitRate(10e6);
 /// The lowest load that is tried.
 const LEAST: BitRate = BitRate(100e3);
-/// Factor by which trials of the climb are shorter than those that decide about a load.
+/// The ratio of the length of the trials that decide about a load to that of the climb's trials.
 const SHORTER: u64 = 5;
-/// Share of the goal's width by which the sending rate may miss the load, or the rate of arrival the sending rate.
+/// The tolerated difference of rates, as a share of the goal's width: of the sending rate below the load, and of the
+/// rate of arrival below the sending rate.
 const SLACK: f64 = 0.5;
 
 /// The goal of a search (RFC 9971, "Search Goal").
@@ -22,7 +23,7 @@ const SLACK: f64 = 0.5;
 pub(super) struct SearchGoal {
     /// The goal loss ratio.
     pub(super) loss: f64,
-    /// How close the bounds must come to each other: the goal width.
+    /// The goal width: the relative distance of the bounds at which the search ends.
     pub(super) width: f64,
     /// The goal final trial duration.
     pub(super) trial: Nanos,
@@ -73,7 +74,8 @@ impl LoadTrialResult {
         self.sent.saturating_sub(received) as f64 / self.sent.max(1) as f64
     }
 
-    /// Returns the rate of arrival, over the arrivals' own time: what a path with a long queue carries.
+    /// Returns the rate of arriving payload in bit/s, over the time of the arrivals or of the sending, whichever is
+    /// longer. With a full queue, this is the rate that the path carries.
     fn delivered(&self) -> f64 {
         let time = self.arriving.max(self.sending).as_secs_f64();
         8.0 * (self.size * self.received) as f64 / time.max(1e-9)
@@ -92,12 +94,12 @@ pub(super) enum LoadVerdict {
     Exceeded,
     /// The receiving host dropped datagrams.
     Dropped,
-    /// The sending host did not reach the load, so the trial does not show whether the path carries it.
+    /// The sending host did not reach the load, so the trial does not show if the path carries it.
     Late,
 }
 
 impl SearchGoal {
-    /// Returns the goal of the climb, in which loads are far apart and trials are short.
+    /// Returns the goal of the climb, with a loss ratio of at least 5 % and a width of at least 20 %.
     fn coarse(&self) -> SearchGoal {
         SearchGoal { loss: self.loss.max(0.05), width: self.width.max(0.2), ..*self }
     }
@@ -123,7 +125,7 @@ impl SearchGoal {
     }
 }
 
-/// The limit that ended the climb, or that bounds the load from above.
+/// The part that keeps a higher load from being carried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadLimit {
     Path,
@@ -147,7 +149,7 @@ pub(super) struct CapacitySearch {
     climbing: bool,
     load: BitRate,
     counts: VerdictCounts,
-    /// The highest load that the climb has passed.
+    /// The highest load that was carried in the climb; [`LEAST`] if none was.
     climbed: BitRate,
     carried: Option<BitRate>,
     exceeded: Option<(BitRate, LoadLimit)>,
@@ -182,14 +184,15 @@ impl CapacitySearch {
         SearchBounds { carried: self.carried, exceeded: self.exceeded }
     }
 
-    /// Returns the load to hold: the highest load that is carried, or the highest that the climb has passed if none is
-    /// known.
+    /// Returns the load for the measured window: the highest load that is carried. If none is known, it is the
+    /// highest load of the climb, but no load that is not carried.
     pub(super) fn held(&self) -> BitRate {
         let below = self.exceeded.map_or(self.climbed, |(load, _)| BitRate(load.0.min(self.climbed.0)));
         self.carried.unwrap_or(below)
     }
 
-    /// Returns the next trial; `None` if the bounds are within the goal width, or if the load falls below the lowest.
+    /// Returns the next trial; `None` if the bounds are within the goal width, or if the next load is below
+    /// [`LEAST`].
     pub(super) fn next(&self) -> Option<LoadTrial> {
         let lasts = if self.climbing { Nanos(self.goal.trial.0 / SHORTER) } else { self.goal.trial };
         let is_near = match (self.carried, self.exceeded) {
@@ -199,7 +202,7 @@ impl CapacitySearch {
         (!is_near && self.load.0 >= LEAST.0).then_some(LoadTrial { load: self.load, lasts })
     }
 
-    /// Takes the result of the trial that [`CapacitySearch::next`] returned.
+    /// Adds the result of the trial that [`CapacitySearch::next`] returned, and chooses the next load.
     pub(super) fn take(&mut self, result: &LoadTrialResult) {
         if self.climbing {
             return self.climb(self.goal.coarse().judge(self.load, result), result);
@@ -217,7 +220,8 @@ impl CapacitySearch {
         }
     }
 
-    /// Doubles the load until it is not carried. The rate of arrival at that point is close to what the path carries.
+    /// Doubles the load until it is not carried. The next load is then the rate of arrival, which is close to what
+    /// the path carries, or the rate of sending if the sender was too slow.
     fn climb(&mut self, verdict: LoadVerdict, result: &LoadTrialResult) {
         self.climbing = verdict == LoadVerdict::Carried;
         if self.climbing {
@@ -232,8 +236,8 @@ impl CapacitySearch {
         };
     }
 
-    /// Classifies the load by its trials so far (RFC 9971, "Load Classification"): carried, or its limit. Returns
-    /// `None` while the missing trials could still change the result.
+    /// Classifies the current load by its trials so far (RFC 9971, "Load Classification"). Returns `Some(None)` if it
+    /// is carried, `Some(Some(limit))` if it is not, and `None` while further trials could change the result.
     fn classified(&self) -> Option<Option<LoadLimit>> {
         let VerdictCounts { carried, exceeded, dropped, late } = self.counts;
         let most = self.goal.trials / 2;
@@ -272,7 +276,7 @@ impl CapacitySearch {
         step
     }
 
-    /// Moves to a load of whole bits, so that the recorded load is exactly the one offered.
+    /// Sets the next load, rounded to whole bit/s so that the recorded load is exactly the offered one.
     fn go(&mut self, load: f64) {
         self.load = BitRate(load.round());
         self.counts = VerdictCounts::default();
@@ -292,7 +296,8 @@ mod tests {
         queue_ms: u64,
         sender: f64,
         receiver: f64,
-        /// Returns the loss of a trial, by its number and its datagrams.
+        /// Returns the number of datagrams that a trial loses, given the trial's number and the number of datagrams
+        /// sent.
         lossy: fn(u64, u64) -> u64,
     }
 

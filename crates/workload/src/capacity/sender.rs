@@ -20,14 +20,14 @@ use crate::signal::TrialSignal;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerContext, WorkerTask};
 
-/// Interval at which the coordinator checks whether a trial has been sent.
+/// Interval at which the coordinator checks if a trial has been sent.
 const LOOK: Duration = Duration::from_millis(5);
 /// Length of the header of IPv4, in bytes.
 const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const UDP: u64 = 8;
 
-/// An order to a worker: send a load for a time or, if no time is given, until stopped.
+/// An order to a worker to send at a load for `lasts`, or until it is stopped if that is `None`.
 #[derive(Debug, Clone, Copy)]
 struct SendOrder {
     load: BitRate,
@@ -106,7 +106,8 @@ impl SearchCoordinator<'_, '_> {
         Ok((measured, CapacityResult { took_ns, burst_datagrams, trials, ..found }))
     }
 
-    /// Runs one trial: sends the load, reports how much was sent, and receives the counts.
+    /// Runs one trial: sends at its load, reports to the server how many datagrams were sent, and receives the
+    /// server's counts.
     fn offer(&mut self, load_trial: LoadTrial) -> Result<LoadTrialResult, Error> {
         let (before, unsent) = (self.sent(), drops::sent());
         self.order(load_trial.load, Some(load_trial.lasts))?;
@@ -130,7 +131,7 @@ impl SearchCoordinator<'_, '_> {
         Ok(LoadTrialResult { sent, unsent, received, dropped, joined, sending, arriving, size: self.size })
     }
 
-    /// Holds a load through the measured window.
+    /// Sends at `load` for [`LEAD`] and through the measured window, which lasts `time`.
     fn hold(&mut self, load: BitRate, time: Duration) -> Result<WindowMeasurement, Error> {
         self.trial.say(TrialSignal::Ready(0))?;
         self.order(load, None)?;
@@ -162,7 +163,8 @@ impl SearchCoordinator<'_, '_> {
     }
 }
 
-/// Makes the task that sends over a flow, and the channel of its orders.
+/// Returns the channel of a worker's orders, and the worker's task, which sends over `flow` in datagrams of `size`
+/// bytes.
 fn worker(
     flow: &dyn Flow,
     size: usize,

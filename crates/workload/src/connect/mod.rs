@@ -39,11 +39,11 @@ static CLOSE: Factor = Factor {
     source: "RFC 9293 section 3.6",
     ..Factor::FLOW
 };
-/// The longest set-up without a loss: a longer one has lost a SYN or its answer.
+/// The set-up time above which a SYN or its answer must have been lost.
 const LONG: Duration = Duration::from_secs(1);
 /// Interval at which the coordinator checks whether the last connection is set up.
 const LOOK: Duration = Duration::from_millis(5);
-/// Pause before a client checks again whether the server has closed its side.
+/// Interval at which a client checks if the server has closed a connection.
 const AGAIN: Duration = Duration::from_micros(20);
 
 #[derive(Debug)]
@@ -135,14 +135,14 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
 ];
 
-/// Returns the total growth of these counters of the host.
+/// Returns the sum of the growth of the host's counters `names` in the window; `None` if they were not observed.
 fn counted(end: &EndpointOutcome, names: &[&str]) -> Result<Option<FigureValue>, DetailError> {
     let counts: Option<&SnmpCounts> = end.observed.details.find()?;
     let of = |counts: &SnmpCounts| names.iter().filter_map(|name| counts.0.get(*name)).sum::<u64>();
     Ok(counts.map(of).map(FigureValue::from))
 }
 
-/// The result of the worker that makes connections.
+/// The result of the worker that opens connections.
 #[derive(Default)]
 struct CallerResult {
     latency: Option<LatencyRecorder>,
@@ -151,12 +151,12 @@ struct CallerResult {
 }
 
 impl CallerResult {
-    /// Records the set-up time of a connection that counts.
+    /// Records the set-up time of a connection that began within the window.
     fn record(&mut self, took: Nanos) {
         self.latency.get_or_insert_with(LatencyRecorder::new).record(took);
     }
 
-    /// Records a connection that was not set up within `waited`.
+    /// Counts a connection as not set up. `waited` is recorded as its set-up time.
     fn missed(&mut self, waited: Duration) {
         self.not_set_up += 1;
         self.record(waited.into());
@@ -226,12 +226,12 @@ fn calls(
     Ok(())
 }
 
-/// Returns true if a connection took too long, and did not fail for another reason.
+/// Returns true if a connection failed because no answer came in time.
 fn gave_up(error: &landspeed_transport::Error) -> bool {
     matches!(error, landspeed_transport::Error::NoAnswer { .. })
 }
 
-/// Closes a connection in the requested way.
+/// Closes a connection. If `orderly` is false it does nothing, because dropping the flow resets the connection.
 fn end(flow: &dyn Flow, orderly: bool, cancel: &CancelFlag) -> Result<(), Error> {
     let patience = Patience { until: Instant::now() + ONE, cancel };
     if orderly { end_second(flow, &patience) } else { Ok(()) }
@@ -241,8 +241,8 @@ fn is_orderly(spec: &TrialSpec) -> bool {
     CLOSE.of(&spec.workload.parameters) == "orderly"
 }
 
-/// Closes a flow after the server has closed it, so that the port in TIME_WAIT is the server's: a client's ports are
-/// soon used up.
+/// Closes a flow after the server has closed it. TIME_WAIT is then at the server; at the client, it would soon use up
+/// the local ports.
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
@@ -285,7 +285,7 @@ fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<Endp
 struct CountingWindow {
     /// True while the window is open.
     counting: AtomicBool,
-    /// The start of the current connection, if it counts.
+    /// The start of the current connection; unset if there is none or it does not count.
     in_progress: AtomicMoment,
 }
 
@@ -302,8 +302,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, window: &CountingWindow) -> Result
     trial.close_then(&window_start, |trial| settle(trial, &window.in_progress))
 }
 
-/// Waits for a connection that began within the window, until it is set up or counts as slow. Without this wait, the
-/// path would look better than it is.
+/// Waits for the last connection that began within the window, until it is set up or has taken longer than [`LONG`].
+/// Without this wait, a slow connection at the window's end would not be counted.
 fn settle(trial: &mut TrialCoordinator<'_, '_>, in_progress: &AtomicMoment) -> Result<(), Error> {
     while let Some(began) = in_progress.get().filter(|began| began.elapsed() <= LONG) {
         trial.until((began + LONG + LOOK).min(Instant::now() + LOOK))?;

@@ -4,7 +4,8 @@ use landspeed_record::units::Bytes;
 
 use crate::Error;
 
-/// Returns the memory of slabs (/proc/meminfo, proc(5)), which hold sockets.
+/// Returns the size of the kernel's slabs (/proc/meminfo, proc(5)), which contain the sockets; zero if the file does
+/// not list it.
 pub(super) fn kernel() -> Result<Bytes, Error> {
     const PATH: &str = "/proc/meminfo";
     let text = std::fs::read_to_string(PATH).map_err(|source| Error::refused("read", PATH, source))?;

@@ -48,7 +48,7 @@ pub(crate) struct IdleWorkload;
 struct HeldConnections {
     /// Number of connections that were open.
     connections: u64,
-    /// Growth of the kernel's memory until all were open.
+    /// Growth of the kernel's slabs from before the first connection until all were open.
     kernel_bytes: Bytes,
 }
 
@@ -155,7 +155,7 @@ impl WorkloadRunner for IdleWorkload {
     }
 }
 
-/// Checks that this end has enough files and ports for these connections.
+/// Checks that this end may open enough files for `wanted` connections and, if it opens them, has enough local ports.
 fn has_room(wanted: u64, more: Option<&FlowSource>) -> Result<(), Error> {
     room::files(wanted)?;
     match more {
@@ -164,7 +164,7 @@ fn has_room(wanted: u64, more: Option<&FlowSource>) -> Result<(), Error> {
     }
 }
 
-/// Opens or accepts the wanted number of connections.
+/// Opens or accepts `wanted` connections, and returns them. Returns fewer if the worker must stop.
 fn hold(
     context: &WorkerContext<'_>,
     mut more: FlowSource,
@@ -192,7 +192,7 @@ fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Resu
     Ok(transport.connect(&call, patience)?)
 }
 
-/// Waits until this end has all of its connections.
+/// Starts the worker, and waits until it has opened or accepted all `wanted` connections.
 fn opened(trial: &mut TrialCoordinator<'_, '_>, wanted: u64) -> Result<(), Error> {
     trial.workers.start();
     trial.await_first()?;

@@ -134,8 +134,9 @@ fn task<'a>(
     })
 }
 
-/// Runs the rounds of one size. Each round reads the clock once, because the end of one is the start of the next.
-/// Counting starts after the warm-up. Returns the number of lost rounds; `None` if the worker must stop.
+/// Runs the rounds of one size: first those of the warm-up, then those that count. Each round reads the clock once,
+/// because the end of a round is the start of the next. Returns the number of lost rounds; `None` if the worker must
+/// stop.
 fn rounds(
     plan: &PingPongPlan,
     latency: &mut LatencyRecorder,
@@ -165,8 +166,8 @@ fn rounds(
     Ok(Some(lost))
 }
 
-/// How long to wait for an answer. In a stream, the wait has no limit. A lost datagram is not sent again, so a round
-/// that waits for one must end.
+/// The time limit of the wait for an answer. Over a stream, the wait has no limit. Over datagrams it needs one,
+/// because a lost datagram is not sent again.
 struct AnswerTimeout {
     delivery: Delivery,
     /// Smoothed round-trip time (RFC 6298 section 2), after the first round trip.

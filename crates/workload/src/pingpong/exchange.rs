@@ -1,4 +1,4 @@
-//! The calls that make up a round.
+//! The send and receive calls of a ping-pong's rounds.
 
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use crate::buffer::PageBuffer;
 use crate::stream::why;
 use crate::workers::WorkerContext;
 
-/// Polls without data after which a spinning receiver checks whether to stop.
+/// Number of consecutive polls without data after which a spinning receiver checks if it must stop.
 const LOOKS: u32 = 256;
 
 pub(super) struct Exchange<'a> {
     context: &'a WorkerContext<'a>,
     sender: Box<dyn transport::Sender + 'a>,
     receiver: Box<dyn transport::Receiver + 'a>,
-    /// True if it polls and never sleeps.
+    /// True if the receiver polls and never sleeps.
     spins: bool,
-    /// True if messages arrive whole.
+    /// True if one receive returns a whole message, as with datagrams.
     whole: bool,
     buffer: PageBuffer,
 }
@@ -65,8 +65,8 @@ impl<'a> Exchange<'a> {
         Ok(true)
     }
 
-    /// Receives one message. `size` returns its size, and is called again after each receive. Only one message is ever
-    /// on its way, so no call can take bytes of the next.
+    /// Receives one message. `size` returns the message's size, and is called after each receive. No receive can
+    /// return bytes of the next message, because only one message is on its way at a time.
     pub(super) fn receive(&mut self, size: impl Fn() -> usize) -> Result<ReceiveOutcome, Error> {
         self.receive_within(None, size)
     }
@@ -114,7 +114,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Polls the receiver, and gives up after a while so that the caller can check whether to stop.
+/// Polls the receiver [`LOOKS`] times at most, so that the caller can check if it must stop.
 fn spin(receiver: &mut dyn transport::Receiver, into: &mut [u8]) -> io::Result<usize> {
     for _ in 0..LOOKS {
         match receiver.try_receive(into) {

@@ -38,19 +38,19 @@ static RECEIVER: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Returns a ping-pong of the smallest message that `transport` carries, for `time`.
+/// Returns a ping-pong of `time` with the smallest of the default message sizes over `transport`.
 pub fn smallest(transport: &dyn Transport, time: Nanos) -> Workload {
     let sizes = SIZES.default_over(transport.about().delivery == Delivery::Datagrams);
     let smallest = sizes.split(',').next().unwrap_or_default();
     one_byte(time).with(SIZES.name, smallest)
 }
 
-/// Returns a ping-pong of these sizes, each for `time`.
+/// Returns a ping-pong that measures each of `sizes`, bytes separated by commas, for `time`.
 pub fn spec(sizes: &str, time: Nanos) -> Workload {
     one_byte(time).with(SIZES.name, sizes)
 }
 
-/// Returns a ping-pong of one byte, for `time`.
+/// Returns a ping-pong of `time` with messages of one byte.
 pub fn one_byte(time: Nanos) -> Workload {
     Workload::new(PingPongWorkload.name()).with(SIZES.name, 1).with(DURATION.name, time.exact())
 }
@@ -112,9 +112,9 @@ impl WorkloadRunner for PingPongWorkload {
 struct PingPongPlan {
     sizes: Vec<Bytes>,
     duration: Duration,
-    /// Time before each size that is not counted.
+    /// Time at the start of each size in which rounds are not counted.
     warm_up: Duration,
-    /// True if both ends receive in a loop.
+    /// True if both ends poll for messages and never sleep.
     spins: bool,
     delivery: Delivery,
 }

@@ -16,7 +16,8 @@ use crate::workers::{self, WorkerTask};
 
 /// Interval at which the coordinator checks its peer before its window is open.
 const LOOK: Duration = Duration::from_millis(1);
-/// Interval at which the coordinator checks its peer while its window is open, as long as possible.
+/// Interval at which the coordinator checks for signals of its peer while its window is open. It is long, to disturb
+/// the worker as little as possible.
 const REST: Duration = Duration::from_millis(50);
 
 pub(super) fn run(parts: TrialParts<'_>, plan: &PingPongPlan) -> Result<EndpointOutcome, Error> {

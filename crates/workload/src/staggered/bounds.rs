@@ -51,7 +51,7 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks that a flow can be made with these settings.
+/// Checks that this host can open a flow with these settings, and that its transport carries a stream.
 fn settings(settings: &Settings) -> Result<(), Error> {
     if check::delivery(settings) != Delivery::Stream {
         let why = format!("{} acknowledges nothing: staggered flows need a stream", TRANSPORT.of(settings));
@@ -98,7 +98,7 @@ mod tests {
         StaggeredFlow { leaves_ns: Nanos::secs(960), ..StaggeredFlow::default() }
     }
 
-    /// Returns the field that is refused.
+    /// Returns the field of the error; `None` if the specification is accepted.
     fn refused(spec: &TrialSpec) -> Option<&'static str> {
         match StaggeredPlan::of(&spec.workload.parameters).and_then(|plan| check(spec, &plan)) {
             Ok(()) => None,

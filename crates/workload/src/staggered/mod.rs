@@ -1,13 +1,13 @@
 //! `staggered`: flows that enter and leave at set times, with a probe of the round trip beside them (cottrell-2005,
 //! section III.A).
 //!
-//! All connections are open and proven before the run, each with its own congestion control. At the client, a thread
-//! for each flow sleeps until the flow enters, sends until it leaves, resets the connection and sleeps again: threads
-//! live as long as the run, because they are watched. Data that a flow has not sent when it leaves is dropped, so that
-//! it adds nothing to the path afterwards. The server takes the reset as the flow's end.
+//! All connections are opened and proven before the run, each with its own congestion control. At the client, each
+//! flow has a thread. It sleeps until the flow enters, sends until the flow leaves, resets the connection and sleeps
+//! again: threads live as long as the run, because they are watched. Data that a flow has not sent when it leaves is
+//! dropped, so that it adds nothing to the path afterwards. The server takes the reset as the flow's end.
 //!
-//! One more connection carries the probe. All flows are sampled until the end; see [`report`] for the samples of flows
-//! that have left.
+//! One more connection carries the probe. All flows are sampled until the run ends; [`report`] removes the client's
+//! samples of flows that have left.
 
 mod bounds;
 mod probe;
@@ -37,7 +37,7 @@ use crate::{Error, TrialEnd};
 pub use samples::FlowProgressSample;
 use samples::FlowSampler;
 
-/// The longest run; the study's longest is 24 minutes.
+/// The longest duration of a run. The longest run of the study (cottrell-2005) takes 24 minutes.
 pub(crate) const LONGEST: Nanos = Nanos::secs(6 * 3600);
 
 static PLAN: Factor = Factor {
@@ -64,23 +64,24 @@ static PROBE_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// One flow of a run; times count from the first flow's start.
+/// One flow of a run. Times count from the start of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct StaggeredFlow {
-    /// Settings of this flow, possibly with its own transport; the trial's settings apply to the rest.
+    /// The flow's own settings, which may include its transport. They replace the trial's settings of the same names.
     pub settings: Settings,
-    /// When it enters.
+    /// The time at which the flow enters.
     pub enters_ns: Nanos,
-    /// When it leaves, even if data is still on its way.
+    /// The time at which the flow leaves, even if data is still on its way.
     pub leaves_ns: Nanos,
-    /// The total that it sends; `None` if unlimited. It leaves once all is acknowledged.
+    /// The bytes that the flow sends before it leaves; `None` if unlimited. The flow leaves once all of them are
+    /// acknowledged.
     pub data_bytes: Option<Bytes>,
 }
 
 impl StaggeredFlow {
-    /// Returns the flow's settings on top of the trial's `common` ones. Common settings that the flow's own transport
-    /// lacks are left out.
+    /// Returns the trial's settings `common` with this flow's own settings in their place. Common settings that the
+    /// flow's own transport does not have are left out.
     fn over(&self, common: &Settings) -> Settings {
         let own =
             self.settings.get(TRANSPORT.name).and_then(|name| landspeed_transport::find(name)).map(table);
@@ -92,9 +93,9 @@ impl StaggeredFlow {
     }
 }
 
-/// Returns a run of flows from client to server that enter and leave at set times, with a probe of the round trip
-/// beside them (cottrell-2005 section III.A). All connections are open from the start; a flow that leaves is closed
-/// immediately.
+/// Returns a run of `flows` from client to server that enter and leave at set times, with a probe of the round trip
+/// at each `probe_every` (cottrell-2005 section III.A); zero sends no probes. All connections are open from the
+/// start, and a flow that leaves is reset.
 pub fn spec(flows: &[StaggeredFlow], time: Nanos, probe_every: Nanos) -> Workload {
     let plan = serde_json::to_string(flows).expect("plain data");
     Workload::new(StaggeredWorkload.name())
@@ -216,7 +217,7 @@ impl RunClock {
         self.begun.get_or_init(Instant::now);
     }
 
-    /// Returns the time `since` after the beginning, but not after the end of the run.
+    /// Returns the point in time `since` after the run's beginning, or the run's end if that is earlier.
     fn at(&self, since: Nanos) -> Instant {
         let begun = *self.begun.get().expect("the run begins before its workers start");
         begun + Duration::from(since).min(self.duration)
@@ -227,19 +228,19 @@ impl RunClock {
     }
 }
 
-/// What an end recorded besides the counts of every workload. Only the client fills it, except for the samples.
+/// The details that one end of a staggered run records. The server records only the samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StaggeredDetails {
     /// Round trips of the probes that were answered.
     pub probes: Vec<ProbeSample>,
-    /// Probes without an answer, or with one after a retransmission, whose time would be that of the retransmission
-    /// timer. They are not in `probes`.
+    /// Number of probes that are not in `probes`, because they or their answers were sent again. Their times would be
+    /// those of a retransmission timer.
     pub probes_lost: u64,
-    /// Time from entering to the last byte's acknowledgement, by flow; `None` if a flow was unlimited or did not reach
-    /// its end.
+    /// For each flow, the time from entering to the acknowledgement of its last byte; `None` if the flow was
+    /// unlimited or left before that.
     pub flow_took_ns: Vec<Option<Nanos>>,
-    /// Samples of flows other than TCP's, at each interval.
+    /// Samples, at each interval, of the flows whose transport is not TCP.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<FlowProgressSample>,
 }
@@ -253,7 +254,7 @@ struct StaggeredFlowResult {
     sent: u64,
     completions: ZeroCopyCompletions,
     mapped: Bytes,
-    /// Time from entering to the last acknowledgement, of a flow that completed.
+    /// Time from entering to the last acknowledgement; `None` if the flow did not complete.
     took: Option<Nanos>,
     probes: Vec<ProbeSample>,
     probes_lost: u64,
@@ -286,8 +287,8 @@ fn receiving((data, probe): DataAndProbeFlows<'_>, size: usize) -> Vec<WorkerTas
     flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
 }
 
-/// Runs the window, which is the whole run: at the client from the first flow's start, at the server from its first
-/// data.
+/// Runs the window, which is the whole run. It begins at an end's first data: sent at the client, received at the
+/// server.
 fn timed(mut trial: TrialCoordinator<'_, '_>, clock: &RunClock) -> Result<WindowMeasurement, Error> {
     clock.begin();
     trial.workers.start();
@@ -297,8 +298,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, clock: &RunClock) -> Result<Window
     trial.close(&window_start)
 }
 
-/// Makes the outcome. At the client, samples of a flow that has left are removed, because the kernel clears a
-/// connection that is reset. At the server they keep their last values.
+/// Returns the outcome. At the client, samples of flows that have left are removed, because the kernel clears the
+/// counters of a connection that is reset. At the server, the counters keep their last values.
 fn report(
     role: Role,
     measured: &mut WindowMeasurement,

@@ -1,8 +1,8 @@
 //! The probe of the round trip: one byte back and forth over its own connection.
 //!
-//! If TCP had to send the byte again, the time is that of a retransmission timer, not of the path. Each end's kernel
-//! counts its own retransmissions, and the answering end puts its count into each answer. So an answer counts only
-//! once the next one has arrived.
+//! If TCP had to send the byte again, the measured time is that of a retransmission timer, not of the path. Each
+//! end's kernel counts its own retransmissions. The answering end puts its count into each answer, so only the next
+//! answer shows if an answer was sent again.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::Error;
 use crate::stream::why;
 use crate::workers::{WorkerContext, WorkerTask};
 
-/// Sends a probe at each `every` and waits for its answer, until the run ends.
+/// Returns a task that sends a probe at each interval `every` and waits for its answer, until the run ends.
 pub(super) fn ask<'a>(
     flow: &'a dyn Flow,
     clock: &'a RunClock,
@@ -45,7 +45,7 @@ pub(super) fn ask<'a>(
     })
 }
 
-/// Answers each probe, until the run ends.
+/// Returns a task that answers each probe, until the run ends.
 pub(super) fn answer(flow: &dyn Flow) -> WorkerTask<'_, StaggeredFlowResult> {
     Box::new(move |context, _| {
         let mut probe = ProbeEnd::new(flow, context)?;
@@ -74,13 +74,13 @@ impl<'a> ProbeEnd<'a> {
         Ok(ProbeEnd { flow, sender: flow.sender()?, receiver: flow.receiver()?, context })
     }
 
-    /// Sends one byte and returns the one that comes back; `None` if the run ended before it.
+    /// Sends one byte and returns the byte of the answer; `None` if the run ended before an answer arrived.
     fn round(&mut self) -> Result<Option<u8>, Error> {
         self.say(0)?;
         self.hear(false)
     }
 
-    /// Sends a byte. There is always room for it, because the previous byte was answered.
+    /// Sends a byte. The send buffer has space for it, because the previous byte was answered.
     fn say(&mut self, byte: u8) -> Result<(), Error> {
         match self.sender.send(&[byte], 1) {
             Ok(_) => Ok(()),
@@ -101,7 +101,7 @@ impl<'a> ProbeEnd<'a> {
         Ok(None)
     }
 
-    /// Returns the last eight bits of the count of packets that this end has sent again.
+    /// Returns the low eight bits of the number of packets that this end has sent again.
     fn resent(&self) -> Result<u8, Error> {
         let progress = self.flow.progress();
         let progress =
@@ -110,7 +110,7 @@ impl<'a> ProbeEnd<'a> {
     }
 }
 
-/// Decides which round trips show the path.
+/// The rounds so far. It separates round trips that show the path from those with a retransmission.
 #[derive(Default)]
 struct ProbeLedger {
     probes: Vec<ProbeSample>,
@@ -119,12 +119,13 @@ struct ProbeLedger {
     resent: u8,
     /// Low eight bits of the count of packets that the other end had sent again, from its last answer.
     theirs: u8,
-    /// The last round trip. It counts unless the next answer reports that the answer in this round was sent again.
+    /// The last round trip. It counts unless the next answer shows that the answer of this round was sent again.
     last: Option<ProbeSample>,
 }
 
 impl ProbeLedger {
-    /// Adds a finished round: its time, the byte of its answer, and this end's count after it.
+    /// Adds a finished round. `round` is its sample and the byte of its answer, or `None` without an answer. `resent`
+    /// is this end's count of retransmissions after the round.
     fn enter(&mut self, round: Option<(ProbeSample, u8)>, resent: u8) {
         let was_resent = resent != self.resent;
         self.resent = resent;
@@ -161,8 +162,8 @@ mod tests {
         ProbeSample { at_ns: Nanos(number), rtt_ns: Nanos(1) }
     }
 
-    /// Returns what is kept of rounds 0, 1, ... with these counts: (this end's after the round, the other's in the
-    /// answer).
+    /// Returns the numbers of the rounds that count, and the number of lost ones, for rounds with these counts of
+    /// retransmissions: (this end's after the round, the other end's in the answer).
     fn kept(rounds: &[(u8, u8)]) -> (Vec<u64>, u64) {
         let mut ledger = ProbeLedger::default();
         for (number, &(ours, theirs)) in (0..).zip(rounds) {

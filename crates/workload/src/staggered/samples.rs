@@ -1,4 +1,4 @@
-//! Samples the progress of flows without TCP_INFO: those of transports that are not TCP.
+//! Samples the progress of flows whose transport is not TCP, because they have no TCP_INFO.
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Observations, Role, Settings, TrialProgress};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::workers::WorkerTally;
 use crate::{WatchTargets, WindowWatch};
 
-/// A sample of such a flow, at one end.
+/// A sample, at one end, of a flow whose transport is not TCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FlowProgressSample {
@@ -25,7 +25,7 @@ pub struct FlowProgressSample {
     pub rtt_ns: Option<Nanos>,
 }
 
-/// Forwards to the run's watch, and takes samples of the flows that the watch does not sample.
+/// A watch that forwards all calls to the run's own watch, and samples the flows that do not use TCP.
 pub(super) struct FlowSampler<'a> {
     watch: &'a mut dyn WindowWatch,
     /// The flows, each with its task's tally.
@@ -35,7 +35,8 @@ pub(super) struct FlowSampler<'a> {
 }
 
 impl<'a> FlowSampler<'a> {
-    /// Makes a sampler. `flows` come with their settings and tallies; the samples are added to `samples`.
+    /// Returns a sampler of those of `flows` that do not use TCP. Each flow comes with its settings and its task's
+    /// tally. The samples are added to `samples`.
     pub(super) fn new(
         role: Role,
         watch: &'a mut dyn WindowWatch,
@@ -46,7 +47,7 @@ impl<'a> FlowSampler<'a> {
         FlowSampler { watch, flows: untold.map(|(flow, _, tally)| (flow, tally)).collect(), role, samples }
     }
 
-    /// Samples a flow; returns `None` for one that has left.
+    /// Returns a sample of a flow; `None` if the flow has left.
     fn look(&self, at_ns: Nanos, flow: &dyn Flow, tally: &WorkerTally) -> Option<FlowProgressSample> {
         let sample = FlowProgressSample { flow: flow.number(), at_ns, ..FlowProgressSample::default() };
         if self.role == Role::Server {

@@ -11,10 +11,11 @@ use crate::Error;
 use crate::buffer::PageBuffer;
 use crate::workers::{WorkerContext, WorkerTask};
 
-/// The longest that a sender waits for room before it checks whether its time is over.
+/// The longest time that a send call waits for buffer space before the sender checks if its time is over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Sends `size` bytes a call from when the flow enters until it leaves, then resets it.
+/// Returns a task that sends `size` bytes a call from the time at which the flow enters until it leaves, and then
+/// resets the connection.
 pub(super) fn send<'a>(
     flow: &'a dyn Flow,
     planned: &'a StaggeredFlow,
@@ -52,8 +53,8 @@ struct SendLoop<'a> {
 }
 
 impl SendLoop<'_> {
-    /// Sends until all is sent and acknowledged, and returns how long that took; `None` if the time is over before
-    /// that.
+    /// Sends until `total` bytes are sent and acknowledged, and returns the time that this took; `None` if `until` is
+    /// reached first.
     fn run(&self, buffer: &PageBuffer, sender: &mut dyn Sender) -> Result<Option<Nanos>, Error> {
         let entered = Instant::now();
         let before = self.acked()?;
@@ -79,8 +80,8 @@ impl SendLoop<'_> {
         self.context.stopped() || Instant::now() >= self.until
     }
 
-    /// Waits until the peer has acknowledged `all` bytes; returns false if the time is over before that. It checks 32
-    /// times a round trip, which is the precision of a flow's duration.
+    /// Waits until the peer has acknowledged `all` bytes. Returns false if `until` is reached first. It checks 32
+    /// times a round trip, which limits the precision of the flow's duration.
     fn await_acknowledgement(&self, all: u64) -> Result<bool, Error> {
         loop {
             let progress = self.progress()?;

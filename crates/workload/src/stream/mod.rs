@@ -26,7 +26,7 @@ static REVERSE: Factor =
     Factor { name: "reverse", short: Some('R'), about: "send from server to client", ..Factor::FLOW };
 static BIDIR: Factor = Factor { name: "bidir", about: "send both ways at once", ..Factor::FLOW };
 
-/// Returns a stream of this length from client to server.
+/// Returns a stream workload that sends from client to server for `time`.
 pub fn spec(time: Nanos) -> Workload {
     Workload::new(StreamWorkload.name()).with(DURATION.name, time.exact())
 }
@@ -97,7 +97,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<Wind
     }
 }
 
-/// Waits for the warm-up and the window. `window_start` stays empty if nothing arrives.
+/// Waits through the warm-up and the window. Sets `window_start` when the window opens, which it does not if no data
+/// arrives.
 fn pass(
     trial: &mut TrialCoordinator<'_, '_>,
     duration: Duration,
@@ -139,7 +140,7 @@ impl FlowDirections {
         tasks
     }
 
-    /// Returns how many of the tasks receive; they come first.
+    /// Returns the number of tasks that receive.
     fn receiving(self, flows: &[Box<dyn Flow>]) -> usize {
         if self.receives { flows.len() } else { 0 }
     }

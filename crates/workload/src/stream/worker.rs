@@ -17,7 +17,7 @@ pub(crate) struct ZeroCopyResult {
     pub(crate) mapped: Bytes,
 }
 
-/// Sends `size` bytes a call until stopped.
+/// Returns a task that sends `size` bytes a call until it is stopped.
 pub(crate) fn send(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
         let buffer = PageBuffer::new(size);
@@ -47,7 +47,7 @@ pub(crate) fn send(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResul
     })
 }
 
-/// Receives `size` bytes a call until stopped.
+/// Returns a task that receives at most `size` bytes a call until it is stopped.
 pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
         let whole = ReceiveLoop { flow, size, passed: |_, _| (), is_end: |_| false };
@@ -56,15 +56,16 @@ pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyRe
     })
 }
 
-/// The loop of every receiving end. It is generic, so that workloads without additions pay nothing for the additions
-/// of others.
+/// The receive loop of all workloads. It is generic over the function called after each receive, so that a workload
+/// without one pays nothing for it.
 pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
-    /// Bytes requested in a call.
+    /// The most bytes to receive in one call.
     pub(crate) size: usize,
     /// The function called after each receive, with the bytes received before it and after it.
     pub(crate) passed: P,
-    /// Returns true if a call without data is the flow's end, and not an error.
+    /// A function that returns true if the result of a call without data is the flow's expected end, and not an
+    /// error.
     pub(crate) is_end: fn(&io::Result<usize>) -> bool,
 }
 
@@ -93,7 +94,7 @@ impl<P: FnMut(u64, u64)> ReceiveLoop<'_, P> {
     }
 }
 
-/// Returns why a receive brought no data.
+/// Returns the error of a receive that returned no data; the end of the stream becomes `UnexpectedEof`.
 pub(crate) fn why(ended: io::Result<usize>) -> io::Error {
     ended.err().unwrap_or_else(|| ErrorKind::UnexpectedEof.into())
 }

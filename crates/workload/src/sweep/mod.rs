@@ -1,10 +1,10 @@
 //! `sweep`: a fixed count of writes of each size, the NTTCP procedure (feng-2003, section 3.2).
 //!
 //! For each size, the receiver reports that it is ready, the sender sends count times size bytes, and the receiver
-//! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how much
-//! has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver takes
-//! the rest before the next size begins. If datagrams may be lost, silence after the sender's report ends a size, and
-//! the time counts to the last arrival (jin-yoo-2007, section 3).
+//! measures the time from the first byte to the last. A size that takes too long is cut: the receiver records how
+//! much has arrived and signals the sender to stop. The sender then reports how much it has sent, and the receiver
+//! takes the rest before the next size begins. Over a transport that may lose datagrams, a size ends when no more
+//! arrive after the sender's report, and its time ends at the last arrival (jin-yoo-2007, section 3).
 
 mod receiver;
 mod sender;
@@ -43,13 +43,13 @@ static LIMIT: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Returns a sweep with this many writes of each size.
+/// Returns a sweep with `count` writes of each of `sizes`.
 pub fn spec(count: u64, sizes: &[Bytes]) -> Workload {
     let sizes: Vec<String> = sizes.iter().map(|size| size.0.to_string()).collect();
     Workload::new(SweepWorkload.name()).with(COUNT.name, count).with(SIZES.name, sizes.join(","))
 }
 
-/// Returns a sweep with this many writes of each size, and a time limit for each size.
+/// Returns a sweep with `count` writes of each of `sizes`. A size that takes longer than `limit` is cut.
 pub fn within(limit: Nanos, count: u64, sizes: &[Bytes]) -> Workload {
     spec(count, sizes).with(LIMIT.name, limit.exact())
 }
@@ -70,7 +70,7 @@ impl WorkloadRunner for SweepWorkload {
         vec![SIZES, COUNT, LIMIT]
     }
 
-    /// Returns an estimate of 60 s for each size; a sweep takes as long as it needs.
+    /// Returns an estimate: 60 s for each size. The true duration depends on the path.
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {
         Nanos::secs(60).times(SIZES.sizes(parameters).len() as u64)
     }
@@ -96,11 +96,12 @@ struct SweepPart {
     size: Bytes,
     total: Bytes,
     warm_up: bool,
-    /// The time after which the part is cut.
+    /// The time after which the receiver cuts the part.
     limit: Nanos,
 }
 
-/// Returns the parts of a sweep: first a warm-up of the first size, if requested, until it is cut; then each size.
+/// Returns the parts of a sweep: one for each size, after a warm-up if one is requested. The warm-up sends the first
+/// size until its time is over.
 fn parts(spec: &TrialSpec) -> Vec<SweepPart> {
     let asked = &spec.workload.parameters;
     let (count, sizes, limit) = (COUNT.number(asked), SIZES.sizes(asked), LIMIT.time(asked));

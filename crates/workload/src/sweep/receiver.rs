@@ -16,14 +16,14 @@ use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 use crate::{Error, check};
 
-/// Time after the peer's report and after the last arrival at which missing datagrams count as lost. A sweep is not
-/// meant for longer queues than this.
+/// Time without arrivals, once the peer has reported what it sent, after which missing datagrams count as lost. It
+/// limits a sweep to paths with shorter queues.
 const SILENCE: Duration = Duration::from_millis(200);
-/// Interval at which the coordinator checks whether a part has arrived.
+/// Interval at which the coordinator checks if a part has arrived.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Marks on the byte count: the worker records the time when its count leaves `start` and when it reaches `end`. The
-/// coordinator moves the marks while no data is on its way.
+/// Two marks on the worker's byte count. The worker records the times at which its count leaves `start` and reaches
+/// `end`. The coordinator moves the marks between parts, while no data is on its way.
 struct ByteMarks {
     origin: Instant,
     start: AtomicU64,
@@ -48,7 +48,8 @@ impl ByteMarks {
         Nanos::from(time.saturating_duration_since(self.origin)).0.max(1)
     }
 
-    /// Returns the result of a part of which `moved` bytes arrived, the last at `until`.
+    /// Returns the result of a part of which `moved` bytes arrived. `until` is the time of the last arrival, in
+    /// nanoseconds since `origin`.
     fn point(&self, part: &SweepPart, moved: u64, until: u64) -> SweepPoint {
         SweepPoint {
             size_bytes: part.size,
@@ -64,7 +65,8 @@ impl ByteMarks {
         self.end.store(from + total.0, Ordering::Release);
     }
 
-    /// Records the times. The worker calls it when its count has grown from `before` to `after`.
+    /// Records the current time if the count has left `start` or reached `end`. The worker calls it when its count
+    /// has grown from `before` to `after`.
     fn passed(&self, before: u64, after: u64) {
         if before == self.start.load(Ordering::Acquire) {
             self.first.store(self.now(), Ordering::Relaxed);
@@ -152,8 +154,8 @@ fn take(
     Ok(SweepPartResult { point: reached, datagrams })
 }
 
-/// Waits until a part has arrived. Returns the part's point, and the peer's report of what it sent if that has arrived
-/// too.
+/// Waits until a part has arrived or is cut. Returns the part's result, and the total of bytes that the peer has sent
+/// if its report has arrived too.
 fn come(
     trial: &mut TrialCoordinator<'_, '_>,
     part: &SweepPart,
@@ -181,7 +183,7 @@ fn come(
     }
 }
 
-/// Returns when the last datagram arrived; `None` if the transport carries a stream.
+/// Returns the time at which the last datagram arrived; `None` over a stream, or if none has arrived.
 fn last_arrival(trial: &TrialCoordinator<'_, '_>) -> Option<Instant> {
     trial.datagrams().first().and_then(|datagrams| datagrams.last)
 }
@@ -210,7 +212,8 @@ impl SilenceTimer {
         SilenceTimer { count: count(trial), since: Instant::now() }
     }
 
-    /// Returns true if no more data will arrive although the peer sent more. It is never true in a stream.
+    /// Returns true if missing datagrams count as lost, because none arrived for [`SILENCE`]. Over a stream it
+    /// returns false.
     fn is_the_end(&mut self, trial: &TrialCoordinator<'_, '_>) -> bool {
         if self.count != count(trial) {
             *self = SilenceTimer::new(trial);
@@ -230,7 +233,7 @@ fn count(trial: &TrialCoordinator<'_, '_>) -> u64 {
     trial.workers.tallies[0].get()
 }
 
-/// Makes the receiving task, with marks.
+/// Returns the task that receives and records the times at `marks`.
 fn task<'a>(flow: &'a dyn Flow, size: usize, marks: &'a ByteMarks) -> WorkerTask<'a, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
         let passed = |before, total| marks.passed(before, total);

@@ -17,7 +17,7 @@ use crate::stream::ZeroCopyResult;
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerContext, WorkerTask};
 
-/// Interval at which the coordinator checks whether a part has been sent.
+/// Interval at which the coordinator checks if a part has been sent.
 const LOOK: Duration = Duration::from_millis(1);
 
 /// Channels between coordinator and worker: parts to send in one direction, bytes sent in the other.
@@ -69,7 +69,8 @@ fn lead(
     trial.close(&window_start)
 }
 
-/// Waits until the worker has sent a part, and forwards the receiver's signal to cut it.
+/// Waits until the worker has sent a part, and stops it if the receiver signals a cut. Returns the total of bytes
+/// sent so far.
 fn await_sent(
     trial: &mut TrialCoordinator<'_, '_>,
     channels: &SweepChannels,

@@ -17,7 +17,7 @@ pub(super) fn figures(
     files.iter().map(|file| outputs.figure(file)).collect()
 }
 
-/// The roles whose output figures can be read from, for checks of the file.
+/// The roles of an application, to check that a figure names one whose output is read.
 pub(super) struct OutputRoles<'a> {
     pub(super) roles: &'a [ApplicationRole],
     /// The name of the first role that runs to its end.
@@ -25,7 +25,7 @@ pub(super) struct OutputRoles<'a> {
 }
 
 impl OutputRoles<'_> {
-    /// Returns the name of the role `role` if figures can be read from its output.
+    /// Returns the name `role` if it is that of a role that runs to its end. The output of a service is not read.
     fn role(&self, role: &Spanned<String>) -> Result<String, FileMistake> {
         let name = role.get_ref();
         let names = || self.roles.iter().map(|role| role.name.as_str());
@@ -77,7 +77,7 @@ impl OutputRoles<'_> {
     }
 }
 
-/// Returns how the program spells the figure's number.
+/// Returns the spelling of the figure's number, from `thousands` and `decimal` of the file.
 fn spelling(file: &FigureFile) -> Result<NumberSpelling, FileMistake> {
     let thousands =
         file.thousands.as_ref().map(|one| separator(one, &[',', '.', '\'', '_', ' '])).transpose()?;

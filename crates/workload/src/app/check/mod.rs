@@ -1,4 +1,5 @@
-//! Turns the TOML into an application. Every mistake is reported with its line and the remedy.
+//! Checks the parsed TOML of an application, and converts it. The first mistake is reported with its line and the
+//! remedy.
 
 mod figure;
 mod parameter;
@@ -28,7 +29,7 @@ use parameter::parameters;
 const USER: &str = "nobody";
 /// The default time limit of a role.
 const WITHIN: Nanos = Nanos::secs(60);
-/// The longest time that a file may request.
+/// The longest time limit that a file may set.
 const LONGEST: Nanos = Nanos::secs(3600);
 /// The default time for a service to end after its signal.
 const ENDS_WITHIN: Nanos = Nanos::secs(2);
@@ -39,10 +40,10 @@ const MOST_DISK: Bytes = Bytes::mib(16 * 1024);
 /// The most hosts that an application may take.
 const MOST_HOSTS: usize = 64;
 
-/// Reads the application of the file `path` from its text. The application has the name of the file.
+/// Parses `text`, the content of the file `path`, as an application. The application gets the name of the file.
 ///
 /// # Errors
-/// Returns the first mistake, with its line.
+/// Returns an error with the first mistake and its line.
 pub fn read(path: &Path, text: &str) -> Result<Application, FileError> {
     let name = format!("{PREFIX}{}", path.file_stem().unwrap_or_default().to_string_lossy());
     strict::read(path, text, |file| application(name, text, file))
@@ -100,7 +101,7 @@ fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), File
     Ok(())
 }
 
-/// The names that placeholders may have.
+/// The parameters and the number of hosts from which the allowed names of placeholders follow.
 struct PlaceholderNames<'a> {
     parameters: &'a [ApplicationParameter],
     hosts: usize,
@@ -179,8 +180,8 @@ impl PlaceholderNames<'_> {
         }
     }
 
-    /// Returns how long a service lives. For a service that lives through a block, the file must name the state that
-    /// it keeps from one trial to the next; otherwise every trial starts it cold.
+    /// Returns the lifetime of a role's service. If that is a block, the file must name the state that the service
+    /// keeps from one trial to the next.
     fn lives(&self, role: &RoleFile) -> Result<ServiceLifetime, FileMistake> {
         let lives = role.lives.as_ref().map_or(ServiceLifetime::Trial, |lives| *lives.get_ref());
         match (&role.lives, lives, &role.ready, &role.carries) {
@@ -210,7 +211,7 @@ impl PlaceholderNames<'_> {
         }
     }
 
-    /// Returns an address and port; "{port}" alone means that port of the host's own address.
+    /// Returns `port` as an address and a port. A port alone, such as "{port}", gets the host's own address.
     fn address(&self, port: &Spanned<String>) -> Result<String, FileMistake> {
         let text = self.text(port)?;
         Ok(if text.contains(':') { text } else { format!("{{address}}:{text}") })

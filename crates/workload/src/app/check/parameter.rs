@@ -68,7 +68,7 @@ fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParame
     Ok(parameter)
 }
 
-/// Returns the domain of a parameter. A choice has words as its values, whatever the domain is.
+/// Returns the domain of a parameter. That of a choice is not used, because a choice has a list of words.
 fn domain(word: &str, file: &ParameterFile) -> Result<Domain<'static>, FileMistake> {
     let wrong = |why: &str| Err(here(&file.is)(format!("parameter.{word}: {why}")));
     match (file.is.get_ref(), &file.between, file.of.as_slice()) {
@@ -83,7 +83,8 @@ fn domain(word: &str, file: &ParameterFile) -> Result<Domain<'static>, FileMista
     }
 }
 
-/// Returns the domain of a parameter with bounds.
+/// Returns the domain from `least` to `most` of a number, bytes or a time; `None` if the bounds cannot be parsed or
+/// are not in order.
 fn range(is: ParameterKind, least: &str, most: &str) -> Option<Domain<'static>> {
     let bytes = |text: &str| text.parse().ok().map(|Bytes(bytes)| bytes);
     let time = |text: &str| parse_duration(text).ok();

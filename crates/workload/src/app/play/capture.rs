@@ -2,14 +2,14 @@
 
 use std::io::Read;
 
-/// The most bytes of an output that is read for its figures. A longer output is an error.
+/// The largest size, in bytes, of an output from which figures are read. A longer output is an error.
 const MOST: usize = 4 << 20;
-/// Bytes that are kept at the end of an output that is not read for figures.
+/// The number of bytes at the end of an output that are kept if no figures are read from it.
 const TAIL: usize = 64 << 10;
-/// Bytes that one read takes.
+/// The most bytes of one read.
 const PIECE: usize = 64 << 10;
 
-/// An output pipe, and the part of its data that is kept.
+/// An output pipe, and the part of the output that is kept.
 pub(super) struct OutputCapture<R> {
     pub(super) pipe: Option<R>,
     kept: Vec<u8>,
@@ -18,13 +18,13 @@ pub(super) struct OutputCapture<R> {
 }
 
 impl<R: Read> OutputCapture<R> {
-    /// Makes a capture that keeps the whole output. An output of more than [`MOST`] bytes is cut, and sets
+    /// Returns a capture that keeps the whole output. An output of more than [`MOST`] bytes is cut, and sets
     /// `overflowed`.
     pub(super) fn whole(pipe: R) -> Self {
         OutputCapture { pipe: Some(pipe), kept: Vec::new(), whole: true, overflowed: false }
     }
 
-    /// Makes a capture that keeps the end of the output.
+    /// Returns a capture that keeps the end of the output, at least the last [`TAIL`] bytes.
     pub(super) fn end(pipe: R) -> Self {
         OutputCapture { whole: false, ..OutputCapture::whole(pipe) }
     }

@@ -27,7 +27,8 @@ pub(super) struct ChildProgram {
     pub(super) errors: OutputCapture<ChildStderr>,
 }
 
-/// Starts a program as the role's user, in the role's directory. `whole` keeps its complete output.
+/// Starts a program as the role's user, in the role's directory. If `whole` is true, its complete output is kept,
+/// otherwise only the end.
 pub(super) fn start(
     words: &[String],
     order: &RoleOrder,
@@ -87,7 +88,7 @@ fn pin(cores: &[u32]) -> Result<(), Error> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
-/// Disables core files, and limits the number of processes.
+/// Disables core files. Also limits the number of processes, unless the role runs as the agent's own user.
 fn limit(user: &RoleUser) {
     const PROCESSES: u64 = 4096;
     let set = |what, most: u64| {
@@ -120,7 +121,7 @@ pub(super) fn reap() -> Vec<(i32, i32)> {
     }
 }
 
-/// Describes how a program failed, by its wait status; empty if it exited with 0.
+/// Returns a description of a program's failure from its wait status; empty if the program exited with 0.
 pub(super) fn wrong(status: i32) -> String {
     if libc::WIFSIGNALED(status) {
         return format!("it was killed by signal {}", libc::WTERMSIG(status));

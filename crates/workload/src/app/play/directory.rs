@@ -21,7 +21,8 @@ const ROOM: &str = "/dev/shm";
 /// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);
 
-/// Mounts the role's file systems, and fills its directory.
+/// Mounts the role's file systems, hides the host's files that the role must not see, and writes the files of the
+/// role's directory.
 pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> {
     // Mounts made here are visible to this role only.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
@@ -85,8 +86,8 @@ fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
 }
 
 impl LandspeedProgram {
-    /// Copies the program into the role's directory, because it may have no name on this host, and the role's user may
-    /// not be allowed to read it.
+    /// Copies the program to its path in the role's namespace, because its file may have no name on this host, and
+    /// the role's user may not be allowed to read it.
     fn bring(&mut self) -> std::io::Result<()> {
         std::io::copy(&mut self.file, &mut File::create(self.path)?)?;
         fs::set_permissions(self.path, fs::Permissions::from_mode(0o755))
@@ -118,7 +119,7 @@ fn write(file: &Fixture, user: &RoleUser) -> Result<(), String> {
     .map_err(failed)
 }
 
-/// Writes bytes that are the same for the same seed, on every host.
+/// Writes `bytes` random bytes, which are the same on every host for the same seed.
 fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> {
     let mut source = ChaCha8Rng::seed_from_u64(seed);
     let mut piece = vec![0; 1 << 16];

@@ -39,7 +39,7 @@ struct RoleInit<'a> {
     user: RoleUser,
 }
 
-/// What a look at the agent's pipe found.
+/// The agent's next order on the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AgentCommand {
     Nothing,
@@ -88,8 +88,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Waits for a program to end; returns `None` if the agent ended it. If `must_succeed` is set, an unsuccessful
-    /// exit is an error.
+    /// Waits for a program to end, and returns the message with its result; `None` if the agent orders the role to
+    /// end first. If `must_succeed` is true, an unsuccessful exit is an error.
     fn to_the_end(
         &self,
         mut program: ChildProgram,
@@ -117,7 +117,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Runs a service until the agent ends it.
+    /// Runs a service until the agent ends it. Reports when the service is ready. Returns an error if the service
+    /// ends by itself.
     fn serve(&self, mut program: ChildProgram, ready: &ReadyCondition) -> Result<(), String> {
         let mut probe = ReadinessProbe::new(ready)?;
         let mut is_ready = false;
@@ -168,12 +169,12 @@ impl<'a> RoleInit<'a> {
     }
 }
 
-/// Returns the wait status of a program if it has ended. It also reaps orphans.
+/// Reaps all children that have ended, and returns the wait status of the program `pid` if it is among them.
 fn status_of(pid: i32) -> Option<i32> {
     children::reap().into_iter().find(|(reaped, _)| *reaped == pid).map(|(_, status)| status)
 }
 
-/// Reports what a program has printed so far.
+/// Reports the last lines of a program's output so far to the agent.
 fn tell(program: &ChildProgram) {
     InitMessage::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
@@ -189,14 +190,15 @@ fn last_words(program: &mut ChildProgram) {
     }
 }
 
-/// The orders and output that the init received while it waited.
+/// The order and the output that the init received during one wait.
 struct InitInput {
     command: AgentCommand,
     /// Output of the program, from both pipes.
     printed: Vec<u8>,
 }
 
-/// Waits for up to [`LOOK`] for the agent, or for a program to print or to end.
+/// Waits up to [`LOOK`] for an order of the agent, or for `program` to print or to end. Returns the order and the
+/// output.
 fn hear(program: Option<&mut ChildProgram>) -> InitInput {
     let input = std::io::stdin();
     let is_there = {
@@ -231,7 +233,7 @@ fn command_of(input: &std::io::Stdin) -> AgentCommand {
     }
 }
 
-/// The state of waiting for a service to be ready.
+/// The wait for a service to be ready, by its readiness condition.
 enum ReadinessProbe<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
@@ -254,7 +256,7 @@ impl<'a> ReadinessProbe<'a> {
         })
     }
 
-    /// Handles the end of process `pid`, if that is the probe.
+    /// Records the exit of the probe's command if its process is `pid`.
     fn ended(&mut self, pid: i32, status: i32) {
         if let ReadinessProbe::Command { running, succeeded, next, .. } = self
             && *running == Some(pid)

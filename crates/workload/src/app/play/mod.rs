@@ -48,20 +48,20 @@ pub(crate) enum InitMessage {
         /// The end of its standard error.
         errors: String,
     },
-    /// The last output of the command, at the agent's request.
+    /// The last lines of the command's output, which the agent requested.
     Printed {
         /// The end of standard output and of standard error.
         text: String,
     },
     /// The role failed.
     Failed {
-        /// The failed step, and the reason.
+        /// The step that failed, and the reason.
         why: String,
     },
 }
 
 impl InitMessage {
-    /// Prints the message. A failure means that the agent has gone, and is ignored.
+    /// Prints the message on standard output. An error is ignored, because it means that the agent has ended.
     fn say(&self) {
         if let Ok(mut line) = serde_json::to_vec(self) {
             line.push(b'\n');

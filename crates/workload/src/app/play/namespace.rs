@@ -57,7 +57,8 @@ pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
     }
 }
 
-/// Redirects standard input, because orders are for the init and the parent must not read one.
+/// Replaces standard input by /dev/null, because the agent's orders are for the init, and this process, its parent,
+/// must not read them.
 fn close_input() {
     if let Ok(null) = fs::File::open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(null);

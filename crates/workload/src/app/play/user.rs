@@ -11,15 +11,15 @@ pub(super) enum RoleUser {
     Other { name: String, uid: u32, gid: u32 },
 }
 
-/// Returns true if a role with the user `name` runs as root on this host.
+/// Returns true if a role with the user `name` runs as root on this host. An empty name is the agent's own user.
 pub fn runs_as_root(name: &str) -> bool {
     let is_root =
         ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|(uid, _)| uid == 0));
     is_root && rustix::process::geteuid().is_root()
 }
 
-/// Returns the IDs of a user and of its group. It reads /etc/passwd, because a static program cannot ask the host's
-/// name service.
+/// Returns the IDs of a user and of the user's group from /etc/passwd; `None` for an unknown user. It reads the file
+/// itself, because a static program cannot query the host's name service.
 fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
     let all =
         fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
@@ -31,7 +31,8 @@ fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
 }
 
 impl RoleUser {
-    /// Returns the user called `name` if this process is root and can become that user; otherwise its own user.
+    /// Returns the user under which a role with the user `name` runs. That is the agent's own user if the agent is
+    /// not root or if `name` is root. Returns an error for an unknown name.
     pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
             return Ok(RoleUser::Own);
