@@ -1,4 +1,4 @@
-//! The threads that answer a program's calls.
+//! The threads that answer a program's system calls.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,24 +14,24 @@ use crate::notify::{NotifiedCall, NotifyListener, SyscallAnswer};
 use crate::shared::{SupervisorNotes, THREADS};
 use crate::{ConnectionSelector, PathCarrier};
 
-/// Stack of a thread, in bytes: it needs only a few hundred.
+/// Stack size of a thread, in bytes. A thread uses only a few hundred.
 const STACK: usize = 128 << 10;
-/// Number of descriptors that are open independently of the program.
+/// Number of descriptors that this process has open apart from those for waiting calls.
 const OPEN: u64 = 32;
-/// Number of descriptors that a waiting call takes.
+/// Number of descriptors that this process has open for each waiting call.
 const OF_A_CALL: u64 = 4;
 
-/// Answers the calls of a program.
+/// Answers the system calls of a program, over a path or by leaving them to the kernel.
 pub(crate) struct Supervisor {
     pub(crate) listener: NotifyListener,
     pub(crate) carrier: Box<dyn PathCarrier>,
     pub(crate) shared: Arc<SupervisorNotes>,
     gate: CallGate,
-    /// Number of threads so far.
+    /// Number of threads that were started.
     threads: Mutex<usize>,
-    /// The most threads that there may be.
+    /// The largest number of threads.
     most: usize,
-    /// Threads that wait for a call.
+    /// Number of threads that wait for a call.
     idle: AtomicUsize,
 }
 
@@ -52,7 +52,7 @@ impl Supervisor {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts one more thread. If that fails, the calling thread answers only calls that do not wait.
+    /// Starts one more thread that answers calls.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock();
         if *threads >= self.most {
@@ -93,8 +93,8 @@ impl Supervisor {
     }
 }
 
-/// Returns how many threads may wait. The limit keeps their descriptors from using up those that the path itself
-/// needs.
+/// Returns the largest number of threads. The limit keeps the descriptors of waiting calls from using up those that the
+/// path itself needs.
 fn most() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)

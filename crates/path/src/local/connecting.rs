@@ -1,11 +1,11 @@
-//! Locks that let one call at a time connect a socket. When a signal ends a call, the program makes it again while a
-//! thread still works on the first one. The second call then waits for the result of the first.
+//! Locks that let one call at a time connect a socket. When a signal ends a call, the program repeats it while a thread
+//! still works on the first call. The second call then waits for the result of the first.
 
 use std::collections::BTreeSet;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The cookies of sockets that are being connected.
+/// The sockets that are being connected, by their cookies.
 #[derive(Default)]
 pub(super) struct ConnectLocks {
     all: Mutex<BTreeSet<u64>>,
