@@ -22,8 +22,8 @@ pub struct ReachOptions {
     pub keep_agent: bool,
     /// Options for ssh, each in the format of the argument of -o.
     pub ssh_options: Vec<String>,
-    /// File with the lines that agents started by hand have printed, which contain their tokens. If `None`, the user is
-    /// asked.
+    /// File with the tokens of agents that were started by hand: the lines that they printed, or only a token. If
+    /// `None`, the user is asked.
     pub tokens: Option<PathBuf>,
     /// Path of the landspeed that runs as the agent on this machine. If `None`, it is the running program, which must
     /// then be landspeed itself.

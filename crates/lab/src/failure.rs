@@ -1,4 +1,4 @@
-//! Operations that the operating system refused.
+//! The error for operations that the operating system refused.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Tests of labs on the running kernel that `conformance.rs` does not have for every topology.
+//! Tests of labs on the running kernel that `conformance.rs` does not make for every topology.
 
 mod common;
 
@@ -98,7 +98,7 @@ fn only_a_process_of_one_thread_may_enter_for_good() {
     assert!(matches!(error, Error::Threads { .. }), "{error}");
 }
 
-/// Returns tc's line about a device's queue, in a namespace.
+/// Returns the line of tc about the root qdisc of a device, in a namespace.
 fn tc(netns: &str, device: &str) -> String {
     let ask = || Command::new("tc").args(["qdisc", "show", "dev", device, "root"]).output();
     let output = with_namespace(netns, ask).unwrap().expect("tc, of iproute2");
@@ -146,7 +146,7 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// A rate above the limit is impossible, except for one bucket; on a busy machine the rate may be far below it.
+/// The rate cannot exceed the limit, except by one bucket. On a busy machine it may be far below the limit.
 #[test]
 fn a_port_of_100_mbit_carries_about_that_either_way() {
     const BYTES: usize = 6_000_000;

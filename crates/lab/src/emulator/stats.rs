@@ -1,4 +1,4 @@
-//! Statistics of a link, counted by the threads that carry it.
+//! Statistics of a link, which the threads that carry it count.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
@@ -25,34 +25,34 @@ pub(super) struct DirectionCounters {
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
-    /// The most bytes that waited since the last of `samples`.
+    /// The largest number of bytes that waited since the last of `samples`.
     pub(super) most_lately: AtomicU64,
     pub(super) samples: QueueHistory,
     pub(super) late: LatenessHistogram,
-    /// The id of the counting thread, 0 before it runs.
+    /// The ID of the counting thread; 0 before it runs.
     pub(super) thread: AtomicI32,
     /// The number of the current run; incremented when a run begins.
     pub(super) run: AtomicU64,
 }
 
-/// Adds to a counter. The order is relaxed, because no counter guards other data.
+/// Adds `more` to a counter. The memory order is relaxed, because no counter guards other data.
 pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
 
-/// The counts of a direction at one moment. The default is that of a link that was just made.
+/// The counts of a direction at one point in time. The default is that of a new link.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirectionSnapshot {
-    /// Counts, processor time, and the most that was queued; nothing about lateness.
+    /// Counts, processor time, and the largest queue; the fields of the lateness are unset.
     figures: DirectionStats,
     late: LatenessCounts,
-    /// The number of queue samples at that moment.
+    /// The number of queue samples so far.
     samples: u64,
 }
 
 impl DirectionCounters {
-    /// Returns the current figures. The counts of leaving segments are read before those of arriving ones, so while
-    /// traffic flows some segments that have just left may still count as under way.
+    /// Returns the current counts. Leaving segments are read before arriving ones, so while traffic flows some segments
+    /// that have just left may still count as in flight.
     pub(super) fn read(&self) -> DirectionSnapshot {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
         let figures = DirectionStats {
@@ -83,13 +83,13 @@ impl DirectionCounters {
         self.read()
     }
 
-    /// Returns the queue's samples since `mark`, which was made at `start`.
+    /// Returns the queue's samples since `mark`, which was taken at the time `start`.
     pub(super) fn queue_since(&self, mark: &DirectionSnapshot, start: Nanos) -> Vec<QueueSample> {
         let drops = mark.figures.queue_drops;
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
     }
 
-    /// Returns the most bytes that waited since `mark`.
+    /// Returns the largest number of bytes that waited since `mark`.
     pub(super) fn most_queued_since(&self, mark: &DirectionSnapshot) -> Bytes {
         let sampled = self.samples.from(mark.samples).iter().map(|QueueReading { most, .. }| *most).max();
         Bytes(sampled.unwrap_or(0).max(self.most_lately.load(Relaxed)))
@@ -97,12 +97,12 @@ impl DirectionCounters {
 }
 
 impl DirectionSnapshot {
-    /// Returns the statistics since the link was made, including lateness.
+    /// Returns the statistics since the link was created, including lateness.
     pub(super) fn total(&self) -> DirectionStats {
         with_lateness(self.figures.clone(), &self.late)
     }
 
-    /// Returns the statistics since `mark`, with `most_queued` for that time.
+    /// Returns the statistics since `mark`. `most_queued` is the largest queue in that time.
     pub(super) fn since(&self, mark: &DirectionSnapshot, most_queued: Bytes) -> DirectionStats {
         let run = DirectionStats { most_queued_bytes: most_queued, ..self.figures.since(&mark.figures) };
         with_lateness(run, &self.late.since(&mark.late))

@@ -1,4 +1,4 @@
-//! The programs of a scenario. Each is a separate process in a host's network namespace, as on a real host, and
+//! The programs of a fault scenario. Each is a separate process in a host's network namespace, as on a real host, and
 //! performs badly on purpose.
 
 mod connections;
@@ -22,11 +22,11 @@ use serde::{Deserialize, Serialize};
 use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
 
-/// The task of one program of a scenario, and where it runs.
+/// The task of one program of a scenario, and where the program runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
-    /// The network namespace to run in.
+    /// The network namespace in which the program runs.
     pub(crate) netns: String,
     pub(crate) core: Option<u32>,
     pub(crate) most_ns: Nanos,
@@ -36,7 +36,7 @@ pub struct ProgramSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ProgramTask {
-    /// Sets knobs of the host, and ends.
+    /// Sets knobs of the host, then ends.
     Set {
         device: String,
         settings: Settings,
@@ -69,7 +69,7 @@ pub(crate) enum ProgramTask {
         backlog: u32,
         service: Nanos,
     },
-    /// Keeps its core busy.
+    /// Keeps its core busy with a loop.
     Burn,
 }
 
@@ -90,10 +90,10 @@ impl ProgramTask {
     }
 }
 
-/// Plays the part that standard input describes, until its time is over, standard input ends (as it does when the
-/// starting process ends), or nothing is left to do. Prints "ready" once the part is set up.
+/// Runs the task that standard input describes. It ends when the task's time is over, when nothing is left to do, or
+/// when standard input ends, as it does when the starting process ends. Prints "ready" once the task is set up.
 ///
-/// Call it before the process has a second thread, because it moves into a network namespace.
+/// Call it before this process starts a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;
@@ -127,7 +127,7 @@ pub fn play() -> Result<(), Error> {
     }
 }
 
-/// Reports that the part is set up.
+/// Reports to the starting process that the task is set up.
 pub(crate) fn ready() {
     let mut out = std::io::stdout();
     // The starting process may have ended; then standard input ends this one.
