@@ -97,7 +97,7 @@ fn up(host: &HostFacts) -> impl Iterator<Item = &LinkFacts> {
     host.links.iter().filter(|link| link.up)
 }
 
-/// Returns the addresses of a host's links that are up.
+/// Returns the addresses of links that are up.
 pub(crate) fn own(host: &HostFacts) -> impl Iterator<Item = IpAddr> + '_ {
     up(host).flat_map(|link| link.addresses.iter().copied())
 }

@@ -18,7 +18,7 @@ const NOTICE: Duration = Duration::from_secs(1);
 pub(crate) struct RunCallbacks<'a> {
     /// Returns true if the run must be given up.
     pub(crate) stop: &'a dyn Fn() -> bool,
-    /// Receives the progress messages of each end.
+    /// Receives the progress of each end.
     pub(crate) on_progress: &'a dyn Fn(Side, TrialProgress),
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn graver(first: Error, second: Error) -> Error {
 enum CauseRank {
     /// The end was cancelled.
     GaveUp,
-    /// The end reports that its peer ended, or did not connect in time.
+    /// The end reports that its peer ended, or did not come in time.
     Peer,
     /// The end reports that no flow with the session's key arrived.
     Waited,

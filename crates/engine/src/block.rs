@@ -38,7 +38,7 @@ pub enum BlockOutcome {
 }
 
 impl BlockRunner<'_> {
-    /// Measures one block of a ladder.
+    /// Measures one block.
     ///
     /// # Errors
     /// Returns an error if a host is lost, if the incumbent cannot be set again, or if the sink fails.
@@ -64,7 +64,7 @@ impl BlockRunner<'_> {
         }
     }
 
-    /// Runs the block's trials. Returns `None` if the user requested a stop between two of them.
+    /// Runs the block's trials. Returns `None` if the user stopped it between two of them.
     fn trials(&mut self, block: &LadderBlock) -> Result<Option<BlockResult>, Error> {
         let began = Instant::now();
         let arms = block.arms();

@@ -12,8 +12,8 @@ pub(crate) fn for_window(window: Bytes) -> Bytes {
     Bytes((window.0 as f64 * BOOKKEEPING) as u64)
 }
 
-/// Returns a cell whose buffers the kernel grows on demand, up to `send` at A and `receive` at B (tcp(7), tcp_wmem and
-/// tcp_rmem).
+/// Returns a cell with buffers that the kernel grows on demand up to `send` at A and `receive` at B (tcp(7), tcp_wmem
+/// and tcp_rmem).
 pub(crate) fn cell(send: Bytes, receive: Bytes) -> Cell {
     let buffer = |knob: &str, initial: u32, most: Bytes| -> Settings {
         [(knob.to_owned(), format!("4096 {initial} {}", most.0))].into()

@@ -29,7 +29,7 @@ pub(crate) fn time(timing: TrialTiming, link: Option<BitRate>) -> Nanos {
     timing.ping.times(pings) + writes.min(timing.stream.times(SIZES.len() as u64))
 }
 
-/// Measures both curves of `cell`, which is already set on the hosts, and records them as one trial of `step`.
+/// Measures both curves of `cell`, which is already set, and records them as one trial of `step`.
 pub(crate) fn curve(
     pair: &Pair<'_>,
     cell: &Cell,

@@ -1,4 +1,4 @@
-//! Runs the trials that a designer chooses, one by one. Each trial is recorded before the next is made, so that an
+//! The loop of runs whose trials a designer chooses. It records each trial before it makes the next, so that an
 //! interrupted run can be resumed.
 
 use std::time::Instant;

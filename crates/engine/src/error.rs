@@ -10,7 +10,7 @@ pub enum Error {
     /// A session could not be opened. `source` names the host.
     #[error("{source}")]
     Reach { source: landspeed_agent::session::Error },
-    /// A host sent an answer of another kind than requested.
+    /// A host gave an answer of another kind than requested.
     #[error("{host}: unexpected answer to {asked}: update landspeed there")]
     Answer { host: String, asked: &'static str },
     /// A host's figures of a trial have another format than this version of landspeed reads.
@@ -40,7 +40,7 @@ pub enum Error {
     /// The flows of a trial were of another kind than requested.
     #[error("{host}: {line}")]
     FellBack { host: String, line: String },
-    /// The path of a trial broke or carried nothing, so none of its figures is complete.
+    /// The path of a trial broke, or carried nothing, so that none of its figures is complete.
     #[error("the path carried nothing for {waited}; `landspeed explain` says why")]
     Silent { waited: Nanos },
     #[error("{host} cannot be tuned: {why}")]
@@ -48,7 +48,7 @@ pub enum Error {
     /// A host's settings are not as they were before.
     #[error("{0}")]
     NotRestored(String),
-    /// The command succeeded, but another program has changed a host's settings, and they are left so.
+    /// The command is done, but another program left a host's settings different from before.
     #[error("{0}")]
     Left(String),
     #[error("{0}")]

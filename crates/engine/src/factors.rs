@@ -9,7 +9,7 @@ use landspeed_transport::{TRANSPORTS, Transport, find};
 
 use crate::Error;
 
-/// Returns the factors that apply to flows over `transport`.
+/// Returns the factors of flows over `transport`.
 pub fn factors(transport: &dyn Transport) -> FactorTable<'static> {
     let applies = |factor: &&'static Factor| {
         factor.protocol.is_empty() || factor.protocol == transport.about().protocol

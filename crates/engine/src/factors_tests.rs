@@ -7,7 +7,7 @@ use landspeed_record::{Candidate, Cell, ConflictingProgram, HostFacts, KnobState
 
 use super::*;
 
-/// The values of the knobs that a veth supports.
+/// Values of the knobs that a veth has.
 const VETH: &[(&str, &str)] = &[
     ("mtu", "1500"),
     ("tx-checksum", "on"),

@@ -292,7 +292,7 @@ fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<Gr
     Ok(own)
 }
 
-/// Removes the values that the short version does not keep.
+/// Removes the values that the short version leaves out.
 fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileMistake> {
     for (name, values) in &short.values {
         let wrong = here(values);

@@ -23,7 +23,7 @@ use crate::answers::{RunCallbacks, graver};
 use crate::pair::{DataPath, PathOptions, RunSpec};
 use crate::{Error, Host, Pair, RecordSink};
 
-/// The hosts of a run with their sessions and knobs, and the data paths between them.
+/// Hosts with their sessions and knobs, and the data paths between them.
 pub struct HostGroup {
     hosts: Vec<Host>,
     /// The data paths; at least one.
@@ -85,7 +85,7 @@ impl HostGroup {
         Ok((group, missing))
     }
 
-    /// Sets the links of each host to those of its first path, and probes its knobs.
+    /// Sets each host's links from its first path, and probes its knobs.
     fn begin(&mut self) -> Result<(), Error> {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));
@@ -106,7 +106,7 @@ impl HostGroup {
         &self.hosts
     }
 
-    /// Returns the pairs in the order in which their paths were wanted.
+    /// Returns the pairs, in the order in which they were wanted.
     pub fn pairs(&self) -> impl ExactSizeIterator<Item = Pair<'_>> {
         self.paths.iter().map(|path| path.between(path.ends.map(|end| &self.hosts[end])))
     }

@@ -120,7 +120,7 @@ impl Host {
         self.failed(landspeed_agent::session::Error::TimedOut { asked, limit: limit.into() })
     }
 
-    /// Returns an error with the reason if one of these observers cannot run on the host.
+    /// Returns an error, with the reason, if one of these observers cannot run on the host.
     pub(crate) fn can_watch(&self, names: &[String]) -> Result<(), Error> {
         if names.is_empty() {
             return Ok(());
@@ -387,7 +387,7 @@ fn reads_same(before: &KnobState, after: &KnobState) -> bool {
 }
 
 impl AckLink {
-    /// Returns true if this knob must be turned on the link of the acknowledgements.
+    /// Returns true if this knob is turned on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
         knob::find(knob)
             .is_ok_and(|knob| knob.factor.scope == FactorScope::Device && knob.factor.on == self.of)

@@ -147,8 +147,8 @@ fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
     known.chain(named).collect()
 }
 
-/// Resolves a name with `getent`. A static binary cannot do it itself: getaddrinfo(3) would load the host's NSS
-/// modules, which need another libc, and crash (docs/decisions/0030).
+/// Resolves a name with `getent`. A static binary cannot do it, because its getaddrinfo(3) loads the host's NSS
+/// modules, which need another libc, and crashes (docs/decisions/0030).
 fn addresses(name: &str) -> Vec<IpAddr> {
     let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);
     let said = said.unwrap_or_default();

@@ -23,11 +23,11 @@ pub struct MeasureOptions {
     pub flow: Settings,
     /// Start-up that is not counted.
     pub warm_up: Nanos,
-    /// Names of the requested observers, whose figures are reported. They run even if they usually do not.
+    /// Names of the observers whose figures are requested. They run even if they usually do not.
     pub watch: Vec<String>,
     /// Time between two progress messages of the flows; zero for none.
     pub interval: Nanos,
-    /// True if the flows are sampled for [`MeasureReport::timeline`].
+    /// True to sample the flows for [`MeasureReport::timeline`].
     pub over_time: bool,
     /// The topology for the report: the name of a lab such as "lab:back-to-back", or the hosts.
     pub topology: String,
@@ -138,7 +138,7 @@ fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartF
     (!figures.is_empty()).then_some(PartFigures { host, part, figures })
 }
 
-/// Returns the headlines of the workload and of the transport, each with the name of its part.
+/// Returns the headlines of the workload and of the transport, each with its name.
 fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutcome>]); 2] {
     let (workload, transport) = (&what.workload.name, TRANSPORT.of(&what.flow));
     let of_workload = find(&what.workload).map_or(&[][..], |runner| runner.headlines());

@@ -195,7 +195,7 @@ impl ProofContext<'_> {
         let _ = sender.send((number, self.prove(candidate)));
     }
 
-    /// Opens a data port of B at this address, and proves one flow to it.
+    /// Opens a data port on an address of B and proves one flow to it.
     fn prove(self, candidate: AddressCandidate) -> Result<ProvenFlow, Error> {
         let ProofContext { a, b, key, data_port, .. } = self;
         let (device, source) = route(a, Request::Route { to: candidate.as_a_calls_it(0) })?;

@@ -24,7 +24,7 @@ use crate::cores::cores;
 use crate::meet::{ProvenFlow, listen, meet, probe};
 use crate::{Error, Host};
 
-/// The user's options for the data path.
+/// The user's wishes for the data path.
 #[derive(Debug, Clone, Default)]
 pub struct PathOptions {
     /// Address of B to send to; if `None`, B's addresses are tried. The zone of a link-local address is an interface of
@@ -60,7 +60,7 @@ impl RunSpec {
         RunSpec { workload, flow: flow.clone(), warm_up: Nanos(0), watching: WatchOptions::default() }
     }
 
-    /// Returns this run with a start-up of `warm_up` that is not counted.
+    /// Returns this run with a start-up that is not counted.
     #[must_use]
     pub fn after(self, warm_up: Nanos) -> Self {
         RunSpec { warm_up, ..self }
@@ -88,7 +88,7 @@ pub struct WatchOptions {
     pub patience: Nanos,
 }
 
-/// Two hosts of a group, and the data path between them, over which workloads run.
+/// A view of two hosts of a group, and of the data path between them.
 #[derive(Clone, Copy)]
 pub struct Pair<'g> {
     /// The host that opens flows. It sends unless the direction is reversed.
@@ -103,7 +103,7 @@ pub(crate) struct DataPath {
     /// Indices of A and B in the group's list of hosts.
     pub(crate) ends: [usize; 2],
     pub(crate) facts: PathFacts,
-    /// Data ports of B, by the names of the transports that they serve. A port is opened when a run first needs it.
+    /// Data ports of B by the transports that they serve. A port is opened when a run first needs it.
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     address: AddressCandidate,
     key: SessionKey,
@@ -121,7 +121,7 @@ struct ProgramHosts {
     hosts: Vec<IpAddr>,
     /// Number of the pair's host B among these hosts, from 1.
     other: u32,
-    /// A secret that all roles of the program share.
+    /// A secret that all roles know.
     token: String,
     /// Name of the current block, during which services keep running; empty outside blocks.
     epoch: Mutex<String>,
@@ -211,7 +211,7 @@ impl DataPath {
         name.clone_into(&mut self.program_hosts.epoch.lock());
     }
 
-    /// Returns the data port of `b` for flows of `transports`. Opens it if no earlier run has.
+    /// Returns the data port of `b` for flows of `transports`, which it opens when it is first needed.
     fn port(&self, b: &Host, transports: Vec<String>) -> Result<u16, Error> {
         let mut ports = self.ports.lock();
         if let Some(port) = ports.get(&transports) {
@@ -236,7 +236,7 @@ impl<'g> Pair<'g> {
         self.host(side).link_named(self.path.link(side))
     }
 
-    /// Returns the outcomes of A and B together with the facts of their hosts.
+    /// Returns the outcomes of both ends with the facts of their hosts.
     pub(crate) fn ends(&self, [a, b]: &'g [EndpointOutcome; 2]) -> BothEnds<'g> {
         BothEnds { seen: [a, b], hosts: [&self.a.facts, &self.b.facts] }
     }
@@ -246,7 +246,7 @@ impl<'g> Pair<'g> {
         figures(&[self.ends(seen)], None)
     }
 
-    /// Returns true if the pair uses IPv6.
+    /// Returns true if the pair's addresses are of IPv6.
     pub(crate) fn is_ipv6(&self) -> bool {
         self.data.address.ip.is_ipv6()
     }
@@ -375,7 +375,7 @@ impl<'g> Pair<'g> {
         self.idle().map(|(rtt, _)| rtt)
     }
 
-    /// Measures the idle RTT. Also returns the outcomes of A and B.
+    /// Measures the idle RTT, and returns the outcomes of both hosts too.
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
         // An RTT by satellite is longer than the usual probe. On a lossy path a byte and its repeats can be lost for
         // longer than seconds: TCP doubles its time-out with each.

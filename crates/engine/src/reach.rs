@@ -18,7 +18,7 @@ pub struct ReachOptions {
     /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
     /// else this landspeed is copied there.
     pub remote_path: Option<String>,
-    /// True if a copied landspeed stays on the host for the next time.
+    /// True if a landspeed that was sent stays on the host for the next time.
     pub keep_agent: bool,
     /// Options for ssh, each in the format of the argument of -o.
     pub ssh_options: Vec<String>,
@@ -146,7 +146,7 @@ impl ReachOptions {
     }
 }
 
-/// Returns the command with which a user restores a host after an interrupted run.
+/// Returns the command that restores a host of a topology after an interrupted run.
 fn undo_command(place: &TopologyHost) -> String {
     match &place.reach {
         ReachMethod::Ssh(_) => format!("landspeed undo {}", place.name),

@@ -1,4 +1,4 @@
-//! Defines the receiver of a record's lines.
+//! The receiver of a record's lines.
 
 use landspeed_record::{Line, RecordWriteError};
 

@@ -72,7 +72,7 @@ fn datagrams(pair: &Pair<'_>, dont: &str, sizes: &[Bytes], headers: Bytes) -> Re
     Ok(b.get::<Vec<SweepPoint>>().iter().zip(counts).map(size).collect())
 }
 
-/// Returns `size` with the point at which its packets may be fragmented.
+/// Returns `size` with the point at which packets of this size may be fragmented.
 fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     let cut = match dont {
         "on" => FragmentationPoint::Never,

@@ -66,7 +66,7 @@ impl TrialTiming {
     }
 }
 
-/// Measures the idle RTT of all pairs for `time`, under `cell`, which is already set on the hosts.
+/// Measures the idle RTT of all pairs under `cell`, which is already set, for `time`.
 pub(crate) fn measure_idle(group: &HostGroup, cell: &Cell, time: Nanos) -> Result<LatencyHistogram, Error> {
     let message = pingpong::smallest(transport_of(&cell.flow)?, time);
     let seen = group.run(&RunSpec::new(message, &ping_flow(&cell.flow)).after(Nanos::millis(2)))?;

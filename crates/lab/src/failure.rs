@@ -1,4 +1,4 @@
-//! The error for operations that the operating system refused.
+//! Operations that the operating system refused.
 
 use std::io;
 

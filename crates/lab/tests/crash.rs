@@ -35,7 +35,7 @@ impl Drop for ChildGuard {
     }
 }
 
-/// The lab of a killed owner. It is taken down when the test ends, even by a panic.
+/// The lab of a killed owner, taken down when the test ends, even by a panic.
 struct OrphanedLab(LabId);
 
 impl Drop for OrphanedLab {
@@ -125,8 +125,8 @@ fn a_keeper_takes_down_the_lab_of_a_killed_owner(kind: &str) {
     println!("a_keeper_takes_down_the_lab_of_a_killed_owner ({kind}) ... ok");
 }
 
-/// Returns the keeper of an owner. The keeper has its own session, so it is identified by its command line and by its
-/// pidfd of the owner.
+/// Finds the keeper of an owner. It has a session of its own, so it is identified by its command and by its pidfd of
+/// the owner.
 fn keeper_of(owner: &ChildGuard) -> Pid {
     let held = format!("Pid:\t{}\n", owner.0.id());
     let is_keeper = |pid: &i32| {

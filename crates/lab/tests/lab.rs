@@ -98,7 +98,7 @@ fn only_a_process_of_one_thread_may_enter_for_good() {
     assert!(matches!(error, Error::Threads { .. }), "{error}");
 }
 
-/// Returns the line of tc about the root qdisc of a device, in a namespace.
+/// Returns tc's line about a device's queue, in a namespace.
 fn tc(netns: &str, device: &str) -> String {
     let ask = || Command::new("tc").args(["qdisc", "show", "dev", device, "root"]).output();
     let output = with_namespace(netns, ask).unwrap().expect("tc, of iproute2");

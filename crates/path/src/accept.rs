@@ -1,4 +1,4 @@
-//! Calls accept(2) and accept4(2) in the program's place.
+//! Makes accept(2) and accept4(2) in the program's place.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;

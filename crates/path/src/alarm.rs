@@ -62,7 +62,7 @@ impl Drop for Alarm {
     }
 }
 
-/// Installs a signal handler without SA_RESTART, so that the signal interrupts system calls.
+/// Installs the handler without SA_RESTART, so that the signal interrupts calls.
 fn handle() {
     extern "C" fn nothing(_: libc::c_int) {}
     // SAFETY: zeros are a valid action; the handler does nothing.

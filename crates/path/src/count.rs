@@ -43,7 +43,7 @@ pub enum FallbackReason {
 }
 
 impl FallbackReason {
-    /// Returns the reason as a clause that can follow "2 stayed on TCP because".
+    /// Returns the reason as a clause that follows "2 stayed on TCP because".
     pub fn words(self) -> &'static str {
         match self {
             FallbackReason::NoPeer => "no program on this host that runs over this path listens there",
@@ -103,7 +103,7 @@ pub struct ByteCounts {
 }
 
 impl ConnectionCounts {
-    /// Returns the number of all connections, carried or not.
+    /// Returns the number of all connections.
     pub fn all(&self) -> u64 {
         self.carried + self.left.values().sum::<u64>()
     }
@@ -136,7 +136,7 @@ impl ConnectionCounter {
         self.counts.lock().carried += 1;
     }
 
-    /// Starts to count the bytes of a socket whose connection the path may soon carry.
+    /// Counts the bytes of a socket whose connection the path may soon carry.
     pub(crate) fn expect(&self, fd: impl AsFd) {
         self.counter.iter().for_each(|counter| counter.mark(&fd));
     }

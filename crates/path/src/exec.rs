@@ -47,7 +47,7 @@ pub struct ExecOutcome {
     pub counts: ConnectionCounts,
     /// Time from the program's start to its end.
     pub took: Duration,
-    /// Processor time of the program, of the processes that it started and waited for, and of the supervisor.
+    /// Processor time of the program, of processes that it started and waited for, and of the supervisor.
     pub cpu: Duration,
     /// True if processes that the program started still run, in the background, over the path.
     pub goes_on: bool,
@@ -308,8 +308,8 @@ fn raise_descriptors() -> Rlimit {
     limit
 }
 
-/// Makes this process the parent of its orphaned descendants. This lets landspeed inspect them (ptrace_scope of Yama),
-/// and reports to it how they ended.
+/// Makes this process the parent of orphaned descendants. landspeed may then inspect them (ptrace_scope of Yama), and
+/// is notified of how they ended.
 fn adopt() {
     // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };

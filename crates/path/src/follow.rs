@@ -129,7 +129,7 @@ impl KeeperProgram {
         }
     }
 
-    /// Overwrites the command line that "ps" shows with `shown`.
+    /// Overwrites the command line with `shown`.
     ///
     /// # Safety
     /// Call it only where [`KeeperProgram::wait`] may be called.

@@ -9,7 +9,7 @@ use rustix::event::PollFlags;
 
 use crate::socket::wait;
 
-/// Signals that are passed on to the program.
+/// Signals that are passed on.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
 /// The signals of this process, received by signalfd(2).

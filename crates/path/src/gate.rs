@@ -1,4 +1,4 @@
-//! Decides which system calls are left to the kernel instead of a path, and why.
+//! Decides which calls the kernel answers rather than a path, and why.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -30,8 +30,8 @@ impl CallGate {
         CallGate { own: Rights::own(), only }
     }
 
-    /// Returns the side that answers a call. `is_last` is true if no other thread would be left to answer calls while
-    /// this one waits.
+    /// Returns the side that answers. `is_last` is true if no other thread would be left to answer calls while this one
+    /// waits.
     pub(crate) fn decide(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         match call.number {
             libc::SYS_landlock_restrict_self => {

@@ -1,6 +1,6 @@
 //! Delays a supervisor in tests, as a busy host would. A release build does not contain the delays.
 
-/// Sleeps in 1 of 16 calls on average, for a random time of up to `LANDSPEED_PATH_LATE` milliseconds.
+/// Sleeps in 1 of 16 calls, for a random time of up to `LANDSPEED_PATH_LATE` milliseconds.
 #[cfg(debug_assertions)]
 pub(crate) fn late() {
     use std::sync::OnceLock;

@@ -1,8 +1,8 @@
 //! Paths: the mechanisms that carry the bytes of a program's sockets, below the sockets API.
 //!
-//! A program calls socket(2), connect(2) and accept(2) as usual. A [`Path`] puts another carrier below each TCP
-//! connection that it can. The program is neither changed nor linked again, and does not notice. A connection that the
-//! path cannot carry stays on TCP, and is counted with the reason.
+//! A program calls socket(2), connect(2) and accept(2) as usual. Where a [`Path`] can, it puts another carrier below a
+//! TCP connection. The program is not changed, not linked again, and does not notice. A connection that cannot be
+//! carried stays on TCP and is counted with the reason.
 //!
 //! | module | is |
 //! |---|---|
@@ -14,7 +14,7 @@
 //! | `gate`, `rights` | which calls are left to the kernel before a path gets them |
 //! | `supervisor` | the threads that answer calls |
 //! | `follow`, `heir` | the keeper: waits for the supervisor's end, and answers from then on |
-//! | `exec`, `begin`, `front` | runs a program over a path: the whole, its start, and the process that a shell waits for |
+//! | `exec`, `begin`, `front` | runs a program over a path: all of it, its start, the process that a shell waits for |
 //!
 //! A new path is a folder, a row of [`PATHS`] and a line above. Begin with a copy of `mptcp`, the smaller one. The
 //! supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for each call that
@@ -88,7 +88,7 @@ pub trait Path: Sync {
     /// are already carried, and carries no new ones.
     fn alone(&self, shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier>;
 
-    /// Removes the files that killed supervisors have left.
+    /// Removes the files that a killed supervisor has left.
     fn clear(&self) {}
 }
 
@@ -97,7 +97,7 @@ pub trait PathCarrier: Send + Sync {
     /// Answers a system call of the program. This may block as long as the system call itself would.
     fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer;
 
-    /// Counts a connection that stayed on TCP, with the reason.
+    /// Counts a connection that the kernel's TCP kept, with the reason.
     fn left(&self, why: FallbackReason);
 
     /// Returns the numbers of connections, carried and left on TCP, and their bytes so far.

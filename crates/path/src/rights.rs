@@ -1,5 +1,5 @@
-//! Compares the rights of a process with those of this process. landspeed makes a connection in a process's place only
-//! if both are equal.
+//! Compares the rights of a process with this process's own. landspeed makes a connection in a process's place only if
+//! both are equal.
 //!
 //! For a call that landspeed makes, the kernel checks landspeed's rights, not the program's. So the calls of a process
 //! that has changed its own rights are left to the kernel. It may have changed them by setuid(2) and similar calls,

@@ -17,7 +17,7 @@ pub(crate) const THREADS: usize = 1024;
 const PLACES: usize = 1 << 16;
 /// Number of adjacent slots among which a socket's addresses may be stored.
 const NEAR: usize = 16;
-/// The cookie of a slot that is being written. It is larger than any cookie.
+/// The cookie of a slot that is being written, larger than all cookies.
 const BUSY: u64 = u64::MAX;
 /// Number of 8-byte words that store an address: one byte for its length, and up to 28 bytes of address.
 const WORDS: usize = 4;

@@ -1,4 +1,4 @@
-//! The threads that answer a program's system calls.
+//! The threads that answer a program's calls.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -27,7 +27,7 @@ pub(crate) struct Supervisor {
     pub(crate) carrier: Box<dyn PathCarrier>,
     pub(crate) shared: Arc<SupervisorNotes>,
     gate: CallGate,
-    /// Number of threads that were started.
+    /// Number of threads so far.
     threads: Mutex<usize>,
     /// The largest number of threads.
     most: usize,
@@ -85,7 +85,8 @@ impl Supervisor {
         match self.gate.decide(call, is_last) {
             GateDecision::ThePath => self.carrier.answer(call),
             GateDecision::TheKernel(why) => {
-                // A call that a signal ended is made again, and counted then. What was read of its thread may be nothing.
+                // A call that a signal ended is made again, and counted then. Its thread may be gone, so that nothing
+                // could be read of it.
                 why.into_iter().filter(|_| call.waits()).for_each(|why| self.carrier.left(why));
                 SyscallAnswer::Continue
             }

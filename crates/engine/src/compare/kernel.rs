@@ -58,7 +58,7 @@ impl<'a> KernelStudyRunner<'a> {
         staggered::spec(&flows, self.study.duration(), self.study.probe_ns)
     }
 
-    /// Returns the settings of a contestant's flows. Its congestion control has the kernel's name.
+    /// Returns the settings of a contestant's flows, with its control under the kernel's name.
     fn settings(&self, contestant: &str) -> Settings {
         let Contestant { control, settings } = parsed(contestant);
         let table = landspeed_transport::find(TRANSPORT.of(&settings)).map(table);
@@ -158,9 +158,9 @@ fn parsed(text: &str) -> Contestant {
     text.parse().unwrap_or_else(|_| unknown())
 }
 
-/// Returns the buffer setting of a UDT flow: twice the bytes that path and queue hold, as in the simulator. The default
-/// would limit UDT more than the kernel's buffers limit TCP. Returns `None` for other transports, or if the default
-/// suffices. A contestant's own setting overrides it.
+/// Returns the buffer setting of a UDT flow: twice the bytes that path and queue hold, as in the simulator. No knob
+/// sets UDT's own buffers, and smaller ones would limit UDT more than the kernel's buffers limit TCP. Returns `None`
+/// for other transports, or if the default suffices. A contestant's own setting overrides it.
 fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     const BUFFER: &str = "udt-buffer";
     // Only UDT has such a buffer.

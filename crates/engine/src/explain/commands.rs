@@ -5,7 +5,7 @@ use landspeed_record::{KnobState, Remedy, RemedyCommand, Verdict};
 
 use super::HostObservations;
 
-/// Returns the verdict with commands added to all remedies that set a knob of a host.
+/// Returns the verdict with the commands of the remedies that set a knob of a host.
 pub(super) fn with_commands(mut verdict: Verdict, hosts: &[HostObservations]) -> Verdict {
     for remedy in verdict.findings.iter_mut().flat_map(|finding| &mut finding.remedies) {
         if let Ok(knob) = landspeed_knob::find(&remedy.knob) {

@@ -21,7 +21,7 @@ pub(super) fn time() -> Nanos {
     (WARM_UP + TRIAL).times(4 * u64::from(BLOCKS))
 }
 
-/// The traces of both hosts, and the measured effect of the tracer on bytes per processor second.
+/// The traces of both hosts, and the tracer's effect on bytes per processor second.
 pub(super) struct TraceMeasurement {
     pub(super) paths: [Vec<PathTrace>; 2],
     pub(super) effect: Option<Estimate>,

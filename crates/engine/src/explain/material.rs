@@ -24,11 +24,11 @@ pub(super) struct HostObservations {
     pub(super) facts: HostFacts,
     pub(super) observed: Observations,
     pub(super) limits: Option<HostLimits>,
-    /// The current values of the host's knobs.
+    /// Values of the host's knobs.
     pub(super) set: Settings,
     /// The states of the host's knobs, for the link `device`.
     pub(super) states: Vec<KnobState>,
-    /// Name of the link that carries the flow.
+    /// The device that carries the flow.
     pub(super) device: String,
 }
 

@@ -16,8 +16,8 @@ const TIMES: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(5_000));
 /// Name of the setting of a flow's pace, in bit/s.
 const PACE: &str = "pacing-rate";
 
-/// Repeats the stream of `flow` at the pace `how.pace`, the sum over all its flows. Returns `None` if a host refuses
-/// the run, the flows are of another kind than requested, or the path carries nothing.
+/// Repeats the stream of `flow`, paced to `how.pace` over all its flows. Returns `None` if a host refuses the run, the
+/// flows are of another kind than requested, or the path carries nothing.
 pub(super) fn repeat(
     pair: &Pair<'_>,
     flow: &Settings,

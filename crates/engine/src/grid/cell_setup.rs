@@ -1,4 +1,4 @@
-//! Derives the settings and the workload of each cell of a grid.
+//! Derives the settings and the workload of a grid's cell.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -39,7 +39,7 @@ pub(super) fn sides(place: GridSettingTarget) -> &'static [Side] {
     }
 }
 
-/// Returns true if any cell of the grid sets a knob of a host.
+/// Returns true if any cell sets a host's knob.
 pub fn turns_knobs(grid: &Grid) -> bool {
     grid.all_settings().any(|one| !sides(one.place).is_empty())
 }
@@ -144,7 +144,7 @@ pub(super) fn check_base(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result
     Ok(())
 }
 
-/// Checks that all values of a grid can be combined. Needs no host.
+/// Checks that all values can be combined, before any host is reached.
 ///
 /// # Errors
 /// Returns an error that names the values that cannot be combined and the reason.

@@ -145,7 +145,7 @@ fn baseline(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Vec<GridSett
     Ok(found)
 }
 
-/// Returns the longest idle RTT among the labs that the grid visits and the current hosts.
+/// Returns the longest idle RTT of any lab that the grid visits, or of the current hosts.
 fn longest_rtt(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let paths: BTreeSet<Settings> = (0..grid.cells()).map(|cell| path_of(grid, cell)).collect();
     let planned = paths.iter().filter_map(|path| grid_hosts.rtt(path)).max().unwrap_or_default();
@@ -200,7 +200,7 @@ fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error
     Ok(Some(Nanos(lasts(&workload, grid.warm_up_ns).0 + (grid.warm_up_ns + BESIDE + round_trips).0)))
 }
 
-/// Returns the grid of an interrupted record, and the trials that the record already has.
+/// Returns the grid of an interrupted record, and the trials that it has already.
 ///
 /// # Errors
 /// Returns an error if the record is not of a grid.
@@ -240,8 +240,8 @@ fn begin(grid: &Grid, header: &Header, sink: &mut dyn RecordSink) -> Result<(), 
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 
-/// Measures blocks until the grid's stopping rule or the user ends it. Restores all settings at the end, even after an
-/// error. `done` are the trials of the record that is continued.
+/// Measures blocks until the grid's rule ends it, or the user does. Restores everything at the end, even after an
+/// error. `done` are the trials of a record that is continued.
 ///
 /// # Errors
 /// Returns an error if hosts are lost, the record cannot be written, or settings are not restored.
@@ -321,7 +321,7 @@ impl GridRun<'_> {
         }
     }
 
-    /// Makes one trial. If a host refuses it, the trial is recorded as failed.
+    /// Makes one trial. If a host refuses it, only this trial is lost.
     fn trial(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<GridTrial, Error> {
         let at_ns = self.clock.used();
         let seen = match self.measured(cell) {

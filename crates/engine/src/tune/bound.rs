@@ -18,7 +18,7 @@ const LIMIT: Nanos = Nanos::secs(8);
 const USUAL: Nanos = Nanos::secs(5);
 /// The share of datagrams that may be lost at the found rate. It is the default of the workload `capacity`.
 const MAY_LOSE: f64 = 0.001;
-/// The smallest relative change of the pace for which the result of a further search is applied.
+/// Smallest relative change of the pace for which another search's result is applied.
 const NEWS: f64 = 0.02;
 /// Receive buffer that absorbs bursts. A search uses it if the host allows it.
 const ROOM: Bytes = Bytes::mib(4);
@@ -30,7 +30,7 @@ const PACE: &str = "pacing-rate";
 const RECEIVE_BUFFER: &str = "rcvbuf";
 
 /// Returns true if a run searches for the path's rate. It does not if the transport has a window, which finds the rate
-/// itself, or if the user has fixed the pace.
+/// itself, or if the user holds the pace.
 pub(super) fn searches(options: &TuneOptions) -> bool {
     let datagrams = options.transport.about().delivery == Delivery::Datagrams;
     datagrams && !options.untouched().iter().any(|name| name == PACE)

@@ -18,7 +18,7 @@ const ROUND_TRIPS: u64 = 50;
 /// Additional time for opening flows, attaching the observers, and resolving the sampled symbols.
 const AROUND: Nanos = Nanos::millis(400);
 
-/// Returns the duration of the stream on a path with this RTT.
+/// Returns the length of the stream on a path with this RTT.
 fn length(rtt: Nanos) -> Nanos {
     STREAM.max(Nanos(rtt.0.saturating_mul(ROUND_TRIPS)))
 }

@@ -37,7 +37,7 @@ impl TuningRun<'_> {
         Ok(())
     }
 
-    /// Records that an activity begins that is not a block of the ladder.
+    /// Records the beginning of an activity that is not a block of the ladder.
     pub(super) fn trying(&mut self, step: &str, what: &str) -> Result<(), Error> {
         let (step, what, at_ns) = (step.to_owned(), what.to_owned(), self.used());
         self.sink.line(&Line::Trying { step, what, at_ns, blocks: None })?;
@@ -68,8 +68,8 @@ impl TuningRun<'_> {
         Ok(findings)
     }
 
-    /// Measures the curves of a cell. If a host refuses, the run continues without them, because datagrams of many
-    /// fragments may all be lost.
+    /// Measures the curves of a cell. If a host refuses, the run continues without them, because it may be that no
+    /// datagram of many fragments gets through.
     fn curve(&mut self, cell: &Cell, step: &str) -> Result<(), Error> {
         if self.options.program.is_some() {
             return Ok(());

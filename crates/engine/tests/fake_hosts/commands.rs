@@ -22,7 +22,7 @@ pub(crate) enum TestedCommand {
     Sizes,
     Compare,
     Measure,
-    /// A tuning run with enough time for every step, even on a busy machine.
+    /// With enough time for every step, even on a busy machine.
     TuneInFull,
 }
 

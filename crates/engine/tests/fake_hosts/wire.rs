@@ -16,7 +16,7 @@ type RunEnd = (u16, Role);
 
 #[derive(Default)]
 pub(crate) struct FakeWire {
-    /// Ends that wait for their peer, each with true if it uses jumbo frames.
+    /// Ends that wait for their peer, each with true if it has jumbo frames.
     here: Mutex<Vec<(RunEnd, bool)>>,
     changed: Condvar,
     /// How often the ends were cancelled.

@@ -36,7 +36,7 @@ impl FrameLane {
 pub(super) enum FrameHandling {
     /// Nothing: the frame was stored or dropped.
     Done,
-    /// Send the frame now, because it is not traffic of the path.
+    /// Pass the frame on now, because it is not traffic of the path.
     PassOn,
 }
 
@@ -48,7 +48,7 @@ pub(super) struct LinkDirection {
     held: FrameRing,
     counters: Arc<DirectionCounters>,
     sampler: QueueSampler,
-    /// The number of the current run, as in [`DirectionCounters::run`].
+    /// The number of the current run ([`DirectionCounters::run`]).
     run: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of one direction of the link, without sockets and clocks.
+//! Tests of one direction, without sockets and clocks.
 
 #[path = "../../tests/wan/under_way.rs"]
 mod under_way;

@@ -5,7 +5,7 @@ use crate::IoFailure;
 /// The reason why a link could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The parameters do not describe a valid link.
+    /// The parameters do not describe a link.
     #[error(transparent)]
     Spec(#[from] WanSpecError),
     /// This machine cannot run this link. The text has the reason and the remedy.
@@ -14,7 +14,7 @@ pub enum Error {
     /// The kernel refused a system call.
     #[error(transparent)]
     Io(#[from] IoFailure),
-    /// The kernel refused to create a queue or a bridge.
+    /// The kernel refused to make a queue or a bridge.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
 }

@@ -21,11 +21,11 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
 struct IpContent<'a> {
     protocol: u8,
     bytes: &'a [u8],
-    /// True for a fragment other than the first. It has no transport header.
+    /// True for a fragment other than the first, which has no transport header.
     is_rest: bool,
 }
 
-/// Returns true if a frame's packet carries bytes of a TCP stream or of a UDP datagram.
+/// Returns true if the packet carries bytes of a TCP stream or a UDP datagram.
 pub(super) fn has_payload(frame: &[u8]) -> bool {
     let Some(content) = ip_content(frame) else { return false };
     let header = match content.protocol {

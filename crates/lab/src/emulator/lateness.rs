@@ -48,8 +48,8 @@ pub(super) struct LatenessCounts {
 }
 
 impl LatenessCounts {
-    /// Returns the counts since `earlier`. The largest value is the upper end of its bucket, because the histogram's
-    /// exact maximum may be from before `earlier`.
+    /// Returns the counts since `earlier`. The largest value is known only to its bucket's upper end, since the
+    /// histogram's maximum may be from before `earlier`.
     pub(super) fn since(&self, earlier: &LatenessCounts) -> LatenessCounts {
         let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
         let counts: Vec<u64> =

@@ -68,8 +68,8 @@ impl EmulatedLink {
         *mark = RunStart { at: clock::now(), snapshots };
     }
 
-    /// Returns the statistics since the last call of `mark` (or since the link was created), and samples of the queue
-    /// from A to B over that time.
+    /// Returns the statistics since the last mark (or since the link was created if there is none), and samples of the
+    /// queue from A to B over that time.
     pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         let mark = self.mark.lock();
         let [a_to_b, b_to_a] = [0, 1].map(|direction| {

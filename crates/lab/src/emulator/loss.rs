@@ -1,4 +1,4 @@
-//! Decides which segments the emulated line loses.
+//! Decides which segments the line loses.
 
 use landspeed_stats::Random;
 
@@ -33,7 +33,7 @@ struct NumberedLoss {
     count: u64,
     /// Every segment whose number is a multiple of `nth` is lost; 0 loses none.
     nth: u64,
-    /// The numbers of the segments to lose, in ascending order.
+    /// The numbers of the lost segments, ascending.
     list: Vec<u64>,
     /// The index in `list` of the next segment to lose.
     place: usize,

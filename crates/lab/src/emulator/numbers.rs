@@ -1,5 +1,5 @@
-//! Reads files of whole numbers, one per line, which parameters of a link name. Users write these files, so each line
-//! is checked.
+//! Reads files of ascending whole numbers, one a line, which parameters name. Users write them, so every line is
+//! checked.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -33,7 +33,7 @@ impl NumberRules {
         WanSpecError::File { key: self.key, file: shown(path), why: why.into() }
     }
 
-    /// Reads all numbers from a file.
+    /// Reads the numbers of a file.
     ///
     /// # Errors
     /// Returns an error that names the file and, if a line is not valid, the line.
@@ -45,7 +45,7 @@ impl NumberRules {
     }
 
     /// # Errors
-    /// Returns the first text that is not valid, and its place, counted from 1.
+    /// Returns the first text that is not a valid number, and its place, counted from 1.
     pub(super) fn parse<'a>(
         &self,
         texts: impl Iterator<Item = &'a str>,

@@ -20,7 +20,7 @@ pub struct Parameter {
     pub about: &'static str,
 }
 
-/// A parameter of a direction (`DirectionSpec`) or of the whole link (`WanSpec`).
+/// A parameter of a direction (`DirectionSpec`), or of the whole link.
 pub(super) struct ParameterOf<Of> {
     pub(super) name: &'static str,
     values: &'static str,

@@ -60,7 +60,7 @@ enum RandomUse {
     Duplicate,
 }
 
-/// The state of one direction of the link.
+/// The state of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct EmulatedPath {
     line: LinePacer,
@@ -78,8 +78,7 @@ pub(super) struct EmulatedPath {
 }
 
 impl EmulatedPath {
-    /// Creates a direction with its own random generators, so that the two directions of a link lose different
-    /// segments.
+    /// Makes a direction with its own random generators, so that the two directions of a link lose different segments.
     pub(super) fn new(plan: &DirectionPlan) -> Self {
         let random = |about: RandomUse| Random::stream(plan.seed, plan.number + 2 * about as u64);
         EmulatedPath {

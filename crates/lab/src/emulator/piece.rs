@@ -8,8 +8,8 @@ use super::frame::{LARGEST_PIECE, Superpacket};
 use super::path::SegmentArrival;
 use super::split::piece_len;
 
-/// The longest time for which a piece may occupy the line, because its first segment waits for its last. Therefore the
-/// largest superpackets are cut below 500 Mb/s, and down to single segments at 10 Mb/s.
+/// The longest time for which a piece may occupy the line, since its first segment waits for its last. Below 500 Mb/s
+/// the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
 
 /// Consecutive segments of a superpacket that arrive together. Either all or none of them are marked.
@@ -27,7 +27,7 @@ impl SegmentRun {
         SegmentRun { segments: n..n + 1, first: arrival.at, last: arrival }
     }
 
-    /// Returns true if segment `n`, which follows the run, can join it.
+    /// Returns true if segment `n`, the next one, can join the run.
     pub(super) fn takes(&self, n: u32, next: SegmentArrival, whole: &Superpacket) -> bool {
         !self.last.is_held
             && !next.is_held

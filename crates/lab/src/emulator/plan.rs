@@ -17,7 +17,7 @@ pub(super) struct QueueBound {
     pub(super) bytes: u64,
 }
 
-/// The plan of one direction of the link.
+/// The plan of one direction.
 #[derive(Debug, Clone)]
 pub(super) struct DirectionPlan {
     /// The parameters as written.
@@ -28,7 +28,7 @@ pub(super) struct DirectionPlan {
     pub(super) trace: Option<Arc<DeliveryTrace>>,
     pub(super) queue: QueueBound,
     pub(super) mark_above: Option<QueueBound>,
-    /// The numbers of the packets with payload to lose, in ascending order.
+    /// The numbers of packets with payload that are lost, ascending.
     pub(super) drops: Vec<u64>,
     /// The delay from the line to the other end, without jitter.
     pub(super) delay: Nanos,

@@ -24,8 +24,8 @@ pub(super) struct DueFrame<'a> {
     pub(super) segments: u32,
 }
 
-/// A first-in first-out ring of frames. All its memory is allocated and touched when it is created, because touching a
-/// page for the first time costs more than carrying a packet.
+/// A first-in first-out ring of frames. All its memory is allocated and touched when it is made, because a page that is
+/// first touched while packets flow costs more than the packet.
 #[derive(Debug)]
 pub(super) struct FrameRing {
     bytes: Box<[u8]>,
@@ -119,7 +119,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pushes (true) and pops in any order, and compares the ring with a plain queue.
+        /// Pushes (true) and pops in any order, and compares with a plain queue.
         #[test]
         fn gives_back_what_it_took_in_order(steps in prop::collection::vec((any::<bool>(), 1..400_usize), 0..300)) {
             let mut line = FrameRing::new(1000);

@@ -68,7 +68,7 @@ impl QueueHistory {
         self.written.store(number + 1, Release);
     }
 
-    /// Returns the number of samples that were ever added.
+    /// Returns how many samples were ever added.
     pub(super) fn count(&self) -> u64 {
         self.written.load(Acquire)
     }

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use super::error::Error;
 use crate::failure::FailureContext;
 
-/// Constants of include/uapi/linux/if_packet.h, which not every libc has.
+/// Values of include/uapi/linux/if_packet.h, which not every libc has.
 const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -41,7 +41,7 @@ impl PacketSocket {
         Ok(open().during(|| format!("take frames from {link}"))?)
     }
 
-    /// Opens a socket that sends frames to the device `link` and receives none.
+    /// Opens a socket that sends frames to the link and receives none.
     pub(super) fn sending(link: &str, index: u32) -> Result<Self, Error> {
         let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
@@ -59,7 +59,7 @@ impl PacketSocket {
         Ok(PacketSocket { fd })
     }
 
-    /// Returns how many frames the kernel has dropped since the last call because the receive buffer was full.
+    /// Returns how many frames the kernel dropped because the receive buffer was full, since the last call.
     pub(super) fn missed(&self) -> u64 {
         // The kernel's struct tpacket_stats: the packets, then the drops.
         let mut counts = [0; 8];

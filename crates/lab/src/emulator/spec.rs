@@ -13,7 +13,7 @@ pub(super) enum QueueSpec {
     Packets(u32),
     /// The amount that the line carries in this time.
     Time(Nanos),
-    /// Thousandths of the bandwidth-delay product, which is rate times RTT.
+    /// Thousandths of the bandwidth-delay product (rate times RTT).
     Bdp(u32),
 }
 

@@ -39,7 +39,7 @@ pub(super) fn write_piece(whole: &Superpacket, frame: &[u8], segments: &Range<u3
     put(out, whole.transport + checksum, sum);
 }
 
-/// Copies all headers except the jumbo header, as ipv6_hopopt_jumbo_remove() does.
+/// Copies all headers but the jumbo header, as ipv6_hopopt_jumbo_remove() does.
 fn copy_headers(whole: &Superpacket, frame: &[u8], out: &mut [u8]) {
     const NEXT_HEADER: usize = ETHERNET + 6;
     let (network, rest) = out.split_at_mut(if whole.v6 { ETHERNET + IPV6_HEADER } else { whole.transport });

@@ -1,4 +1,4 @@
-//! Statistics of a link, which the threads that carry it count.
+//! Statistics of a link, counted by the threads that carry it.
 
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
@@ -35,7 +35,7 @@ pub(super) struct DirectionCounters {
     pub(super) run: AtomicU64,
 }
 
-/// Adds `more` to a counter. The memory order is relaxed, because no counter guards other data.
+/// Adds to a counter. The order is relaxed, because no counter guards other data.
 pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
@@ -83,7 +83,7 @@ impl DirectionCounters {
         self.read()
     }
 
-    /// Returns the queue's samples since `mark`, which was taken at the time `start`.
+    /// Returns the queue's samples since `mark`, which was made at `start`.
     pub(super) fn queue_since(&self, mark: &DirectionSnapshot, start: Nanos) -> Vec<QueueSample> {
         let drops = mark.figures.queue_drops;
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
@@ -97,7 +97,7 @@ impl DirectionCounters {
 }
 
 impl DirectionSnapshot {
-    /// Returns the statistics since the link was created, including lateness.
+    /// Returns the statistics since the link was made, including lateness.
     pub(super) fn total(&self) -> DirectionStats {
         with_lateness(self.figures.clone(), &self.late)
     }

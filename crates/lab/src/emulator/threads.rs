@@ -66,7 +66,7 @@ impl LinkThreads {
         Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
     }
 
-    /// Returns notes about the link that a reader of its figures must know.
+    /// Returns notes that a reader of the figures must know.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.lock().clone()
     }
@@ -82,7 +82,7 @@ impl Drop for LinkThreads {
     }
 }
 
-/// Does the work of one thread of the link.
+/// Runs one thread of the link.
 fn carry(pump: Pump, direction: &str, notes: &SharedNotes) {
     let note = |text: String| notes.lock().push(text);
     pump.counters.thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Relaxed);

@@ -52,7 +52,7 @@ impl DeliveryTrace {
         Ok(trace)
     }
 
-    /// Returns the mean rate over a whole turn, in bits per second.
+    /// Returns the mean rate over a whole turn, in bits a second.
     pub(super) fn mean_bps(&self) -> u64 {
         self.moments.len() as u64 * CHUNK * 8 * 1000 / self.period
     }
@@ -103,7 +103,7 @@ impl TraceFollower {
         began + self.time_of(self.moment)
     }
 
-    /// Skips the moments before `time`, because no packet waited at them.
+    /// Skips the moments before `time`, at which nothing waited.
     fn skip_to(&mut self, time: Nanos) {
         if self.time_of(self.moment) >= time {
             return;

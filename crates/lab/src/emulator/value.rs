@@ -1,4 +1,4 @@
-//! Parses and prints the values of a link's parameters.
+//! Parses and prints the values of parameters.
 
 use std::fmt;
 use std::ops::RangeInclusive;

@@ -96,7 +96,7 @@ impl VirtioHeader {
 
 #[cfg(test)]
 impl VirtioHeader {
-    /// Returns the header of a superpacket, as the kernel hands it over.
+    /// Returns the header of a superpacket as the kernel hands it over.
     pub(super) fn super_packet(segments: SegmentKind, v6: bool, segment: u16, transport: usize) -> Self {
         let (gso_type, csum_offset) = match (segments, v6) {
             (SegmentKind::Tcp, false) => (GSO_TCPV4 | GSO_ECN, 16),
@@ -107,7 +107,7 @@ impl VirtioHeader {
         VirtioHeader { flags: NEEDS_CSUM, gso_type, header_len: 0, segment, csum_start, csum_offset }
     }
 
-    /// Returns the header of a packet that needs no further work.
+    /// Returns the header of a packet with nothing left to do.
     pub(super) fn plain() -> Self {
         VirtioHeader {
             flags: 0,

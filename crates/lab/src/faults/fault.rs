@@ -1,4 +1,4 @@
-//! The table of all known faults.
+//! The table of faults.
 
 use landspeed_record::Cause;
 
@@ -21,7 +21,7 @@ pub struct Fault {
 pub enum TrafficNeed {
     /// Any traffic, because it is a fault of the path or of a host.
     Anything,
-    /// The scenario's stream, whose programs the fault changes.
+    /// The stream of a scenario, whose programs it changes.
     Stream,
     /// Its own traffic, with which the fault replaces the stream.
     Own,

@@ -12,16 +12,16 @@ use super::app::DISK_FOLDER;
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
-/// The period of a processor quota in microseconds. It is the kernel's default.
+/// The period of a processor quota in microseconds, the kernel's default.
 const PERIOD: u64 = 100_000;
-/// The mount point of version 2 of control groups, or the folder with the controllers of version 1.
+/// Where version 2 of control groups is mounted, and folders for the controllers of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
 /// A limit on the processes of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum GroupLimit {
     Processors(f64),
-    /// The rate of reads from the disk of [`DISK_FOLDER`].
+    /// Reads from the disk of [`DISK_FOLDER`].
     DiskReads(BitRate),
 }
 

@@ -19,7 +19,7 @@ const PORT: u16 = 5201;
 /// The time after which each program ends by itself.
 const LONGEST: Nanos = Nanos::secs(600);
 
-/// A lab in which a scenario runs, until it is dropped.
+/// A lab with a scenario in it, until it is dropped.
 pub struct FaultLab {
     // Programs end before the lab that they run in.
     apps: Vec<Child>,

@@ -1,4 +1,4 @@
-//! Known causes of slow paths, which are created in a lab on purpose, each at any strength.
+//! Known causes of slow paths, made on purpose in a lab, each at any strength.
 //!
 //! A [`Fault`] is one row of the table [`FAULTS`]. It changes a [`FaultScenario`], which is plain data, so that several
 //! faults can be combined. A [`FaultLab`] sets up a scenario: it creates a lab, changes settings of its hosts, and

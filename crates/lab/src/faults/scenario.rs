@@ -74,7 +74,7 @@ pub struct Shaper {
     pub limit: Bytes,
 }
 
-/// The traffic of a scenario, and how well both programs handle it.
+/// The traffic, and how well both programs handle it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Traffic {
     Stream {

@@ -6,7 +6,7 @@ use crate::emulator::EmulatedLink;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{QueueSample, WanStats};
 
-/// A planned path from the first host to the second, which the words of a command line describe.
+/// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {
     /// Returns the rate in bits of IP packets per second; `None` if the rate is not fixed.
     fn rate(&self) -> Option<BitRate>;

@@ -8,7 +8,7 @@ use crate::topology::{Parameter, TOPOLOGIES};
 const HEAD: &str = "<!-- Written from the table of topologies by `make docs`. Edit the table instead. -->\n\n\
                     Which hosts a command works on, and what joins them. Without hosts, most commands take the first.\n";
 
-/// Returns the page: its path within the project, and its Markdown.
+/// Returns the page as (path within the project, Markdown).
 pub fn page() -> (String, String) {
     let mut page = HEAD.to_owned();
     for topology in TOPOLOGIES {

@@ -1,4 +1,4 @@
-//! Traits and types that all topologies share.
+//! The traits and types that all topologies share.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,14 +12,14 @@ use crate::topology::path::{PathLink, PlannedPath};
 use crate::topology::real::RealHosts;
 use crate::topology::{Parameter, TOPOLOGIES};
 
-/// The description of a topology, whatever its parameters are.
+/// The description of a topology, for any parameters.
 #[derive(Debug)]
 pub struct TopologyDescription {
-    /// Its name in records and in help, such as "lab:back-to-back".
+    /// Its name in records and help, such as "lab:back-to-back".
     pub name: &'static str,
     /// Its syntax on a command line, such as "lab:switch:N" or "A B".
     pub syntax: &'static str,
-    /// Examples of the words on a command line, separated by spaces.
+    /// Example words of command lines, separated by spaces.
     pub examples: &'static [&'static str],
     /// One line that describes it.
     pub line: &'static str,
@@ -88,7 +88,7 @@ impl TopologyPlan {
         }
     }
 
-    /// Returns true if landspeed creates the hosts on this machine.
+    /// Returns true if landspeed makes the hosts on this machine.
     pub fn is_lab(&self) -> bool {
         matches!(self, TopologyPlan::Lab(_))
     }
@@ -96,14 +96,13 @@ impl TopologyPlan {
 
 /// The hosts of an open topology. They can be reached until this value is dropped.
 pub trait HostSet: fmt::Debug + Send {
-    /// Returns the hosts, in the order in which the user or the topology's drawing names them.
+    /// Returns the hosts, in the order of the user or of the topology's drawing.
     fn hosts(&self) -> &[TopologyHost];
 
     /// Returns the words that name the hosts, for records, such as "lab:back-to-back" or "alice@dtn1 dtn2".
     fn label(&self) -> String;
 
-    /// Returns true if landspeed created the hosts on this machine, so that knobs of the whole machine must not be
-    /// changed.
+    /// Returns true if landspeed made them on this machine, so that whole-machine knobs must not be changed.
     fn is_lab(&self) -> bool;
 
     /// Returns the emulated link between the hosts; `None` if landspeed does not carry their frames.
@@ -118,7 +117,7 @@ pub trait HostSet: fmt::Debug + Send {
     }
 }
 
-/// A host of a topology, and how to reach it.
+/// One host, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyHost {
     /// Its name, such as "a", "h3", "alice@dtn1" or "local".
@@ -146,8 +145,7 @@ pub enum ReachMethod {
     Invite(InviteLine),
 }
 
-/// The line that an agent printed that was started by hand. It may contain a secret, which `Debug` and `Display` do not
-/// show.
+/// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` do not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InviteLine(String);
 
@@ -156,7 +154,7 @@ impl InviteLine {
         InviteLine(line.to_owned())
     }
 
-    /// Returns the whole line with its secret, for the crate that connects to the agent.
+    /// Returns the whole line, for the crate that connects to the agent.
     pub fn line(&self) -> &str {
         &self.0
     }

@@ -56,7 +56,7 @@ impl Topology for WanTopology {
         Ok(TopologyPlan::Lab(LabPlan::link(word(&spec), "wan", pairs, spec)))
     }
 
-    /// Checks the words, and the files that parameters name.
+    /// Also checks the files that parameters name.
     fn check(&self, words: &[String]) -> Result<(), Error> {
         Ok(spec(words)?.check().map_err(crate::emulator::Error::from)?)
     }

@@ -207,7 +207,7 @@ fn packets_overtake_each_other_where_asked() {
     assert_eq!(order.iter().collect::<HashSet<_>>().len(), SENT as usize, "and all came");
 }
 
-/// Transfers a known stream from a to b, and checks that it arrives unchanged.
+/// Transfers a known stream from a to b, and compares it there.
 fn move_stream(lab: &Lab, v6: bool, bytes: usize) {
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let address = if v6 { IpAddr::V6(b.v6) } else { IpAddr::V4(b.v4) };

@@ -208,7 +208,7 @@ impl LocalCarrier {
     }
 }
 
-/// Returns true if the peer is the calling process itself and has only one thread. It could not accept while it
+/// Returns true if the peer is the calling process itself and has only one thread, so that it cannot accept while it
 /// connects.
 fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool {
     let threads = || std::fs::read_dir(format!("/proc/{}/task", call.thread)).map_or(1, Iterator::count);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use parking_lot::{Condvar, Mutex};
 
-/// The sockets that are being connected, by their cookies.
+/// The cookies of sockets that are being connected.
 #[derive(Default)]
 pub(super) struct ConnectLocks {
     all: Mutex<BTreeSet<u64>>,

@@ -42,7 +42,7 @@ fn namespace(fd: impl AsFd) -> Option<u64> {
     Some(u64::from_ne_bytes(cookie))
 }
 
-/// The network of a supervisor and its programs.
+/// The network in which a supervisor and its programs run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NetworkScope {
     /// The cookie of the supervisor's network namespace.
@@ -123,12 +123,12 @@ impl EndFinder {
         })
     }
 
-    /// Returns true if `tcp` is in this process's network namespace.
+    /// Returns true if a socket is in this process's network namespace.
     pub(super) fn is_here(&self, tcp: impl AsFd) -> bool {
         namespace(tcp) == Some(self.here.namespace)
     }
 
-    /// Returns true if this process can prove that a socket of the network `there` is the other end of a connection.
+    /// Returns true if this process can prove that a socket in `there` is the other end of a connection.
     pub(super) fn may_prove(&self, there: NetworkScope) -> bool {
         there.namespace == self.here.namespace || self.here.has_one_net_with(there) || self.may_look()
     }
@@ -210,7 +210,7 @@ fn load() -> Result<Object, String> {
         .map_err(|error: libbpf_rs::Error| landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()))
 }
 
-/// Returns the input of the BPF program: the addresses in the order of a packet from the peer.
+/// Returns the input of the program, with the addresses in the order of a packet from the peer.
 fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     let (own, peer) = (plain(own), plain(peer));
     let octets = |ip: IpAddr| match ip {
@@ -225,8 +225,8 @@ fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     all
 }
 
-/// Returns true if no other host of the same network can have these addresses. Loopback and link-local addresses exist
-/// on each host.
+/// Returns true if no other host of a network has these addresses. Each host has its own loopback and link-local
+/// addresses.
 fn is_unique((own, peer): AddressPair) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),

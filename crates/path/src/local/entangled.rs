@@ -51,7 +51,7 @@ fn open(path: &str, flags: OFlags) -> Option<OwnedFd> {
     openat(CWD, path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()
 }
 
-/// Returns true if the epoll set `epoll` of the process contains the descriptor `fd` (proc_pid_fdinfo(5)).
+/// Returns true if an epoll set of the process contains this descriptor (proc_pid_fdinfo(5)).
 fn watches(process: i32, epoll: i32, fd: i32) -> bool {
     let info = std::fs::read_to_string(format!("/proc/{process}/fdinfo/{epoll}")).unwrap_or_default();
     let watched = info.lines().filter_map(|line| line.strip_prefix("tfd:"));

@@ -38,7 +38,7 @@ const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
 const MOST: usize = 4096;
 /// Send buffer of a link, in bytes: some 400 offers.
 const BUFFER: usize = 1 << 19;
-/// The epoll data of the listening socket. Any other value is the descriptor of a link.
+/// The epoll data of the listening socket, where other values number a link.
 const LISTENS: u64 = u64::MAX;
 
 /// A connection that a program is about to make: the cookie of its socket, and the destination. Cookies are unique on
@@ -55,7 +55,7 @@ pub(super) struct ReceivedOffer {
     /// Index of the receiving supervisor among those to which the connection is offered.
     pub(super) which: usize,
     pub(super) client: PendingConnection,
-    /// The accepting end's socket of the pair.
+    /// This end's socket of the pair.
     pub(super) pair: OwnedFd,
     there: Arc<PeerNamespace>,
 }
@@ -112,7 +112,7 @@ impl OfferInbox {
         places.into_values().map(Arc::clone).collect()
     }
 
-    /// Removes and returns the offer of the connection whose client socket has this cookie.
+    /// Removes and returns the offer of a connection, by its client's cookie.
     pub(super) fn of(&self, cookie: u64) -> Option<ReceivedOffer> {
         self.inside.lock().offers.remove(&cookie)
     }
@@ -219,7 +219,7 @@ fn message(numbers: [u64; NUMBERS], to: SocketAddr) -> Vec<u8> {
     message
 }
 
-/// Links to other supervisors, by the paths of their listening sockets.
+/// Links to other supervisors, by the paths of their sockets.
 pub(super) struct OutgoingLinks {
     net: u64,
     all: Mutex<BTreeMap<PathBuf, Arc<OwnedFd>>>,

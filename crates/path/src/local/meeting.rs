@@ -13,8 +13,8 @@ use crate::Error;
 
 const NAME: &str = "landspeed-path";
 
-/// Opens the directory, and creates it if it is missing. Only this user can have created its contents. They are reached
-/// through its descriptor.
+/// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through its
+/// descriptor.
 pub(super) fn open() -> Result<PrivateFolder, Error> {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {

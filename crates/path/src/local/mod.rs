@@ -12,7 +12,7 @@
 //! 4. The second supervisor sees that the offer was taken, and puts its end of the pair in place of its program's
 //!    socket. If the offer is not taken in time, it *withdraws* the offer, also by a compare-and-swap. So the word
 //!    decides for both supervisors.
-//! 5. The second supervisor ends the TCP connection with a reset. The first one then closes its end of the connection.
+//! 5. The second supervisor ends the TCP connection with a reset, and the first one then closes its end of it.
 //!
 //! No byte is sent through the TCP connection. Once the word is decided, neither end waits for the other. Before, only
 //! the client waits, for a bounded time.
@@ -115,7 +115,7 @@ struct LocalCarrier {
     count: ConnectionCounter,
     /// Replaced TCP sockets that stay open until the program at the other end closes its own; `None` in a keeper.
     parked: Option<Arc<ParkedSockets>>,
-    /// A pair of sockets for the next connection, made in advance.
+    /// A pair for the next connection, made in advance.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Acceptor,
     connecting: ConnectLocks,

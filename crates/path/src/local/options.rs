@@ -20,7 +20,7 @@ const BUFFER: c_int = 4 << 20;
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
-/// The maximum segment size of TCP on loopback, in bytes.
+/// The segment size of TCP on loopback, in bytes.
 const SEGMENT: c_int = 65_483;
 /// Options that TCP and AF_UNIX sockets share. Each has the first four bytes of its value on a new socket; the other
 /// bytes are zeros.
@@ -34,8 +34,7 @@ const SAME: &[(c_int, c_int)] = &[
     (libc::SO_REUSEADDR, 0),
     (libc::SO_PRIORITY, 0),
 ];
-/// Options of TCP that programs usually set before they connect or accept. Their values on a new socket depend on the
-/// host.
+/// Options of TCP that programs set before they connect or accept. Their values on a new socket depend on the host.
 const OF_TCP: &[c_int] =
     &[libc::TCP_NODELAY, libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT, libc::TCP_USER_TIMEOUT];
 /// The largest length of an option's value that is remembered, in bytes.
@@ -63,7 +62,7 @@ impl RememberedOptions {
     }
 }
 
-/// Copies the options of `from` to the new socket `to`. An option that the kernel refuses keeps its value.
+/// Copies the options of `from` to `to`, a new socket. Options that the kernel refuses keep their values.
 fn mirror(from: impl AsFd, to: impl AsFd) {
     for (name, new) in SAME {
         let mut value = [0; 16];

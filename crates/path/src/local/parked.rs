@@ -12,7 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rustix::event::epoll;
 
-/// Pause before sockets are closed, so that the thread closes several in one wakeup.
+/// Pause before sockets are closed, so that the thread does not wake up for each of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// TCP sockets that stay open until their other ends close.

@@ -29,7 +29,7 @@ const TICK: Duration = Duration::from_millis(20);
 /// A supervisor's registration at the meeting point. Dropping it removes the supervisor's socket and entries.
 pub(super) struct Rendezvous {
     folder: PrivateFolder,
-    /// File name of the supervisor's own socket in the directory.
+    /// Name of the supervisor's own socket, without the directory.
     id: String,
     inbox: OfferInbox,
     links: OutgoingLinks,
@@ -42,7 +42,7 @@ pub(super) struct Rendezvous {
     is_heard: AtomicBool,
 }
 
-/// The entries of a port, as they were at the last change of its directory.
+/// The entries of a port, as of the last change of its directory.
 struct PortEntries {
     /// Inode number and modification time of the directory.
     changed: (u64, i64, i64),

@@ -66,7 +66,7 @@ fn descriptor(fd: &OwnedFd) -> u64 {
     fd.as_raw_fd() as u64
 }
 
-/// Returns the numbers to note for a connection that was offered, with the client's ends of its pairs.
+/// Returns the numbers to note for an offered connection, with the client's ends of its pairs.
 pub(super) fn of_sent(tcp: &OwnedFd, sent: &SentOffer) -> HeldNumbers {
     let mut held = HeldConnection::new(MADE, tcp, Some(&sent.offered.0));
     for (to, end) in held.ends.iter_mut().zip(&sent.ends) {
@@ -84,7 +84,7 @@ pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&ReceivedOffer>) -> HeldN
     held.to_numbers()
 }
 
-/// Returns the numbers to note for the socket of a pair that is about to be given to the program.
+/// Returns the numbers to note for the socket of a pair that its program is about to get.
 pub(super) fn of_given(pair: &OwnedFd) -> HeldNumbers {
     HeldConnection::new(GIVEN, pair, None).to_numbers()
 }

@@ -20,10 +20,10 @@ use crate::socket::SOON;
 
 /// The largest number of open offers of a supervisor.
 const WORDS: usize = 1024;
-/// Seals of the memory: its length cannot change, because another process maps it.
+/// The length of the memory cannot change, because another process maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
-/// Mask of a word's state. The bits above hold the number of the offer, so that an old offer is not confused with a new
+/// Mask of a word's state. The bits above hold the number of the offer, so that an old offer is not taken for a new
 /// one.
 const STATE: u64 = 0xff;
 const WITHDRAWN: u64 = 0;
@@ -143,7 +143,7 @@ impl OfferWord {
         self.said() == OFFERED
     }
 
-    /// Returns the index of the supervisor that has taken the offer, or `None`.
+    /// Returns the index of the supervisor that has taken the offer.
     pub(super) fn taken_by(&self) -> Option<usize> {
         (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
     }

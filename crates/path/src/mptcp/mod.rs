@@ -101,7 +101,7 @@ struct MptcpCarrier {
     /// Sockets whose descriptor number the program never received, because a signal ended the call; by the calling
     /// thread.
     unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
-    /// Sockets, by cookie, that a call is connecting, or had connected when a signal ended the call. The value is true
+    /// Sockets that a call is connecting, or had connected when a signal ended it, by their cookies. The value is true
     /// if the connection is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
     /// Number of connections that are still being established after their connect(2) has returned.

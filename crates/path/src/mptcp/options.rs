@@ -9,8 +9,7 @@ use crate::socket::{DescriptorKind, kind, option};
 const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 
-/// Returns true if a connected socket uses Multipath TCP. A socket that has fallen back to TCP has no option
-/// MPTCP_INFO.
+/// Returns true if a connected socket carries Multipath TCP. A socket that has fallen back to TCP has no MPTCP_INFO.
 pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
     option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok()
 }

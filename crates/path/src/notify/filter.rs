@@ -77,8 +77,8 @@ fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     all
 }
 
-/// Builds a filter, and returns a function that installs the filter permanently in the calling process and returns its
-/// listener. That function may run between fork and exec: it allocates nothing.
+/// Builds a filter, and returns the function that installs it in the process permanently and returns its listener. That
+/// function runs between fork and exec, so it allocates nothing.
 ///
 /// # Errors
 /// The returned function returns the kernel's error if the filter cannot be installed.

@@ -20,7 +20,7 @@ thread_local! {
     static PROCESS: RefCell<Option<(i32, OwnedFd)>> = const { RefCell::new(None) };
 }
 
-/// A system call of a program that waits for its answer.
+/// A system call that waits for its answer.
 pub struct NotifiedCall<'a> {
     listener: &'a NotifyListener,
     /// The kernel's number of this call.

@@ -28,7 +28,7 @@ pub struct SizesOptions {
 /// The number and length of the trials.
 #[derive(Debug, Clone)]
 pub struct SizesEffort {
-    /// Sizes of messages, in ascending order.
+    /// Sizes of messages, ascending.
     pub sizes: Vec<Bytes>,
     /// Numbers of packets at which the cost steps up. For each, the largest datagram that fits into that number of
     /// packets is measured, and a datagram of one byte more.

@@ -13,7 +13,7 @@ const JUMBO: u64 = 9000;
 /// Length of the headers of a TCP segment over IPv4 with timestamps, in bytes.
 const TCP_HEADERS: u64 = 52;
 /// A receive buffer that is large enough for all sizes here, if the host allows it. Datagrams that overflow a buffer
-/// cost the receiver nothing, which would distort the results.
+/// cost the receiver nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
 /// Shortest window for hosts whose clocks of processor time advance in steps of 10 ms (USER_HZ), because a window must
 /// contain many steps.
@@ -104,7 +104,7 @@ impl PlannedSweep {
 
 #[derive(Debug, Clone)]
 pub(super) struct SizesPlan {
-    /// The current MTU, then the jumbo MTU if it can be set.
+    /// The current MTU, and the jumbo one if possible.
     pub(super) mtus: Vec<Bytes>,
     /// The sweeps; first those at the first MTU.
     pub(super) sweeps: Vec<PlannedSweep>,
@@ -161,7 +161,7 @@ fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     }
 }
 
-/// Returns the reason as an error if these knobs cannot be turned on both hosts.
+/// Returns an error, with the reason, if these knobs cannot be turned on both hosts.
 pub(super) fn may_turn(pair: &Pair<'_>, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
     if !options.may_turn {
         return Err(

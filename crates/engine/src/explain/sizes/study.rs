@@ -30,7 +30,7 @@ pub(super) struct SizesStudy<'a> {
     /// The measured costs of each sweep, in the order of the plan.
     costs: Vec<Vec<MessageCost>>,
     refused: Vec<String>,
-    /// Names of the trials in which nothing arrived.
+    /// Trials in which nothing arrived.
     silent: Vec<String>,
     /// The profiler's messages about missing samples, each once.
     unseen: Vec<String>,

@@ -1,4 +1,4 @@
-//! A file that is read from its disk repeatedly, without the page cache.
+//! A file that is read from its disk again and again, past the page cache.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
-/// The folder of the file, which must be on a disk and not in memory.
+/// The folder of the file, on a disk and not in memory.
 pub(crate) const DISK_FOLDER: &str = "/var/tmp";
 /// The size of the file, in bytes.
 const SIZE: u64 = 32 << 20;

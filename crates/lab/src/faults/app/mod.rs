@@ -1,4 +1,4 @@
-//! The programs of a fault scenario. Each is a separate process in a host's network namespace, as on a real host, and
+//! The programs of a scenario. Each is a separate process in a host's network namespace, as on a real host, and
 //! performs badly on purpose.
 
 mod connections;
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
 
-/// The task of one program of a scenario, and where the program runs.
+/// The task of one program of a scenario, and where it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
@@ -36,7 +36,7 @@ pub struct ProgramSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "plays", rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum ProgramTask {
-    /// Sets knobs of the host, then ends.
+    /// Sets knobs of the host, and ends.
     Set {
         device: String,
         settings: Settings,
@@ -69,7 +69,7 @@ pub(crate) enum ProgramTask {
         backlog: u32,
         service: Nanos,
     },
-    /// Keeps its core busy with a loop.
+    /// Keeps its core busy.
     Burn,
 }
 
@@ -93,7 +93,7 @@ impl ProgramTask {
 /// Runs the task that standard input describes. It ends when the task's time is over, when nothing is left to do, or
 /// when standard input ends, as it does when the starting process ends. Prints "ready" once the task is set up.
 ///
-/// Call it before this process starts a second thread, because it moves into a network namespace.
+/// Call it before the process has a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line).during(|| "read the part from standard input".into())?;

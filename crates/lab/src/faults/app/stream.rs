@@ -1,4 +1,4 @@
-//! Writes and reads a TCP stream, as well or as badly as the settings require.
+//! Writes and reads a TCP stream, as well or as badly as the part requires.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -37,7 +37,7 @@ pub(crate) struct StreamReaderSettings {
     pub(crate) buffer: Option<u64>,
 }
 
-/// Time limit of a system call, so that the program ends in time.
+/// Time limit of a call, so that the program ends in time.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(), Error> {

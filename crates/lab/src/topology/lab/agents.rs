@@ -100,7 +100,7 @@ fn lives_in(pid: u32, namespaces: &HashSet<(u64, u64)>) -> bool {
     identity(Path::new(&format!("/proc/{pid}/ns/net"))).is_ok_and(|id| namespaces.contains(&id))
 }
 
-/// Returns true if the process runs this program, or one named landspeed, such as an older build that was replaced.
+/// Returns true if the process runs this program, or one called landspeed (an older build, since replaced).
 fn is_landspeed(pid: u32) -> bool {
     let exe = format!("/proc/{pid}/exe");
     let same = identity(Path::new("/proc/self/exe")).ok() == identity(Path::new(&exe)).ok();

@@ -64,8 +64,8 @@ fn quieten() -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a sysctl of this thread's namespace. A sysctl that the kernel lacks (without IPv6) is skipped, because it
-/// cannot cause traffic.
+/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot cause
+/// traffic.
 fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     match std::fs::write(format!("/proc/sys/{path}"), value) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -184,7 +184,7 @@ fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Sets the addresses of a host, and brings its links up.
+/// Sets the addresses of one host, and brings its links up.
 fn furnish(host: &LabHost) -> Result<(), Error> {
     with_namespace(&host.netns, || {
         let rtnl = Rtnl::open()?;

@@ -1,4 +1,4 @@
-//! Held labs: labs that a user keeps under a name, for other programs, until `landspeed lab down`.
+//! Labs that a user holds under a name, for programs of their own, until `landspeed lab down`.
 
 use super::plan::{LabId, LabLayout};
 use super::sweep::{LabInfo, list};

@@ -38,7 +38,7 @@ pub fn outlive_owner() -> bool {
     true
 }
 
-/// Starts the keeper, unless it is already running or no command is set.
+/// Starts the keeper, unless it is running or none is wanted.
 pub(super) fn start() -> Result<(), Error> {
     let Some(command) = COMMAND.get() else { return Ok(()) };
     let mut started = STARTED.lock();

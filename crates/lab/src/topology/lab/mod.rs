@@ -42,9 +42,9 @@ pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 pub struct LabHost {
     /// Its name, such as "a", "b", "h0" or "h1".
     pub name: String,
-    /// The name of its network namespace, as `ip netns` shows it.
+    /// Its network namespace, by the name that `ip netns` shows.
     pub netns: String,
-    /// The name of its link to the other hosts.
+    /// Its link to the other hosts.
     pub device: String,
     /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
     pub v4: Ipv4Addr,
@@ -182,7 +182,7 @@ pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str>
     }
 }
 
-/// Returns the error for words that do not name a lab in the form `expected`.
+/// Returns the error for words that do not name a lab of the expected form.
 pub(crate) fn no_lab(words: &[String], expected: &'static str) -> Error {
     Error::Name { what: "lab", given: words.join(" ").chars().take(40).collect(), expected }
 }

@@ -1,4 +1,4 @@
-//! The plan of a lab, and the names and addresses that are derived from its ID. Pure.
+//! The plan of a lab, and the names and addresses that follow from its ID. Pure.
 //!
 //! A plan has one of three shapes: a veth pair, a bridge, or a wide-area link. A new shape needs a constructor of
 //! `LabPlan` here, and a function for its links in `build.rs`. Each host has one link (`LabHost::device`), and all
@@ -77,7 +77,7 @@ pub struct LabPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LabInterconnect {
     Bridge(PortRates),
-    /// An emulated link from the first host of each pair to the second one.
+    /// A link from the first host of each pair to the second one.
     Link(Box<WanSpec>),
 }
 
@@ -86,7 +86,7 @@ pub(super) enum LabInterconnect {
 pub(crate) struct PortRates {
     /// Rate of the port of each host except the last.
     pub(crate) port_bps: Option<u64>,
-    /// Rate of the port of the last host, which the traffic of all others shares under `--fan`.
+    /// Rate for the last host, whose port the traffic of all others shares under `--fan`.
     pub(crate) trunk_bps: Option<u64>,
 }
 
@@ -178,7 +178,7 @@ pub(super) struct LinkSide {
     pub(super) port: &'static str,
 }
 
-/// The side of the hosts a, and that of the hosts b.
+/// The side of hosts a, and that of hosts b.
 pub(super) const SIDES: [LinkSide; 2] = [
     LinkSide { bridge: "ls-br-a", trunk: "ls-trunk-a", port: "ls-link-a" },
     LinkSide { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
@@ -200,7 +200,7 @@ fn host(id: &LabId, number: u8, name: String) -> LabHost {
     }
 }
 
-/// The kind of device that has a hardware address.
+/// The kind of device that a hardware address is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MacOwner {
     Host,

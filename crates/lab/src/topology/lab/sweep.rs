@@ -15,7 +15,7 @@ use crate::topology::namespace::{self, with_namespace};
 
 /// A lock that is read-locked while a lab is being created.
 static MAKING: RwLock<()> = RwLock::new(());
-/// True if this process has ever begun to create a lab.
+/// True if this process ever made a lab.
 static MADE: AtomicBool = AtomicBool::new(false);
 
 /// A lab that was found by its state file.
@@ -77,7 +77,7 @@ pub struct RemovedLab {
     pub cookies: Vec<u64>,
 }
 
-/// Returns all labs on this machine, sorted by their IDs. Needs root.
+/// Returns all labs on this machine, by ID. Needs root.
 pub fn list() -> Result<Vec<LabInfo>, Error> {
     let states = LabStore::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())

@@ -19,11 +19,11 @@ pub enum HostSpec {
     Namespace(String),
     /// A host reached by ssh.
     Ssh(SshTarget),
-    /// A pasted line that an agent has printed.
+    /// The line that an agent printed, pasted.
     Invite(InviteLine),
 }
 
-/// A destination for ssh, which ssh cannot mistake for an option.
+/// A destination for ssh that cannot be taken for an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SshTarget(String);
 
@@ -73,7 +73,7 @@ fn is_ssh_target(given: &str) -> bool {
 impl FromStr for HostSpec {
     type Err = Error;
 
-    /// Parses "local", "netns:NAME", "[user@]host", or an agent's line, which starts with `landspeed://`.
+    /// Parses "local", "netns:NAME", "[user@]host", or a line that starts with `landspeed://`.
     fn from_str(given: &str) -> Result<Self, Error> {
         if let Some(name) = given.strip_prefix(NAMESPACE) {
             crate::topology::namespace::path_of(name)?;
