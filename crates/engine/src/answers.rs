@@ -61,8 +61,7 @@ pub(crate) fn both(
     }
 }
 
-/// Returns the error of one end and the time at which it came, or `None` if the end succeeded. A missing answer is an
-/// error too.
+/// Returns the error of one end, with its time; `None` if the end succeeded. A missing answer is an error.
 fn error(host: &Host, answer: Option<TimedAnswer>, limit: Duration) -> Option<(Instant, Error)> {
     match answer {
         Some((at, answer)) => Some((at, answer.err()?)),

@@ -12,8 +12,8 @@ use landspeed_workload::pingpong;
 use crate::pair::RunSpec;
 use crate::{Error, Pair};
 
-/// The fewest bytes that one round of a ping-pong of one byte moves in each direction: the headers of IPv4 and TCP and
-/// the byte, on an interface without a header of its own.
+/// The fewest bytes that a round of one byte moves in each direction: the headers of IPv4 and TCP and the byte, on an
+/// interface without a header of its own.
 const ROUND: u64 = 41;
 /// Message size of a second ping-pong, in bytes. It is large, so that the ping-pong differs clearly from other traffic.
 const LARGER: u64 = 16 << 10;

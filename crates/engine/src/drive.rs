@@ -30,8 +30,8 @@ impl RunClock {
 /// Returns true if the user wants to stop.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Makes the trials that `designer` chooses, by calls of `make`, until the designer or the user ends the run. `make`
-/// returns the line of the trial, or `None` if the trial was stopped. Returns the reason of the end.
+/// Makes the trials that `designer` chooses, by calls of `make`, and returns the reason of the end. `make` returns the
+/// line of the trial, or `None` if the user stopped it.
 pub(crate) fn drive<D: Designer>(
     designer: &mut D,
     clock: RunClock,

@@ -312,7 +312,7 @@ fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileM
     Ok(())
 }
 
-/// Returns the index of a value among a factor's levels, or an error text that lists the known values.
+/// Returns the index of a value among a factor's levels, or an error that lists the known values.
 fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
     let same =
         |level: &String| level == value || spelled(factor, value).is_some_and(|spelled| spelled == *level);

@@ -96,8 +96,8 @@ impl HostGroup {
         Ok(())
     }
 
-    /// Makes all hosts run one program together, as a single set of roles. The first host is A of the first pair.
-    /// Without this call, each pair runs its own program.
+    /// Makes all hosts run one program together. Its first host is A of the first pair. Without this call, each pair
+    /// runs its own program.
     pub fn share_program(&mut self) {
         DataPath::share_program(&mut self.paths, &SessionKey::random().hex());
     }

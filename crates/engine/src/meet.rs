@@ -138,7 +138,7 @@ struct AddressRace<'a> {
 }
 
 impl AddressRace<'_> {
-    /// Returns the number and the candidate of the attempt that must begin now, if any, and schedules the next one.
+    /// Returns the candidate whose attempt must begin now, if any, with its number.
     fn due(&mut self) -> Option<(usize, AddressCandidate)> {
         let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
         self.next = Instant::now()

@@ -126,8 +126,8 @@ impl ReachOptions {
         Session::over_ssh(&host, &launch, &self.options)
     }
 
-    /// Opens a session with the agent that has printed `line`. Some users remove the token from the line, to keep it
-    /// from other users of this host. Then it is read from the file of tokens, or the user is asked.
+    /// Opens a session with the agent that printed `line`. If the line has no token, the token is read from the file of
+    /// tokens, or the user is asked.
     fn invited(&self, line: &str, may_ask: bool) -> Result<Session, landspeed_agent::session::Error> {
         if line.contains('@') {
             let Ticket { invite, token } = line.parse()?;

@@ -11,7 +11,7 @@ use crate::{Error, HostGroup, WatchOptions};
 
 /// Number of parts of a window. A sample of TCP_INFO is taken at each end of a part. The median of these four samples
 /// distinguishes a queue that fills from an idle path. More samples would disturb the stream, because each takes a lock
-/// that the stream needs too. The coordinator of a short trial wakes up this often anyway.
+/// that the stream needs too. The coordinator of a short trial wakes this often anyway.
 const SAMPLES: u64 = 3;
 
 /// Durations of the parts of a trial.

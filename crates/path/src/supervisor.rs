@@ -52,7 +52,8 @@ impl Supervisor {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts one more thread that answers calls.
+    /// Starts one more thread that answers calls. If that fails, the calling thread may only answer calls that do not
+    /// wait.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock();
         if *threads >= self.most {

@@ -48,7 +48,7 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<StudyRunKey>), Error> {
     Ok((study, done))
 }
 
-/// Writes the header and the study as the first lines of a record. `header` has the values that all studies share.
+/// Writes the header and the study as the first lines of a record.
 pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
     let (topology, seed) = (study.path.topology.clone(), study.seed);
     sink.line(&Line::Header(Header { topology, seed, ..header.clone() }))?;

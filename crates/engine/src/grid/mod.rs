@@ -100,8 +100,8 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
     Ok(grid)
 }
 
-/// Returns the grid's program with the figure by which its cells are compared; `None` if the workload is landspeed's
-/// own. Returns an error if the grid varies figures of several kinds.
+/// Returns the grid's program with the figure that decides; `None` if the workload is landspeed's own. Returns an error
+/// if compared figures are of different kinds.
 fn program(grid: &Grid) -> Result<Option<ProgramMetric>, Error> {
     let Some(program) = program_of(&grid.workload) else { return Ok(None) };
     let Some(figures) = grid.factors.iter().find(|factor| factor.name == METRIC) else {
@@ -217,8 +217,8 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
     Ok((found.ok_or_else(|| RecordKind::GRID.missing(record, "to go on with"))?, trials))
 }
 
-/// Writes the first lines of the record: the header, the grid, the hosts and the path. `header` has the values of this
-/// kind of record, and the topology.
+/// Writes the first lines of the record: header, grid, hosts and path. `header` has the values of this kind of record,
+/// and the topology.
 pub fn begin_grid(
     grid: &Grid,
     header: &Header,

@@ -144,8 +144,7 @@ impl SizesPlan {
     }
 }
 
-/// Returns the MTUs to measure, the current one and the jumbo one. If the jumbo one cannot be set, also returns a note
-/// with the reason.
+/// Returns the current MTU and the jumbo one, or only the current one and a note with the reason.
 fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     let [a, b] = Side::BOTH.map(|side| pair.link(side).mtu_bytes);
     let present = u64::from(a.min(b));
