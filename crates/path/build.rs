@@ -1,4 +1,4 @@
-//! Compiles two BPF programs into `OUT_DIR`: the one that counts bytes and the one that looks sockets up.
+//! Compiles two BPF programs into `OUT_DIR`: `bytes` counts the bytes of sockets, and `ends` looks sockets up.
 
 use std::path::Path;
 

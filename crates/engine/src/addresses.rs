@@ -1,4 +1,4 @@
-//! The addresses of the second host that are tried, and their order.
+//! Chooses the addresses of the second host, B, to try, and their order.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,18 +7,18 @@ use landspeed_record::{HostFacts, LinkFacts};
 
 use crate::{Error, Host, PathOptions};
 
-/// Most candidates that are tried: each takes a request of an agent, which serves 32 at a time.
+/// The largest number of candidates that are tried. Each takes a request of an agent, which serves 32 at a time.
 const MOST: usize = 24;
 
-/// A candidate address of B, with the interface through which each host uses it.
+/// A candidate address of B. A link-local one also has the interface through which each host uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AddressCandidate {
     pub(crate) ip: IpAddr,
-    /// Number of A's interface that leads to a link-local address; zero for others.
+    /// Index of A's interface that leads to a link-local address; zero for other addresses.
     from: u32,
-    /// Number of B's interface that has the link-local address; zero for others.
+    /// Index of B's interface that has the link-local address; zero for other addresses.
     at: u32,
-    /// True if the address comes from the user, the name or the lab.
+    /// True if the user, the host's name or the lab gave the address; false if it is only one of B's own addresses.
     pub(crate) given: bool,
 }
 
@@ -31,20 +31,21 @@ impl AddressCandidate {
         at_zone(self.ip, port, self.at)
     }
 
-    /// Returns A's address `source` as B must write it: a link-local one gets B's interface as its zone.
+    /// Returns A's address `source` as B must write it. A link-local one gets B's interface as its zone.
     pub(crate) fn back(&self, source: IpAddr) -> SocketAddr {
         at_zone(source, 0, self.at)
     }
 
-    /// Formats the address for the user: a link-local one gets the name of A's interface as its zone.
+    /// Formats the address for the user. A link-local one gets the name of A's interface as its zone.
     pub(crate) fn shown(&self, a: &HostFacts) -> String {
         let zone = a.links.iter().find(|link| link.index == self.from).map(|link| link.name.as_str());
         zone.map_or_else(|| self.ip.to_string(), |zone| format!("{}%{zone}", self.ip))
     }
 }
 
-/// Returns the candidates for B. If an address was requested, only that one; otherwise first the given ones, then B's
-/// addresses, then those valid on one link only, and last those that A has too, at which A would reach itself.
+/// Returns the candidate addresses of B, in the order in which to try them. If the user requested an address, it is the
+/// only one. Otherwise the order is: given addresses, B's own addresses, addresses that are valid on one link only, and
+/// last those that A has too, at which A would reach itself.
 pub(crate) fn address_candidates(
     a: &HostFacts,
     b: &HostFacts,
@@ -68,7 +69,7 @@ pub(crate) fn address_candidates(
     found
 }
 
-/// Returns the candidates for an address: a link-local one may be behind any interface of A, unless a zone names one.
+/// Returns the candidates for one address. A link-local one may be behind any interface of A, unless `zone` names one.
 fn candidates_to(
     ip: IpAddr,
     given: bool,
@@ -83,7 +84,7 @@ fn candidates_to(
     pairs.map(|(from, at)| AddressCandidate { ip, from, at, given }).collect()
 }
 
-/// Returns the interfaces of A that may lead to a link-local address.
+/// Returns the interfaces of A that may lead to a link-local address; only the interface `zone` if it is given.
 pub(crate) fn zones<'a>(a: &'a HostFacts, zone: Option<&str>) -> impl Iterator<Item = &'a LinkFacts> {
     let zone = zone.map(str::to_owned);
     let has_one = |link: &&LinkFacts| link.addresses.iter().any(is_link_local);
@@ -105,13 +106,13 @@ fn is_of_one_link(ip: &IpAddr) -> bool {
     is_link_local(ip) || matches!(ip, IpAddr::V4(v4) if v4.is_link_local())
 }
 
-/// Returns true if an address is of the family that the user wants.
+/// Returns true if an address is of the family that the user requests, or if the user requests none.
 fn fits(ip: &IpAddr, options: &PathOptions) -> bool {
     options.ipv6.is_none_or(|ipv6| ip.is_ipv6() == ipv6)
 }
 
-/// Returns an error for a family of which a host has no address, for an address that B lacks, and for a zone that A
-/// lacks.
+/// Returns an error if a host has no address of the requested family, if B lacks the requested address, or if A lacks
+/// the requested zone.
 pub(crate) fn check(a: &Host, b: &Host, options: &PathOptions) -> Result<(), Error> {
     let family = match options.ipv6 {
         None => "IP",
@@ -136,8 +137,8 @@ pub(crate) fn check(a: &Host, b: &Host, options: &PathOptions) -> Result<(), Err
     }
 }
 
-/// Checks that B has the address. Loopback addresses pass, because a host's facts do not have loopback links: B's
-/// kernel decides about them.
+/// Returns an error if B lacks the address. Loopback addresses pass, because a host's facts do not include loopback
+/// links. B's kernel accepts or refuses them later.
 fn has_address(b: &Host, address: IpAddr, options: &PathOptions) -> Result<(), Error> {
     let all: Vec<String> =
         own(&b.facts).filter(|own| fits(own, options)).map(|own| own.to_string()).collect();

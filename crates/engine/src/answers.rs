@@ -1,4 +1,4 @@
-//! The answers of both ends of a run.
+//! Waits for the answers of both ends of a run.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use crate::{Error, Host};
 
 /// The longest time between two calls of [`RunCallbacks::stop`] while a run waits for its answers.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an end may take to notice that the other has failed before it is cancelled, and how long it may then take
-/// to answer.
+/// How long an end may take to notice that the other end has failed. After that it is cancelled, and may take the same
+/// time again to answer.
 const NOTICE: Duration = Duration::from_secs(1);
 
 /// Callbacks during a run.
@@ -24,9 +24,8 @@ pub(crate) struct RunCallbacks<'a> {
 
 type TimedAnswer = (Instant, Result<Reply, Error>);
 
-/// Waits for both answers for up to `limit`. Returns `None` if `callbacks.stop` returned true first. If one end fails,
-/// the other is cancelled after [`NOTICE`] and not left to its own time limit, so that it is free when the next run
-/// starts.
+/// Waits for the answers of both ends for up to `limit`. Returns `None` if `callbacks.stop` returned true first. If one
+/// end fails, the other is cancelled after [`NOTICE`], so that it is free when the next run starts.
 pub(crate) fn both(
     hosts: [&Host; 2],
     pending: [PendingReply; 2],
@@ -62,7 +61,7 @@ pub(crate) fn both(
     }
 }
 
-/// Returns the error of one end, and its time.
+/// Returns the error of one end, with its time; `None` if the end succeeded. A missing answer is an error.
 fn error(host: &Host, answer: Option<TimedAnswer>, limit: Duration) -> Option<(Instant, Error)> {
     match answer {
         Some((at, answer)) => Some((at, answer.err()?)),
@@ -92,7 +91,7 @@ fn cause(errors: [Option<(Instant, Error)>; 2], limit: Duration) -> Error {
     }
 }
 
-/// Takes the answers that have come, and waits briefly for the first missing one.
+/// Takes the answers that have arrived. Waits up to [`LOOK`] for the first missing one.
 fn look(hosts: [&Host; 2], pending: &[PendingReply; 2], answers: &mut [Option<TimedAnswer>; 2]) {
     let mut wait = LOOK;
     for ((host, pending), answer) in hosts.iter().zip(pending).zip(answers).filter(|(_, a)| a.is_none()) {
@@ -101,15 +100,15 @@ fn look(hosts: [&Host; 2], pending: &[PendingReply; 2], answers: &mut [Option<Ti
     }
 }
 
-/// Cancels the ends that have not answered. Their reaction comes as the run's answer.
+/// Cancels the ends that have not answered. They then answer the run.
 fn cancel_missing(hosts: [&Host; 2], answers: &[Option<TimedAnswer>; 2]) {
     for (host, _) in hosts.iter().zip(answers).filter(|(_, answer)| answer.is_none()) {
         drop(host.start(&Request::Cancel {}));
     }
 }
 
-/// Returns the error of two that names more of the cause, or the first if they are equal. A lost host explains the
-/// refusal of the other host. The message of the other error is added if it is independent of the cause.
+/// Returns the error that names more of the cause, or `first` if they are equal. For example, the loss of one host
+/// explains the refusal of the other. If the other message is independent of the cause, it is added.
 pub(crate) fn graver(first: Error, second: Error) -> Error {
     let (first, second) =
         if cause_rank(&second) > cause_rank(&first) { (second, first) } else { (first, second) };
@@ -118,17 +117,17 @@ pub(crate) fn graver(first: Error, second: Error) -> Error {
     if is_word { Error::Both { first: Box::new(first), second: second.to_string() } } else { first }
 }
 
-/// How much of the cause an error names.
+/// How much of the cause of a failed run an error names, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum CauseRank {
     /// The end was cancelled.
     GaveUp,
     /// The end reports that its peer ended, or did not come in time.
     Peer,
-    /// The end waited for its peer in vain.
+    /// The end reports that no flow with the session's key arrived.
     Waited,
     Said,
-    /// The error is the kernel's.
+    /// The end reports an error of its kernel.
     Errno,
     Lost,
 }

@@ -1,5 +1,5 @@
-//! Blocks: interleaved trials of the two cells that a ladder compares. All drivers of a ladder on real hosts share
-//! this code, so that a study of the method judges what `tune` really does.
+//! Measures blocks: interleaved trials of the two cells that a ladder compares. All programs that climb a ladder on
+//! real hosts use this code, so that a study of the method judges what `tune` really does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Instant;
@@ -13,27 +13,27 @@ use landspeed_record::{
 use crate::trial::{TrialTiming, measure_idle, trial_run, with_outcomes};
 use crate::{Error, HostGroup, RecordSink};
 
-/// The hosts and settings with which blocks are measured.
+/// Measures blocks on a group of hosts.
 pub struct BlockRunner<'a> {
     pub group: &'a mut HostGroup,
     pub timing: TrialTiming,
-    /// The program that runs instead of a stream.
+    /// The program that runs instead of landspeed's own stream, if any.
     pub program: Option<&'a Workload>,
-    /// The run's start, from which times of trials count.
+    /// The start of the run. The times of trials are relative to it.
     pub began: Instant,
-    /// Receives every trial.
+    /// Receives the record's line of each trial.
     pub sink: &'a mut dyn RecordSink,
 }
 
 /// How a block ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BlockOutcome {
-    /// All trials were measured. The result goes to [`landspeed_analysis::Ladder::observe`].
+    /// All trials were measured. Pass the result to [`landspeed_analysis::Ladder::observe`].
     Measured(BlockResult),
-    /// A host refused a turn or a trial, for this reason; the incumbent is set again. The reason goes to
-    /// [`landspeed_analysis::Ladder::failed`].
+    /// A host refused a change of its knobs or a trial, for this reason, and the incumbent is set again. Pass the
+    /// reason to [`landspeed_analysis::Ladder::failed`].
     Refused(String),
-    /// The user wants to stop: the block ended between two trials.
+    /// The user requested a stop, and the block ended between two trials.
     Stopped,
 }
 
@@ -85,7 +85,8 @@ impl BlockRunner<'_> {
         Ok(Some(BlockResult { remarks, ..block.result(figures, began.elapsed().into()) }))
     }
 
-    /// Measures the idle RTTs of all trials close together, because an idle path changes within tenths of a second.
+    /// Measures the idle RTTs of all trials in immediate succession, because the RTT of an idle path changes within
+    /// tenths of a second.
     fn idle(&mut self, block: &LadderBlock, arms: &[Arm]) -> Result<VecDeque<LatencyHistogram>, Error> {
         let time = self.timing.of(block.fine).ping;
         let ask = |arm: &Arm| {
@@ -137,8 +138,8 @@ impl BlockRunner<'_> {
     }
 }
 
-/// Returns the remarks that a reader of the step needs beside its figures, without counts that change from trial to
-/// trial.
+/// Returns the remarks that a reader of the step needs in addition to its figures. They contain no counts that change
+/// from trial to trial.
 fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     let mut remarks = end.not_as_asked.clone();
     let ZeroCopyCounts { completions: sent, copied, .. } = *end.get();
@@ -150,8 +151,8 @@ fn remarks_of(end: &EndpointOutcome) -> Vec<String> {
     remarks
 }
 
-/// Returns true if only one trial failed, and no host was lost: a host refused it, its flows fell back, or the path
-/// carried nothing under these settings.
+/// Returns true if the error costs only one trial and no host was lost: a host refused the trial, its flows were of
+/// another kind than requested, or the path carried nothing under these settings.
 pub(crate) fn refused(error: &Error) -> bool {
     use landspeed_agent::session::Error::Refused;
     match error {

@@ -1,9 +1,9 @@
-//! Bounds on the bytes in flight, set by the hosts' buffers.
+//! Computes socket buffers that bound the bytes in flight.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{Cell, Settings};
 
-/// Ratio of a send buffer to the window that it holds. It covers the kernel's overhead for the packets of a full
+/// Ratio of a send buffer to the window that fits into it. It covers the kernel's overhead for the packets of a full
 /// window when hosts hand over superpackets.
 const BOOKKEEPING: f64 = 1.1;
 

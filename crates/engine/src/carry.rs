@@ -1,4 +1,5 @@
-//! The interfaces that carry the data between two hosts, by the counters of all interfaces during a ping-pong.
+//! Determines the interfaces that carry the data between two hosts, from the counters of all interfaces during a
+//! ping-pong.
 
 use std::net::IpAddr;
 
@@ -11,22 +12,22 @@ use landspeed_workload::pingpong;
 use crate::pair::RunSpec;
 use crate::{Error, Pair};
 
-/// Fewest bytes that a round of one byte moves each way: headers of IPv4 and TCP, on an interface without its own
-/// header.
+/// The fewest bytes that a round of one byte moves in each direction: the headers of IPv4 and TCP and the byte, on an
+/// interface without a header of its own.
 const ROUND: u64 = 41;
-/// Message size of a second ping-pong, which has to stand out from other traffic, in bytes.
+/// Message size of a second ping-pong, in bytes. It is large, so that the ping-pong differs clearly from other traffic.
 const LARGER: u64 = 16 << 10;
-/// Duration of the second ping-pong: some drivers update their counters once a second.
+/// Duration of the second ping-pong. It is long, because some drivers update their counters once a second.
 const LONGER: Nanos = Nanos::secs(2);
 
 pub(crate) struct PathObservation {
-    /// Median RTT of one byte.
+    /// Median RTT of messages of one byte.
     pub(crate) rtt: Nanos,
-    /// Interfaces at A and at B.
+    /// The interfaces that carried the data at A and at B.
     pub(crate) carriers: [Carrier; 2],
 }
 
-/// Both hosts' outcomes of a ping-pong.
+/// The outcomes of a ping-pong at A and at B.
 type PingPongOutcomes = [EndpointOutcome; 2];
 
 /// Measures the idle RTT and determines which interfaces carried it. Repeats the measurement with more bytes if the
@@ -52,8 +53,8 @@ pub(crate) fn observe(pair: Pair<'_>, addresses: [IpAddr; 2]) -> Result<PathObse
     Ok(PathObservation { rtt, carriers })
 }
 
-/// Returns the traffic of a ping-pong at one end. If `usual` is given, the rates of that earlier ping-pong are
-/// subtracted as background traffic.
+/// Returns the traffic of each interface at one end during a ping-pong of `message` bytes. If an earlier ping-pong
+/// `usual` is given, its rates are subtracted as background traffic.
 fn passed(
     side: Side,
     ends: &PingPongOutcomes,

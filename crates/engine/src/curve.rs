@@ -1,5 +1,5 @@
-//! The curves at the start and at the end of a run: rate over write size, RTT over message size. They are reduced from
-//! the papers' (feng-2003: 32,768 writes per size, 34 GB in all) to a few seconds.
+//! Measures two curves at the start and at the end of a run: rate over write size, and RTT over message size. They are
+//! reduced from the papers' (feng-2003: 32,768 writes per size, 34 GB in all) to a few seconds.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
@@ -13,15 +13,15 @@ use crate::{Error, Pair, RecordSink, RunSpec};
 const WRITES: u64 = 4096;
 const SIZES: [u64; 6] = [128, 512, 1448, 8192, 16_384, 65_536];
 const MESSAGES: &str = "1,64,512,1024";
-/// Sizes of datagrams: at least 16 bytes for the header, and at most what a datagram holds.
+/// Sizes of datagrams, in bytes: at least 16 for landspeed's header, and at most what a datagram can hold.
 const DATAGRAMS: [u64; 6] = [128, 512, 1472, 8192, 16_384, 32_768];
 const DATAGRAM_MESSAGES: &str = "16,64,512,1024";
 
-/// Length of a ping-pong, as a multiple of that in a trial.
+/// Duration of a ping-pong, as a multiple of its duration in a trial.
 const PINGS: u64 = 5;
 
-/// Returns about how long both curves take: the writes at the link's rate, if it reports one, and a ping-pong of each
-/// size. The writes of a size end no later than the stream of a trial.
+/// Returns the approximate duration of both curves: the writes at the rate of `link`, if it reports one, and a
+/// ping-pong of each size. The writes of one size take at most as long as the stream of a trial.
 pub(crate) fn time(timing: TrialTiming, link: Option<BitRate>) -> Nanos {
     let bits = (8 * WRITES * SIZES.iter().sum::<u64>()) as f64;
     let writes = Nanos(link.map_or(0.0, |rate| bits / rate.0 * 1e9) as u64);

@@ -9,7 +9,7 @@ use landspeed_record::{GridEndReason, Line};
 
 use crate::{Error, RecordSink};
 
-/// The time that a run has taken.
+/// Measures the time that a run has taken, including the time before it was resumed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunClock {
     began: Instant,
@@ -30,8 +30,8 @@ impl RunClock {
 /// Returns true if the user wants to stop.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Makes the trials that `designer` chooses, by calls of `make`. `make` returns the trial's line, or `None` if the
-/// user stopped it.
+/// Makes the trials that `designer` chooses, by calls of `make`, and returns the reason of the end. `make` returns the
+/// line of the trial, or `None` if the user stopped it.
 pub(crate) fn drive<D: Designer>(
     designer: &mut D,
     clock: RunClock,

@@ -13,14 +13,14 @@ pub enum Error {
     /// A host gave an answer of another kind than requested.
     #[error("{host}: unexpected answer to {asked}: update landspeed there")]
     Answer { host: String, asked: &'static str },
-    /// A host's figures of a trial have another shape than this landspeed reads.
+    /// A host's figures of a trial have another format than this version of landspeed reads.
     #[error("{host}: {why}; use the same landspeed on both hosts")]
     Misshapen { host: String, why: String },
     #[error("no data path from {a} to {b}: {tried}")]
     NoPath {
         a: String,
         b: String,
-        /// Every address with its error.
+        /// All addresses that were tried, each with its error.
         tried: String,
     },
     /// A host lacks an address of the requested family, or the requested address.
@@ -34,7 +34,7 @@ pub enum Error {
     Record(#[from] landspeed_record::RecordWriteError),
     #[error(transparent)]
     Kind(#[from] landspeed_record::WrongKind),
-    /// The errors of both ends of a run.
+    /// Two independent errors, such as those of both ends of a run.
     #[error("{first}; {second}")]
     Both { first: Box<Error>, second: String },
     /// The flows of a trial were of another kind than requested.
@@ -56,13 +56,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// Makes the error for settings that do not read back as before. `done` says what the command achieved.
+    /// Returns the error for settings that were not restored. `done` is what the command achieved nevertheless.
     pub(crate) fn unrestored(done: &str, restored: &landspeed_record::RestoreOutcome) -> Error {
         let line = format!("{done}, but {}", restored.complaint().unwrap_or_default());
         if restored.left { Error::Left(line) } else { Error::NotRestored(line) }
     }
 
-    /// Adds the settings that were not restored to this error.
+    /// Adds the complaint about settings that were not restored, if any, to this error.
     pub(crate) fn and(self, restored: &landspeed_record::RestoreOutcome) -> Error {
         match restored.complaint() {
             None => self,

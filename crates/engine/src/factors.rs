@@ -1,4 +1,4 @@
-//! The factors between two hosts: settings of the flow, then knobs of the hosts.
+//! Lists the factors of an experiment between two hosts: settings of the flow, then knobs of the hosts.
 
 use std::sync::LazyLock;
 
@@ -32,7 +32,7 @@ pub fn transport_of(flow: &Settings) -> Result<&'static dyn Transport, Error> {
     Ok(find(name).ok_or_else(|| TRANSPORT.refuses(name, TRANSPORT.domain.to_string()))?)
 }
 
-/// Returns the settings of a flow over `transport`: its defaults, with `set` laid over them.
+/// Returns the settings of a flow over `transport`: the transport's defaults, overridden by `set`.
 pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error> {
     table(transport).check_all(set)?;
     let mut flow = landspeed_transport::settings::defaults(transport);

@@ -1,4 +1,4 @@
-//! Candidates on a path like the lab's: two namespaces of one machine, with a veth pair between them.
+//! Tests of the candidates on a path as in the lab: two namespaces of one machine, with a veth pair between them.
 
 use landspeed_knob::all;
 use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection, PathView};
@@ -109,7 +109,7 @@ impl TestHosts {
         Cell { a: read(&self.a), b: read(&self.b), flow: flow(tcp(), &Settings::new()).unwrap() }
     }
 
-    /// Returns the paper's start, as far as this veth has the knobs.
+    /// Returns the settings with which SC'03 started, without those that this veth lacks.
     fn sc03(&self) -> Cell {
         let mut cell = self.found();
         for (name, value) in crate::tune::sc03() {
@@ -126,7 +126,7 @@ impl TestHosts {
         cell
     }
 
-    /// Returns the paper's start with UDP, at the lab's usual size, and `set`.
+    /// Returns a UDP flow with `set`, from the settings with which SC'03 started.
     fn datagrams(&self, set: &[(&str, &str)]) -> Cell {
         let udp = find("udp").unwrap();
         let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
@@ -347,7 +347,7 @@ fn a_named_value_becomes_a_candidate_where_the_table_does_not_know_better() {
     assert_eq!(named_value(&own, &[], ("tso", "on")), None);
 }
 
-/// Returns the changes of the placebos at the start of this lab, or why there are none, by scope.
+/// Returns the changes of the placebos for a cell, by scope, or the reasons why there are none.
 fn placebos_of(lab: &TestHosts, cell: &Cell, skip: &[String]) -> Vec<(FactorScope, Result<Cell, String>)> {
     let placebos = lab.ask(cell, |planner| planner.placebos(skip));
     placebos.into_iter().map(|placebo| (placebo.scope, placebo.change.map(|change| change.change))).collect()
@@ -483,7 +483,7 @@ fn each_transport_has_the_knobs_of_its_protocol() {
     assert!(factors(tcp()).find("sack").is_ok() && factors(tcp()).find("datagram-send").is_err());
 }
 
-/// Returns the values proposed for a knob: "value" if it is tried, "value: why" if not.
+/// Returns the values proposed for a knob: "value" if the value is tried, "value: why" if it is skipped.
 fn proposed(candidates: &[Candidate], knob: &str) -> Vec<String> {
     let of_knob = candidates.iter().filter(|candidate| candidate.knob == knob);
     let said = |c: &Candidate| c.skip.as_ref().map_or(c.value.clone(), |why| format!("{}: {why}", c.value));

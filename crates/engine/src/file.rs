@@ -1,5 +1,4 @@
-//! Experiments as files: strict TOML, read into a grid. Unknown keys are errors, and every mistake is reported with
-//! its line.
+//! Reads experiments from files in strict TOML. Unknown keys are errors, and each mistake is reported with its line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,17 +16,17 @@ use toml::Spanned;
 
 use crate::grid::{FactorNames, WORKLOAD, bundle, check_grid, factor, set};
 
-/// An experiment, ready to be measured.
+/// An experiment that was read from a file.
 #[derive(Debug, Clone)]
 pub struct Experiment {
     pub title: String,
     pub source: String,
-    /// Words of the topology, used if the command line names no hosts.
+    /// The words that name the topology. They are used if the command line names no hosts.
     pub words: Vec<String>,
     pub grid: Grid,
 }
 
-/// The file's keys.
+/// The keys of an experiment's file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ExperimentFile {
@@ -43,7 +42,7 @@ struct ExperimentFile {
     topology: Option<Spanned<String>>,
     #[serde(default)]
     baseline: Option<Spanned<String>>,
-    /// Start-up time that no trial counts; if missing, the workload's usual one.
+    /// Start-up time of each trial that is not counted. If missing, it is the workload's usual one.
     #[serde(default)]
     warm_up: Option<Spanned<String>>,
     #[serde(default)]
@@ -64,7 +63,7 @@ struct ExperimentFile {
     expect: Vec<ExpectSection>,
 }
 
-/// When the experiment ends.
+/// The conditions under which the experiment ends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct StopSection {
@@ -76,13 +75,13 @@ struct StopSection {
     budget: Option<Spanned<String>>,
 }
 
-/// The differences of the short version, which takes a few minutes.
+/// What the short version changes. It takes a few minutes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ShortSection {
     #[serde(default)]
     stop: Option<StopSection>,
-    /// The values of the short version, by factor.
+    /// The values that the short version keeps, by factor.
     #[serde(default)]
     values: BTreeMap<String, Spanned<FileValue>>,
 }
@@ -93,10 +92,10 @@ struct VarySection {
     factor: Spanned<String>,
     #[serde(default)]
     values: Option<Spanned<FileValue>>,
-    /// Named values, each of which sets several settings.
+    /// Levels: named values, each of which sets several settings.
     #[serde(default)]
     level: Vec<LevelSection>,
-    /// True if each level keeps the settings of those before it.
+    /// True if each level also has the settings of the levels before it.
     #[serde(default)]
     cumulative: bool,
 }
@@ -105,14 +104,14 @@ struct VarySection {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct LevelSection {
     name: String,
-    /// The workload of its cells; if missing, the file's.
+    /// The workload of the level's cells. If missing, it is the file's workload.
     #[serde(default)]
     workload: Option<Spanned<String>>,
     #[serde(default)]
     set: BTreeMap<String, Spanned<FileValue>>,
 }
 
-/// A value: text, a number or a switch.
+/// A value in a file: text, a number or a switch.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum FileValue {
@@ -133,8 +132,8 @@ impl FileValue {
 
 type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 
-/// An expectation: exactly one of the keys `ratio`, `order`, `crossing` and `shape`, which says what is tested.
-/// Another test adds its key here, and to the `match` and the message in [`expectation`].
+/// An expectation. It has exactly one of the keys `ratio`, `order`, `crossing` and `shape`, which select the test. To
+/// add a test, add its key here, and to the `match` and the message in [`expectation`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ExpectSection {
@@ -172,10 +171,10 @@ struct ExpectSection {
     between: Option<[Spanned<FileValue>; 2]>,
 }
 
-/// Reads an experiment from the text of the file `path`; if `short`, its short version.
+/// Reads an experiment from `text`, the contents of the file `path`. Returns the short version if `short` is true.
 ///
 /// # Errors
-/// Returns the first mistake, with its line.
+/// Returns the first mistake of either version as an error, with its line.
 pub fn read_experiment(path: &Path, text: &str, short: bool) -> Result<Experiment, FileError> {
     // Reads both versions, because a mistake in either is an error.
     read(path, text, |file: ExperimentFile| experiment(&file, !short).and_then(|_| experiment(&file, short)))
@@ -284,7 +283,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Fil
     Ok(bundle(vary.factor.get_ref(), levels))
 }
 
-/// Returns the settings of a level, with its workload among them if that is not the file's.
+/// Returns the settings of a level. If the level has its own workload, it is one of them.
 fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<GridSetting>, FileMistake> {
     let Some(named) = &level.workload else { return settings(&level.set, names) };
     let mut own = settings(&level.set, FactorNames { runner: workload(named)?.as_ref(), ..names })?;
@@ -313,7 +312,7 @@ fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileM
     Ok(())
 }
 
-/// Returns the index of a factor's value.
+/// Returns the index of a value among a factor's levels, or an error that lists the known values.
 fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
     let same =
         |level: &String| level == value || spelled(factor, value).is_some_and(|spelled| spelled == *level);
@@ -328,7 +327,7 @@ fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
     })
 }
 
-/// Returns a value in the factor's own spelling: "64K" of bytes is "65536".
+/// Returns a value in the factor's canonical spelling, such as "65536" for "64K" bytes; `None` if it is not valid.
 fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     let place = factor.sets.first()?.first()?.place;
     if place == GridSettingTarget::Topology {
@@ -349,7 +348,8 @@ fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, File
     Ok(Some(place as u32))
 }
 
-/// Returns the factor whose values get a curve each: the one with the fewest values. `None` for a single factor.
+/// Returns the index of the factor each of whose values gets its own curve: the one with the fewest values. Returns
+/// `None` if there are fewer than two factors.
 pub fn usual_by(factors: &[GridFactor]) -> Option<u32> {
     let fewest = factors.iter().enumerate().min_by_key(|(_, factor)| factor.levels.len())?;
     (factors.len() > 1).then_some(fewest.0 as u32)
@@ -363,7 +363,7 @@ fn figure(name: &Spanned<String>) -> Result<GridFigure, FileMistake> {
     })
 }
 
-/// Parses "3%" as 0.03.
+/// Parses a percentage as a share: "3%" is 0.03.
 fn share(text: &Spanned<String>) -> Result<f64, FileMistake> {
     let percent = text.get_ref().strip_suffix('%').and_then(|percent| percent.trim().parse::<f64>().ok());
     let share = percent.map(|percent| percent / 100.0).filter(|share| *share > 0.0 && *share <= 10.0);
@@ -428,7 +428,7 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
     })
 }
 
-/// Returns the values of factors that select some cells.
+/// Returns the values of factors that select cells of an expectation.
 fn selected(cells: &FileSettings, factors: &[GridFactor]) -> Result<Settings, FileMistake> {
     let one = |(name, value): (&String, &Spanned<FileValue>)| {
         let known = factors.iter().map(|factor| factor.name.as_str());

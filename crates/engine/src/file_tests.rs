@@ -83,7 +83,7 @@ fn the_short_version_has_fewer_values_and_its_own_end() {
     assert_eq!(grid.expectations.len(), 2, "what it leaves out is told as not measured");
 }
 
-/// Each mistake names its line, the cause and the remedy.
+/// Each error names the line of the mistake, the cause and the remedy.
 #[test]
 fn each_kind_of_mistake_is_told_with_its_line() {
     for (wrong, right, line, words) in [

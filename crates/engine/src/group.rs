@@ -1,10 +1,10 @@
 //! The hosts of a run, and the pairs of them that exchange data.
 //!
-//! Side A of a group are the hosts that open flows, side B are those to which they open them: a cell's settings of A
-//! hold for all hosts of side A. Two hosts make the smallest group.
+//! Side A of a group are the hosts that open flows, and side B are the hosts to which they open them. A cell's settings
+//! of A apply to all hosts of side A. The smallest group has two hosts.
 //!
-//! A host of a fan that fails before a run is left out by `join.rs`. During a run, `run_each` loses only the pairs of
-//! that host, and `run` ends all pairs. Only `measure.rs` calls `run_each`.
+//! If a host of a fan fails before a run, `join.rs` leaves it out. If it fails during a run, `run_each` loses only the
+//! pairs of that host, and `run` ends all pairs. Only `measure.rs` calls `run_each`.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,23 +33,23 @@ pub struct HostGroup {
 /// A data path that is wanted between two hosts of a group.
 #[derive(Debug, Clone)]
 pub struct WantedPath {
-    /// Indices of A and B in the list of hosts.
+    /// Indices of the path's hosts A and B in the list of hosts.
     pub ends: [usize; 2],
     pub options: PathOptions,
 }
 
-/// A path of a group that could not be joined, by the indices of its hosts.
+/// A wanted path that could not be proven.
 #[derive(Debug)]
 pub struct MissingPath {
     pub ends: [usize; 2],
     pub error: Error,
 }
 
-/// Receives the progress of one side of a pair; the number is the pair's index in the group.
+/// Receives the progress messages of one side of a pair. The number is the index of the pair in the group.
 pub(crate) type PairProgressSink<'a> = &'a (dyn Fn(usize, Side, TrialProgress) + Sync);
 
 impl HostGroup {
-    /// Joins two hosts.
+    /// Creates a group of two hosts by proving a data path between them.
     ///
     /// # Errors
     /// Returns an error if no data path between them could be proven.
@@ -58,11 +58,11 @@ impl HostGroup {
         HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
     }
 
-    /// Proves the wanted data paths, one after the other, and probes the knobs of their hosts. Returns the group, and
-    /// the paths that failed. A host whose paths all failed is not in the group.
+    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts. Also
+    /// returns the paths that failed. A host whose paths all failed is left out of the group.
     ///
     /// # Errors
-    /// Returns the first path's error if all paths fail.
+    /// Returns the error of the first path if all paths fail, or if the knobs of a host cannot be probed.
     pub fn join(hosts: Vec<Host>, wanted: &[WantedPath]) -> Result<(HostGroup, Vec<MissingPath>), Error> {
         let (mut paths, mut missing) = (Vec::new(), Vec::new());
         for WantedPath { ends, options } in wanted {
@@ -96,8 +96,8 @@ impl HostGroup {
         Ok(())
     }
 
-    /// Makes all hosts run one program together; A of the first pair is its first host. Without this, each pair runs
-    /// a program for itself.
+    /// Makes all hosts run one program together. Its first host is A of the first pair. Without this call, each pair
+    /// runs its own program.
     pub fn share_program(&mut self) {
         DataPath::share_program(&mut self.paths, &SessionKey::random().hex());
     }
@@ -123,12 +123,13 @@ impl HostGroup {
         check_hosts(workload, hosts).map_err(Error::Other)
     }
 
-    /// Returns the names of a pair's hosts: A and B in a group of one pair, otherwise the names that the user gave.
+    /// Returns the names of a pair's hosts for the user: A and B in a group of one pair, and otherwise the hosts' own
+    /// names.
     pub(crate) fn names<'g>(&self, pair: &Pair<'g>) -> [&'g str; 2] {
         if self.paths.len() == 1 { ["A", "B"] } else { [&pair.a.name, &pair.b.name] }
     }
 
-    /// Returns the hosts beyond those of the first pair.
+    /// Returns the hosts that are not in the first pair.
     fn members(&self) -> impl Iterator<Item = GroupMember> {
         let first = self.paths[0].ends;
         let beyond = self.hosts.iter().enumerate().filter(move |(place, _)| !first.contains(place));
@@ -140,13 +141,13 @@ impl HostGroup {
         })
     }
 
-    /// Returns the names of the hosts beyond those of the first pair, by side.
+    /// Returns the names of the hosts that are not in the first pair, by side.
     pub(crate) fn others(&self) -> [Vec<String>; 2] {
         let names = |side| self.members().filter(|one| one.side == Some(side)).map(|one| one.name).collect();
         Side::BOTH.map(names)
     }
 
-    /// Records the hosts beyond those of the first pair.
+    /// Writes the hosts that are not in the first pair to the record.
     pub(crate) fn record_others(&self, sink: &mut dyn RecordSink) -> Result<(), Error> {
         let mut members = self.members();
         members.try_for_each(|member| Ok(sink.line(&Line::Member(Box::new(member)))?))
@@ -157,7 +158,7 @@ impl HostGroup {
         self.paths.iter().map(|path| path.facts.rtt_ns).max().unwrap_or_default()
     }
 
-    /// Returns the hosts of a side.
+    /// Returns the hosts that are at this side of any pair.
     pub fn on(&self, side: Side) -> impl Iterator<Item = &Host> {
         self.places_on(side).into_iter().map(move |place| &self.hosts[place])
     }
@@ -166,18 +167,19 @@ impl HostGroup {
         self.paths.iter().map(|path| path.ends[side as usize]).collect()
     }
 
-    /// Returns a cell with `flow` and the current values of the hosts: the knobs that can be turned on all hosts of a
-    /// side and have one value there.
+    /// Returns a cell with `flow` and the current settings of the hosts. A side has the knobs that can be turned on all
+    /// its hosts and have the same value on them.
     pub fn found(&self, flow: Settings) -> Cell {
         let [a, b] = Side::BOTH.map(|side| common(self.on(side).map(Host::found)));
         Cell { a, b, flow }
     }
 
-    /// Takes the right to turn knobs on all hosts unless it has been taken. [`HostGroup::restore`] and the end of the
-    /// sessions release it. So a run that cannot turn anything is refused before it measures or requests anything.
+    /// Reserves the right to turn knobs on all hosts, unless it is already reserved. [`HostGroup::restore`] and the end
+    /// of the sessions release it. Call it first, so that a run that may not turn knobs is refused before it measures
+    /// anything.
     ///
     /// # Errors
-    /// Returns an error if a host may not be tuned, if another run is tuning it, if an earlier run left changes there,
+    /// Returns an error if a host may not be tuned, if another run is tuning it, if an earlier run left changes on it,
     /// or if its data take several links.
     pub fn reserve(&self) -> Result<(), Error> {
         for (path, pair) in self.paths.iter().zip(self.pairs()) {
@@ -188,7 +190,7 @@ impl HostGroup {
         self.hosts.iter().try_for_each(Host::reserve)
     }
 
-    /// Sets all hosts to `cell`, at the same time.
+    /// Sets the knobs of all hosts to `cell`, in parallel.
     pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
         let changes = (0..self.hosts.len()).map(|host| self.changes(host, cell)).collect::<Vec<_>>();
         // Waits for all, even if one fails, so that no turn stays in flight.
@@ -201,15 +203,15 @@ impl HostGroup {
         failed.reduce(graver).map_or(Ok(()), Err)
     }
 
-    /// Returns the changes that take a host to `cell`.
+    /// Returns the changes of knobs that set a host to `cell`.
     fn changes(&self, host: usize, cell: &Cell) -> Vec<KnobChange> {
         let sides = Side::BOTH.into_iter().filter(|side| self.places_on(*side).contains(&host));
         let wanted: Settings = sides.flat_map(|side| cell.host(side).clone()).collect();
         self.hosts[host].changes_to(&wanted)
     }
 
-    /// Restores everything on all hosts, at the same time, so that a silent host does not delay the others. The notes
-    /// name every difference from the start.
+    /// Restores all settings on all hosts, in parallel, so that a silent host does not delay the others. The notes of
+    /// the result name each setting that differs from the start.
     pub fn restore(&mut self) -> RestoreOutcome {
         std::thread::scope(|scope| {
             let restoring: Vec<_> =
@@ -219,11 +221,11 @@ impl HostGroup {
         })
     }
 
-    /// Runs `work`, which may set the hosts, and then restores them, even if it failed.
+    /// Runs `work`, which may turn the hosts' knobs, and then restores them, even if `work` failed.
     ///
     /// # Errors
-    /// Returns an error, before `work`, if a host may not be tuned; otherwise the error of `work`, with what was not
-    /// restored.
+    /// Returns an error before `work` runs if a host may not be tuned. Otherwise returns the error of `work`, extended
+    /// by the settings that were not restored.
     pub(crate) fn tuned<T>(
         &mut self,
         work: impl FnOnce(&mut HostGroup) -> Result<T, Error>,
@@ -237,15 +239,16 @@ impl HostGroup {
         }
     }
 
-    /// Runs a workload over all pairs at the same time. Returns their outcomes, in the order of the pairs.
+    /// Runs a workload over all pairs at the same time. Returns the outcomes of A and B, for each pair.
     ///
     /// # Errors
-    /// Returns the error of the first pair that fails, which ends the others.
+    /// Returns the error of the first pair that fails. Its failure ends the runs of the other pairs.
     pub fn run(&self, run: &RunSpec) -> Result<Vec<[EndpointOutcome; 2]>, Error> {
         self.run_together(run, &|_, _, _| {})
     }
 
-    /// Runs a workload as [`HostGroup::run`] does, with progress messages.
+    /// Runs a workload over all pairs at the same time. The first failure ends all of them. `on_progress` receives
+    /// their progress messages.
     pub(crate) fn run_together(
         &self,
         run: &RunSpec,
@@ -266,7 +269,8 @@ impl HostGroup {
         Ok(outcomes.into_iter().flatten().collect())
     }
 
-    /// Runs a workload over all pairs at the same time. A pair that fails costs only its own outcome.
+    /// Runs a workload over all pairs at the same time. Returns an outcome or an error for each pair. A failure does
+    /// not end the other pairs.
     pub(crate) fn run_each(
         &self,
         run: &RunSpec,
@@ -277,7 +281,8 @@ impl HostGroup {
         })
     }
 
-    /// Calls `run` for all pairs at the same time. Returns its results in the order of the pairs.
+    /// Calls `run` for all pairs at the same time, with the index of the pair. Returns the results in the order of the
+    /// pairs.
     fn run_pairs<T: Send>(&self, run: &(dyn Fn(usize, Pair<'_>) -> T + Sync)) -> Vec<T> {
         std::thread::scope(|scope| {
             let pairs = self.pairs().enumerate();
@@ -286,7 +291,7 @@ impl HostGroup {
         })
     }
 
-    /// Returns the figures of a run over all pairs.
+    /// Returns the figures of a run over all pairs. `idle` is the idle RTT that was measured before the run.
     pub(crate) fn figures(
         &self,
         seen: &[[EndpointOutcome; 2]],
@@ -296,7 +301,7 @@ impl HostGroup {
         figures(&ends, idle)
     }
 
-    /// Sets the name of the block for which services, which outlive a trial, keep running.
+    /// Begins a block with this name. Services keep running from trial to trial within a block.
     pub(crate) fn begin_epoch(&self, name: &str) {
         self.paths.iter().for_each(|path| path.begin_epoch(name));
     }

@@ -1,4 +1,4 @@
-//! One host: its session, its facts, and its current settings.
+//! A host of a run: its session, its facts, and its current settings.
 
 use std::time::{Duration, Instant};
 
@@ -16,40 +16,40 @@ use crate::Error;
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
-    /// The link whose settings are turned: the data leave or arrive by it; empty until a path is known.
+    /// Name of the link that carries the data, on which device knobs are turned. It is empty until a path is known.
     pub device: String,
-    /// The link of the acknowledgements, if it is another one.
+    /// The link that carries the acknowledgements; `None` if it is the link of the data.
     acks: Option<AckLink>,
     pub states: Vec<KnobState>,
     session: Session,
-    /// The command that restores this host when it is back after a loss.
+    /// The command with which a user restores this host after it was lost and is reachable again.
     pub(crate) undo_command: String,
-    /// Current values of the knobs, as far as this run knows or turned them.
+    /// The current values of knobs, as probed and then turned by this run.
     applied: Settings,
 }
 
-/// A link that carries only acknowledgements. Device knobs whose place is `of`, the other end, are turned on it.
+/// A link that carries only acknowledgements. Device knobs of the other side, `of`, are turned on this link.
 #[derive(Debug, Clone)]
 struct AckLink {
     device: String,
     of: FactorPlacement,
 }
 
-/// How to undo what an interrupted run left changed on a host.
+/// Options for undoing the changes that an interrupted run left on a host.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct UndoRequest {
-    /// Only the network namespace of the agent.
+    /// True to undo changes only in the agent's network namespace.
     pub here: bool,
-    /// Also what a write that was cut short may have changed.
+    /// True to undo also settings that an interrupted write may or may not have changed.
     pub unsure: bool,
-    /// Report it, and change nothing.
+    /// True to report the changes without undoing them.
     pub dry_run: bool,
 }
 
 /// The answer of a host to an [`UndoRequest`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UndoneHost {
-    /// What was restored and what was kept, one line each.
+    /// One line for each setting that was restored or kept.
     pub lines: Vec<String>,
     /// True if nothing remains to be undone.
     pub is_clean: bool,
@@ -57,7 +57,7 @@ pub struct UndoneHost {
     pub left: bool,
 }
 
-/// Time that slow knobs and many journals may take.
+/// Additional time for an undo, because it may restore slow knobs and read many journals.
 const UNDO_TIME: Duration = Duration::from_secs(60);
 
 impl Host {
@@ -80,7 +80,7 @@ impl Host {
         Ok(host)
     }
 
-    /// Returns true if both are one network namespace of one machine.
+    /// Returns true if `other` is the same network namespace of the same machine.
     pub(crate) fn is_same_as(&self, other: &Host) -> bool {
         let (own, other) = (&self.facts, &other.facts);
         !own.boot_id.is_empty() && own.boot_id == other.boot_id && own.netns_cookie == other.netns_cookie
@@ -90,7 +90,7 @@ impl Host {
         self.session.call(request).map_err(|source| self.failed(source))
     }
 
-    /// Sends a request without waiting for its answer; [`Host::wait`] does that.
+    /// Sends a request without waiting for its answer. Pass the result to [`Host::wait`].
     pub fn start(&self, request: &Request) -> Result<PendingReply, Error> {
         self.session.start(request).map_err(|source| self.failed(source))
     }
@@ -99,8 +99,8 @@ impl Host {
         pending.wait(limit).map_err(|source| self.failed(source))
     }
 
-    /// Waits as [`Host::wait`] does, and returns the time at which the answer came too; `None` if it does not come
-    /// within `wait`.
+    /// Waits for an answer for at most `wait`. Returns the answer and the time at which it came, or `None` if it has
+    /// not come.
     pub(crate) fn poll(
         &self,
         pending: &PendingReply,
@@ -110,12 +110,12 @@ impl Host {
         Some((at, answer.map_err(|source| self.failed(source))))
     }
 
-    /// Returns how long an answer may take, in addition to the time for the work itself.
+    /// Returns how long to wait for an answer, in addition to the time of the work itself.
     pub(crate) fn patience(&self) -> Duration {
         self.session.call_limit()
     }
 
-    /// Makes the error for a missing answer to `asked`.
+    /// Returns the error for a request `asked` that was not answered within `limit`.
     pub(crate) fn silent(&self, asked: &'static str, limit: Duration) -> Error {
         self.failed(landspeed_agent::session::Error::TimedOut { asked, limit: limit.into() })
     }
@@ -131,7 +131,8 @@ impl Host {
         }
     }
 
-    /// Sets which links carry the data and the acknowledgements. The host at A sends the data.
+    /// Sets the links that carry the data and the acknowledgements, from this host's side. The host at A sends the
+    /// data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => FactorPlacement::Receiver,
@@ -141,8 +142,8 @@ impl Host {
         self.acks = (carrier.acks != carrier.data).then(|| AckLink { device: carrier.acks.clone(), of });
     }
 
-    /// Returns an error if the host must not be tuned: it is unknown which link carries the data, or the data to
-    /// different hosts take different links.
+    /// Returns an error if the host cannot be tuned over this path: it is unknown which link carries the data, or the
+    /// data to different hosts take different links.
     pub(crate) fn carries(&self, carrier: &Carrier) -> Result<(), Error> {
         let why = if carrier.is_unclear() {
             format!(
@@ -183,12 +184,12 @@ impl Host {
         }
     }
 
-    /// Returns the facts of the link `name`; empty facts if the host has none.
+    /// Returns the facts of the link `name`; default facts if the host has no such link.
     pub(crate) fn link_named(&self, name: &str) -> LinkFacts {
         self.facts.links.iter().find(|link| link.name == name).cloned().unwrap_or_default()
     }
 
-    /// Returns the values of the knobs that can be turned here.
+    /// Returns the probed values of the knobs that can be turned on this host.
     pub fn found(&self) -> Settings {
         self.states
             .iter()
@@ -197,13 +198,14 @@ impl Host {
             .collect()
     }
 
-    /// Returns the probed values of all knobs.
+    /// Returns the probed values of all knobs that could be read.
     pub(crate) fn values(&self) -> Settings {
         let read = |state: &KnobState| Some((state.knob.clone(), state.value.clone()?));
         self.states.iter().filter_map(read).collect()
     }
 
-    /// Returns the applied settings of the network namespace. Sockets inherit most of them when they are created.
+    /// Returns the current values of the knobs that belong to the network namespace. Sockets inherit most of them when
+    /// they are created.
     pub(crate) fn of_namespace(&self) -> Settings {
         let is_of_namespace = |name: &str| {
             knob::find(name)
@@ -213,14 +215,14 @@ impl Host {
         set.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
-    /// Probes the knobs and takes their values as applied.
+    /// Probes the knobs. The values read become the current ones.
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;
         self.applied = self.found();
         Ok(())
     }
 
-    /// Returns the changes from the applied settings to `wanted`, each with the link on which it takes effect.
+    /// Returns the changes from the current settings to `wanted`, each with the link on which to make it.
     pub(crate) fn changes_to(&self, wanted: &Settings) -> Vec<KnobChange> {
         let change = |(knob, value): (&str, String)| {
             let acks = self.acks.as_ref().filter(|acks| acks.take(knob));
@@ -230,7 +232,8 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
-    /// Takes the right to turn knobs on the host: an empty turn starts the guardian, which locks the namespace.
+    /// Reserves the right to turn knobs on the host. It sends an empty turn, which starts the guardian, which locks the
+    /// namespace.
     pub(crate) fn reserve(&self) -> Result<(), Error> {
         if !self.facts.may_tune {
             let (host, why) = (self.name.clone(), self.facts.may_not_tune_because.clone());
@@ -243,7 +246,8 @@ impl Host {
         }
     }
 
-    /// Starts to turn `changes`; sends nothing if there are none.
+    /// Requests the changes of knobs without waiting for the answer. Sends nothing and returns `None` if there are
+    /// none.
     pub(crate) fn turn(&self, changes: &[KnobChange]) -> Result<Option<PendingReply>, Error> {
         if changes.is_empty() {
             return Ok(None);
@@ -257,7 +261,8 @@ impl Host {
         self.start(&request).map(Some)
     }
 
-    /// Waits for the end of a turn that [`Host::turn`] started, and only then takes the changes as applied.
+    /// Waits until a turn that [`Host::turn`] started has ended. If it succeeded, the changes become the current
+    /// settings.
     pub(crate) fn turned(
         &mut self,
         pending: Option<PendingReply>,
@@ -275,7 +280,7 @@ impl Host {
         }
     }
 
-    /// Checks that every value was read back as it was written. The agent is responsible for that.
+    /// Checks that each value was read back as it was written. Ensuring this is the agent's task.
     fn reads_back(&self, turns: &[KnobChangeReport], changes: &[KnobChange]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
@@ -293,7 +298,8 @@ impl Host {
         Ok(())
     }
 
-    /// Lets the agent restore everything, then reads the knobs again: the notes name every difference from the start.
+    /// Makes the agent restore all settings, then probes the knobs again. The notes of the result name each knob that
+    /// differs from the start.
     pub(crate) fn restore(&mut self) -> RestoreOutcome {
         use landspeed_agent::session::Error::{Ended, TimedOut};
         let mut restored = match self.call(&Request::Restore {}) {
@@ -311,13 +317,13 @@ impl Host {
         restored
     }
 
-    /// Returns what happens to this host after its loss, and what the user can do.
+    /// Returns a text on what happens to this host after its loss, and what the user can do.
     fn when_it_is_back(&self, error: &landspeed_agent::session::Error) -> String {
         let (name, undo) = (&self.name, &self.undo_command);
         format!("{name} was lost: {error}; its guardian restores it by itself. When it is back: {undo}")
     }
 
-    /// Restores what an interrupted run left changed, or with `dry_run` only reports it.
+    /// Undoes the changes that an interrupted run left on the host, or with `dry_run` only reports them.
     pub fn undo(&self, request: &UndoRequest) -> Result<UndoneHost, Error> {
         let UndoRequest { here, unsure, dry_run } = *request;
         let pending = self.start(&Request::Undo { here, unsure, dry_run })?;
@@ -327,7 +333,7 @@ impl Host {
         }
     }
 
-    /// Reads the knobs again, and returns the host's own report with what differs from the start.
+    /// Probes the knobs again, and adds the differences from the start to the host's own report.
     fn read_again(&self, mut restored: RestoreOutcome) -> RestoreOutcome {
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
@@ -339,8 +345,8 @@ impl Host {
         restored
     }
 
-    /// Notes the differences from the start. If the agent has restored all that was turned, another program caused
-    /// them.
+    /// Adds a note for each knob that differs from the start. If the agent has restored all knobs that were turned,
+    /// another program has caused the differences.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
         for (before, after) in
@@ -356,12 +362,12 @@ impl Host {
         }
     }
 
-    /// Makes the error for an answer of another kind than requested.
+    /// Returns the error for an answer of another kind than the request `asked` expects.
     pub(crate) fn unexpected(&self, asked: &'static str) -> Error {
         Error::Answer { host: self.name.clone(), asked }
     }
 
-    /// Makes the error for figures of another shape than this landspeed reads.
+    /// Returns the error for figures whose format this version of landspeed does not read.
     pub(crate) fn misshapen(&self, why: &impl ToString) -> Error {
         Error::Misshapen { host: self.name.clone(), why: why.to_string() }
     }
@@ -371,8 +377,8 @@ impl Host {
     }
 }
 
-/// Returns true if a knob reads as before. Its value may have another spelling: one CPU list for all queues, or one
-/// for each.
+/// Returns true if a knob has the same value as before. The spelling may differ, such as one CPU list for all queues or
+/// one for each.
 fn reads_same(before: &KnobState, after: &KnobState) -> bool {
     match (&before.value, &after.value, knob::find(&before.knob)) {
         (Some(one), Some(other), Ok(knob)) => knob.factor.domain.same(one, other),
@@ -388,7 +394,7 @@ impl AckLink {
     }
 }
 
-/// Returns how long a turn of these knobs may take, by their declarations.
+/// Returns how long the host may take to turn these knobs, by their declarations.
 fn time_of(changes: &[KnobChange]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
     knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()

@@ -1,4 +1,4 @@
-//! Reaching the hosts of a topology, and joining them to a group.
+//! Reaches the hosts of a topology, and joins them to a group.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -13,15 +13,15 @@ use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, Want
 /// How the hosts of a topology are joined in pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pairing {
-    /// The first two hosts.
+    /// The first two hosts form the only pair.
     FirstTwo,
-    /// The pairs for which the topology is made: one, except for `lab:wan:pairs=N`.
+    /// The topology defines the pairs. It has one, except for `lab:wan:pairs=N`.
     Topology,
-    /// The first host is paired with every other one, and all run one program.
+    /// The first host is paired with each other host, and all run one program.
     Star,
-    /// Every other host is paired with the last one, and sends to it.
+    /// Each other host is paired with the last one, and sends to it.
     FanIn,
-    /// The last host is paired with every other one, and sends to all of them.
+    /// The last host is paired with each other one, and sends to all of them.
     FanOut,
 }
 
@@ -38,16 +38,16 @@ impl Pairing {
         }
     }
 
-    /// Returns true if the pairs can be measured without one of them.
+    /// Returns true if a run can continue when one of the pairs fails.
     pub fn spares_one(self) -> bool {
         matches!(self, Pairing::FanIn | Pairing::FanOut)
     }
 }
 
-/// Hosts that were reached and joined. Their sessions end before the hosts that were made for them are removed.
+/// The hosts of a topology that were reached and joined. Their sessions end before the topology is removed.
 pub struct JoinedHosts {
     pub group: HostGroup,
-    /// Hosts of a fan that could not be reached or joined. The run continues without them.
+    /// Hosts and pairs of a fan that could not be reached or joined. The run continues without them.
     pub lost: Vec<LostHost>,
     pub hosts: Box<dyn HostSet>,
 }
@@ -95,14 +95,15 @@ impl JoinedHosts {
         Ok(JoinedHosts { group, lost, hosts })
     }
 
-    /// Returns the statistics of an emulated wide-area link between the hosts, and whether they are valid; `None`
-    /// without such a link.
+    /// Returns the statistics of the emulated wide-area link between the hosts, and if they are valid; `None` without
+    /// such a link.
     pub fn wan(&self) -> Option<WanReport> {
         self.hosts.link().map(PathLink::stats).map(judged)
     }
 }
 
-/// Returns one error for all hosts that could not be reached, so that the user mends all of them at once.
+/// Returns one error for all hosts that could not be reached, so that the user can fix all of them in one go; `None` if
+/// the list is empty.
 fn together(lost: Vec<(String, Error)>) -> Option<Error> {
     let mut errors = lost.into_iter().map(|(_, error)| error);
     let first = errors.next()?;
@@ -113,7 +114,7 @@ fn together(lost: Vec<(String, Error)>) -> Option<Error> {
     })
 }
 
-/// Returns the wanted paths whose hosts were both reached. Their `ends` are indices in the list of reached hosts.
+/// Returns the wanted paths between hosts that were reached. Their `ends` are indices in the list of reached hosts.
 fn wanted(
     ends: &[[usize; 2]],
     places: &[TopologyHost],
@@ -131,8 +132,8 @@ fn wanted(
     ends.iter().filter_map(both).map(path).collect()
 }
 
-/// Returns the addresses of a host to try first: those that the topology knows, then the one in its agent's line; or,
-/// for a host reached by ssh, the address that ssh used and those that the name resolves to on this machine.
+/// Returns the addresses of a host to try first: those that the topology knows, then the one in its agent's line. For a
+/// host reached by ssh, they are the address that ssh used and those to which the name resolves on this machine.
 fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
     let known = place.v4.map(IpAddr::from).into_iter().chain(place.v6.map(IpAddr::from));
     let named = match &place.reach {

@@ -1,6 +1,6 @@
-//! Experiments: plans and runs trials over the five plug-in points, from the controller's side. `analysis` decides
-//! what to try next and what an answer is; a host's agent does the work there. This crate holds the sessions with both
-//! hosts, sets the hosts from cell to cell, and records the results.
+//! Experiments: plans and runs trials from the controller's side, over the topologies, transports, workloads, knobs and
+//! observers. The crate `analysis` decides what to try next and computes the results. A host's agent does the work
+//! there. This crate keeps the sessions with the hosts, turns their knobs from cell to cell, and records the results.
 
 mod addresses;
 mod answers;

@@ -1,4 +1,4 @@
-//! One workload over one pair, or over several at the same time.
+//! Measures one workload over one pair, or over several pairs at the same time.
 
 use landspeed_analysis::figures;
 use landspeed_analysis::verdict::stalls;
@@ -15,11 +15,11 @@ use landspeed_workload::{find, lasts};
 use crate::group::PairProgressSink;
 use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, stall};
 
-/// The workload of a measurement, its settings, and what to report.
+/// The options of a measurement: its workload, its settings, and what to report.
 #[derive(Debug, Clone)]
 pub struct MeasureOptions {
     pub workload: Workload,
-    /// Socket options, sizes, flows, placement.
+    /// Settings of the flows: socket options, sizes, number of flows, placement.
     pub flow: Settings,
     /// Start-up that is not counted.
     pub warm_up: Nanos,
@@ -29,24 +29,26 @@ pub struct MeasureOptions {
     pub interval: Nanos,
     /// True to sample the flows for [`MeasureReport::timeline`].
     pub over_time: bool,
-    /// For the report: "lab:back-to-back", or the hosts.
+    /// The topology for the report: the name of a lab such as "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
-    /// For the report: RFC 3339 UTC.
+    /// The time of the start for the report, in RFC 3339 and UTC.
     pub started: String,
 }
 
 /// Time between samples of requested observers.
 const INTERVAL: Nanos = Nanos::millis(50);
-/// Most samples of a flow, so that those of all flows fit one message however long they last.
+/// The largest number of samples of a flow. It lets the samples of all flows fit into one message, however long they
+/// last.
 const MOST_SAMPLES: u64 = 100;
 
-/// Runs the workload on all pairs at the same time (one, except for fan-in and fan-out) and reports it: goodput by
-/// pair and direction, and the first pair's hosts. A pair that fails is listed in [`MeasureReport::lost`]. It ends
-/// the other pairs only if the workload is a program, whose hosts need each other.
+/// Runs the workload on all pairs at the same time and reports it: goodput by pair and direction, and the hosts of the
+/// first pair. A pair that fails is listed in [`MeasureReport::lost`]. Its failure ends the other pairs only if the
+/// workload is a program, whose hosts need each other.
 ///
 /// # Errors
-/// Returns an error if no pair has an outcome.
+/// Returns an error if no pair has an outcome, if the workload cannot run on these hosts, or if a requested observer
+/// cannot.
 pub fn measure(
     group: &HostGroup,
     what: &MeasureOptions,
@@ -92,7 +94,7 @@ pub fn measure(
     Ok(report)
 }
 
-/// Returns the report of one pair. Among several pairs, it names its hosts.
+/// Returns the report of one pair. If the group has several pairs, the report names the pair's hosts.
 fn one(
     group: &HostGroup,
     pair: &Pair<'_>,
@@ -124,7 +126,7 @@ fn one(
     report
 }
 
-/// Returns the figures of a program, at the end that ran it.
+/// Returns the figures of a program at one end; `None` if that end did not run it.
 fn of_program(workload: &str, host: &str, end: &EndpointOutcome) -> Option<PartFigures> {
     let figure = |one: &ProgramFigure| Figure {
         name: one.name.clone(),
@@ -144,7 +146,8 @@ fn printing(what: &MeasureOptions) -> [(String, &'static [Headline<EndpointOutco
     [(workload.clone(), of_workload), (transport.to_owned(), of_transport)]
 }
 
-/// Returns what to watch. If observers are requested, samples are taken within the window, because some need them.
+/// Returns the observers and intervals of the measurement. If observers are requested, samples are taken within the
+/// window too, because some observers need them.
 fn watching(what: &MeasureOptions) -> WatchOptions {
     let time = lasts(&what.workload, what.warm_up) + what.warm_up;
     let interval = INTERVAL.max(Nanos(time.0 / MOST_SAMPLES));

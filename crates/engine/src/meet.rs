@@ -1,5 +1,5 @@
-//! Proof of a flow from one host to another. The addresses of the second host are tried one shortly after the other,
-//! as in RFC 8305 (Happy Eyeballs).
+//! Proves a flow from one host to another. The addresses of the second host are tried at short intervals, as in RFC
+//! 8305 (Happy Eyeballs).
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,8 +16,8 @@ use crate::addresses::AddressCandidate;
 use crate::answers::graver;
 use crate::{Error, Host};
 
-/// Longest time for a flow's proof: longer than its ends wait for each other, so that they can report why they gave
-/// up.
+/// The longest time for the proof of a flow. It is longer than the ends wait for each other, so that they can report
+/// why they gave up.
 const MEET: Duration = Duration::from_secs(12);
 /// How long the two ends of a flow that is being proven wait for each other.
 const PATIENCE: Nanos = Nanos::secs(10);
@@ -27,11 +27,11 @@ const STAGGER: Duration = Duration::from_millis(250);
 /// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
 /// this address even if it answers more slowly.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
-/// How long a client may take to notice that its server has failed.
+/// How long a client may take to notice that its server has failed, before its proof is given up.
 const NOTICE: Duration = Duration::from_secs(1);
 /// Interval at which a wait checks if it is over.
 const LOOK: Duration = Duration::from_millis(50);
-/// Time until the user is notified of what is being waited for, and time between further notices.
+/// Time until the user is notified of addresses that have not answered. Further notices follow every [`NEXT_WORD`].
 const WORD: Duration = Duration::from_secs(1);
 const NEXT_WORD: Duration = Duration::from_secs(3);
 
@@ -44,11 +44,11 @@ pub(crate) struct ProvenFlow {
     pub(crate) source: IpAddr,
     /// Each host's interface on its route to the other host.
     pub(crate) routed: [String; 2],
-    /// Addresses that were tried too and did not prove themselves in time.
+    /// Other addresses that were tried and had not proven a flow when this one did.
     pub(crate) silent: Vec<AddressCandidate>,
 }
 
-/// The parameters of all attempts: the hosts, the key.
+/// The parameters that all attempts share.
 #[derive(Clone, Copy)]
 struct ProofContext<'a> {
     a: &'a Host,
@@ -56,16 +56,16 @@ struct ProofContext<'a> {
     key: &'a SessionKey,
     /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
-    /// Set when another address was faster.
+    /// Set to true once a flow to some address is proven, which ends the other attempts.
     over: &'a AtomicBool,
 }
 
 type AttemptResult = (usize, Result<ProvenFlow, Error>);
 
-/// Returns the first of `candidates` that proves itself.
+/// Returns the flow to the first of `candidates` that proves one.
 ///
 /// # Errors
-/// Returns [`Error::NoPath`] with the error of each candidate if none does.
+/// Returns [`Error::NoPath`] with the error of each candidate if no flow can be proven.
 pub(crate) fn meet(
     (a, b): (&Host, &Host),
     candidates: &[AddressCandidate],
@@ -126,7 +126,7 @@ pub(crate) fn meet(
     })
 }
 
-/// The attempts that have begun, and their results.
+/// The attempts that have begun, and those that have failed.
 struct AddressRace<'a> {
     candidates: &'a [AddressCandidate],
     /// True if an attempt may begin before the last one has failed.
@@ -138,7 +138,7 @@ struct AddressRace<'a> {
 }
 
 impl AddressRace<'_> {
-    /// Returns the candidate whose attempt is to begin now.
+    /// Returns the candidate whose attempt must begin now, if any, with its number.
     fn due(&mut self) -> Option<(usize, AddressCandidate)> {
         let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
         self.next = Instant::now()
@@ -166,13 +166,13 @@ impl AddressRace<'_> {
         self.failed.len() == self.candidates.len()
     }
 
-    /// Returns the candidates whose attempts have begun, without candidate `number`.
+    /// Returns the candidates whose attempts have begun, except the candidate `number`.
     fn silent_but(&self, number: usize) -> Vec<AddressCandidate> {
         (0..self.begun).filter(|other| *other != number).map(|other| self.candidates[other]).collect()
     }
 }
 
-/// Notices about the addresses that are being waited for.
+/// Notifies the user of the addresses that have not answered.
 struct WaitNotices<'a> {
     context: ProofContext<'a>,
     notices: &'a LineSink,
@@ -263,7 +263,8 @@ pub(crate) fn probe() -> TrialSpec {
     }
 }
 
-/// Makes B open a data port on one of its addresses for flows of `transports`; number 0 lets B choose one.
+/// Makes B open a data port at one of its addresses for flows of `transports`. Returns the port's number. A `number` of
+/// zero lets B choose it.
 pub(crate) fn listen(
     b: &Host,
     candidate: AddressCandidate,
@@ -277,7 +278,7 @@ pub(crate) fn listen(
     }
 }
 
-/// Returns the interface that leads to the requested address, and the source address that the host would use.
+/// Returns a host's interface on the route to the requested address, and the source address that the host would use.
 fn route(host: &Host, asked: Request) -> Result<(String, IpAddr), Error> {
     match host.call(&asked)? {
         Reply::Route { device, source, .. } => Ok((device, source)),

@@ -1,4 +1,4 @@
-//! The data path between two hosts of a group, and runs over it.
+//! Proves the data path between two hosts of a group, and runs workloads over it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -27,34 +27,35 @@ use crate::{Error, Host};
 /// The user's wishes for the data path.
 #[derive(Debug, Clone, Default)]
 pub struct PathOptions {
-    /// Address of B to send to, instead of trying B's addresses. The zone of a link-local one is an interface of A.
+    /// Address of B to send to; if `None`, B's addresses are tried. The zone of a link-local address is an interface of
+    /// A.
     pub address: Option<ZonedAddress>,
-    /// `Some(false)` for only IPv4, `Some(true)` for only IPv6.
+    /// `Some(false)` for only IPv4, `Some(true)` for only IPv6, `None` for both.
     pub ipv6: Option<bool>,
-    /// Addresses of B to try first: the one in its agent's line, those to which the user's machine resolves its name,
-    /// or the one from the lab.
+    /// Addresses of B to try first: the one in its agent's line, those to which its name resolves on the user's
+    /// machine, or the one from the lab.
     pub hints: Vec<IpAddr>,
     /// Receives notices for the user while addresses are tried.
     pub notices: LineSink,
     /// Port of B for data flows; zero lets B choose.
     pub data_port: u16,
-    /// Longest wait for a silent path; zero for [`landspeed_record::PATIENCE`].
+    /// The longest wait for a path that carries nothing; zero for [`landspeed_record::PATIENCE`].
     pub patience: Nanos,
 }
 
-/// One run of a workload.
+/// One run of a workload over a pair: its flows, its start-up and its observers.
 #[derive(Debug, Clone)]
 pub struct RunSpec {
     pub workload: Workload,
     /// Settings of the flows.
     pub flow: Settings,
-    /// Start-up that is not counted.
+    /// Duration of the start-up, which is not counted.
     pub warm_up: Nanos,
     pub watching: WatchOptions,
 }
 
 impl RunSpec {
-    /// Makes a run without a start-up, with the usual observers.
+    /// Creates a run without a start-up, with the usual observers.
     pub fn new(workload: Workload, flow: &Settings) -> Self {
         RunSpec { workload, flow: flow.clone(), warm_up: Nanos(0), watching: WatchOptions::default() }
     }
@@ -65,25 +66,25 @@ impl RunSpec {
         RunSpec { warm_up, ..self }
     }
 
-    /// Returns this run with observers beyond the usual ones, samples within the window, or other limits.
+    /// Returns this run with these observers, intervals and limits.
     #[must_use]
     pub fn watched(self, watching: WatchOptions) -> Self {
         RunSpec { watching, ..self }
     }
 }
 
-/// The observers, intervals and limits of a run, beyond the usual.
+/// The observers, intervals and limits of a run. The default is the usual observers, and no progress messages.
 #[derive(Debug, Clone, Default)]
 pub struct WatchOptions {
     /// Names of observers in addition to the usual ones.
     pub observers: Vec<String>,
-    /// Time between samples; zero for one at each end of the window.
+    /// Time between samples; zero for only one at the start and one at the end of the window.
     pub interval: Nanos,
     /// Time between two progress messages of the run; zero for none.
     pub progress: Nanos,
-    /// True if a run whose path broke, or carried nothing, is an outcome and not an error.
+    /// True if a run whose path broke or carried nothing returns an outcome. Otherwise it returns an error.
     pub keeps_broken: bool,
-    /// Longest wait for a silent path; zero for the pair's.
+    /// The longest wait for a path that carries nothing; zero for the limit of the pair.
     pub patience: Nanos,
 }
 
@@ -108,34 +109,35 @@ pub(crate) struct DataPath {
     key: SessionKey,
     /// Port of B that the user chose; zero if B chooses.
     data_port: u16,
-    /// Longest wait for a silent path.
+    /// The longest wait for a path that carries nothing.
     patience: Nanos,
     program_hosts: ProgramHosts,
 }
 
-/// The hosts that run one program, as one pair of them sees it.
+/// The hosts that run one program together, from the view of one pair of them.
 #[derive(Debug, Default)]
 struct ProgramHosts {
-    /// Addresses of all hosts by number; the first is the pair's first host.
+    /// Addresses of all hosts that run the program. The first one is that of the pair's host A.
     hosts: Vec<IpAddr>,
-    /// Number of the pair's second host.
+    /// Number of the pair's host B among these hosts, from 1.
     other: u32,
     /// A secret that all roles know.
     token: String,
-    /// Name of the block, for which services keep running; empty outside blocks.
+    /// Name of the current block, during which services keep running; empty outside blocks.
     epoch: Mutex<String>,
 }
 
-/// Number of phases of a run that may each wait for a silent path: the start of its flows, their first data, and the
-/// message that the peer's window is closed.
+/// The number of phases of a run that may each wait for a silent path: the opening of its flows, their first data, and
+/// the message that the peer's window is closed.
 const PATIENT_PHASES: u32 = 3;
 
-/// First source port of the pair's flows. Both arms of a block use the same ones, so that RSS and the like treat them
-/// alike. It is outside the default ephemeral range (32768 up), so that no other program gets one of them in between.
+/// First source port of the pair's flows. Both arms of a block use the same ports, so that mechanisms such as RSS treat
+/// them alike. It is below the default ephemeral range (32768 and up), so that no other program gets one of the ports
+/// between two trials.
 const SOURCE_PORT: u16 = 20_000;
 
 impl DataPath {
-    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT.
+    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT and its links.
     pub(crate) fn prove([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
         check(a, b, options)?;
         let key = SessionKey::random();
@@ -165,7 +167,7 @@ impl DataPath {
         Ok(path)
     }
 
-    /// Measures the idle RTT, and takes the interfaces that carried it as those of the path.
+    /// Measures the idle RTT. The interfaces that carried the measurement become those of the path.
     fn observe(&mut self, hosts: [&Host; 2], addresses: [IpAddr; 2]) -> Result<(), Error> {
         let seen = observe(self.between(hosts), addresses)?;
         let [a, b] = seen.carriers;
@@ -176,12 +178,12 @@ impl DataPath {
         Ok(())
     }
 
-    /// Returns the view of this path between its hosts.
+    /// Returns this path with its hosts A and B.
     pub(crate) fn between<'g>(&'g self, [a, b]: [&'g Host; 2]) -> Pair<'g> {
         Pair { a, b, path: &self.facts, data: self }
     }
 
-    /// Returns the side of a host of the group, if it is an end of this path.
+    /// Returns the side of the host with this index in the group; `None` if it is not an end of this path.
     pub(crate) fn side_of(&self, host: usize) -> Option<Side> {
         Side::BOTH.into_iter().find(|side| self.ends[*side as usize] == host)
     }
@@ -194,7 +196,7 @@ impl DataPath {
         }
     }
 
-    /// Makes the hosts of `paths`, which share their host A, run one program together.
+    /// Makes the hosts of `paths` run one program together. The paths must have the same host A.
     pub(crate) fn share_program(paths: &mut [DataPath], token: &str) {
         let own = paths.first().and_then(|first| first.facts.address_a.parse().ok());
         let hosts: Vec<IpAddr> = own.into_iter().chain(paths.iter().map(|path| path.address.ip)).collect();
@@ -204,7 +206,7 @@ impl DataPath {
         }
     }
 
-    /// Sets the name of the block for which services, which outlive a trial, keep running.
+    /// Begins a block with this name. Services keep running from trial to trial within a block.
     pub(crate) fn begin_epoch(&self, name: &str) {
         name.clone_into(&mut self.program_hosts.epoch.lock());
     }
@@ -229,7 +231,7 @@ impl<'g> Pair<'g> {
         }
     }
 
-    /// Returns the link of one end that carries the data.
+    /// Returns the facts of the link that carries the data at one end.
     pub fn link(&self, side: Side) -> LinkFacts {
         self.host(side).link_named(self.path.link(side))
     }
@@ -249,13 +251,13 @@ impl<'g> Pair<'g> {
         self.data.address.ip.is_ipv6()
     }
 
-    /// Returns the slower of both links' speeds, as far as the links report any: virtual ones do not.
+    /// Returns the speed of the slower link. Returns `None` if neither reports its speed, as virtual links do.
     pub fn link_rate(&self) -> Option<BitRate> {
         let speeds = Side::BOTH.into_iter().filter_map(|side| self.link(side).speed_mbps);
         speeds.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
-    /// Calls `ask` with the facts, links and knobs of both ends.
+    /// Calls `ask` with the facts, links and knobs of both ends, and returns its result.
     pub(crate) fn view<T>(&self, in_lab: bool, ask: impl FnOnce(&PathView<'_>) -> T) -> T {
         ask(&PathView {
             sender: &self.a.facts,
@@ -270,12 +272,13 @@ impl<'g> Pair<'g> {
         })
     }
 
-    /// Runs a workload over the path as it is set now. Returns the outcomes of A and of B.
+    /// Runs a workload over the path with the current settings. Returns the outcomes of A and of B.
     pub fn run(&self, run: &RunSpec) -> Result<[EndpointOutcome; 2], Error> {
         self.run_followed(run, &|_, _| {})
     }
 
-    /// Runs a workload as [`Pair::run`] does, with progress messages as often as the run requests them.
+    /// Runs a workload over the path, and passes progress messages of both sides to `on_progress` at the interval of
+    /// the run.
     pub(crate) fn run_followed(
         &self,
         run: &RunSpec,
@@ -285,8 +288,8 @@ impl<'g> Pair<'g> {
         outcomes.ok_or_else(|| Error::Other("a run ended early without a request to stop".into()))
     }
 
-    /// Runs a workload as [`Pair::run`] does, but gives it up when the callback requests it. The result is `None`
-    /// then, and the hosts go on until their sessions end.
+    /// Runs a workload over the path until it ends or the callback `stop` returns true. In that case it returns `None`,
+    /// and the hosts continue until their sessions end.
     pub(crate) fn run_until(
         &self,
         run: &RunSpec,
@@ -325,7 +328,8 @@ impl<'g> Pair<'g> {
         Ok(Some(ends))
     }
 
-    /// Refuses a program over link-local addresses, because each host would need a different text for them.
+    /// Returns an error for a program over link-local addresses, because each host would have to write them
+    /// differently.
     fn carries_program(&self, workload: &Workload) -> Result<(), Error> {
         let is_program = || find(workload).is_some_and(|runner| runner.application().is_some());
         if !is_link_local(&self.data.address.ip) || !is_program() {
@@ -336,8 +340,8 @@ impl<'g> Pair<'g> {
         Err(Error::NoAddress { host, what, remedy: "add one beyond fe80:: to each end".into() })
     }
 
-    /// Returns the program of a trial, for the host with this role; `None` if the workload is landspeed's own. A
-    /// service does not outlive a change of the network namespace's settings, because sockets inherit them when they
+    /// Returns the program that the host with this role runs in a trial; `None` if the workload is landspeed's own. A
+    /// service ends when a setting of the network namespace changes, because sockets inherit these settings when they
     /// are created.
     fn program(&self, workload: &Workload, role: Role) -> Option<Program> {
         let runner = find(workload)?;
@@ -366,7 +370,7 @@ impl<'g> Pair<'g> {
         Request::Run { role, at, source_port: SOURCE_PORT, key, link, spec: Box::new(spec) }
     }
 
-    /// Measures the median RTT of one byte on the idle path.
+    /// Measures the idle RTT of the path: the median RTT of messages of one byte.
     pub fn idle_rtt(&self) -> Result<Nanos, Error> {
         self.idle().map(|(rtt, _)| rtt)
     }
@@ -386,12 +390,13 @@ impl<'g> Pair<'g> {
     }
 }
 
-/// Returns the flow settings of the idle probe under a cell: its transport and placement, without its bulk settings.
+/// Returns the flow settings with which the idle RTT of a cell is probed: its transport and placement, without its
+/// other settings.
 pub(crate) fn ping_flow(flow: &Settings) -> Settings {
     with(&[(&TRANSPORT, TRANSPORT.of(flow)), (&PLACEMENT, PLACEMENT.of(flow))])
 }
 
-/// Returns an error for a run whose path broke, or carried nothing: none of its figures is complete.
+/// Returns an error if the path of a run broke or carried nothing, because none of its figures is complete.
 fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
     let broken = ends.iter().map(|end| end.get::<PathStall>()).find(|broken| broken.ended_run());
     broken.map_or(Ok(()), |broken| Err(Error::Silent { waited: broken.waited_ns }))
@@ -407,14 +412,15 @@ fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     }
 }
 
-/// Refuses a trial whose flows were of another kind than requested: it would be shown under a wrong name.
+/// Returns an error if the flows of a trial were of another kind than requested, because its results would have a wrong
+/// name.
 fn is_as_asked(host: &Host, end: &EndpointOutcome) -> Result<(), Error> {
     let (host, found) = (host.name.clone(), fallback::another(end));
     found.map_or(Ok(()), |found| Err(Error::FellBack { host, line: found.line.clone() }))
 }
 
-/// Returns the reason if a figure of a known kind could not be read. No decision is made on the rest of such an
-/// outcome.
+/// Returns the reason if a figure of a known kind could not be read; otherwise `None`. Such an outcome is not used for
+/// any decision.
 fn misread(outcome: &EndpointOutcome) -> Option<&String> {
     outcome.observed.unseen.iter().find(|line| DetailError::is_told_by(line))
 }

@@ -1,4 +1,4 @@
-//! Opening sessions with agents on the hosts of a topology.
+//! Opens sessions with agents on the hosts of a topology.
 
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
@@ -10,34 +10,35 @@ use landspeed_lab::topology::{ReachMethod, TopologyHost};
 
 use crate::{Error, Host};
 
-/// How to reach hosts: the same for all hosts of a command line.
+/// Options for reaching hosts. They apply to all hosts of a command line.
 #[derive(Debug, Clone, Default)]
 pub struct ReachOptions {
     /// True if knobs will be turned, which needs root on the host.
     pub tune: bool,
-    /// The landspeed to run on hosts reached by ssh. If `None`, an installed one of this build runs; without one,
-    /// this landspeed is sent.
+    /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
+    /// else this landspeed is copied there.
     pub remote_path: Option<String>,
     /// True if a landspeed that was sent stays on the host for the next time.
     pub keep_agent: bool,
-    /// Options for ssh, each as after its -o.
+    /// Options for ssh, each in the format of the argument of -o.
     pub ssh_options: Vec<String>,
-    /// File with the lines of agents started by hand; if `None`, the user is asked.
+    /// File with the tokens of agents that were started by hand: the lines that they printed, or only a token. If
+    /// `None`, the user is asked.
     pub tokens: Option<PathBuf>,
-    /// The landspeed that runs as the agent on this machine. If `None`, this very program, which must then be
-    /// landspeed itself.
+    /// Path of the landspeed that runs as the agent on this machine. If `None`, it is the running program, which must
+    /// then be landspeed itself.
     pub agent: Option<PathBuf>,
     pub options: Options,
 }
 
-/// Parts of the errors of hosts that want to ask their user: for a password, a host key, or an agent's token.
+/// Texts in the errors of hosts that need an answer of the user: a password, a host key, or an agent's token.
 const QUESTIONS: [&str; 4] =
     ["Permission denied", "Host key verification failed", "password is required", UNASKED];
 const UNASKED: &str = "its token was not asked for";
 
 impl ReachOptions {
-    /// Reaches all hosts side by side. A host that wants to ask its user something is reached again afterwards, alone,
-    /// so that the user answers one question at a time.
+    /// Reaches all hosts in parallel. Hosts that need an answer of the user are tried again afterwards, one at a time,
+    /// so that there is one question at a time.
     pub fn hosts(&self, places: &[TopologyHost]) -> Vec<Result<Host, Error>> {
         let asks = places.len() > 1 && std::io::stdin().is_terminal();
         let reached: Vec<_> = std::thread::scope(|scope| {
@@ -52,7 +53,7 @@ impl ReachOptions {
         places.iter().zip(reached).map(again).collect()
     }
 
-    /// Reaches one host.
+    /// Reaches one host. It may ask the user for an answer.
     pub fn host(&self, place: &TopologyHost) -> Result<Host, Error> {
         self.reach(place, true)
     }
@@ -63,7 +64,7 @@ impl ReachOptions {
         Ok(host)
     }
 
-    /// Opens a session with the agent of a host. Without `may_ask`, an error takes the place of a question to the user.
+    /// Opens a session with the agent of a host. If `may_ask` is false, a question to the user becomes an error.
     fn session(&self, host: &TopologyHost, may_ask: bool) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &host.reach {
@@ -80,8 +81,8 @@ impl ReachOptions {
         }
     }
 
-    /// Returns the command of an agent on this machine. It has its own process group, so that Ctrl-C reaches the
-    /// controller, which ends the session in order.
+    /// Returns the command that starts an agent on this machine. It has its own process group, so that Ctrl-C reaches
+    /// only the controller, which then ends the session properly.
     fn child(&self, extra: &[&str]) -> Result<Command, Error> {
         let mut command = match self.tune && !rustix::process::geteuid().is_root() {
             true => {
@@ -101,7 +102,8 @@ impl ReachOptions {
         Ok(command)
     }
 
-    /// Returns the path of this very program, valid even if its file was replaced or deleted.
+    /// Returns the path of the agent's program. The default is this program, by a path that is valid even if the file
+    /// was replaced or deleted.
     fn own(&self) -> &Path {
         self.agent.as_deref().unwrap_or(Path::new("/proc/self/exe"))
     }
@@ -124,8 +126,8 @@ impl ReachOptions {
         Session::over_ssh(&host, &launch, &self.options)
     }
 
-    /// Opens a session by an agent's line. A line without its token is for users who keep the token from others on
-    /// this host.
+    /// Opens a session with the agent that printed `line`. If the line has no token, the token is read from the file of
+    /// tokens, or the user is asked.
     fn invited(&self, line: &str, may_ask: bool) -> Result<Session, landspeed_agent::session::Error> {
         if line.contains('@') {
             let Ticket { invite, token } = line.parse()?;

@@ -1,5 +1,6 @@
-//! The Land Speed Record run (feng-2003 section 4.1): one stream over a long path, with its window capped at what the
-//! path holds. So the queue in front of the bottleneck is approached and never overrun: a loss would cost minutes.
+//! Makes the Land Speed Record run (feng-2003 section 4.1): one stream over a long path, with its window capped at the
+//! bytes that the path holds. So the queue in front of the bottleneck never overflows. On such a path a loss would cost
+//! minutes.
 
 use landspeed_analysis::wan::unfit;
 use landspeed_lab::topology::{HostSet, PathLink};
@@ -14,34 +15,34 @@ use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 
 /// MTU of jumbo frames, as in the paper.
 const MTU: u32 = 9000;
-/// TCP's header with timestamps, after that of IPv4 or IPv6.
+/// Length of TCP's header with timestamps, in bytes.
 const TCP_HEADERS: u32 = 32;
 const IPV4_HEADER: u32 = 20;
 const IPV6_HEADER: u32 = 40;
-/// RTTs of the start-up: slow start from ten segments, and some for queues to become steady.
+/// Duration of the start-up in RTTs: slow start from ten segments, and some more for queues to become steady.
 const START_RTTS: u64 = 60;
 const LEAST_START: Nanos = Nanos::secs(5);
 
-/// The duration and path of a record run, and texts for the report.
+/// The options of a record run: its duration, its path, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct RecordRunOptions {
-    /// Measured time of each of the two runs.
+    /// Measured time of each of the two runs, with and without the cap.
     pub time: Nanos,
-    /// Length of the path, in metres.
+    /// Length of the path in metres, if known.
     pub distance_m: Option<f64>,
-    /// The path's rate, if its links do not report it.
+    /// The rate of the path; needed only if its links do not report it.
     pub rate_bps: Option<BitRate>,
-    /// The hosts, for the report.
+    /// The topology or the hosts, for the report.
     pub topology: String,
     pub command: String,
-    /// The start, for the report: RFC 3339 UTC.
+    /// The time of the start for the report, in RFC 3339 and UTC.
     pub started: String,
 }
 
-/// The known properties of the path before anything is sent.
+/// The properties of the path that are known before anything is sent.
 pub(crate) struct PathProperties {
     rate: BitRate,
-    /// Size of the queue in front of the bottleneck, if known.
+    /// Size of the queue in front of the bottleneck; `None` if unknown.
     queue: Option<Bytes>,
     pub(crate) rtt: Nanos,
 }
@@ -62,9 +63,9 @@ impl PathProperties {
         Bytes((self.rate.0 / 8.0 * self.rtt.as_secs_f64()) as u64)
     }
 
-    /// Returns the window that fills the path and half of its queue. Slow start sends at twice the rate of
-    /// acknowledgements, so that half of a window may meet in the queue; therefore the window is at most two queues,
-    /// unless the path alone holds more. An unknown queue counts as none.
+    /// Returns the window that fills the path and half of its queue. Slow start sends at twice the rate of the
+    /// acknowledgements, so half of a window may accumulate in the queue. So the window is at most two queues, unless
+    /// the path alone holds more. An unknown queue counts as zero.
     fn window(&self) -> Bytes {
         let bdp = self.bdp().0;
         let room = self.queue.map_or(0, |queue| queue.0);
@@ -72,10 +73,11 @@ impl PathProperties {
     }
 }
 
-/// Makes both runs, capped and not, and then restores the hosts' settings. `say` receives the progress.
+/// Makes two runs, first with the window capped and then without, and restores the hosts' settings. `say` receives
+/// progress messages.
 ///
 /// # Errors
-/// Returns an error for a host that may not be tuned, a path of unknown rate, and a failed session or knob.
+/// Returns an error if a host may not be tuned, if the rate of the path is unknown, or if a session or a knob fails.
 pub fn record_run(
     group: &mut HostGroup,
     hosts: &dyn HostSet,
@@ -126,7 +128,8 @@ fn both(
     })
 }
 
-/// Returns the cell with jumbo frames and buffers: the send buffer caps the window, the receive buffer never limits.
+/// Returns a cell with jumbo frames and with buffers. The send buffer caps the window at `window`, if given. The
+/// receive buffer never limits it.
 pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
     let room = Bytes(4 * (properties.bdp().0 + properties.queue.unwrap_or(properties.bdp()).0));
@@ -138,8 +141,8 @@ pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     cell
 }
 
-/// Runs one stream for some time after a start-up, with the paper's congestion control. Returns the outcomes, and the
-/// statistics of landspeed's own link over the run, if there is one.
+/// Runs one stream of `time` after a start-up of `start`, with the paper's congestion control. Returns the outcomes of
+/// A and B, and the statistics of landspeed's own link during the run, if there is one.
 pub(crate) fn stream(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,
@@ -155,7 +158,7 @@ pub(crate) fn stream(
     Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
-/// Runs one stream whose window alone keeps the queue from overflowing.
+/// Runs one stream and returns its figures. `window_bytes` is the cap of its window, or `None`.
 fn one(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,
@@ -182,13 +185,13 @@ fn one(
     })
 }
 
-/// Returns the share of the path's rate that headers leave.
+/// Returns the share of the path's rate that remains for data after the headers.
 fn ceiling(path: &PathFacts) -> f64 {
     let ip = if path.address_b.contains(':') { IPV6_HEADER } else { IPV4_HEADER };
     f64::from(MTU - ip - TCP_HEADERS) / f64::from(MTU)
 }
 
-/// Returns the sender's first and last sample of its socket.
+/// Returns the sender's first and last TCP_INFO sample.
 fn ends(sender: &EndpointOutcome) -> [TcpSample; 2] {
     let samples = sender.observed.get::<Vec<TcpSample>>();
     [samples.first(), samples.last()].map(|sample| sample.cloned().unwrap_or_default())

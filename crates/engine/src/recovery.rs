@@ -1,4 +1,4 @@
-//! How long one lost segment slows a stream, on real sockets: feng-2003 Table 1 by experiment.
+//! Measures how long one lost segment slows a stream, on real sockets. This repeats feng-2003 Table 1 as an experiment.
 
 use landspeed_analysis::wan::unfit;
 use landspeed_lab::topology::HostSet;
@@ -8,23 +8,23 @@ use landspeed_record::{LabRecovery, TcpSample};
 use crate::record_run::{PathProperties, cell, stream};
 use crate::{Error, HostGroup, WatchOptions};
 
-/// Most samples of a window: an agent's answer holds them with room to spare.
+/// The largest number of samples of a window. They fit easily into an agent's answer.
 const MOST_LOOKS: u64 = 10_000;
 
 /// The two losses of a recovery measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecoveryLosses {
-    /// Numbers of the packets to lose: the first ends slow start, the second is the one that is measured.
+    /// Numbers of the packets to lose. The first loss ends slow start. The second loss is the one that is measured.
     pub packets: [u64; 2],
-    /// Duration of the run, long enough for the window to come back.
+    /// Duration of the run, in which the window can return to its size before the second loss.
     pub time: Nanos,
 }
 
 impl RecoveryLosses {
-    /// Chooses the losses for a path. Slow start doubles the window until its first loss is reported. By then about as
-    /// many packets are in flight as the number of the lost one, which path and queue must hold, and half of this
-    /// window is left. So a queue of one BDP or more gives a window of nine tenths of what the path holds, a shorter
-    /// queue a smaller window, and the queue is empty when the second packet is lost.
+    /// Chooses the losses for a path. Slow start doubles the window until its first loss is reported. By then the
+    /// number of packets in flight is about the number of the lost packet, which path and queue must hold, and the loss
+    /// halves this window. So a queue of one BDP or more gives a window of nine tenths of the packets that the path
+    /// holds, and a shorter queue gives a smaller window. The queue is empty when the second packet is lost.
     pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> RecoveryLosses {
         let first = (path_segments + queue_segments.min(path_segments) * 8 / 10).max(20);
         let left = first / 2;
@@ -36,11 +36,11 @@ impl RecoveryLosses {
     }
 }
 
-/// Sends one stream over a link that loses these packets of it, and measures how long the window takes to return to
-/// its size before the second loss. Restores the settings at the end.
+/// Sends one stream over a link that is set to lose the packets of `losses`, and measures how long the window takes to
+/// return to its size before the second loss. Restores the settings at the end.
 ///
 /// # Errors
-/// Returns an error for a host that may not be tuned, and for a failed session or knob.
+/// Returns an error if a host may not be tuned, or if a session or a knob fails.
 pub fn recover(
     group: &mut HostGroup,
     hosts: &dyn HostSet,
@@ -66,7 +66,8 @@ fn lose(
     Ok((sender.observed.get::<Vec<TcpSample>>().clone(), link.as_ref().map(unfit).unwrap_or_default()))
 }
 
-/// Evaluates the samples: after the second repair the window falls, within an RTT, and grows back.
+/// Evaluates the samples of the sender. After the second retransmission the window falls within an RTT, and then grows
+/// back.
 fn seen(samples: &[TcpSample], rtt: Nanos) -> LabRecovery {
     let mut repairs = (1..samples.len()).filter(|n| samples[*n].retransmits > samples[n - 1].retransmits);
     let Some(second) = repairs.nth(1) else { return LabRecovery::default() };

@@ -2,12 +2,12 @@
 
 use landspeed_record::{Line, RecordWriteError};
 
-/// A receiver of each line as it comes: first the record's file, then the user.
+/// Receives the lines of a record as they are produced, to write them to its file and to show them to the user.
 pub trait RecordSink {
-    /// Takes one line. An error (a full disk) ends the run; everything is restored first.
+    /// Receives one line. An error, such as a full disk, ends the run after all settings are restored.
     fn line(&mut self, line: &Line) -> Result<(), RecordWriteError>;
 
-    /// Returns true if the user wants to stop; checked between trials.
+    /// Returns true if the user requests a stop. It is called between trials.
     fn stop(&self) -> bool;
 }
 
@@ -15,7 +15,7 @@ pub trait RecordSink {
 pub(crate) mod tests {
     use super::*;
 
-    /// A record that stops after this number of lines.
+    /// A record that requests a stop after this number of lines.
     pub(crate) struct LimitedRecord(pub(crate) Vec<Line>, pub(crate) usize);
 
     impl RecordSink for LimitedRecord {

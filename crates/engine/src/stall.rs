@@ -1,4 +1,4 @@
-//! Probing of a path that carried nothing: packets of several sizes, whole and in fragments, over proven flows.
+//! Probes a path that carried nothing: sends packets of several sizes, whole and in fragments, over proven flows.
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
@@ -10,29 +10,30 @@ use landspeed_workload::{pingpong, sweep};
 
 use crate::{Error, Pair, RunSpec, WatchOptions};
 
-/// Sizes of IP packets that are typical limits of paths: tunnels, PPPoE, Ethernet, jumbo frames.
+/// Sizes of IP packets in bytes that are typical MTUs of paths: tunnels, PPPoE, Ethernet, jumbo frames.
 const SIZES: [u64; 22] = [
     128, 576, 1000, 1200, 1280, 1320, 1360, 1380, 1400, 1420, 1436, 1450, 1460, 1472, 1480, 1492, 1500, 2000,
     4000, 6000, 8000, 9000,
 ];
-/// Packets of each size. If a fifth of all packets is lost, all of these are lost by chance once in 3,000 times.
+/// Number of packets of each size. If a path loses a fifth of its packets at random, all packets of a size are lost
+/// once in about 3,000 times.
 const EACH: u64 = 5;
-/// Longest time for a size.
+/// The longest time for the packets of one size.
 const LONGEST: Nanos = Nanos::secs(2);
 /// How long the flows of the probe wait for a silent path.
 const PATIENCE: Nanos = Nanos::secs(4);
-/// Bytes beyond the link's MTU, so that the sender fragments the packet.
+/// Number of bytes by which a packet exceeds the link's MTU, so that the sender fragments it.
 const BEYOND: Bytes = Bytes(1200);
-/// Duration of a ping-pong, used if datagrams cannot be sent.
+/// Duration of a ping-pong, which replaces the datagrams if they cannot be sent.
 const ROUNDS: Nanos = Nanos::millis(300);
 
-/// Returns the state of the flow of a run whose path broke, or carried nothing.
+/// Returns the state of the stalled flow if the path of a run broke or carried nothing; otherwise `None`.
 pub(crate) fn broken(seen: &[EndpointOutcome; 2]) -> Option<PathStall> {
     let broken = seen.iter().map(|end| end.get::<PathStall>()).filter(|broken| broken.ended_run());
     broken.max_by_key(|broken| broken.timeouts).cloned()
 }
 
-/// Sends packets of several sizes over `pair`.
+/// Sends packets of several sizes over `pair`, and returns which of them arrived.
 pub(crate) fn probe(pair: &Pair<'_>, stalled: PathStall) -> PathProbe {
     let mtu = Bytes(pair.link(Side::A).mtu_bytes.into());
     let mut probe = PathProbe { over: "UDP".to_owned(), mtu_bytes: mtu, stalled, ..PathProbe::default() };
@@ -54,7 +55,8 @@ pub(crate) fn probe(pair: &Pair<'_>, stalled: PathStall) -> PathProbe {
     probe
 }
 
-/// Sends datagrams in packets of these sizes and counts those that arrive.
+/// Sends datagrams in IP packets of these sizes, and counts those that arrive. `dont` is the setting of
+/// `dont-fragment`.
 fn datagrams(pair: &Pair<'_>, dont: &str, sizes: &[Bytes], headers: Bytes) -> Result<Vec<ProbedSize>, Error> {
     let payloads: Vec<Bytes> = sizes.iter().map(|size| *size - headers).collect();
     let mut flow = with(&[(&TRANSPORT, "udp")]);
@@ -80,7 +82,7 @@ fn cut(size: ProbedSize, dont: &str, mtu: Bytes) -> ProbedSize {
     ProbedSize { cut, ..size }
 }
 
-/// Sends messages over TCP, each in one packet.
+/// Sends messages over TCP, each of which fits into one packet, and adds the results to `probe`.
 fn messages(pair: &Pair<'_>, probe: &mut PathProbe) {
     // IP, TCP and timestamps.
     let headers = Bytes(if pair.is_ipv6() { 72 } else { 52 });

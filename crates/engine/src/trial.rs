@@ -1,4 +1,4 @@
-//! One trial of a cell: measure the idle RTT, then stream.
+//! Makes one trial of a cell: measures the idle RTT, then streams.
 
 use landspeed_analysis::block_trials;
 use landspeed_record::units::Nanos;
@@ -9,31 +9,31 @@ use crate::factors::transport_of;
 use crate::pair::{RunSpec, ping_flow};
 use crate::{Error, HostGroup, WatchOptions};
 
-/// Parts of a window, with a sample of TCP_INFO at each end. The median of four samples distinguishes a queue that
-/// fills from an idle path. More samples would cost: each takes a lock that the stream needs too. The coordinator of a
-/// short trial wakes this often anyway.
+/// Number of parts of a window. A sample of TCP_INFO is taken at each end of a part. The median of these four samples
+/// distinguishes a queue that fills from an idle path. More samples would disturb the stream, because each takes a lock
+/// that the stream needs too. The coordinator of a short trial wakes this often anyway.
 const SAMPLES: u64 = 3;
 
 /// Durations of the parts of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialTiming {
-    /// Start-up of a stream, not counted.
+    /// Duration of a stream's start-up, which is not counted.
     pub warm_up: Nanos,
-    /// Measured window of a stream.
+    /// Duration of a stream's measured window.
     pub stream: Nanos,
-    /// Idle ping-pong.
+    /// Duration of the ping-pong on the idle path.
     pub ping: Nanos,
-    /// Start of a program's services, once in a block.
+    /// Time to start a program's services, once in a block.
     pub set_up: Nanos,
-    /// True if trials may have half the length, and blocks twice as many of them: see
+    /// True if trials may be half as long, and blocks have twice as many of them: see
     /// `landspeed_analysis::LadderRules::fine`.
     pub fine: bool,
 }
 
 impl TrialTiming {
-    /// Returns the timing for a path with this RTT: streams of 0.3 s; above 10 ms at least 50 RTTs after a start-up of
-    /// 20, which takes slow start from 10 segments past any window in use. Trials may be `fine` if half a stream still
-    /// holds 50 RTTs.
+    /// Returns the timing for a path with this RTT. Streams last 0.3 s. Above an RTT of 10 ms they last at least 50
+    /// RTTs, after a start-up of 20 RTTs, in which slow start from 10 segments exceeds any window in use. Trials may be
+    /// `fine` if half a stream still lasts 50 RTTs.
     pub fn for_rtt(rtt: Nanos) -> Self {
         let rtts = |n: u64| Nanos(rtt.0.saturating_mul(n));
         let long = rtt > Nanos::millis(10);
@@ -51,14 +51,14 @@ impl TrialTiming {
         TrialTiming { warm_up: Nanos(0), stream: time, fine: false, ..TrialTiming::for_rtt(rtt) }
     }
 
-    /// Returns the timing of one trial of a block that is `fine`, or not.
+    /// Returns the timing of one trial of a block; half as long if the block is `fine`.
     #[must_use]
     pub(crate) fn of(self, fine: bool) -> Self {
         let part = |time: Nanos| if fine { Nanos(time.0 / 2) } else { time };
         TrialTiming { stream: part(self.stream), ping: part(self.ping), ..self }
     }
 
-    /// Returns about how long a block takes, connecting included, if toggles take no time.
+    /// Returns the approximate duration of a block, including connecting and excluding toggles.
     pub fn block(&self) -> Nanos {
         let trial = self.of(self.fine);
         let one = trial.warm_up + trial.stream + trial.ping + Nanos::millis(10);
@@ -74,7 +74,7 @@ pub(crate) fn measure_idle(group: &HostGroup, cell: &Cell, time: Nanos) -> Resul
     Ok(LatencyHistogram::together(each).unwrap_or_default())
 }
 
-/// Returns the run of a trial under `cell`: a stream, or `program` in its place.
+/// Returns the run of a trial under `cell`: a stream, or `program` if it is given.
 pub(crate) fn trial_run(cell: &Cell, timing: TrialTiming, program: Option<&Workload>) -> RunSpec {
     let watching = WatchOptions { interval: Nanos(timing.stream.0 / SAMPLES), ..WatchOptions::default() };
     match program {
@@ -83,7 +83,7 @@ pub(crate) fn trial_run(cell: &Cell, timing: TrialTiming, program: Option<&Workl
     }
 }
 
-/// Puts the outcomes of all pairs into a trial, with their figures and the idle RTTs that were measured before.
+/// Returns `trial` with the outcomes of all pairs, their figures, and the idle RTTs that were measured before.
 pub(crate) fn with_outcomes(
     trial: Trial,
     group: &HostGroup,

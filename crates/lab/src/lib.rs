@@ -1,5 +1,5 @@
-//! Hosts and what joins them: topologies, landspeed's own link with a rate, delay, queue and losses, and faults that
-//! are made on purpose.
+//! Hosts and the networks between them: topologies, landspeed's own emulated link with a rate, delay, queue and losses,
+//! and labs with deliberate faults.
 
 pub mod emulator;
 mod failure;

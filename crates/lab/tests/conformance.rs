@@ -1,5 +1,5 @@
-//! Checks what every topology promises, for each row of the table, and that each check notices a topology that breaks
-//! its promise. Labs need root; real hosts are this machine and a namespace of the test.
+//! Checks that each topology of the table keeps the promises of all topologies, and that each check detects a topology
+//! that breaks its promise. Labs need root. Real hosts are this machine and a namespace of the test.
 
 mod common;
 
@@ -26,7 +26,7 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns words that open the topology here, and the namespace that they need.
+/// Returns words that open the topology here, and the namespace that they need, if any.
 fn ours(topology: &dyn Topology) -> (Vec<String>, Option<Namespace>) {
     if topology.about().name != "real" {
         return (words(topology.about().examples[0]), None);
@@ -66,7 +66,7 @@ fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Res
     listener.accept()?.0.read_exact(&mut heard)
 }
 
-/// A promise, and its check.
+/// The name of a promise, and the function that checks it.
 type TopologyPromise = (&'static str, fn(&dyn Topology) -> PromiseResult);
 
 const PROMISES: [TopologyPromise; 9] = [
@@ -167,7 +167,8 @@ const PROMISES: [TopologyPromise; 9] = [
     }),
 ];
 
-/// Lets one test run at a time, because what a broken topology left is taken down with all labs of this process.
+/// Lets one test run at a time, because the labs that a broken topology leaves are taken down with all labs of this
+/// process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
@@ -197,7 +198,7 @@ struct BrokenHosts {
     hosts: Vec<TopologyHost>,
     label: String,
     pairs: [usize; 2],
-    /// The lab; never dropped if something is to be left.
+    /// The lab; `None` if it is leaked on purpose.
     lab: Option<Box<dyn HostSet>>,
 }
 

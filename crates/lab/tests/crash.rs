@@ -1,4 +1,4 @@
-//! Tests of a lab whose owner was killed: it is found, and taken down with the processes in it, by its keeper or by
+//! Tests that a lab whose owner was killed is found, and taken down with the processes in it, by its keeper or by
 //! another landspeed. The test is one process without test threads, so that it can start itself again as owner, keeper
 //! and agent.
 
@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 struct ChildGuard(Child);
 
 impl ChildGuard {
-    /// Starts this program again in another part; returns it and the first line that it prints.
+    /// Starts this program again with the arguments `part`. Returns the child and the first line that it prints.
     fn start(part: &[&str]) -> (Self, String) {
         let mut child =
             ChildGuard(Command::new(program()).args(part).stdout(Stdio::piped()).spawn().unwrap());
@@ -89,7 +89,7 @@ fn program() -> PathBuf {
     std::env::current_exe().unwrap()
 }
 
-/// Returns the namespace of its first host.
+/// Returns the namespace of the first host of a lab.
 fn host_of(info: &LabInfo) -> &str {
     info.namespaces.iter().find(|name| name.ends_with("-a")).expect("a host called a")
 }
@@ -179,7 +179,7 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
 }
 
-/// Starts a program in a namespace.
+/// Starts a program with one argument in a namespace.
 fn in_namespace(netns: &str, program: &str, argument: &str) -> Child {
     landspeed_lab::topology::with_namespace(netns, || Command::new(program).arg(argument).spawn().unwrap())
         .unwrap()

@@ -1,4 +1,4 @@
-//! Tests of labs on the running kernel that `conformance.rs` does not have for every topology.
+//! Tests of labs on the running kernel that `conformance.rs` does not make for every topology.
 
 mod common;
 
@@ -146,7 +146,7 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// A rate above the limit is impossible, except for one bucket; on a busy machine the rate may be far below it.
+/// The rate cannot exceed the limit, except by one bucket. On a busy machine it may be far below the limit.
 #[test]
 fn a_port_of_100_mbit_carries_about_that_either_way() {
     const BYTES: usize = 6_000_000;

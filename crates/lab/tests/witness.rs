@@ -1,6 +1,6 @@
-//! Measures the wide-area link by other programs: ping for its round trip and iperf3 for its goodput, at the rates of
-//! the design's lab figures, and with two pairs of hosts at a time. Takes three minutes and an otherwise idle machine:
-//! `make bench-wan`.
+//! Measures the wide-area link with other programs: its RTT with ping and its goodput with iperf3, at the rates of the
+//! design's lab figures, and with two pairs of hosts at a time. Takes three minutes, and needs an otherwise idle
+//! machine: `make bench-wan`.
 //!
 //! ```text
 //!   a  ==== veth ====  the link  ==== veth ====  b
@@ -16,7 +16,7 @@ use landspeed_lab::topology::{HostSet, Lab, LabHost, with_namespace};
 use landspeed_record::DirectionStats;
 use landspeed_record::units::Nanos;
 
-/// The parameters of a link, and the least share of its rate that is expected as payload, without headers and
+/// The parameters of a link, and the smallest share of its rate that must arrive as payload, without headers and
 /// acknowledgements.
 struct Case {
     rate: &'static str,
@@ -34,10 +34,12 @@ const CASES: [Case; 3] = [
     // Superpackets of small segments.
     Case { rate: "2500M", rtt: LONG, bps: 2.5e9, mtu: 1500, least_share: 0.90 },
 ];
-/// Two pairs, one sending in each direction: acknowledgements of one share the line with data of the other.
+/// Two pairs, of which one sends in each direction. The acknowledgements of one share the line with the data of the
+/// other.
 const BOTH_WAYS: Case = Case { rate: "1G", rtt: Nanos::millis(40), bps: 1e9, mtu: 1500, least_share: 0.90 };
 const LATE_P99: Nanos = Nanos::micros(500);
-/// What ping may measure beyond the round trip: both network stacks, and a wake-up of each thread.
+/// The largest time that ping may measure in addition to the link's RTT, in milliseconds: both network stacks, and a
+/// wakeup of each thread.
 const PING_SLACK_MS: f64 = 1.0;
 
 /// A program that is killed when the test ends, even by a panic.
@@ -54,8 +56,8 @@ fn within<T: Send>(host: &LabHost, work: impl FnOnce() -> T + Send) -> T {
     with_namespace(&host.netns, work).unwrap()
 }
 
-/// Sets windows that fill the path and part of its queue, but never all of it: half to nine tenths of the receive
-/// buffer (tcp(7), tcp_adv_win_scale). If a sender overran the queue, the test would measure its recovery.
+/// Sets windows that fill the path and part of its queue, but never all of it. A window is half to nine tenths of the
+/// receive buffer (tcp(7), tcp_adv_win_scale). If a sender overran the queue, the test would measure its recovery.
 fn prepare(host: &LabHost, case: &Case) {
     let bdp = (case.bps / 8.0 * case.rtt.as_secs_f64()) as u64;
     within(host, || {
@@ -74,15 +76,15 @@ fn output(host: &LabHost, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Returns the average of twenty round trips in ms.
+/// Returns the average of twenty RTTs, in milliseconds.
 fn ping_ms(a: &LabHost, b: &LabHost) -> f64 {
     let text = output(a, "ping", &["-n", "-q", "-c", "20", "-i", "0.2", &b.v4.to_string()]);
     let averages = text.lines().find_map(|line| line.strip_prefix("rtt min/avg/max/mdev = "));
     averages.and_then(|line| line.split('/').nth(1)?.parse().ok()).unwrap_or_else(|| panic!("ping: {text}"))
 }
 
-/// Returns the payload that arrived, in bits per second over 20 seconds after the first 10. It uses CUBIC, because BBR
-/// stops for half a second in ten to measure the round trip (PROBE_RTT).
+/// Returns the goodput in bits per second, over 20 seconds after the first 10. The sender uses CUBIC, because BBR stops
+/// for half a second in ten to measure the RTT (PROBE_RTT).
 fn iperf_bps(a: &LabHost, b: &LabHost) -> f64 {
     let serve = || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn();
     let _server = Server(within(b, serve).expect("iperf3"));
@@ -106,7 +108,7 @@ fn show(name: &str, direction: &DirectionStats) {
     );
 }
 
-/// Returns a lab and its name, with its hosts prepared.
+/// Returns a lab for a case with its hosts prepared, and the case's name.
 fn lab(case: &Case, more: &str) -> (String, Lab) {
     let words = format!("lab:wan:rate={},rtt={}ns{more}", case.rate, case.rtt.0);
     let lab = Lab::open(&words).unwrap();
@@ -114,7 +116,7 @@ fn lab(case: &Case, more: &str) -> (String, Lab) {
     (format!("{} at MTU {}", lab.label(), case.mtu), lab)
 }
 
-/// Prints what the link did since the mark, and returns what was wrong.
+/// Prints the statistics of the link since the last mark, and returns descriptions of what was wrong.
 fn judged(name: &str, lab: &Lab) -> Vec<String> {
     let (link, queue) = lab.link().unwrap().since_mark();
     println!("    {} samples of the queue", queue.len());
@@ -128,7 +130,7 @@ fn judged(name: &str, lab: &Lab) -> Vec<String> {
     ])
 }
 
-/// Returns the descriptions of what does not hold.
+/// Returns the descriptions of the conditions that do not hold.
 fn missed<const N: usize>(held: [(bool, String); N]) -> Vec<String> {
     held.into_iter().filter(|(holds, _)| !holds).map(|(_, what)| what).collect()
 }

@@ -16,40 +16,43 @@ use crate::alarm::bounded;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
-/// Interval at which a waiting call is checked, because a signal may have ended it.
+/// Interval at which a waiting accept checks that the program's call still waits. A signal may have ended that call.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Time limit for accept(2) on a listener that is readable.
 const TAKES: Duration = Duration::from_millis(2);
 
-/// Number of locks in `turns`; threads whose numbers differ by a multiple of it share one.
+/// Number of locks in `turns`. Threads whose IDs differ by a multiple of it share a lock.
 const TURNS: usize = 32;
 
-/// A connection that was accepted for a call, which a signal then ended.
+/// A connection that was accepted for a call, but not returned because a signal ended the call.
 enum UndeliveredConnection {
-    /// This process holds it.
+    /// Only this process has a descriptor of the connection.
     Ours(OwnedFd),
-    /// The program holds it under this number, but its call never returned that number.
+    /// The program has this descriptor of the connection, but does not know its number.
     There(RawFd),
 }
 
-/// The connections that programs accept.
+/// Accepts connections for a program.
 #[derive(Default)]
 pub(crate) struct Acceptor {
-    /// Connections that were accepted and not delivered, by the cookie of the listening socket.
+    /// Undelivered connections, by the cookie of the listening socket.
     left: Mutex<BTreeMap<u64, VecDeque<UndeliveredConnection>>>,
-    /// Held from taking a connection until it is delivered, so that each thread has one at a time. A program repeats a
-    /// call that a signal has ended, and the repeated call must find the connection of the first.
+    /// One lock for each group of threads. A call holds it from accepting a connection until the connection is
+    /// delivered. A program repeats a call that a signal has ended; the lock makes the repeated call wait for the
+    /// connection of the first.
     turns: [Mutex<()>; TURNS],
 }
 
-/// A descriptor that becomes readable shortly before a connection arrives, and the function that reads it.
+/// A descriptor that becomes readable shortly before a connection arrives, and a function that reads what has made it
+/// readable.
 pub(crate) type ArrivalNotice<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 
-/// A connection to deliver.
+/// A connection that was accepted and not yet delivered to the program.
 pub(crate) struct AcceptedConnection<'a> {
     pub(crate) fd: OwnedFd,
-    /// True if the connection was accepted for this call, and not for an earlier one that a signal ended.
+    /// True if the connection was accepted for this call; false if it was accepted for an earlier call that a signal
+    /// ended.
     pub(crate) is_new: bool,
     /// Cookie of the listening socket.
     listener: u64,
@@ -57,7 +60,8 @@ pub(crate) struct AcceptedConnection<'a> {
 }
 
 impl Acceptor {
-    /// Returns the next connection, or the answer to an accept that gets none.
+    /// Returns the listener's next connection, or as an error the answer to a call that gets none. A blocking call
+    /// waits for a connection; `notice` can wake it before the connection arrives.
     pub(crate) fn next(
         &self,
         listener: &OwnedFd,
@@ -109,15 +113,15 @@ impl Acceptor {
         }
     }
 
-    /// Wraps a connection that a killed supervisor had accepted for this call.
+    /// Returns a connection that a killed supervisor had accepted for this call, ready to be delivered.
     pub(crate) fn left(&self, call: &NotifiedCall<'_>, fd: OwnedFd) -> AcceptedConnection<'_> {
         let turn = self.turns[call.thread as usize % TURNS].lock();
         let listener = call.descriptor(call.int(0)).ok().and_then(cookie).unwrap_or_default();
         AcceptedConnection { fd, is_new: false, listener, _turn: turn }
     }
 
-    /// Gives the program its connection, whose peer has the address `from`. The caller must have closed its copy of
-    /// the listening socket before: the program may close its own copy, and need the port free.
+    /// Gives the program its connection, whose peer has the address `from`. The caller must have closed its own copy of
+    /// the listening socket. Otherwise the port stays in use when the program closes its listening socket.
     pub(crate) fn deliver(
         &self,
         call: &NotifiedCall<'_>,
@@ -208,7 +212,8 @@ fn has_one(listener: &OwnedFd) -> bool {
     !comes.is_empty()
 }
 
-/// Returns the limit set by SO_RCVTIMEO (socket(7)): two numbers, seconds and microseconds.
+/// Returns the time limit that SO_RCVTIMEO has set (socket(7)), or `None` if there is none. The option's value is two
+/// numbers: seconds and microseconds.
 fn waits_for(listener: &OwnedFd) -> Option<Duration> {
     let mut value = [0; 16];
     option(listener, SOL_SOCKET, SO_RCVTIMEO, &mut value).ok()?;

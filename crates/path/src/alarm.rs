@@ -5,8 +5,7 @@ use std::ptr::null_mut;
 use std::sync::Once;
 use std::time::Duration;
 
-/// The signal that interrupts a system call of the thread that receives it, without any other effect. No other part of
-/// this process uses it.
+/// The signal that interrupts a blocked system call. It has no other effect, and no other part of this process uses it.
 const SIGNAL: libc::c_int = libc::SIGVTALRM;
 
 /// A timer of one thread (timer_create(2)).
@@ -16,8 +15,8 @@ thread_local! {
     static ALARM: Option<Alarm> = Alarm::new();
 }
 
-/// Runs `does`, which may block. After `time`, and then at every further `time` until it returns, a blocked call fails
-/// with EINTR.
+/// Runs `does` with a time limit for its system calls. After `time`, and then at every further `time` until `does`
+/// returns, a blocked call fails with EINTR.
 pub(crate) fn bounded<T>(time: Duration, does: impl FnOnce() -> T) -> T {
     ALARM.with(|alarm| {
         alarm.iter().for_each(|alarm| alarm.set(time));
@@ -43,8 +42,8 @@ impl Alarm {
         }
     }
 
-    /// Signals after `time`, and then at every further `time`, because the first signal may come before the call
-    /// blocks. A `time` of zero stops the signals.
+    /// Starts the timer. It sends the signal after `time` and again at every further `time`, because the first signal
+    /// may come before the call blocks. A `time` of zero stops the timer.
     fn set(&self, time: Duration) {
         let time = libc::timespec {
             tv_sec: time.as_secs() as libc::time_t,

@@ -21,8 +21,8 @@ pub(crate) fn name(command: &Command) -> String {
     command.get_program().to_string_lossy().into_owned()
 }
 
-/// Starts the program with a filter. `supervise` gets the filter's listener, and the program is executed once
-/// `supervise` returns.
+/// Starts the program with a seccomp filter of `rules`. `supervise` gets the filter's listener. The program is executed
+/// only after `supervise` has returned.
 pub(crate) fn begun(
     mut command: Command,
     rules: &[SyscallRule],
@@ -84,7 +84,7 @@ fn supervised(
     Ok(supervisor)
 }
 
-/// Sends the reason why there is no listener, and returns the error that the child reports.
+/// Reports over the socket `to` why the filter has no listener. Returns the error with which the child then fails.
 fn refused(to: &OwnedFd, error: &io::Error) -> io::Error {
     let number = error.raw_os_error().and_then(|number| u8::try_from(number).ok()).unwrap_or_default();
     let _ = rustix::net::send(to, &[number], SendFlags::NOSIGNAL);

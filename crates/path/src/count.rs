@@ -13,9 +13,9 @@ use crate::bytes::ByteCounter;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FallbackReason {
-    /// No program on this path listens at the address.
+    /// No program that runs over this path listens at the address.
     NoPeer,
-    /// The other program did not accept the connection in time.
+    /// The listening program did not accept the connection in time.
     NotAccepted,
     /// The socket was in an epoll set before it was connected.
     InEpoll,
@@ -23,21 +23,22 @@ pub enum FallbackReason {
     Duplicated,
     /// The connection took too long to establish.
     NotConnected,
-    /// A program that does not run on this path connected.
+    /// The connecting program does not run over this path.
     Stranger,
     /// The other end is in another network namespace, which landspeed has no right to inspect.
     OtherNamespace,
     /// The kernel refused something.
     Refused,
-    /// The other end, or a device on the way, speaks only TCP.
+    /// The other end, or a device between the ends, does not support Multipath TCP.
     PlainPeer,
-    /// landspeed did not make the socket, so it is a TCP socket.
+    /// The socket was not opened under landspeed, so it is a plain TCP socket.
     PlainSocket,
     /// landspeed has no right to inspect the program.
     Undumpable,
-    /// The process has other rights than landspeed does.
+    /// The process has other rights than landspeed: another user, namespaces or security label, or it has restricted
+    /// itself.
     Sandboxed,
-    /// Too many calls waited, or too few descriptors or threads were left.
+    /// Too many system calls waited at the same time, or landspeed had too few descriptors or threads left.
     TooManyAtOnce,
 }
 
@@ -83,10 +84,11 @@ pub struct ConnectionCounts {
     pub carried: u64,
     /// Connections that stayed on TCP, by reason.
     pub left: BTreeMap<FallbackReason, u64>,
-    /// Bytes that carried connections sent and received; `None` if not requested or not countable.
+    /// Bytes that carried connections sent and received; `None` if they were not requested or cannot be counted on this
+    /// host.
     #[serde(flatten)]
     pub bytes: Option<ByteCounts>,
-    /// The reason why bytes could not be counted.
+    /// The reason why bytes could not be counted; `None` if they were counted or not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
 }
@@ -115,7 +117,7 @@ pub(crate) struct ConnectionCounter {
 }
 
 impl ConnectionCounter {
-    /// Makes counters of connections and, with `bytes` and if this host can, of their bytes.
+    /// Creates counters of connections. If `bytes` is true and this host supports it, they also count the bytes.
     pub(crate) fn new(bytes: bool) -> Self {
         let (counter, no_bytes) = match bytes.then(ByteCounter::new) {
             Some(Ok(counter)) => (Some(counter), None),

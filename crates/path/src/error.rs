@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The reason why a program did not run over a path.
+/// An error that prevents a program from running over a path.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

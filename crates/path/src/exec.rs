@@ -1,9 +1,9 @@
 //! Runs a program over a path.
 //!
-//! Three processes take part. The *front* is the process that was started: a shell waits for it, and signals go to it.
-//! It forks the *supervisor*, which starts the program and answers its calls as long as any process has the filter, so
-//! that a program that moves to the background is still carried. A *keeper* follows the supervisor. Supervisor and
-//! keeper each have a session of their own.
+//! Three processes take part. The *front* is the process that was started: a shell waits for it, and it gets the
+//! signals. It forks the *supervisor*, which starts the program and answers its system calls. The supervisor runs until
+//! no process has the program's filter, so that a program that moves to the background is still carried. A *keeper*
+//! takes over if the supervisor is killed. Supervisor and keeper each have a session of their own.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -29,7 +29,7 @@ use crate::shared::SupervisorNotes;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionCounts, Error, Options, Path, socket};
 
-/// Interval at which processes that have ended in the background are reaped.
+/// Interval at which the supervisor reaps background processes after the program itself has ended.
 const REAPS: Duration = Duration::from_secs(1);
 
 const ANSWERED: &str = "another program answers its system calls already: run the whole under one `landspeed exec`, or outside of the \
@@ -43,22 +43,22 @@ const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t 
 pub struct ExecOutcome {
     /// Exit status, as wait(2) returns it.
     pub status: ExitStatus,
-    /// Connections of the program and of processes that it started, until it ended.
+    /// Connections that the program and the processes that it started made until the program ended.
     pub counts: ConnectionCounts,
     /// Time from the program's start to its end.
     pub took: Duration,
     /// Processor time of the program, of processes that it started and waited for, and of the supervisor.
     pub cpu: Duration,
-    /// True if processes that the program started still run over the path.
+    /// True if processes that the program started still run, in the background, over the path.
     pub goes_on: bool,
-    /// The reason why the program did not run over the path, or why its supervisor was lost.
+    /// The reason why the program did not run over the path, or why its supervisor was lost; otherwise `None`.
     pub unable: Option<String>,
 }
 
 /// A message from the supervisor to the front.
 #[derive(Serialize, Deserialize)]
 enum FrontMessage {
-    /// The process ID of the program.
+    /// The program has begun, with this process ID.
     Begun(i32),
     Ended {
         status: i32,
@@ -81,8 +81,9 @@ enum FrontMessage {
     Failed(String),
 }
 
-/// Runs `command` over a path until it ends. `keeper` runs [`keep`](crate::keep) for the path, with its standard
-/// input, output and error as the three descriptors. Call it before any thread is started.
+/// Runs `command` over a path until it ends. The command `keeper` must call [`keep`](crate::keep) for the same path,
+/// with its standard input, output and error as the three descriptors. Call `exec` before this process starts any
+/// thread.
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, if the kernel or the host lacks what the path needs, or if
@@ -125,7 +126,7 @@ pub fn exec(
     }
 }
 
-/// Runs a program without a path.
+/// Runs a program over the kernel's TCP, without a supervisor.
 fn plain(front: &FrontSignals, mut command: Command) -> Result<ExecOutcome, Error> {
     let (program, before, began) = (name(&command), cpu(), Instant::now());
     // SAFETY: the closure makes one system call.
@@ -160,7 +161,7 @@ fn without(
     })
 }
 
-/// Returns the supervisor's last message. Until then, passes signals on to the program.
+/// Waits for the program's end, and passes signals on to the program until then. Returns the supervisor's last message.
 fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<FrontMessage, Error> {
     let message = match next(supervisor) {
         Some(FrontMessage::Begun(program)) => match Pid::from_raw(program) {
@@ -178,7 +179,8 @@ fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<Fr
     Ok(message)
 }
 
-/// Waits until the program ends. If its supervisor was killed, the program has become a child of this process.
+/// Waits until the program ends. If its supervisor was killed, the program has become a child of this process, and this
+/// function reaps it.
 fn ended(front: &FrontSignals, supervisor: &OwnedFd, program: Pid) -> Option<FrontMessage> {
     let pidfd = pidfd_open(program, PidfdFlags::empty());
     let began = Instant::now();
@@ -238,7 +240,7 @@ impl FrontMessage {
     }
 }
 
-/// Runs as the supervisor's process.
+/// Runs the supervisor's process: starts the program, serves its calls, reports to the front, and exits.
 fn supervisor(
     path: &dyn Path,
     options: &Options,
@@ -298,8 +300,8 @@ fn supervised(
     Ok((supervisor, FrontMessage::Ended { status, counts, took, cpu, goes_on }))
 }
 
-/// Raises the limit of descriptors to its maximum, so that the program's connections do not use them up. Returns the
-/// old limit, which the program keeps.
+/// Raises this process's soft limit of descriptors to the hard limit, so that the program's connections do not use them
+/// up. Returns the old limit, which the caller restores for the program.
 fn raise_descriptors() -> Rlimit {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
@@ -326,7 +328,7 @@ fn reaped(program: i32) -> io::Result<i32> {
     }
 }
 
-/// Carries processes in the background until no process has the filter.
+/// Serves processes in the background until no process has the filter.
 fn goes_on(supervisor: &Supervisor) {
     // A pipe on these descriptors then closes when the program ends, and a shell that reads it continues.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {

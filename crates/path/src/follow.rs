@@ -1,8 +1,8 @@
 //! Starts the keeper, and restarts it each time it ends.
 //!
-//! When a supervisor is killed, the descriptors that it holds for a call must stay open. So its keeper shares its
-//! table of descriptors (CLONE_FILES). The keeper waits in a few system calls, as a copy of the supervisor, and
-//! executes its own program when there is work.
+//! When a supervisor is killed, the descriptors that it holds for a call must stay open. So the keeper shares the
+//! supervisor's table of descriptors (CLONE_FILES). At first the keeper is a copy of the supervisor that only waits, in
+//! a few system calls. Once the supervisor has ended, it executes its own program.
 
 use std::ffi::{CString, OsStr, c_char, c_int};
 use std::io;
@@ -18,29 +18,31 @@ use rustix::process::{Pid, PidfdFlags, WaitOptions, getpid, pidfd_open, waitpid}
 
 use crate::socket::wait;
 
-/// Pause before the keeper is started again.
+/// Pause before an ended keeper is started again.
 const AGAIN: Duration = Duration::from_millis(10);
-/// The shortest lifetime of a keeper that counts as able to run.
+/// A keeper that ends sooner than this counts as unable to run.
 const LIVES: Duration = Duration::from_secs(1);
-/// Restarts in a row, each within `LIVES`, after which the keeper is given up.
+/// The largest number of consecutive restarts of a keeper that ended within `LIVES`. After them no keeper is started
+/// any more.
 const MOST_SOON: u32 = 20;
-/// The number of consecutive unused descriptors after which `keep_descriptors` ends: far more than the gaps of a
-/// table.
+/// The number of consecutive unused descriptor numbers after which `keep_descriptors` ends. It is far larger than the
+/// gaps in a table.
 const MISSING: u32 = 4096;
 
 /// The program that the keeper executes once the supervisor has ended.
 struct KeeperProgram {
     /// The program and its arguments.
     words: Vec<CString>,
-    /// The listener, the notes and a pidfd of the supervisor: they become standard input, output and error.
+    /// The listener, the notes and a pidfd of the supervisor. They become standard input, output and error.
     fds: [OwnedFd; 3],
-    /// The place in memory of a process's command line, where "ps" reads it.
+    /// Start and end address of this process's command line, which "ps" shows; `None` if unknown.
     line: Option<(usize, usize)>,
     shown: Vec<u8>,
 }
 
-/// Starts `keeper`, which takes over when this process ends. Its standard input, output and error will be the
-/// listener, the notes, and a pidfd of this process; it also shares all other descriptors of this process.
+/// Starts `keeper`, which takes over when this process ends, and restarts it whenever it ends before. Its standard
+/// input, output and error will be the listener, the notes, and a pidfd of this process. It also shares all other
+/// descriptors of this process.
 ///
 /// # Errors
 /// Returns an error if the keeper cannot be started.
@@ -71,7 +73,7 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
     thread::Builder::new().name("path-follow".to_owned()).spawn(starts_again).map(drop)
 }
 
-/// Returns true if no process has the filter any more, so that no keeper is needed.
+/// Returns true if no process has the filter of `listener` any more, so that no keeper is needed.
 pub(crate) fn is_over(listener: impl AsFd) -> bool {
     let [gone] = wait([(listener.as_fd(), PollFlags::empty())], Some(Duration::ZERO));
     gone.contains(PollFlags::HUP)
@@ -86,7 +88,7 @@ impl KeeperProgram {
         Ok(KeeperProgram { words, fds: [listener, notes, own], line: line(), shown })
     }
 
-    /// Starts the keeper, which then waits for the supervisor's end.
+    /// Forks the keeper, which waits for the supervisor's end. Returns its process ID.
     fn start(&self) -> io::Result<Pid> {
         let arguments: Vec<_> =
             self.words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
@@ -101,7 +103,7 @@ impl KeeperProgram {
         Pid::from_raw(child as i32).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Waits until the supervisor has ended, and executes the keeper's program.
+    /// Runs in the keeper's process: waits until the supervisor has ended, then executes the keeper's program.
     ///
     /// # Safety
     /// Call it in a child that has its own copy of the memory. Other threads may have held any lock when the child was
@@ -146,7 +148,7 @@ fn word(text: &OsStr) -> io::Result<CString> {
     Ok(CString::new(text.as_bytes())?)
 }
 
-/// Returns the begin and end of this process's command line in memory (proc_pid_stat(5)).
+/// Returns the start and end address of this process's command line (proc_pid_stat(5)).
 fn line() -> Option<(usize, usize)> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
     // Begins after the process name, which may contain spaces.
@@ -154,7 +156,7 @@ fn line() -> Option<(usize, usize)> {
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }
 
-/// Clears FD_CLOEXEC, so that descriptors stay open in the program that is executed.
+/// Clears FD_CLOEXEC on all descriptors above standard error, so that they stay open in the program that is executed.
 ///
 /// # Safety
 /// Call it only where [`KeeperProgram::wait`] may be called. It passes numbers to system calls.

@@ -1,4 +1,4 @@
-//! The process that a shell waits for: it passes signals on to the program, and reports how the program ended.
+//! The process that a shell waits for. It passes signals on to the program, and reports how the program ended.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -19,7 +19,8 @@ pub(crate) struct FrontSignals {
 }
 
 impl FrontSignals {
-    /// Blocks the signals and receives them from now on. Call it before any other thread is started.
+    /// Blocks the signals, so that they are only received through this value. Call it before this process starts any
+    /// thread.
     pub(crate) fn new() -> io::Result<Self> {
         let (mut taken, mut before) = (MaybeUninit::<sigset_t>::uninit(), MaybeUninit::<sigset_t>::uninit());
         // SAFETY: the sets are valid, and written before they are read; the descriptor is new.
@@ -36,7 +37,8 @@ impl FrontSignals {
         }
     }
 
-    /// Returns the function that a program's process runs before it executes the program: it restores the signal mask.
+    /// Returns a function that restores the old signal mask. A program's process runs it before it executes the
+    /// program.
     pub(crate) fn released(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
         let before = self.before;
         move || {
@@ -46,7 +48,7 @@ impl FrontSignals {
         }
     }
 
-    /// Passes signals on to the process of the pidfd `program` until `done` is readable.
+    /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable.
     pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) {
         loop {
             let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
@@ -64,7 +66,8 @@ impl FrontSignals {
         }
     }
 
-    /// Returns the next signal that a process has sent. The terminal sends its signals to the program itself.
+    /// Returns the next signal that a process has sent, or `None` if none is pending. Signals of the terminal are
+    /// skipped, because the terminal also sends them to the program.
     fn next(&self) -> Option<c_int> {
         loop {
             let mut info = MaybeUninit::<signalfd_siginfo>::zeroed();

@@ -15,11 +15,11 @@ use crate::{ConnectionSelector, FallbackReason};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GateDecision {
     ThePath,
-    /// The kernel answers. A connection is counted with this reason.
+    /// The kernel answers. If there is a reason, the call's connection is counted with it as left on TCP.
     TheKernel(Option<FallbackReason>),
 }
 
-/// Decides on the calls of one program's processes.
+/// Decides who answers the system calls of one program's processes.
 pub(crate) struct CallGate {
     own: Rights,
     only: ConnectionSelector,
@@ -30,8 +30,8 @@ impl CallGate {
         CallGate { own: Rights::own(), only }
     }
 
-    /// Returns the side that answers. `is_last` is true if no other thread would be left to answer calls while this
-    /// one waits.
+    /// Returns the side that answers. `is_last` is true if no other thread would be left to answer calls while this one
+    /// waits.
     pub(crate) fn decide(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         match call.number {
             libc::SYS_landlock_restrict_self => {
@@ -66,7 +66,7 @@ impl CallGate {
         Rights::of(call.thread) != self.own
     }
 
-    /// Returns true if the connection may be one of those that `only` admits.
+    /// Returns true if `only` may admit the connection of a call. The peer of an accept is not known yet.
     fn may_admit(&self, call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
         match call.number {
             libc::SYS_connect => call.destination().is_none_or(|to| self.only.admits(to, to)),
@@ -75,7 +75,8 @@ impl CallGate {
     }
 }
 
-/// Returns why a socket cannot be inspected, or `None` if it is no IP socket or does not exist.
+/// Returns the reason why the socket of a call cannot be inspected. Returns `None` if it is not an IP socket, or if
+/// there is no such descriptor.
 fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> {
     let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
     match error.raw_os_error()? {
@@ -87,7 +88,7 @@ fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> 
     }
 }
 
-/// Returns true if the call gets a connection, immediately or after waiting.
+/// Returns true if the call will get a connection: every connect, and an accept that blocks or has a connection ready.
 fn comes(call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
     let [ready] = wait([(fd.as_fd(), PollFlags::IN)], Some(Duration::ZERO));
     call.number == libc::SYS_connect || blocks(fd) || !ready.is_empty()

@@ -1,4 +1,4 @@
-//! The keeper's side: answers calls once a supervisor has ended.
+//! Answers system calls as the keeper, once the supervisor has ended.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,12 +15,12 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionSelector, Error, Path};
 
-/// The number of call numbers above the last one noted that the keeper checks, because a killed supervisor may have
-/// received these calls.
+/// How many call numbers above the last noted one the keeper checks. A killed supervisor may have received these calls
+/// before it could note them.
 const UNNOTED: u64 = 64;
 
 /// What a killed supervisor left for one call: its open descriptors, how far it had processed the call, and the numbers
-/// that it had noted for it.
+/// that describe what it held for the call.
 pub struct Inheritance {
     table: BTreeSet<RawFd>,
     pub(crate) stage: CallStage,
@@ -28,21 +28,21 @@ pub struct Inheritance {
 }
 
 impl Inheritance {
-    /// Takes the descriptor whose number was noted. It has no other owner any more.
+    /// Takes ownership of the descriptor with this number. Returns `None` if it is not open, or was already taken.
     pub(crate) fn take(&mut self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.remove(number))?;
         // SAFETY: it is open, came from the supervisor, and has no other owner here.
         Some(unsafe { OwnedFd::from_raw_fd(number) })
     }
 
-    /// Duplicates a descriptor.
+    /// Duplicates the descriptor with this number. Returns `None` if it is not open.
     pub(crate) fn copy(&self, number: u64) -> Option<OwnedFd> {
         let number = RawFd::try_from(number).ok().filter(|number| self.table.contains(number))?;
         // SAFETY: it is open, and stays open during this call.
         unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()
     }
 
-    /// Returns the descriptors above standard error that are open now, without `own`.
+    /// Returns the open descriptors of this process, without standard input, output and error and without `own`.
     fn table(own: &[RawFd]) -> BTreeSet<RawFd> {
         let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let numbers: BTreeSet<RawFd> =
@@ -59,8 +59,9 @@ impl Inheritance {
     }
 }
 
-/// Waits until the supervisor has ended, and answers in its place as long as a process has the filter. The descriptors
-/// are the listener, the notes, and a pidfd of the supervisor. `keeper` follows this process in turn.
+/// Waits until the supervisor has ended, then answers calls in its place until no process has the filter. The
+/// descriptors are the listener, the notes, and a pidfd of the supervisor. The command `keeper` starts the next keeper,
+/// which takes over if this process is killed.
 ///
 /// # Errors
 /// Returns an error if the notes cannot be read, or if a thread or the next keeper cannot be started.
@@ -93,7 +94,7 @@ pub fn keep(
     Ok(())
 }
 
-/// Answers the calls that a killed supervisor had received and not answered.
+/// Answers all calls that a killed supervisor had received and not answered.
 fn inherit(heir: &Supervisor, rules: &[SyscallRule], mut inheritance: Inheritance) {
     let mut threads = BTreeSet::new();
     for (id, what, stage, held) in heir.shared.calls() {
@@ -135,7 +136,7 @@ fn resumed(heir: &Supervisor, call: &NotifiedCall<'_>, inheritance: &mut Inherit
     })
 }
 
-/// Returns the calls of this path in which threads of known processes wait.
+/// Returns the calls that `rules` select and in which threads wait now. Reads all threads of the processes of `known`.
 fn waiting(rules: &[SyscallRule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     let task = |thread: &i32| fs::read_dir(format!("/proc/{thread}/task")).into_iter().flatten().flatten();
     let threads: BTreeSet<i32> =
@@ -147,7 +148,8 @@ fn waiting(rules: &[SyscallRule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     threads.into_iter().filter_map(call).collect()
 }
 
-/// Parses the call that a thread waits in (proc_pid_syscall(5)): "42 0x3 0x7ffd 0x10 0x0 0x0 0x0 0x7ffd 0x7f12".
+/// Parses the system call that a thread waits in, from a line such as "42 0x3 0x7ffd 0x10 0x0 0x0 0x0 0x7ffd 0x7f12"
+/// (proc_pid_syscall(5)).
 fn call_of(thread: i32, text: &str) -> Option<[u64; CALL]> {
     let mut words = text.split_whitespace();
     let mut call = [0; CALL];

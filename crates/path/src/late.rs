@@ -1,5 +1,4 @@
-//! Delays a supervisor at any of its steps, as a busy host does, in tests. A release build does not contain the
-//! delays.
+//! Delays a supervisor in tests, as a busy host would. A release build does not contain the delays.
 
 /// Sleeps in 1 of 16 calls, for a random time of up to `LANDSPEED_PATH_LATE` milliseconds.
 #[cfg(debug_assertions)]

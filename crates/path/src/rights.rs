@@ -1,12 +1,12 @@
 //! Compares the rights of a process with this process's own. landspeed makes a connection in a process's place only if
 //! both are equal.
 //!
-//! For a call that is made here, the kernel checks this process's rights, not the program's. So the calls of a process
+//! For a call that landspeed makes, the kernel checks landspeed's rights, not the program's. So the calls of a process
 //! that has changed its own rights are left to the kernel. It may have changed them by setuid(2) and similar calls,
 //! capset(2), unshare(2), setns(2), clone(2) with new namespaces, or a label of a security module. All of these can be
 //! read from /proc at any time. Landlock leaves no trace there. So landspeed intercepts landlock_restrict_self(2), and
-//! marks the process with a special value of a resource limit that Linux does not enforce (RLIMIT_RSS). Like the
-//! restriction, all children inherit the mark, and it stays when the process executes another program.
+//! marks the process with a special value of a resource limit that Linux does not enforce (RLIMIT_RSS). All children
+//! inherit the mark as they inherit the restriction, and both stay when the process executes another program.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -15,13 +15,13 @@ use libc::{RLIMIT_RSS, rlim_t, rlimit};
 
 use crate::notify::{NotifiedCall, SyscallRule};
 
-/// The rule for Landlock, by which a process restricts itself without a trace in /proc.
+/// The rule that intercepts landlock_restrict_self(2), by which a process restricts itself without a trace in /proc.
 pub(crate) const SEEN: SyscallRule = SyscallRule { call: libc::SYS_landlock_restrict_self, when: &[] };
 
-/// The value of the limit that marks a restricted process: large, and below infinity.
+/// The value of RLIMIT_RSS that marks a restricted process: large, and below infinity.
 const MARK: rlim_t = rlim_t::MAX >> 2;
 
-/// Lines of /proc/PID/status that are compared.
+/// The beginnings of the lines of /proc/PID/status that are compared.
 const LINES: [&str; 4] = ["Uid:", "Gid:", "Groups:", "CapEff:"];
 
 const NAMESPACES: [&str; 8] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgroup", "time"];
@@ -31,7 +31,7 @@ const NAMESPACES: [&str; 8] = ["user", "net", "mnt", "pid", "ipc", "uts", "cgrou
 pub(crate) struct Rights {
     credentials: Vec<String>,
     namespaces: [Option<u64>; NAMESPACES.len()],
-    /// The label that the host's security module shows, if there is one.
+    /// The label of the host's security module; `None` if there is none.
     label: Option<Vec<u8>>,
     mark: Option<rlim_t>,
 }
@@ -42,7 +42,7 @@ impl Rights {
         Rights::in_folder("thread-self", 0)
     }
 
-    /// Reads the rights of a thread. Rights that cannot be read are left empty.
+    /// Reads the rights of the thread with this ID. Rights that cannot be read are left empty.
     pub(crate) fn of(thread: i32) -> Self {
         Rights::in_folder(&thread.to_string(), thread)
     }
@@ -62,7 +62,8 @@ pub(crate) fn mark(call: &NotifiedCall<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 
-/// Returns the hard limit that a process (0: this one) had before the call (prlimit(2)), and sets `new` if given.
+/// Sets RLIMIT_RSS of a process to `new`, if given (prlimit(2)). Returns the hard limit before the call. The process 0
+/// is this one.
 fn limit(process: i32, new: Option<rlimit>) -> Option<rlim_t> {
     let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::socket::plain;
 
-/// Selects connections by ports and networks. A connection is carried if one of these choices admits it, or if there
-/// are no choices. Others stay on TCP, and count as neither carried nor left.
+/// A selection of connections by ports and networks. A connection is selected if one of these choices admits it, or if
+/// there are no choices. Other connections stay on TCP, and are not counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConnectionSelector(Vec<PortOrNetwork>);
 
@@ -15,12 +15,13 @@ pub struct ConnectionSelector(Vec<PortOrNetwork>);
 pub enum PortOrNetwork {
     /// The port that the server listens on.
     Port(u16),
-    /// The peer's network: its first address, and the length of its prefix in bits.
+    /// The peer's network: its first address, and the prefix length in bits.
     Network(IpAddr, u8),
 }
 
 impl ConnectionSelector {
-    /// Admits connections that one of `choices` admits.
+    /// Creates a selection of the connections that at least one of `choices` admits; of all connections if there are no
+    /// choices.
     pub fn new(choices: Vec<PortOrNetwork>) -> Self {
         ConnectionSelector(choices)
     }
@@ -39,7 +40,7 @@ impl ConnectionSelector {
         self.is_all() || self.0.iter().any(admits)
     }
 
-    /// Returns true if a connection to this listening address may be admitted. Its peer is not known yet.
+    /// Returns true if a connection that arrives at this listening address may be admitted. Its peer is not known yet.
     pub(crate) fn may_admit(&self, listening: SocketAddr) -> bool {
         let may = |choice: &PortOrNetwork| match *choice {
             PortOrNetwork::Port(port) => listening.port() == port,
@@ -63,19 +64,20 @@ fn network(address: IpAddr, bits: u8) -> Option<IpAddr> {
     })
 }
 
-/// The reason why a text is not a choice.
+/// The reason why a text is neither a port nor a network.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PortOrNetworkError {
-    /// It is neither a number nor an address.
+    /// The text is neither a number nor an address nor a network.
     #[error("this is neither a port (6379) nor a network (10.0.0.0/8, fd00::/8) nor an address (10.0.0.1)")]
     Neither,
     /// The number is not a port.
     #[error("a port is a number from 1 to 65535")]
     Port,
-    /// The prefix has more bits than the address.
+    /// The prefix length is not a number from 0 to the number of bits of the address, which is the value.
     #[error("after '/' comes how many bits the addresses of the network have in common: 0 to {0}")]
     Bits(u32),
-    /// The address is not the first one of its network.
+    /// The address is not the first one of its network. The values are that first address and the prefix length in
+    /// bits.
     #[error("this is an address in the network {0}/{1}: write {0}/{1}, or the address alone")]
     Inside(IpAddr, u8),
 }
@@ -101,7 +103,7 @@ impl FromStr for PortOrNetwork {
     }
 }
 
-/// Turns a network of IPv4-mapped IPv6 addresses into one of IPv4.
+/// Returns a network as a choice. A network of IPv4-mapped IPv6 addresses becomes one of IPv4.
 fn unmapped(first: IpAddr, bits: u8) -> PortOrNetwork {
     match (plain(SocketAddr::new(first, 0)).ip(), bits.checked_sub(96)) {
         (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => PortOrNetwork::Network(v4.into(), bits),

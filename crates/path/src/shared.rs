@@ -1,4 +1,4 @@
-//! The notes: memory that a supervisor shares with its keeper.
+//! The notes that a supervisor leaves for its keeper, in memory that both map.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,23 +11,23 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::socket::{from_bytes, to_bytes};
 
-/// Most threads of a supervisor.
+/// The largest number of threads of a supervisor.
 pub(crate) const THREADS: usize = 1024;
 /// Number of slots for the addresses of carried sockets.
 const PLACES: usize = 1 << 16;
-/// Number of slots that one socket may use.
+/// Number of adjacent slots among which a socket's addresses may be stored.
 const NEAR: usize = 16;
 /// The cookie of a slot that is being written, larger than all cookies.
 const BUSY: u64 = u64::MAX;
-/// Number of words that hold an address: its length in one byte, and at most 28 bytes of address.
+/// Number of 8-byte words that store an address: one byte for its length, and up to 28 bytes of address.
 const WORDS: usize = 4;
 
-/// The layout of the memory. If all bytes are zero, it holds no notes.
+/// The layout of the shared memory. Memory of zeros holds no notes.
 #[repr(C)]
 struct NotesLayout {
-    /// The number of the call that was noted last; later calls have the next numbers.
+    /// The kernel's number of the call that was noted last. Later calls have the next numbers.
     last: AtomicU64,
-    /// The call that each thread answers, and its stage.
+    /// The call that each thread of the supervisor answers.
     calls: [CallNote; THREADS],
     names: [AddressSlot; PLACES],
 }
@@ -39,20 +39,20 @@ struct CallNote {
     id: AtomicU64,
     stage: AtomicU64,
     what: [AtomicU64; CALL],
-    /// The numbers of what the thread holds for the call; the first one is the kind, 0 for nothing.
+    /// The numbers that describe what the thread holds for the call. The first one is the kind, 0 for nothing.
     held: [AtomicU64; HELD],
 }
 
-/// The numbers that describe what a path holds for a call: descriptors, which the keeper finds in the shared table,
-/// and other values.
+/// The numbers that describe what a path holds for a call. Some are numbers of descriptors, which are open in the
+/// keeper too because it shares the supervisor's table.
 pub(crate) type HeldNumbers = [u64; HELD];
-/// Numbers in [`HeldNumbers`].
+/// How many numbers are in [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;
 
-/// Numbers that describe a call: thread, system call and six arguments.
+/// How many numbers describe a call: thread, system call and six arguments.
 pub(crate) const CALL: usize = 8;
 
-/// The addresses of a carried socket. Pages of the memory are only allocated when used.
+/// A slot for the addresses of a carried socket. The kernel allocates pages of slots only when they are used.
 #[repr(C)]
 struct AddressSlot {
     /// The socket's unique cookie (SO_COOKIE); 0 if the slot is free.
@@ -61,7 +61,7 @@ struct AddressSlot {
     peer: [AtomicU64; WORDS],
 }
 
-/// The notes of a supervisor, mapped.
+/// The notes of a supervisor, mapped into this process.
 pub struct SupervisorNotes {
     memory: OwnedFd,
     at: NonNull<NotesLayout>,
@@ -72,7 +72,7 @@ unsafe impl Send for SupervisorNotes {}
 // SAFETY: as above.
 unsafe impl Sync for SupervisorNotes {}
 
-/// How far a call has been processed.
+/// How far a supervisor has processed a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
     /// The call has had no effect yet that the program could notice.
@@ -125,7 +125,8 @@ impl SupervisorNotes {
         unsafe { self.at.as_ref() }
     }
 
-    /// Records that a thread answers a call.
+    /// Records that a thread of the supervisor begins to answer the call with number `id`. `what` holds the calling
+    /// thread, the system call and its arguments.
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
         self.layout().last.store(id, Ordering::Release);
@@ -138,22 +139,22 @@ impl SupervisorNotes {
         noted.id.store(id, Ordering::Release);
     }
 
-    /// Returns the number of the call that was noted last, completely or partly; 0 for none.
+    /// Returns the number of the call that was noted last, even if its note is incomplete; 0 for none.
     pub(crate) fn last(&self) -> u64 {
         self.layout().last.load(Ordering::Acquire)
     }
 
-    /// Records that the call has been done.
+    /// Records that the call that a thread answers has been done.
     pub(crate) fn done(&self, thread: usize) {
         self.layout().calls[thread].stage.store(CallStage::Done.to_word(), Ordering::Release);
     }
 
-    /// Records that the program is about to get a descriptor.
+    /// Records that the program is about to get a descriptor of the socket with this inode number.
     pub(crate) fn gives(&self, thread: usize, inode: u64) {
         self.layout().calls[thread].stage.store(CallStage::Gives(inode).to_word(), Ordering::Release);
     }
 
-    /// Records what a thread holds for its call.
+    /// Records what a thread of the supervisor holds for its call.
     pub(crate) fn holds(&self, thread: usize, held: HeldNumbers) {
         let noted = &self.layout().calls[thread];
         // The first word is written last: a reader must not take half of it for the whole.
@@ -163,7 +164,7 @@ impl SupervisorNotes {
         noted.held[0].store(held[0], Ordering::Release);
     }
 
-    /// Returns the last call of each thread: its number, description and stage, and what is held for it.
+    /// Returns the last noted call of each thread: its number, its description, its stage, and what was held for it.
     pub(crate) fn calls(&self) -> impl Iterator<Item = (u64, [u64; CALL], CallStage, HeldNumbers)> {
         let all = self.layout().calls.iter();
         all.map(|noted| {
@@ -177,7 +178,8 @@ impl SupervisorNotes {
         .filter(|(id, ..)| *id != 0)
     }
 
-    /// Stores the addresses of a socket. If all its slots are taken, those of the oldest socket are replaced.
+    /// Stores a socket's own and its peer's address. If all slots for the socket are taken, the oldest socket among
+    /// them is forgotten.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
         let place = self.claimed(cookie);
         fence(Ordering::Release);
@@ -186,7 +188,8 @@ impl SupervisorNotes {
         place.cookie.store(cookie, Ordering::Release);
     }
 
-    /// Claims a slot for a socket, so that no other thread writes it: a free one, or that of the oldest socket.
+    /// Claims a slot for a socket, so that no other thread writes it. Prefers a free slot, and otherwise takes that of
+    /// the oldest socket.
     fn claimed(&self, cookie: u64) -> &AddressSlot {
         let age = |place: &AddressSlot| place.cookie.load(Ordering::Relaxed);
         loop {
@@ -200,7 +203,7 @@ impl SupervisorNotes {
         }
     }
 
-    /// Returns the stored addresses of a socket, its own and its peer's.
+    /// Returns the stored addresses of the socket with this cookie: its own and its peer's.
     pub(crate) fn names(&self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
         let place = self.near(cookie).find(|place| place.cookie.load(Ordering::Acquire) == cookie)?;
         let found = (read(&place.own)?, read(&place.peer)?);

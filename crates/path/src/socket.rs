@@ -1,4 +1,4 @@
-//! Kinds, addresses and options of sockets.
+//! Reads and sets the kinds, addresses and options of sockets, and waits for them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -39,8 +39,8 @@ pub(crate) fn cookie(fd: impl AsFd) -> Option<u64> {
     Some(u64::from_ne_bytes(cookie))
 }
 
-/// Returns the inode number, which is unique among open sockets. An accepted socket of Multipath TCP has the cookie of
-/// its listener (observed on Linux 6.18), but its own inode number.
+/// Returns the inode number of a descriptor, which is unique among open sockets. An accepted Multipath TCP socket has
+/// its own inode number, but the cookie of its listener (observed on Linux 6.18).
 pub(crate) fn inode(fd: impl AsFd) -> Option<u64> {
     rustix::fs::fstat(fd).ok().map(|found| found.st_ino)
 }
@@ -51,12 +51,12 @@ pub(crate) fn int(fd: impl AsFd, level: c_int, name: c_int) -> io::Result<c_int>
     Ok(c_int::from_ne_bytes(value))
 }
 
-/// Returns true if calls on the socket block.
+/// Returns true if the socket is in blocking mode.
 pub(crate) fn blocks(fd: impl AsFd) -> bool {
     fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
-/// Reads an option into `value`, and returns its length.
+/// Reads a socket option into `value`, and returns the length of the option in bytes.
 pub(crate) fn option(fd: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
     let mut length = value.len() as libc::socklen_t;
     let fd = fd.as_fd().as_raw_fd();
@@ -73,7 +73,7 @@ pub(crate) fn set_option(fd: impl AsFd, level: c_int, name: c_int, value: &[u8])
     if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Returns an address in the kernel's format (ip(7), ipv6(7)).
+/// Returns an address in the kernel's binary format (ip(7), ipv6(7)).
 pub(crate) fn to_bytes(address: SocketAddr) -> Vec<u8> {
     let family = |family: c_int| (family as u16).to_ne_bytes();
     let port = address.port().to_be_bytes();
@@ -90,7 +90,7 @@ pub(crate) fn to_bytes(address: SocketAddr) -> Vec<u8> {
     }
 }
 
-/// Parses an address in the kernel's format; `None` if it is not an IP address.
+/// Parses an address in the kernel's binary format; `None` if it is not an IP address.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     let family = c_int::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));
     let port = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
@@ -110,7 +110,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// Returns the address, as IPv4 if it is an IPv4-mapped IPv6 address, because both name one host.
+/// Returns the address. An IPv4-mapped IPv6 address is returned as IPv4, because both name one host.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4),
@@ -119,19 +119,20 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Returns an IP socket's own address.
+/// Returns an IP socket's own address; `None` for other sockets.
 pub(crate) fn own(fd: impl AsFd) -> Option<SocketAddr> {
     let address = rustix::net::getsockname(fd).ok()?;
     address.try_into().ok()
 }
 
-/// Returns the peer's address.
+/// Returns the address of an IP socket's peer; `None` if it is not connected.
 pub(crate) fn peer(fd: impl AsFd) -> Option<SocketAddr> {
     let address = rustix::net::getpeername(fd).ok()??;
     address.try_into().ok()
 }
 
-/// Waits until one of the descriptors is ready, at most for `time`. Returns the events of each.
+/// Waits until one of the descriptors has one of its events, or until `time` has passed; without end for `None`.
+/// Returns the events of each descriptor.
 pub(crate) fn wait<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Option<Duration>,
@@ -144,11 +145,11 @@ pub(crate) fn wait<const N: usize>(
     }
 }
 
-/// How long to poll for a reply before the thread sleeps: about as long as waking up takes.
+/// How long to poll for a reply before the thread sleeps, which is about the time of a wakeup.
 pub(crate) const SOON: Duration = Duration::from_micros(50);
 
-/// Waits like [`wait`], but polls for a while first, because another process is about to act. It yields to other
-/// threads.
+/// Polls the descriptors for [`SOON`] and yields to other threads, because another process is about to act; then sleeps
+/// for at most `time`. Returns the events of each descriptor once one has an event.
 pub(crate) fn wait_soon<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Duration,

@@ -14,14 +14,14 @@ use crate::notify::{NotifiedCall, NotifyListener, SyscallAnswer};
 use crate::shared::{SupervisorNotes, THREADS};
 use crate::{ConnectionSelector, PathCarrier};
 
-/// Stack of a thread, in bytes: it needs only a few hundred.
+/// Stack size of a thread, in bytes. A thread uses only a few hundred.
 const STACK: usize = 128 << 10;
-/// Number of descriptors that are open independently of the program.
+/// Number of descriptors that this process has open apart from those for waiting calls.
 const OPEN: u64 = 32;
-/// Number of descriptors that a waiting call takes.
+/// Number of descriptors that this process has open for each waiting call.
 const OF_A_CALL: u64 = 4;
 
-/// Answers the calls of a program.
+/// Answers the system calls of a program, over a path or by leaving them to the kernel.
 pub(crate) struct Supervisor {
     pub(crate) listener: NotifyListener,
     pub(crate) carrier: Box<dyn PathCarrier>,
@@ -29,9 +29,9 @@ pub(crate) struct Supervisor {
     gate: CallGate,
     /// Number of threads so far.
     threads: Mutex<usize>,
-    /// The most threads that there may be.
+    /// The largest number of threads.
     most: usize,
-    /// Threads that wait for a call.
+    /// Number of threads that wait for a call.
     idle: AtomicUsize,
 }
 
@@ -52,7 +52,8 @@ impl Supervisor {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts one more thread. If that fails, the calling thread answers only calls that do not wait.
+    /// Starts one more thread that answers calls. If that fails, the calling thread may only answer calls that do not
+    /// wait.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock();
         if *threads >= self.most {
@@ -85,7 +86,8 @@ impl Supervisor {
         match self.gate.decide(call, is_last) {
             GateDecision::ThePath => self.carrier.answer(call),
             GateDecision::TheKernel(why) => {
-                // A call that a signal ended is made again, and counted then. What was read of its thread may be nothing.
+                // A call that a signal ended is made again, and counted then. Its thread may be gone, so that nothing
+                // could be read of it.
                 why.into_iter().filter(|_| call.waits()).for_each(|why| self.carrier.left(why));
                 SyscallAnswer::Continue
             }
@@ -93,8 +95,8 @@ impl Supervisor {
     }
 }
 
-/// Returns how many threads may wait. The limit keeps their descriptors from using up those that the path itself
-/// needs.
+/// Returns the largest number of threads. The limit keeps the descriptors of waiting calls from using up those that the
+/// path itself needs.
 fn most() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)

@@ -1,4 +1,4 @@
-//! Runs of a study on the sockets of two hosts.
+//! Makes the runs of a study on the sockets of two hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,14 @@ use super::StudyRunner;
 use crate::answers::RunCallbacks;
 use crate::{Error, HostGroup, Pair, RunSpec, WatchOptions, buffers};
 
-/// Most samples of all flows of a run: an answer of an agent holds them (16 MiB) at some 500 bytes per sample.
+/// The largest number of samples of all flows of a run. At some 500 bytes per sample they fit into an agent's answer
+/// (16 MiB).
 const MOST_SAMPLES: u64 = 20_000;
 
-/// Least value to which the limit of a buffer is set: the kernel's own default for receiving.
+/// The smallest limit that is set for a kernel buffer: the kernel's default limit for receiving.
 const LEAST_ROOM: Bytes = Bytes::mib(6);
 
-/// Makes the runs of a study on a pair of hosts. The hosts keep the study's congestion controls and windows until
+/// Makes the runs of a study on a pair of hosts. The hosts keep the study's congestion controls and buffer limits until
 /// they are restored.
 pub(super) struct KernelStudyRunner<'a> {
     group: &'a mut HostGroup,
@@ -35,7 +36,7 @@ pub(super) struct KernelStudyRunner<'a> {
 }
 
 impl<'a> KernelStudyRunner<'a> {
-    /// Makes the sender's agent load the controls of the study's contests.
+    /// Creates the runner. The sender's agent loads the congestion controls of the study's contests.
     pub(super) fn prepare(
         group: &'a mut HostGroup,
         hosts: &'a dyn HostSet,
@@ -136,7 +137,8 @@ impl KernelStudyRunner<'_> {
     }
 }
 
-/// Makes the sender's host load the controls of these contestants. Returns their names in its kernel.
+/// Makes the sender's host load the congestion controls of these contestants. Returns the kernel's name of each, by
+/// landspeed's name.
 fn load<'a>(
     pair: &Pair<'_>,
     contestants: impl Iterator<Item = &'a String>,
@@ -149,15 +151,16 @@ fn load<'a>(
     }
 }
 
-/// Parses a contestant. A record may hold anything: other text becomes the name of an unknown control.
+/// Parses a contestant's text. Text that is no contestant, which a record may contain, becomes the name of an unknown
+/// congestion control.
 fn parsed(text: &str) -> Contestant {
     let unknown = || Contestant { control: Some(text.to_owned()), ..Contestant::default() };
     text.parse().unwrap_or_else(|_| unknown())
 }
 
-/// Returns the buffer setting of a UDT flow: twice what path and queue hold, as in the simulator. No knob sets UDT's
-/// own buffers, and smaller ones would limit it more than the kernel's limit TCP. A contestant's own setting
-/// overrides it.
+/// Returns the buffer setting of a UDT flow: twice the bytes that path and queue hold, as in the simulator. No knob
+/// sets UDT's own buffers, and smaller ones would limit UDT more than the kernel's buffers limit TCP. Returns `None`
+/// for other transports, or if the default suffices. A contestant's own setting overrides it.
 fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     const BUFFER: &str = "udt-buffer";
     // Only UDT has such a buffer.
@@ -168,9 +171,9 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     (needed > buffer.bytes(&Settings::new())).then(|| (BUFFER.to_owned(), needed.0.to_string()))
 }
 
-/// Returns windows that limit no flow, unless the contest has its own: the kernel grows buffers on demand up to four
-/// times what the path and its queue hold, because it counts its overhead too (tcp(7), tcp_rmem and tcp_wmem). The
-/// sender's buffer is the limit of a flow.
+/// Returns a cell whose buffers limit no flow, unless the contest or the path sets a window. The kernel grows buffers
+/// on demand up to four times the bytes that the path and its queue hold, because it counts its overhead too (tcp(7),
+/// tcp_rmem and tcp_wmem). A window is set by the sender's buffer.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
     let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
@@ -181,7 +184,7 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
 }
 
-/// One end's samples of all flows: TCP_INFO, or those that the workload took of flows without it.
+/// One end's samples of all flows: TCP_INFO of TCP flows, and the workload's own samples of other flows.
 #[derive(Clone, Copy)]
 struct EndSamples<'a> {
     tcp: &'a [TcpSample],
@@ -223,7 +226,7 @@ impl<'a> EndSamples<'a> {
     }
 }
 
-/// Returns the samples of each flow: goodput by the receiver's counters, the rest by the sender's.
+/// Returns each flow's samples: goodput by the receiver's counters, and all other values by the sender's.
 fn flows(plans: &[FlowPlan], ends: &[EndSamples<'_>; 2], took: &[Option<Nanos>]) -> Vec<RunFlow> {
     let flow = |(number, plan): (u32, &FlowPlan)| RunFlow {
         plan: plan.clone(),

@@ -1,6 +1,6 @@
-//! A study of transports: every contest repeated, over one path, by one method (cottrell-2005 section III.A).
+//! Runs a study of transports: every contest is repeated, over one path, by one method (cottrell-2005 section III.A).
 //!
-//! `analysis::compare` decides the order of the runs; this module makes them on hosts.
+//! `analysis::compare` decides the order of the runs. This module makes the runs.
 
 mod kernel;
 
@@ -17,13 +17,13 @@ use crate::drive::{RunClock, drive};
 use crate::{Error, HostGroup, RecordSink};
 use kernel::KernelStudyRunner;
 
-/// The executor of a study's runs: real hosts, or the simulator.
+/// Makes the runs of a study, on real hosts or in the simulator.
 pub trait StudyRunner {
-    /// Makes one run of a contest, from the entry of the first flow to the exit of the last. Returns `None` if `stop`
-    /// ended it.
+    /// Makes one run of a contest, from the start of the first flow to the end of the last. Returns `None` if `stop`
+    /// returned true and ended the run.
     ///
     /// # Errors
-    /// Returns an error if the study cannot go on. A run that took place but cannot be trusted is no error, see
+    /// Returns an error if the study cannot continue. A run that took place but cannot be trusted is not an error, see
     /// [`StudyRun::invalid`].
     fn run(
         &mut self,
@@ -33,7 +33,7 @@ pub trait StudyRunner {
     ) -> Result<Option<StudyRun>, Error>;
 }
 
-/// Returns the study of an interrupted record, and the runs that it has already.
+/// Returns the study of an interrupted record, and the keys of the runs that the record already has.
 pub fn resume(record: &Record) -> Result<(Study, HashSet<StudyRunKey>), Error> {
     let mut study = None;
     let mut done = HashSet::new();
@@ -48,7 +48,7 @@ pub fn resume(record: &Record) -> Result<(Study, HashSet<StudyRunKey>), Error> {
     Ok((study, done))
 }
 
-/// Writes the first lines of the record. `header` is that of its kind.
+/// Writes the header and the study as the first lines of a record.
 pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Result<(), Error> {
     let (topology, seed) = (study.path.topology.clone(), study.seed);
     sink.line(&Line::Header(Header { topology, seed, ..header.clone() }))?;
@@ -56,7 +56,8 @@ pub fn begin(study: &Study, header: &Header, sink: &mut dyn RecordSink) -> Resul
     Ok(())
 }
 
-/// Makes every run of the study that is not `done`. Ends early, without error, if the user wants to stop.
+/// Makes every run of the study that is not in `done`. Ends early, without an error, if the user requests a stop or if
+/// too few runs can still be valid.
 pub fn compare(
     study: &Study,
     done: &HashSet<StudyRunKey>,
@@ -84,7 +85,7 @@ pub fn compare(
     }
 }
 
-/// The runs so far whose link was not the path that the study asks for.
+/// Counts the runs made so far, and those whose emulated link was not the path that the study requests.
 #[derive(Debug, Default)]
 struct LinkLateness {
     made: usize,
@@ -101,8 +102,8 @@ impl LinkLateness {
         }
     }
 
-    /// Returns true if more runs cannot make the study count: the first run shows that the link is not the path, or
-    /// more than a fifth of all planned runs do.
+    /// Returns true if further runs cannot make the study valid: all runs so far are invalid, or more than a fifth of
+    /// all planned runs are.
     fn is_hopeless(&self, planned: usize) -> bool {
         (self.made > 0 && self.made == self.invalid) || self.invalid * 5 > planned
     }
@@ -116,8 +117,8 @@ impl LinkLateness {
     }
 }
 
-/// Makes the runs as [`compare`] does, on the sockets of two hosts. Sets and loads what the study needs first, and
-/// restores everything at the end, even after an error. `study` comes with the runs that are done.
+/// Makes every run of the study that is not in `done` on the sockets of two hosts. First records the hosts and loads
+/// what the study needs. Restores all settings at the end, even after an error.
 pub fn compare_on(
     group: &mut HostGroup,
     hosts: &dyn HostSet,
@@ -184,7 +185,7 @@ mod tests {
         assert!(second.0.iter().all(|run| !first.0.contains(run)));
     }
 
-    /// Makes runs of which those at these places do not count.
+    /// Makes runs. Those at these places are invalid.
     struct LateRunner(Vec<usize>, usize);
 
     impl StudyRunner for LateRunner {

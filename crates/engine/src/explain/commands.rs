@@ -1,4 +1,4 @@
-//! The commands of remedies: what a person pastes into a shell to make the advised change.
+//! Adds commands to remedies, which a person can paste into a shell to make the advised change.
 
 use landspeed_knob::{FactorPlacement, Knob, NOT_ROOT};
 use landspeed_record::{KnobState, Remedy, RemedyCommand, Verdict};
@@ -16,7 +16,7 @@ pub(super) fn with_commands(mut verdict: Verdict, hosts: &[HostObservations]) ->
     verdict
 }
 
-/// Returns true if the knob is one of this host's: the sender's, the receiver's, or of both.
+/// Returns true if the knob applies to this host, which is the sender or the receiver of the data.
 fn concerns(knob: &Knob, sender: &str, host: &HostObservations) -> bool {
     match knob.factor.on {
         FactorPlacement::Sender => host.name == sender,
@@ -26,7 +26,8 @@ fn concerns(knob: &Knob, sender: &str, host: &HostObservations) -> bool {
     }
 }
 
-/// Adds the commands for all hosts that lack the value, or the reason why a host cannot have it.
+/// Adds a command for each host that lacks the remedy's value. If a host cannot have the value, adds the reason
+/// instead.
 fn add<'a>(remedy: &mut Remedy, knob: &Knob, hosts: impl Iterator<Item = &'a HostObservations>) {
     for host in hosts.filter(|host| host.set.get(&remedy.knob) != Some(&remedy.value)) {
         let state = host.states.iter().find(|state| state.knob == remedy.knob);
@@ -43,7 +44,7 @@ fn command(remedy: &Remedy, knob: &Knob, host: &HostObservations) -> Option<Reme
     Some(RemedyCommand { host: host.name.clone(), line })
 }
 
-/// Returns why a host cannot have the value, even if a person sets it as root.
+/// Returns the reason why a host cannot have the value, even if a person sets it as root; `None` if it can.
 fn obstacle(state: &KnobState, value: &str) -> Option<String> {
     let too_much = state.most.zip(value.parse().ok()).filter(|(most, value): &(u64, u64)| value > most);
     let refused = state.skip.clone().filter(|why| why != NOT_ROOT);

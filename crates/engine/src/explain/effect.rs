@@ -1,4 +1,5 @@
-//! The cost of following packets: bytes per processor second with the tracer over those without, interleaved.
+//! Measures the cost of following packets: the ratio of bytes per processor second with the tracer to those without, in
+//! interleaved trials.
 
 use landspeed_observer::PATH;
 use landspeed_record::units::Nanos;
@@ -8,9 +9,9 @@ use landspeed_workload::stream;
 
 use crate::{Error, Pair, RunSpec, WatchOptions};
 
-/// Number of blocks of four trials, alternately ABBA and BAAB.
+/// Number of blocks. Each has four trials, with and without the tracer, alternately in the orders ABBA and BAAB.
 const BLOCKS: u32 = 5;
-/// Length of a trial, in which the tracer is attached several times.
+/// Duration of a trial. The tracer is attached several times within it.
 const TRIAL: Nanos = Nanos::millis(1_000);
 const WARM_UP: Nanos = Nanos::millis(100);
 const CONFIDENCE: f64 = 0.95;

@@ -1,4 +1,4 @@
-//! The limits of the hosts' parts.
+//! Measures the limits of the hosts' parts, such as memory and copies.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,9 @@ use landspeed_record::HostLimits;
 
 use crate::{Error, Host};
 
-/// Measures the limits of hosts towards their links, one after the other, so that they do not disturb each other.
-/// Hosts of one machine are measured once; the others get a note that names the first one, as `called` returns it.
+/// Measures the limits of each host and its link. The hosts are measured one after the other, so that they do not
+/// disturb each other. Hosts on one machine are measured once; the later ones get a note with the name that `called`
+/// returns for the first.
 pub(super) fn of(
     hosts: &[Host],
     called: &dyn Fn(&Host) -> String,

@@ -1,4 +1,4 @@
-//! Explaining existing flows, without sending anything.
+//! Explains existing flows without sending anything.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -12,18 +12,18 @@ use super::material::watched;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::{Error, Host};
 
-/// Most flows that an error names.
+/// The largest number of flows that an error names.
 const NEAR: usize = 4;
-/// Most looks at the flows that carry most, of a tenth of a second each.
+/// The largest number of watches of the busiest flows, of a tenth of a second each, to find flows for an error.
 const LOOKS: usize = 8;
-/// Most characters of a process's name in an error.
+/// The largest number of characters of a process's name in an error.
 const NAME: usize = 40;
-/// Length of one glance at the flows that carry most, and the time between its samples.
+/// Duration of one watch by [`glance_at_top`].
 const GLANCE: Nanos = Nanos::millis(1_000);
 const GLANCE_INTERVAL: Nanos = Nanos::millis(100);
 
-/// Returns the flows of `hosts` that carry most now, after watching for a second; `None` if `stop`, which is called
-/// ten times a second, returned true.
+/// Watches `hosts` for a second and returns the flows that carry most. Calls `stop` ten times a second, and returns
+/// `None` if it returned true.
 pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<Vec<FlowWatch>>, Error> {
     let request = Request::Watch {
         target: WatchTarget::Top,
@@ -49,7 +49,7 @@ pub fn glance_at_top(hosts: &[Host], stop: &dyn Fn() -> bool) -> Result<Option<V
     Ok(Some(flows))
 }
 
-/// Watches flows on `hosts`, one or two, at the same time, and explains what holds them back.
+/// Watches flows on one or two `hosts` at the same time, and explains what limits them.
 pub fn explain_live(
     hosts: &mut [Host],
     options: &ExplainOptions,
@@ -98,7 +98,7 @@ pub fn explain_live(
     Ok(inputs.report(options))
 }
 
-/// Makes the error for flows on which no verdict is possible, with a remedy.
+/// Returns the error for flows on which no verdict is possible, with the reason and a remedy.
 fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Error {
     let (time, target) = (options.time, watched(options));
     let names: Vec<String> = hosts.iter().map(|host| called(&host.name)).collect();
@@ -111,7 +111,7 @@ fn nothing(hosts: &[Host], options: &ExplainOptions, why: NoVerdictReason) -> Er
     Error::Other(format!("no verdict on {target} on {on} after {time}: {}; {remedy}", cannot_tell(why)))
 }
 
-/// Returns the existing flows that are most similar to the target.
+/// Returns a text that lists the existing flows that are most similar to `target`, or says that there are none.
 fn near(hosts: &[Host], target: WatchTarget) -> String {
     let like = match target {
         WatchTarget::Flow { at } => vec![
@@ -143,7 +143,7 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
     }
 }
 
-/// Returns the flows of a target at this moment, each with its owner; none if the host does not answer.
+/// Returns the current flows of a target on a host, each with its owner; an empty list if the host does not answer.
 fn there(host: &Host, target: WatchTarget) -> Vec<String> {
     let request = Request::Watch {
         target,
@@ -157,7 +157,7 @@ fn there(host: &Host, target: WatchTarget) -> Vec<String> {
     flows.map(|flow| owned(flow, observed.get::<Vec<ProcessWatch>>())).collect()
 }
 
-/// Returns a flow with its owner: "10.0.0.1:22 - 10.0.0.2:40000 of sshd (pid 812)".
+/// Formats a flow with its owner: "10.0.0.1:22 - 10.0.0.2:40000 of sshd (pid 812)".
 fn owned(flow: &FlowWatch, processes: &[ProcessWatch]) -> String {
     let ends = format!("{} - {}", flow.key.local, flow.key.remote);
     let Some(pid) = flow.pid else { return ends };

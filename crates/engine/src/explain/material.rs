@@ -1,4 +1,4 @@
-//! Makes the report of `explain` from the observations.
+//! Builds the report of `explain` from the observations.
 
 use landspeed_analysis::fit::{cost_figures, share_of_links};
 use landspeed_analysis::verdict::{
@@ -15,10 +15,10 @@ use landspeed_transport::settings::TRANSPORT;
 use super::ExplainOptions;
 use super::commands::with_commands;
 
-/// Number of flows with which the window model is compared, the busiest ones.
+/// The number of flows that are compared with the window model. The busiest ones are chosen.
 const WINDOWS: usize = 3;
 
-/// The observations of one host before they are judged.
+/// The observations of one host, which are not judged yet.
 pub(super) struct HostObservations {
     pub(super) name: String,
     pub(super) facts: HostFacts,
@@ -26,7 +26,7 @@ pub(super) struct HostObservations {
     pub(super) limits: Option<HostLimits>,
     /// Values of the host's knobs.
     pub(super) set: Settings,
-    /// The knobs at `device`.
+    /// The states of the host's knobs, for the link `device`.
     pub(super) states: Vec<KnobState>,
     /// The device that carries the flow.
     pub(super) device: String,
@@ -43,18 +43,18 @@ impl HostObservations {
     }
 }
 
-/// Everything from which a report is made.
+/// All observations and measurements from which a report is built.
 pub(super) struct ReportInputs {
     pub(super) seen: Vec<HostObservations>,
-    /// Idle RTT, if it was measured.
+    /// The idle RTT; `None` if it was not measured.
     pub(super) rtt: Option<Nanos>,
-    /// Goodput, if the workload counted it.
+    /// The goodput; `None` if the workload did not count it.
     pub(super) goodput: Option<BitRate>,
-    /// The cost of following packets.
+    /// The effect of the tracer on bytes per processor second; `None` if not measured.
     pub(super) tracer_effect: Option<Estimate>,
-    /// The result of the packets that were sent to find out why the flow stalled; `None` if none were sent.
+    /// The result of the probe that is sent after the flow stalled; `None` if none was sent.
     pub(super) probe: Option<PathProbe>,
-    /// The same stream at a lower rate.
+    /// The result of the same stream at a lower rate; `None` if it was not repeated.
     pub(super) slower: Option<PacedStream>,
 }
 
@@ -96,7 +96,8 @@ impl ReportInputs {
         verdict.map(|verdict| with_commands(verdict, &self.seen)).unwrap_or_default()
     }
 
-    /// Returns the repetition of the stream that would tell why segments are lost.
+    /// Returns the repetition of the stream, at a lower rate, that would show why segments are lost; `None` if none is
+    /// needed.
     pub(super) fn repetition(&self, options: &ExplainOptions) -> Option<Repetition> {
         self.with_observations(options, repetition).flatten()
     }
@@ -131,8 +132,8 @@ fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     }
 }
 
-/// Returns the packets over the links in the direction of the data, which has more packets than that of the
-/// acknowledgements.
+/// Returns the number of packets over the links in the direction of the data. That direction has more packets than that
+/// of the acknowledgements.
 fn packets(observed: &Observations) -> u64 {
     let links = observed.get::<Vec<LinkCounters>>();
     links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()

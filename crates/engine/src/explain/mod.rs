@@ -1,5 +1,5 @@
-//! What holds a path back: a stream of landspeed's own, or existing flows, watched from both ends with every observer,
-//! and judged by `analysis`.
+//! Explains what limits a path. A stream of landspeed's own, or existing flows, are watched from both ends with all
+//! observers, and `analysis` judges the observations.
 
 mod commands;
 mod effect;
@@ -23,32 +23,31 @@ pub use sizes::{SizesEffort, SizesOptions, UserListener, explain_sizes};
 /// Time between samples of flows and processes.
 const INTERVAL: Nanos = Nanos::millis(50);
 
-/// The flows to watch, the time, further measurements, and texts for the report.
+/// The options of `explain`: the flows to watch, further measurements, and texts for the report.
 #[derive(Debug, Clone)]
 pub struct ExplainOptions {
     /// The flows to watch; `Workload` if landspeed sends them.
     pub target: WatchTarget,
-    /// The program that runs instead of landspeed's own stream; it is watched as long as it runs.
+    /// The program that runs instead of landspeed's own stream. It is watched until it ends.
     pub program: Option<Workload>,
-    /// How long the flows are watched.
+    /// How long the flows are watched, if no program is run.
     pub time: Nanos,
     pub flow: Settings,
-    /// True to measure the limits of the hosts' parts.
+    /// True if the limits of the hosts' parts are measured, such as memory and copies.
     pub limits: bool,
-    /// True to follow packets through the kernel.
+    /// True if packets are traced through the kernel.
     pub trace: bool,
-    /// "lab:back-to-back", or the hosts, for the report.
+    /// The topology for the report: the name of a lab such as "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
-    /// The start, for the report: RFC 3339 UTC.
+    /// The time of the start for the report, in RFC 3339 and UTC.
     pub started: String,
 }
 
-/// A receiver of messages about the progress, for the user.
+/// Receives progress messages for the user.
 pub type ProgressSink<'a> = &'a mut dyn FnMut(&str);
 
-/// Returns the names of the observers to run in addition to the usual ones. The tracer is attached only in short
-/// windows, for a part of the time.
+/// Returns the names of the observers to run in addition to the usual ones. `trace` adds the tracer.
 fn observers(trace: bool) -> Vec<String> {
     let explaining = OBSERVERS.iter().filter(|row| row.runs == RunPolicy::Explaining).map(|row| row.name);
     explaining.chain(trace.then_some(PATH.name)).map(str::to_owned).collect()

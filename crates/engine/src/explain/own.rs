@@ -1,4 +1,4 @@
-//! Explaining with a stream of landspeed's own.
+//! Explains a path with a stream of landspeed's own, or with a program.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use super::slower::repeat;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::{Error, Host, HostGroup, RunSpec, WatchOptions, stall};
 
-/// Sends a stream over all pairs of a group, watches it from both ends, and explains what holds it back.
+/// Sends a stream over all pairs of a group, or runs the program of `options` instead, watches it from both ends, and
+/// explains what limits it.
 pub fn explain(
     group: &HostGroup,
     options: &ExplainOptions,
@@ -114,13 +115,13 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
     ExplainReport { goodput_bps, path_rate, verdict: findings, cannot_tell, unjudged, probe, ..all }
 }
 
-/// Returns how long [`explain`] takes, without the limits.
+/// Returns the duration of [`explain`], without the measurement of the limits.
 pub fn explain_time(options: &ExplainOptions, rtt: Nanos) -> Nanos {
     let trace = if options.trace { effect::time() } else { Nanos(0) };
     warm_up(rtt) + options.time + trace
 }
 
-/// Returns a stream that is watched from both ends by all observers except the tracer, as the basis of a verdict.
+/// Returns the run of a stream that all observers except the tracer watch from both ends. A verdict is based on it.
 pub(crate) fn watched_stream(flow: &Settings, time: Nanos, rtt: Nanos) -> RunSpec {
     let watching = WatchOptions {
         observers: observers(false),
@@ -131,7 +132,8 @@ pub(crate) fn watched_stream(flow: &Settings, time: Nanos, rtt: Nanos) -> RunSpe
     RunSpec::new(stream::spec(time), flow).after(warm_up(rtt)).watched(watching)
 }
 
-/// Returns a run of a program that is watched in the same way; the verdict is about its own flows.
+/// Returns the run of a program that all observers except the tracer watch from both ends. The verdict is about the
+/// program's own flows.
 pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
     // A program may be done in a fraction of a second. A long one gets at most the samples that a trial may have.
     const OFTEN: Nanos = Nanos::millis(10);
@@ -141,20 +143,20 @@ pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
     RunSpec::new(program.clone(), flow).watched(watching)
 }
 
-/// Returns the start-up of a watched stream: slow start needs several RTTs before a long path is at its rate.
+/// Returns the duration of the start-up of a watched stream: 20 RTTs, and at least 200 ms, because slow start needs
+/// several RTTs to reach the rate of a long path.
 pub(crate) fn warm_up(rtt: Nanos) -> Nanos {
     Nanos::millis(200).max(Nanos(20 * rtt.0))
 }
 
-/// Returns the sum of each host's traces. The reasons for missing ones go to `a`'s `unseen`.
+/// Returns the sum of each host's traces. The reasons why traces are missing are added to the `unseen` lines of `a`.
 fn paths(traced: Option<TraceMeasurement>, a: &mut EndpointOutcome) -> [Option<PathTrace>; 2] {
     let Some(traced) = traced else { return [None, None] };
     a.observed.unseen.extend(traced.unseen);
     traced.paths.map(PathTrace::sum)
 }
 
-/// Returns the user's name for a host: those of a lab are A and B in every command, whatever their namespaces are
-/// called.
+/// Returns the name of a host for the user. The hosts of a lab are always A and B.
 fn called(host: &Host, options: &ExplainOptions) -> String {
     let lab = options.topology.starts_with("lab");
     if lab && host.name.len() == 1 { host.name.to_uppercase() } else { host.name.clone() }

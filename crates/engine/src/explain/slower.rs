@@ -1,4 +1,4 @@
-//! The repetition of a stream at a lower rate, where segments were lost.
+//! Repeats a stream at a lower rate after segments were lost.
 
 use landspeed_analysis::verdict::{Repetition, paced};
 use landspeed_record::units::{BitRate, Nanos};
@@ -10,10 +10,10 @@ use super::{INTERVAL, warm_up};
 use crate::block::refused;
 use crate::{Error, Pair, RunSpec, WatchOptions};
 
-/// Shortest and longest time of a repetition.
+/// Shortest and longest duration of a repetition.
 const TIMES: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(5_000));
 
-/// The setting for a pace.
+/// Name of the setting of a flow's pace, in bit/s.
 const PACE: &str = "pacing-rate";
 
 /// Repeats the stream of `flow`, paced to `how.pace` over all its flows. Returns `None` if a host refuses the run, the

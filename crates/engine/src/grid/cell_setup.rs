@@ -11,24 +11,25 @@ use super::vary::FAN;
 use crate::factors::{all_factors, flow, transport_of};
 use crate::{Error, HostGroup, Pair, RunSpec};
 
-/// One cell, ready to be measured.
+/// The workload and the settings of one cell of a grid.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CellSetup {
     pub(super) workload: Workload,
-    /// The flow's settings.
+    /// A cell that has only settings of the flow, and no knobs.
     pub(super) cell: Cell,
-    /// The lab, if it is varied: its parameters, or the whole lab under the name "topology".
+    /// The parameters of the lab that the grid varies, or the whole lab under the name "topology". Empty if the grid
+    /// varies no lab.
     pub(super) path: Settings,
 }
 
 impl CellSetup {
-    /// Returns the run that measures the cell after a start-up.
+    /// Returns the run that measures the cell after a start-up of `warm_up`.
     pub(super) fn run(self, warm_up: Nanos) -> RunSpec {
         RunSpec::new(self.workload, &self.cell.flow).after(warm_up)
     }
 }
 
-/// Returns the sides whose hosts a setting's place names.
+/// Returns the sides on whose hosts a setting at `place` is made; empty for settings that are no knobs.
 pub(super) fn sides(place: GridSettingTarget) -> &'static [Side] {
     match place {
         GridSettingTarget::A => &[Side::A],
@@ -43,18 +44,18 @@ pub fn turns_knobs(grid: &Grid) -> bool {
     grid.all_settings().any(|one| !sides(one.place).is_empty())
 }
 
-/// Returns the settings of a cell at one place.
+/// Returns the settings of a cell that belong to `place`.
 fn at(grid: &Grid, cell: u32, place: GridSettingTarget) -> Settings {
     let all = grid.settings_of(cell).filter(|one| one.place == place);
     all.map(|one| (one.name.clone(), one.value.clone())).collect()
 }
 
-/// Returns the lab in which a cell is measured.
+/// Returns the parameters of the lab in which a cell is measured.
 pub fn path_of(grid: &Grid, cell: u32) -> Settings {
     at(grid, cell, GridSettingTarget::Topology)
 }
 
-/// Returns a cell's workload, flow and lab, without its knobs.
+/// Returns the workload, the flow and the lab of a cell, without its knobs.
 pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
     let set = at(grid, cell, GridSettingTarget::Flow);
     let transport = transport_of(&set)?;
@@ -66,9 +67,9 @@ pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
     Ok(CellSetup { workload: what, cell: Cell { flow, ..Cell::default() }, path: path_of(grid, cell) })
 }
 
-/// Returns the knobs of a cell: those that it sets, and the prerequisites of these values. Knobs that only other
-/// cells set keep the values found. So all cells name the same knobs, and going from one cell to another turns those
-/// that differ.
+/// Returns the knobs of a cell: those that it sets, and the prerequisites of these values. Knobs that only other cells
+/// set have their values in `found`. So all cells name the same knobs, and a change from one cell to another turns only
+/// those that differ.
 pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error> {
     let mut knobs = Cell::default();
     for one in grid.all_settings() {
@@ -99,7 +100,7 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
     Ok(knobs)
 }
 
-/// Returns the prerequisites of a knob that is on; none if the setting is no knob.
+/// Returns the settings that a knob needs to be on, as name and value; empty if the setting is not a knob.
 fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> {
     if sides(one.place).is_empty() {
         return Ok(Vec::new());
@@ -107,7 +108,7 @@ fn needs(one: &GridSetting) -> Result<Vec<(&'static str, &'static str)>, Error> 
     Ok(all_factors().find(&one.name)?.needs.to_vec())
 }
 
-/// Returns why these hosts cannot have a setting; `None` if they can, or if it is not a knob.
+/// Returns the reason why these hosts cannot have a setting; `None` if they can, or if it is not a knob.
 pub(super) fn refused(one: &GridSetting, group: &HostGroup, in_lab: bool) -> Result<Option<String>, Error> {
     let on = sides(one.place);
     if on.is_empty() {
@@ -119,7 +120,7 @@ pub(super) fn refused(one: &GridSetting, group: &HostGroup, in_lab: bool) -> Res
     Ok(why.map(|why| format!("{}={}: {why}", one.name, one.value)))
 }
 
-/// Returns every value that these hosts cannot have, with the reason.
+/// Returns all values of the grid's factors that these hosts cannot have, each with the reason.
 pub(super) fn missing(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Vec<MissingLevel>, Error> {
     let mut missing = Vec::new();
     for factor in &grid.factors {
@@ -133,7 +134,7 @@ pub(super) fn missing(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Ve
     Ok(missing)
 }
 
-/// Returns an error if these hosts cannot have a setting of all cells.
+/// Returns an error if these hosts cannot have one of the settings that all cells share.
 pub(super) fn check_base(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<(), Error> {
     for one in &grid.base {
         if let Some(why) = refused(one, group, in_lab)? {
@@ -146,7 +147,7 @@ pub(super) fn check_base(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result
 /// Checks that all values can be combined, before any host is reached.
 ///
 /// # Errors
-/// Returns an error that names the values and the reason.
+/// Returns an error that names the values that cannot be combined and the reason.
 pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     const MOST_CELLS: u32 = 5000;
     let cells = grid.cells();
@@ -175,7 +176,7 @@ pub fn check_grid(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Refuses a fan of a workload that cannot fan out.
+/// Returns an error if the grid varies the fan of a workload that cannot fan in or out.
 fn check_fan(grid: &Grid) -> Result<(), Error> {
     let mut fans =
         grid.all_settings().filter(|one| one.place == GridSettingTarget::Topology && one.name == FAN.name);
@@ -186,7 +187,7 @@ fn check_fan(grid: &Grid) -> Result<(), Error> {
     })
 }
 
-/// Returns true if two settings have the same place, or places that share a host.
+/// Returns true if two settings belong to the same place, or to places that share a host.
 fn meet(one: &GridSetting, other: &GridSetting) -> bool {
     one.place == other.place || sides(one.place).iter().any(|side| sides(other.place).contains(side))
 }

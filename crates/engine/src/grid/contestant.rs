@@ -1,4 +1,4 @@
-//! Programs as cells of a grid: cells whose workload is not the grid's own.
+//! Supports cells of a grid with another workload than the grid's own, such as a program.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{EndpointOutcome, Grid, LatencyHistogram, ProgramFigures, Workload};
@@ -9,16 +9,16 @@ use crate::Error;
 /// Name of the setting that gives a cell another workload than the grid's.
 pub(crate) const WORKLOAD: &str = "workload";
 
-/// Units of rates, in bit/s.
+/// Names of units of rates, with their values in bit/s.
 const RATES: [(&str, f64); 3] = [("b/s", 1.0), ("Mb/s", 1e6), ("Gb/s", 1e9)];
-/// Units of times, in nanoseconds.
+/// Names of units of times, with their values in nanoseconds.
 const TIMES: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
 
 fn scale(units: &[(&str, f64)], unit: &str) -> Option<f64> {
     units.iter().find(|(known, _)| *known == unit).map(|(_, scale)| *scale)
 }
 
-/// Refuses a workload whose figure cannot be compared with that of the grid's own.
+/// Returns an error if the figure of a cell's workload cannot be compared with that of the grid's workload.
 pub(super) fn check(grid: &Grid, workload: &Workload) -> Result<(), Error> {
     if workload.name == grid.workload.name {
         return Ok(());
@@ -39,8 +39,8 @@ pub(super) fn check(grid: &Grid, workload: &Workload) -> Result<(), Error> {
     }
 }
 
-/// Converts a program's figure to those of landspeed's own workload: a rate to the bytes that this rate would receive
-/// in the window, a time to the latency.
+/// Converts a program's figure to the terms of landspeed's own workloads. A rate becomes the bytes that it would
+/// receive in the window, and a time becomes a latency.
 pub(super) fn in_own_terms(end: &mut EndpointOutcome) {
     let Some(figure) = end.get::<ProgramFigures>().deciding().cloned() else { return };
     let value = |units: &[(&str, f64)]| scale(units, &figure.unit).map(|scale| scale * figure.value);

@@ -1,4 +1,4 @@
-//! A grid of one program on this host over each path below its sockets. No other host takes part.
+//! Measures a grid of one program on this host over each path below its sockets. No other host takes part.
 
 use landspeed_analysis::grid::{GridDesigner, GridVisit};
 use landspeed_record::units::Nanos;
@@ -14,7 +14,7 @@ use crate::{Error, RecordSink};
 /// The times of a run of the program.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalRunTimes {
-    /// Time from its start to its end.
+    /// Time from the program's start to its end.
     pub took: Nanos,
     /// Processor time of all its processes, and of the processes that carried its connections.
     pub cpu: Nanos,
@@ -22,7 +22,7 @@ pub struct LocalRunTimes {
 
 const TIME: &str = "time";
 
-/// Makes the grid of a program over `paths`, with the reference first.
+/// Returns the grid of a program over `paths`, of which the first is the reference.
 pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
     let value = |value: &String| {
         vec![GridSetting { name: "path".into(), place: GridSettingTarget::Workload, value: value.clone() }]
@@ -47,7 +47,8 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
     }
 }
 
-/// Runs the program, block by block; `run` runs it once over a path. A run that fails loses only its trial.
+/// Runs the program block by block, and records the trials. `run` runs it once over the path of the given name. A run
+/// that fails costs only its own trial.
 ///
 /// # Errors
 /// Returns an error if the record cannot be written.

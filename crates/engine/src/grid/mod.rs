@@ -1,7 +1,7 @@
-//! A grid: one workload over every combination of some factors' values, block by block.
+//! Measures a grid: one workload over every combination of some factors' values, block by block.
 //!
-//! `analysis::grid` decides which cells a block visits, and in which order; this module takes the hosts there. Every
-//! trial is in the record before the next begins. A resumed grid goes on with the block after the last one there.
+//! `analysis::grid` decides which cells a block visits, and in which order. This module sets the hosts to these cells.
+//! Each trial is recorded before the next begins. A resumed grid continues after the last block of the record.
 
 mod cell_setup;
 mod contestant;
@@ -33,30 +33,32 @@ pub(crate) use contestant::WORKLOAD;
 pub use here::{LocalRunTimes, here, run_here};
 pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
-/// The hosts on which a grid is measured. Varying a parameter of a lab's link means another lab.
+/// Provides the hosts on which a grid is measured. If the grid varies a parameter of a lab's link, each value needs
+/// another lab.
 pub trait GridHosts {
-    /// Switches to hosts whose link has these parameters. Returns true if the hosts are not the previous ones.
+    /// Switches to hosts whose link has the parameters `path`. Returns true if these are other hosts than before.
     fn go(&mut self, path: &Settings) -> Result<bool, Error>;
 
     /// Returns the current hosts.
     fn group(&mut self) -> &mut HostGroup;
 
-    /// Returns true if landspeed made the hosts on this machine.
+    /// Returns true if the hosts belong to a lab on this machine.
     fn in_lab(&self) -> bool;
 
-    /// Returns the idle RTT over a link with these parameters, if it is known without switching to it.
+    /// Returns the idle RTT over a link with the parameters `path`; `None` if it is not known before switching to that
+    /// link.
     fn rtt(&self, path: &Settings) -> Option<Nanos>;
 }
 
-/// Time for each trial beside its workload: connecting, proving the flows, and the answers of both ends.
+/// Time for each trial in addition to its workload: connecting, proving the flows, and the answers of both ends.
 const BESIDE: Nanos = Nanos::millis(15);
 
-/// Adapts `asked` to these hosts: sets how long trials take on their path and which factors are slow to change there,
-/// and removes the values that the hosts cannot have, which are listed in [`Grid::missing`]. `another` is the time for
+/// Adapts the grid `asked` to these hosts. Sets how long trials take on their path and which factors are slow to
+/// change, and moves the values that the hosts cannot have to [`Grid::missing`]. `another` is the time to switch to
 /// another lab.
 ///
 /// # Errors
-/// Returns an error if the hosts cannot have any value of a factor, or a setting of all cells.
+/// Returns an error if the hosts cannot have any value of a factor, or a setting that all cells share.
 pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> Result<Grid, Error> {
     let in_lab = grid_hosts.in_lab();
     let rtt = longest_rtt(&asked, grid_hosts)?;
@@ -98,7 +100,8 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
     Ok(grid)
 }
 
-/// Returns the grid's program and the figure that decides. Figures that are compared must be of one kind.
+/// Returns the grid's program with the figure that decides; `None` if the workload is landspeed's own. Returns an error
+/// if compared figures are of different kinds.
 fn program(grid: &Grid) -> Result<Option<ProgramMetric>, Error> {
     let Some(program) = program_of(&grid.workload) else { return Ok(None) };
     let Some(figures) = grid.factors.iter().find(|factor| factor.name == METRIC) else {
@@ -122,7 +125,7 @@ fn program(grid: &Grid) -> Result<Option<ProgramMetric>, Error> {
     Ok(Some(ProgramMetric { figure: "figure".to_owned(), ..first }))
 }
 
-/// Returns the baseline's settings, without those that these hosts lack or the grid sets itself.
+/// Returns the settings of the baseline, without those that these hosts cannot have or that the grid sets itself.
 fn baseline(grid: &Grid, group: &HostGroup, in_lab: bool) -> Result<Vec<GridSetting>, Error> {
     let mut found = Vec::new();
     for (name, value) in sc03() {
@@ -149,7 +152,7 @@ fn longest_rtt(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Err
     Ok(planned.max(grid_hosts.group().rtt()))
 }
 
-/// Returns about how long a setting takes to change here.
+/// Returns the approximate time to change a setting on these hosts.
 fn toggle(one: &GridSetting, group: &HostGroup, in_lab: bool, another: Nanos) -> Nanos {
     match one.place {
         GridSettingTarget::Topology => another,
@@ -161,7 +164,7 @@ fn toggle(one: &GridSetting, group: &HostGroup, in_lab: bool, another: Nanos) ->
     }
 }
 
-/// Removes the values that the hosts cannot have from their factors.
+/// Removes the values that the hosts cannot have from their factors. Returns an error if a factor has none left.
 fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     for factor in &mut grid.factors {
         let gone =
@@ -177,17 +180,17 @@ fn leave_out(grid: &mut Grid) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns how long the first cell's program takes, with the hosts as they are. Runs it once to measure it.
+/// Runs the program of the first cell once, with the hosts as they are, and returns how long it took.
 fn time_of_program(grid: &Grid, grid_hosts: &mut dyn GridHosts) -> Result<Nanos, Error> {
     let began = Instant::now();
     grid_hosts.group().run(&cell_setup(grid, 0)?.run(grid.warm_up_ns))?;
     Ok(began.elapsed().into())
 }
 
-/// Name of the parameter of workloads that run for a set time.
+/// Name of the workloads' parameter that sets how long they run.
 const TIME: &str = "time";
 
-/// Returns how long a trial of a cell takes; `None` for a program, whose file gives only a time limit.
+/// Returns the duration of a trial of a cell; `None` for a program, whose file has only a time limit.
 fn trial_time(grid: &Grid, cell: u32, rtt: Nanos) -> Result<Option<Nanos>, Error> {
     let CellSetup { workload, .. } = cell_setup(grid, cell)?;
     if program_of(&workload).is_some() {
@@ -214,7 +217,8 @@ pub fn resume_grid(record: &Record) -> Result<(Grid, Vec<GridTrial>), Error> {
     Ok((found.ok_or_else(|| RecordKind::GRID.missing(record, "to go on with"))?, trials))
 }
 
-/// Writes the first lines of the record. `header` is that of its kind, with the topology.
+/// Writes the first lines of the record: header, grid, hosts and path. `header` has the values of this kind of record,
+/// and the topology.
 pub fn begin_grid(
     grid: &Grid,
     header: &Header,
@@ -273,14 +277,14 @@ struct GridRun<'a> {
     clock: RunClock,
     /// Block and plot of the previous visit.
     plot: Option<[u32; 2]>,
-    /// True if the current hosts are reserved and must be restored.
+    /// True if knobs of the current hosts may have been turned and must be restored.
     turned: bool,
-    /// Cells whose picture is already in the record; one for each cell is enough.
+    /// Cells that already have a picture in the record. Later pictures of a cell are dropped.
     pictured: BTreeSet<u32>,
 }
 
 impl GridRun<'_> {
-    /// Switches to the hosts of a visit. Services keep running for all visits of a block.
+    /// Switches to the hosts of a visit, and begins its block. Services keep running during a block.
     fn visit(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<(), Error> {
         let last = self.plot.replace([block, plot]);
         if last == self.plot {
@@ -291,7 +295,8 @@ impl GridRun<'_> {
         Ok(())
     }
 
-    /// Switches to hosts over this path. Restores the earlier hosts first if they were turned.
+    /// Switches to hosts whose link has the parameters `path`. If the grid varies the lab and the previous hosts were
+    /// turned, restores them first.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
         if self.grid.all_settings().any(|one| one.place == GridSettingTarget::Topology) && self.turned {
             self.restored()?;

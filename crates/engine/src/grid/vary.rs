@@ -1,4 +1,4 @@
-//! The names and values to vary or set, looked up where they are declared, and checked. Pure.
+//! Looks up the names to vary or set where they are declared, and checks their values. Pure.
 
 use std::collections::BTreeMap;
 
@@ -11,29 +11,29 @@ use landspeed_workload::WorkloadRunner;
 use crate::Error;
 use crate::factors::all_factors;
 
-/// Longest toggle time of a factor that is not slow. A slow factor is varied over whole plots, because a settled cell
-/// is worth more than a random place in the block.
+/// The longest toggle time of a factor that is not slow. A slow factor keeps its value over a whole plot, because a
+/// settled cell is worth more than a random place in the block.
 pub(super) const SLOW: Nanos = Nanos::millis(100);
-/// Time to take a lab down, make another and join its hosts; assumed until it was measured.
+/// The assumed time to take a lab down, create another and join its hosts. It is used until the time is measured.
 const ANOTHER_LAB: Nanos = Nanos::secs(1);
 
-/// Where names are looked up: the workload that runs, and the words of the topology.
+/// The scope in which names are looked up: the workload that runs, and the words of the topology.
 #[derive(Clone, Copy)]
 pub struct FactorNames<'a> {
     pub runner: &'a dyn WorkloadRunner,
     pub words: &'a [String],
 }
 
-/// The declaration of a name, and its place.
+/// The declaration of a name, and the place to which its settings belong.
 struct NamedFactor<'a> {
     factor: FactorDeclaration<'a>,
     place: GridSettingTarget,
 }
 
-/// Parses a factor such as "mtu=1500,9000".
+/// Parses a factor with its values, such as "mtu=1500,9000".
 ///
 /// # Errors
-/// Returns an error that names the wrong name or value.
+/// Returns an error that shows the name or the value that is not valid.
 pub fn vary(text: &str, names: FactorNames<'_>) -> Result<GridFactor, Error> {
     let (name, values) = text.split_once('=').ok_or_else(|| {
         Error::Other(format!("--vary {text}: expected FACTOR=VALUE,..., such as mtu=1500,9000"))
@@ -68,7 +68,8 @@ impl<'a> FactorNames<'a> {
         Ok(NamedFactor { factor, place })
     }
 
-    /// Returns a parameter of the lab as a factor; or the lab itself, or the fan.
+    /// Returns the factor of a lab's parameter, of the lab itself ("topology") or of the fan ("fan"); `None` for other
+    /// names.
     fn of_topology(&self, name: &str) -> Option<Factor> {
         if let Some(one) = [TOPOLOGY, FAN].into_iter().find(|one| one.name == name) {
             return Some(one);
@@ -87,17 +88,17 @@ impl<'a> FactorNames<'a> {
     }
 }
 
-/// The words of the lab. Its values contain commas, so semicolons separate them.
+/// The factor whose values are whole labs. Semicolons separate its values, because the words of a lab contain commas.
 const TOPOLOGY: Factor = Factor { name: "topology", domain: Domain::Text(200), ..Factor::FLOW };
 
-/// The pairs that run at the same time: with `in` all other hosts send to the last one, with `out` it sends to all of
-/// them.
+/// The factor of the pairs that run at the same time. With `in` all other hosts send to the last one. With `out` the
+/// last host sends to all others.
 pub const FAN: Factor = Factor { name: "fan", domain: Domain::OneOf(&["in", "out"]), ..Factor::FLOW };
 
-/// Makes the factor `name` with the values that `values` lists.
+/// Returns the factor `name` with the values that the text `values` lists.
 ///
 /// # Errors
-/// Returns an error that names the wrong name or value.
+/// Returns an error that shows the name or the value that is not valid.
 pub fn factor(name: &str, values: &str, names: FactorNames<'_>) -> Result<GridFactor, Error> {
     let NamedFactor { factor: found, place } = names.find(name)?;
     let levels = match found.name == TOPOLOGY.name {
@@ -120,16 +121,16 @@ pub fn factor(name: &str, values: &str, names: FactorNames<'_>) -> Result<GridFa
     .with_slowness())
 }
 
-/// Makes the setting of `name` to `value`.
+/// Returns the setting of `name` to `value`, with its place.
 ///
 /// # Errors
-/// Returns an error that names the wrong name or value.
+/// Returns an error that shows the name or the value that is not valid.
 pub fn set(name: &str, value: &str, names: FactorNames<'_>) -> Result<GridSetting, Error> {
     let NamedFactor { factor, place } = names.find(name)?;
     Ok(GridSetting { name: factor.name.to_owned(), place, value: factor.parse(value)? })
 }
 
-/// Makes a factor of which each value sets several things.
+/// Returns a factor of which each level is a named group of settings.
 pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor {
     let (levels, sets): (Vec<_>, Vec<_>) = levels.into_iter().unzip();
     let toggle = |one: &GridSetting| match one.place {
@@ -140,12 +141,12 @@ pub fn bundle(name: &str, levels: Vec<(String, Vec<GridSetting>)>) -> GridFactor
     GridFactor { name: name.to_owned(), levels, sets, toggle_ns, ..GridFactor::default() }.with_slowness()
 }
 
-/// Returns about how long a change takes. For a parameter of the lab it is the time of another lab.
+/// Returns the approximate time to change a factor. A parameter of the lab takes the time of another lab.
 fn toggle(place: GridSettingTarget, factor: &FactorDeclaration<'_>) -> Nanos {
     if place == GridSettingTarget::Topology { ANOTHER_LAB } else { factor.toggle }
 }
 
-/// Marks a factor as slow by the time that a change takes.
+/// Marks a factor as slow if its changes take longer than [`SLOW`].
 pub(super) trait GridFactorExt {
     fn with_slowness(self) -> Self;
 }
@@ -156,7 +157,7 @@ impl GridFactorExt for GridFactor {
     }
 }
 
-/// Splits "mtu@b" into the knob and its host.
+/// Splits a name such as "mtu@b" into the knob and the host. The host is `None` without a suffix.
 fn side(name: &str) -> (&str, Option<GridSettingTarget>) {
     match name.rsplit_once('@') {
         Some((name, "a" | "A")) => (name, Some(GridSettingTarget::A)),
@@ -175,7 +176,7 @@ fn kind(domain: &Domain) -> LevelKind {
     }
 }
 
-/// Returns the domain of a lab's parameter, by its default. The lab itself checks the values.
+/// Returns the domain of a lab's parameter, guessed from its default value. The lab itself checks the values.
 fn domain(default: &str) -> Domain<'static> {
     const LONGEST: usize = 64;
     match default {

@@ -1,5 +1,5 @@
-//! The search for the rate that the path carries, over a transport that sends whatever it is given. It runs before the
-//! first step and after each kept one, and sets the pace of the flow.
+//! Searches for the rate that the path carries, over a transport that sends at any rate it is given. The search runs
+//! before the first step and after each kept one, and sets the pace of the flow.
 
 use landspeed_analysis::{Ladder, RateBound};
 use landspeed_record::units::{Bytes, Nanos};
@@ -12,25 +12,25 @@ use super::run::TuningRun;
 use crate::block::refused;
 use crate::{Error, Pair, RunSpec, TuneOptions};
 
-/// Longest time of a search.
+/// The longest duration of a search.
 const LIMIT: Nanos = Nanos::secs(8);
-/// Usual time of a search.
+/// The usual duration of a search.
 const USUAL: Nanos = Nanos::secs(5);
-/// Share of datagrams that may be lost: the default of the workload capacity.
+/// The share of datagrams that may be lost at the found rate. It is the default of the workload `capacity`.
 const MAY_LOSE: f64 = 0.001;
 /// Smallest relative change of the pace for which another search's result is applied.
 const NEWS: f64 = 0.02;
-/// Receive buffer with room for bursts, which a search uses if the host allows it.
+/// Receive buffer that absorbs bursts. A search uses it if the host allows it.
 const ROOM: Bytes = Bytes::mib(4);
-/// Receive buffer that every kernel allows (net.core.rmem_max).
+/// Receive buffer that every kernel allows by default (net.core.rmem_max).
 const USUAL_ROOM: Bytes = Bytes(212_992);
 
-/// Names of the settings for the pace and for the receiving socket's room.
+/// Name of the setting of a flow's pace, in bit/s.
 const PACE: &str = "pacing-rate";
 const RECEIVE_BUFFER: &str = "rcvbuf";
 
-/// Returns true if a run searches for the path's rate. It does not if the transport has a window, which finds the
-/// rate itself, or if the user holds the pace.
+/// Returns true if a run searches for the path's rate. It does not if the transport has a window, which finds the rate
+/// itself, or if the user holds the pace.
 pub(super) fn searches(options: &TuneOptions) -> bool {
     let datagrams = options.transport.about().delivery == Delivery::Datagrams;
     datagrams && !options.untouched().iter().any(|name| name == PACE)
@@ -43,8 +43,8 @@ pub(super) fn time(options: &TuneOptions) -> Nanos {
 
 impl TuningRun<'_> {
     /// Searches for the rate that the path carries under `cell`. If the path is the limit, and not a host, the rate
-    /// bounds the incumbent's pace. Returns the incumbent's cell. If a host refuses the search, there is no bound and
-    /// the run continues.
+    /// becomes the pace of the incumbent. Returns the incumbent's cell. If a host refuses the search, the cell is
+    /// unchanged and the run continues.
     pub(super) fn bound(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<Cell, Error> {
         let unbound = Ok(cell.clone());
         if !searches(self.options) || self.sink.stop() {
@@ -73,8 +73,7 @@ impl TuningRun<'_> {
         Ok(stands)
     }
 
-    /// Returns the flow without a pace and with room in the receiving socket, so that the path alone limits the
-    /// search.
+    /// Returns the flow without a pace and with a large receive buffer, so that only the path limits the search.
     fn searched(&self, flow: &Settings) -> Settings {
         let mut flow = flow.clone();
         flow.insert(PACE.to_owned(), "0".to_owned());
@@ -97,13 +96,13 @@ impl TuningRun<'_> {
     }
 }
 
-/// Rounds down to three figures, the precision of the search.
+/// Rounds a rate down to three significant digits, the precision of the search.
 fn rounded(rate: f64) -> f64 {
     let unit = 10_f64.powf(rate.log10().floor() - 2.0);
     (rate / unit).floor() * unit
 }
 
-/// Makes the bound from a pace in bit/s and the room in the receiving socket during the search.
+/// Returns the bound of a pace in bit/s, with the receive buffer of the flow `searched`.
 fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
     let value = format!("{pace:.0}");
     let room = searched.get(RECEIVE_BUFFER).cloned().unwrap_or_default();
@@ -121,8 +120,7 @@ fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
     }
 }
 
-/// Returns the receive buffer that the receiving socket requests for a search: its host's limit (rmem-max), but at
-/// most [`ROOM`].
+/// Returns the receive buffer that a search requests: the limit of the receiving host (rmem-max), but at most [`ROOM`].
 fn room(pair: &Pair<'_>) -> Bytes {
     let most = pair.b.values().get("rmem-max").and_then(|most| most.parse().ok());
     most.map_or(USUAL_ROOM, Bytes).min(ROOM)

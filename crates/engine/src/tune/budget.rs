@@ -1,4 +1,5 @@
-//! The cost of a datagram in each part of the path over sizes, at the start and after each kept step.
+//! Measures the budget: the cost of a datagram in each part of the path, over sizes. It is measured at the start and
+//! after each kept step.
 
 use landspeed_analysis::BUDGET;
 use landspeed_observer::COST;
@@ -12,24 +13,24 @@ use super::run::TuningRun;
 use crate::block::refused;
 use crate::{Error, RunSpec, TuneOptions, WatchOptions};
 
-/// Payload sizes; one that the cell's settings cannot send is left out.
+/// Payload sizes in bytes. Those that the cell's settings cannot send are left out.
 const SIZES: [u64; 5] = [128, 512, 1472, 8192, 32_768];
-/// Length of each stream: 250 samples of each busy processor at about 1 kHz.
+/// Duration of each stream. At about 1 kHz it gives 250 samples of each busy processor.
 const STREAM: Nanos = Nanos::millis(250);
-/// Time for start-up, opening flows, and resolving the sampled symbols.
+/// Additional time for each stream: start-up, opening flows, and resolving the sampled symbols.
 const AROUND: Nanos = Nanos::millis(150);
 
 fn measures(options: &TuneOptions) -> bool {
     options.explain && options.transport.about().delivery == Delivery::Datagrams
 }
 
-/// Returns about how long a budget takes.
+/// Returns the approximate duration of measuring a budget; zero if the run measures none.
 pub(super) fn time(options: &TuneOptions) -> Nanos {
     if measures(options) { (STREAM + AROUND).times(SIZES.len() as u64) } else { Nanos(0) }
 }
 
 impl TuningRun<'_> {
-    /// Measures the budget of `cell`, the incumbent after the step `after`.
+    /// Measures the budget of `cell`, the incumbent after the step with the ID `after`, which is empty at the start.
     pub(super) fn budget(&mut self, cell: &Cell, after: &str) -> Result<(), Error> {
         if !measures(self.options) || self.sink.stop() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `--confirm-for`: blocks of final against start for some time after the ladder.
+//! Implements `--confirm-for`: measures blocks of the final cell against the start cell for some time after the ladder.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use landspeed_record::units::Nanos;
 use super::run::TuningRun;
 use crate::{BlockOutcome, Error};
 
-/// Longest wait between two checks if the user wants to stop.
+/// The longest time between two checks for a stop by the user.
 const LOOK: Duration = Duration::from_millis(200);
 
 impl TuningRun<'_> {
-    /// Measures the blocks and returns their result; `None` if there is nothing to confirm. If the user stops it, the
-    /// blocks measured so far count.
+    /// Measures the confirming blocks and returns their result; `None` if there is nothing to confirm. If the user
+    /// stops it, the result covers the blocks so far.
     pub(super) fn confirm(&mut self, findings: &LadderFindings) -> Result<Option<ConfirmationReport>, Error> {
         let Some(time) = self.options.confirm_for.filter(|_| !self.sink.stop()) else { return Ok(None) };
         let (start, last) = (&findings.start_cell, &findings.final_cell);
@@ -45,14 +45,14 @@ impl TuningRun<'_> {
         Ok(confirm.found())
     }
 
-    /// Returns the time that all kept steps together take to toggle.
+    /// Returns the sum of the toggle times of all kept steps.
     fn toggle(&self, findings: &LadderFindings) -> Nanos {
         let kept = findings.steps.iter().filter(|step| step.kept);
         let toggle = |knob: &str| self.plan.candidates.iter().find(|c| c.knob == knob).map(|c| c.toggle_ns);
         kept.filter_map(|step| toggle(&step.knob)).sum()
     }
 
-    /// Waits until the run has used this much time. Returns false if the user wants to stop.
+    /// Waits until the run has taken the time `moment`. Returns false if the user requests a stop.
     fn reach(&self, moment: Nanos) -> bool {
         while !self.sink.stop() {
             let left = moment.saturating_sub(self.used());

@@ -1,4 +1,5 @@
-//! Looks at what holds the path back under the incumbent: watches one short stream from both ends.
+//! Finds out what limits the path under the incumbent, by watching one short stream from both ends. This is called a
+//! look.
 
 use landspeed_analysis::verdict::{HostView, PathObservations, judge, together};
 use landspeed_record::units::{BitRate, Nanos};
@@ -9,11 +10,12 @@ use crate::explain::{warm_up, watched_program, watched_stream};
 use crate::trial::with_outcomes;
 use crate::{Error, HostGroup, Pair};
 
-/// Length of the watched stream: two thousand samples of a processor's time at about 1 kHz, forty of a flow.
+/// Duration of the watched stream. It gives two thousand samples of a processor's time at about 1 kHz, and forty of a
+/// flow.
 const STREAM: Nanos = Nanos::millis(2_000);
-/// Least length of the stream in RTTs, because windows change once in each.
+/// The least duration of the stream in RTTs, because windows change once per RTT.
 const ROUND_TRIPS: u64 = 50;
-/// Time for opening flows, attaching the observers, and resolving the sampled symbols.
+/// Additional time for opening flows, attaching the observers, and resolving the sampled symbols.
 const AROUND: Nanos = Nanos::millis(400);
 
 /// Returns the length of the stream on a path with this RTT.
@@ -21,12 +23,13 @@ fn length(rtt: Nanos) -> Nanos {
     STREAM.max(Nanos(rtt.0.saturating_mul(ROUND_TRIPS)))
 }
 
-/// Returns about how long a look takes.
+/// Returns the approximate duration of a look on a path with this RTT.
 pub(super) fn time(rtt: Nanos) -> Nanos {
     length(rtt) + warm_up(rtt) + AROUND
 }
 
-/// Watches a stream over all pairs under `cell`, which is already set. Returns the raw trial and the verdict.
+/// Watches a stream, or `program` if it is given, over all pairs under `cell`, which is already set on the hosts.
+/// Returns the raw trial and the verdict.
 pub(super) fn look(
     group: &HostGroup,
     cell: &Cell,
@@ -45,7 +48,8 @@ pub(super) fn look(
     Ok((with_outcomes(trial, group, seen, None), verdict))
 }
 
-/// Judges a pair without the hosts' settings: the ladder, which has set them, tries no value that is already set.
+/// Judges a pair. The hosts' settings are left out, because the ladder knows them and tries no value that is already
+/// set.
 fn judged(pair: &Pair<'_>, names: [&str; 2], own: Option<&Settings>, seen: &[EndpointOutcome; 2]) -> Verdict {
     let goodput = Some(pair.figures(seen).rate_bps).filter(|rate| *rate > BitRate(0.0));
     let rtt = Some(pair.path.rtt_ns);

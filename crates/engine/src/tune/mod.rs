@@ -1,5 +1,5 @@
-//! A tuning run: climbs the ladder that `analysis` decides, on a pair of hosts, and restores everything at the end,
-//! even after an error.
+//! A tuning run. It climbs the ladder, whose decisions `analysis` makes, on a group of hosts, and restores all settings
+//! at the end, even after an error.
 
 mod bound;
 mod budget;
@@ -25,7 +25,8 @@ use run::TuningRun;
 pub enum Baseline {
     /// The hosts as they are.
     Found,
-    /// The settings with which SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, two cores.
+    /// The settings with which SC'03 started: MTU 1500, offloads off, 64 KB windows, Reno, 8 KB writes, sender and
+    /// receiver on two cores.
     Sc03,
 }
 
@@ -43,55 +44,57 @@ impl Baseline {
 pub struct TunedProgram {
     /// The workload that runs the program, with its parameters.
     pub workload: Workload,
-    /// The figure of the program that decides.
+    /// The figure of the program that decides which settings are better.
     pub of: ProgramMetric,
 }
 
-/// The goal, limits and texts of a tuning run.
+/// The options of a tuning run: its goal, its limits, and texts for the record.
 #[derive(Clone)]
 pub struct TuneOptions {
     pub goal: Metric,
     pub program: Option<TunedProgram>,
     pub transport: &'static dyn Transport,
     pub baseline: Baseline,
-    /// Settings that are laid over the baseline and that the run does not change.
+    /// Settings that override the baseline and that the run does not change.
     pub held: Settings,
     pub budget: Nanos,
-    /// If not empty, only these knobs are tried.
+    /// The only knobs that are tried; if empty, all are.
     pub only: Vec<String>,
     /// Knobs that are not tried.
     pub skip: Vec<String>,
-    /// True if the run looks at what holds the path back, and first tries what would relieve it.
+    /// True if the run finds out what limits the path, and first tries the candidates that would relieve that limit.
     pub explain: bool,
-    /// Settings, laid over the start, with which the result is compared at the end.
+    /// Settings with which the result is compared at the end. They override the start.
     pub against: Option<Settings>,
-    /// For how long after the ladder to run blocks of final against start.
+    /// How long blocks of the final cell against the start cell are measured after the ladder; `None` for no such
+    /// blocks.
     pub confirm_for: Option<Nanos>,
     /// True if the hosts are namespaces of this machine, so that its host-wide knobs must not be turned.
     pub in_lab: bool,
     pub seed: u64,
-    /// "lab:back-to-back", or the hosts, for the record.
+    /// The topology for the record: the name of a lab such as "lab:back-to-back", or the hosts.
     pub topology: String,
     pub command: String,
-    /// The start, for the record: RFC 3339 UTC.
+    /// The time of the start for the record, in RFC 3339 and UTC.
     pub started: String,
     pub record: String,
 }
 
 impl TuneOptions {
-    /// Returns the settings that no step and no placebo changes.
+    /// Returns the names of the settings that no step and no placebo changes.
     fn untouched(&self) -> Vec<String> {
         self.skip.iter().chain(self.held.keys()).cloned().collect()
     }
 
-    /// Returns true if the run looks at what holds the path back. A run for latency does not, because that says
+    /// Returns true if the run finds out what limits the path. A run for latency does not, because such a limit says
     /// nothing about the idle RTT.
     pub fn looks(&self) -> bool {
         self.explain && self.goal != Metric::Latency
     }
 }
 
-/// Runs `plan` on `group`. Everything is restored before this returns, even after an error.
+/// Runs `plan` on `group`, and returns the summary of the record. All settings are restored before this returns, even
+/// after an error.
 pub fn tune(
     group: &mut HostGroup,
     plan: TunePlan,

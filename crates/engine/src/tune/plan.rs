@@ -1,4 +1,4 @@
-//! The plan of a run, made before anything is turned.
+//! Makes the plan of a tuning run before any knob is turned.
 
 use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
@@ -14,26 +14,28 @@ use crate::factors::{all_factors, factors, flow};
 use crate::trial::TrialTiming;
 use crate::{Error, HostGroup, Pair, RunSpec, curve};
 
-/// Time that a look takes in addition to the program's run: attaching the observers, resolving the sampled symbols.
+/// Time that a look takes in addition to the program's run, for attaching the observers and resolving the sampled
+/// symbols.
 const LOOKING: Nanos = Nanos::millis(400);
 
-/// The plan of a run, shown before real hosts are touched, and by `--dry-run`.
+/// The plan of a tuning run. `--dry-run` shows it, and other runs show it before real hosts are changed.
 #[derive(Debug, Clone)]
 pub struct TunePlan {
     pub start: Cell,
-    /// The baseline's changes to the settings found, as "side: knob: from -> to".
+    /// The changes that the baseline makes to the hosts' settings, as "side: knob: from -> to".
     pub baseline: Vec<String>,
-    /// Candidates in order, including those that are skipped, with their reason.
+    /// The candidates in the order in which to try them, including skipped ones with their reasons.
     pub candidates: Vec<Candidate>,
-    /// Changes without an effect, toggled early and late.
+    /// Changes without an effect, which are toggled early and late in the run.
     pub placebos: Placebos,
     pub against: Option<Cell>,
     pub timing: TrialTiming,
-    /// The budget, which is longer on long paths.
+    /// The time budget. On long paths it is longer than the user's.
     pub budget: Nanos,
-    /// About how long a look at what holds the path back takes; `None` if the run does not look.
+    /// The approximate duration of a look at what limits the path; `None` if the run makes no looks.
     look: Option<Nanos>,
-    /// About how long the first curves and the search of a transport without a window take.
+    /// The approximate duration of the measurements before the first step: curves, budget, and the search for the
+    /// path's rate.
     curve: Nanos,
 }
 
@@ -53,12 +55,12 @@ impl TunePlan {
         }
     }
 
-    /// Returns what fits into the budget.
+    /// Returns a forecast of the steps that fit into the budget.
     pub fn forecast(&self, options: &TuneOptions) -> Forecast {
         Forecast::new(&self.rules(options), &self.candidates)
     }
 
-    /// Returns the least `--budget` with which the plan reaches an answer; `None` if there is nothing to try.
+    /// Returns the smallest `--budget` with which the plan reaches an answer; `None` if there is nothing to try.
     pub fn least_budget(&self, options: &TuneOptions) -> Option<Nanos> {
         let scale = self.budget.0 as f64 / options.budget.0.max(1) as f64;
         let least = self.forecast(options).least?;
@@ -104,8 +106,9 @@ pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error>
     Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
 }
 
-/// Returns the timing of trials. A trial of a program lasts as long as the program, which is measured. Services that live through a
-/// block start with its first trial, so that a second run tells how long the others take.
+/// Returns the timing of trials. A trial of a program lasts as long as the program, which is run once to measure it. If
+/// services keep running through a block, the first run also starts them, so a second run shows the duration of the
+/// other trials.
 fn timing(group: &HostGroup, start: &Cell, options: &TuneOptions) -> Result<TrialTiming, Error> {
     let rtt = group.rtt();
     let Some(program) = &options.program else { return Ok(TrialTiming::for_rtt(rtt)) };
@@ -125,8 +128,8 @@ fn timing(group: &HostGroup, start: &Cell, options: &TuneOptions) -> Result<Tria
     Ok(TrialTiming { set_up: first.saturating_sub(usual), ..TrialTiming::of_program(rtt, usual) })
 }
 
-/// Returns the candidates from `cell`, each with the reason if it may not be tried: the table's proposals, then other
-/// values that the remedies of `findings` name.
+/// Returns the candidates for changes of `cell`: the table's proposals, then other values that the remedies of
+/// `findings` name. A candidate that may not be tried has the reason.
 pub(super) fn candidates(
     group: &HostGroup,
     cell: &Cell,
@@ -147,7 +150,8 @@ pub(super) fn candidates(
     })
 }
 
-/// Returns why the other hosts of the group cannot have a candidate that the first pair can have.
+/// Returns the reason why a host beyond the first pair cannot have a candidate that the first pair can have; `None` if
+/// all can.
 fn refused_elsewhere(
     group: &HostGroup,
     cell: &Cell,
@@ -175,8 +179,8 @@ fn refused_elsewhere(
     None
 }
 
-/// Returns true if a setting can change what runs. A program makes its flows itself, but does not choose its
-/// processors.
+/// Returns true if a setting can affect the workload. A program creates its flows itself, so only the placement and the
+/// hosts' knobs affect it.
 fn applies(name: &str, options: &TuneOptions) -> bool {
     let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);
     options.program.is_none() || name == PLACEMENT.name || !of_flow()
@@ -185,14 +189,14 @@ fn applies(name: &str, options: &TuneOptions) -> bool {
 /// The placebos of a run: changes between two equivalent values.
 #[derive(Debug, Clone, Default)]
 pub struct Placebos {
-    /// The early placebo, then the late one, which is of another scope; fewer if the hosts do not have them.
+    /// The early placebo, then the late one, which is of another scope. There are fewer if the hosts lack them.
     pub changes: Vec<Candidate>,
-    /// Knobs that would have been toggled and cannot be, each with the reason.
+    /// Knobs that would have been placebos and cannot be toggled, each with the reason.
     pub missing: Vec<String>,
 }
 
 impl Placebos {
-    /// Returns a note for the reader if a placebo is missing.
+    /// Returns a note for the reader if a placebo cannot be toggled; otherwise `None`.
     pub(super) fn lacking(&self) -> Option<String> {
         let scopes = match self.changes.len() {
             0 => "this run has no placebo",
@@ -203,8 +207,8 @@ impl Placebos {
     }
 }
 
-/// Returns the placebos of a run against `cell`: of two scopes among device, network namespace and flow, drawn with
-/// the run's seed from those that the hosts have.
+/// Returns the placebos of a run for `cell`. They are of two of the scopes device, network namespace and flow, which
+/// the run's seed selects among those that the hosts have.
 pub fn placebos(group: &HostGroup, cell: &Cell, options: &TuneOptions) -> Placebos {
     let mut known = planned(group, cell, options, |planner| planner.placebos(&options.untouched()));
     let turned = (options.seed % known.len().max(1) as u64) as usize;
@@ -223,7 +227,7 @@ pub fn placebos(group: &HostGroup, cell: &Cell, options: &TuneOptions) -> Placeb
     chosen
 }
 
-/// Calls `ask` with a planner for the run's transport and the path of the first pair.
+/// Calls `ask` with a planner for the run's transport and the first pair's path, and returns its result.
 fn planned<T>(
     group: &HostGroup,
     cell: &Cell,
@@ -235,8 +239,7 @@ fn planned<T>(
         .view(options.in_lab, |path| ask(&CandidatePlanner::new(&factors(options.transport), path, cell)))
 }
 
-/// Lays settings over a cell, each at its place. A knob that no host has is left out. Returns the cell and its
-/// changes.
+/// Overrides settings of a cell. A knob that no host has is left out. Returns the cell, and its changes as texts.
 fn overlay<'a>(
     found: &Cell,
     settings: impl IntoIterator<Item = (&'a str, String)>,
@@ -254,7 +257,7 @@ fn overlay<'a>(
     Ok((cell, changes))
 }
 
-/// Lays settings that a user named over a cell. Returns an error for a knob that no host has.
+/// Overrides settings of a cell with those that a user named. Returns an error for a knob that no host has.
 fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     let mut cell = found.clone();
     for (name, value) in settings {
@@ -267,7 +270,7 @@ fn overlay_all(found: &Cell, settings: &Settings) -> Result<Cell, Error> {
     Ok(overlay(found, all)?.0)
 }
 
-/// Returns the maps of `cell` in which the knob `name` may be.
+/// Returns the parts of `cell` to which the knob `name` belongs, each with its name for the user.
 fn places<'a>(cell: &'a mut Cell, name: &str) -> Result<Vec<(&'a mut Settings, &'static str)>, Error> {
     Ok(match all_factors().find(name)?.on {
         FactorPlacement::Flow => vec![(&mut cell.flow, "flow")],

@@ -1,4 +1,4 @@
-//! A tuning run: it answers the ladder's questions on the hosts.
+//! Runs a tuning run: executes on the hosts each action that the ladder requests.
 
 use std::time::Instant;
 
@@ -20,9 +20,9 @@ pub(super) struct TuningRun<'a> {
     pub(super) options: &'a TuneOptions,
     pub(super) sink: &'a mut dyn RecordSink,
     pub(super) began: Instant,
-    /// Number of looks at what holds the path back.
+    /// Number of looks at what limits the path so far.
     pub(super) verdicts: u32,
-    /// Number of searches for what the path carries.
+    /// Number of searches for the path's rate so far.
     pub(super) searches: u32,
     pub(super) kept: String,
 }
@@ -85,7 +85,7 @@ impl TuningRun<'_> {
         self.plan.rules(self.options)
     }
 
-    /// Records the lines before the first trial, which describe the run.
+    /// Records the lines that describe the run, before the first trial.
     fn preface(&mut self) -> Result<(), Error> {
         self.sink.line(&Line::Header(header(self.options, self.plan.budget)))?;
         let first = self.group.first();
@@ -111,7 +111,8 @@ impl TuningRun<'_> {
         BlockRunner { group: self.group, timing, program, began, sink: self.sink }
     }
 
-    /// Measures a block. A turn that fails ends the step and leaves the incumbent set.
+    /// Measures a block and passes the result to the ladder. If a host refuses, the step has failed and the incumbent
+    /// is set.
     fn block(&mut self, ladder: &mut Ladder, block: &LadderBlock) -> Result<(), Error> {
         match self.blocks().measure(block)? {
             BlockOutcome::Measured(result) => ladder.observe(result),
@@ -128,7 +129,7 @@ impl TuningRun<'_> {
         Ok(())
     }
 
-    /// Records the outcomes of all pairs under `cell`, outside the ladder's blocks.
+    /// Records the outcomes of a trial under `cell` that is not part of the ladder's blocks.
     pub(super) fn keep(
         &mut self,
         (step, at_ns): (&str, Nanos),
@@ -141,7 +142,8 @@ impl TuningRun<'_> {
         Ok(())
     }
 
-    /// Records a decision. After a kept step it plans again, because other candidates may be worth trying then.
+    /// Records the ladder's decision on a step. After a kept step it makes a new plan, because other candidates may now
+    /// be worth trying.
     fn decided(&mut self, ladder: &mut Ladder, step: Box<StepLine>) -> Result<(), Error> {
         let is_kept = step.summary.kept && step.summary.blocks > 0 && ladder.climbs();
         if is_kept {
@@ -155,8 +157,8 @@ impl TuningRun<'_> {
         self.budget(&stands, &id)
     }
 
-    /// Looks at what holds the path back and gives the verdict to the ladder. If a host refuses, the order of
-    /// candidates stays as it is, and the run goes on.
+    /// Finds out what limits the path and passes the verdict to the ladder. If a host refuses, the order of the
+    /// candidates is unchanged and the run continues.
     fn watch(&mut self, ladder: &mut Ladder, cell: &Cell) -> Result<(), Error> {
         let (number, at_ns) = (self.verdicts, self.used());
         let step = format!("watch {number}");

@@ -1,4 +1,4 @@
-//! The commands, each with little work.
+//! The commands under test, each with little work.
 
 use landspeed_agent::session::Session;
 use landspeed_analysis::Metric;
@@ -52,12 +52,12 @@ impl RecordSink for LimitedRecord {
     }
 }
 
-/// Wishes under which a path that is silent for a second is broken.
+/// Returns path options under which a path that is silent for a second counts as broken.
 fn wishes() -> PathOptions {
     PathOptions { patience: Nanos::secs(1), ..PathOptions::default() }
 }
 
-/// Joins the hosts and runs the command. Returns the settings left turned, as the command reports them.
+/// Joins the hosts and runs the command. Returns the settings that the command reports as not restored.
 pub(crate) fn run(
     command: TestedCommand,
     [a, b]: [Session; 2],
@@ -178,7 +178,7 @@ pub(crate) fn measurement(workload: landspeed_record::Workload) -> MeasureOption
     }
 }
 
-/// Runs `measure pingpong --fan in`: every client with the hub.
+/// Runs `measure pingpong --fan in`, in which every client exchanges messages with the hub.
 pub(crate) fn fan(clients: Vec<Session>, hub: Session) -> Result<landspeed_record::MeasureReport, Error> {
     let hub_place = clients.len();
     let hosts = clients.into_iter().chain([hub]).map(Host::probe).collect::<Result<Vec<_>, Error>>()?;

@@ -1,4 +1,4 @@
-//! Fake hosts: facts and knobs of recorded ones, behind real sessions in this process.
+//! Fake hosts with the facts and knobs of recorded hosts, behind real sessions in this process.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,9 +29,9 @@ pub(crate) enum HostFault {
     NeverAnswers,
     /// The connection ends.
     EndsSession,
-    /// A turn sets another value than requested, and reports it.
+    /// A turn sets a knob to another value than requested, and reports that value.
     DoesNotTake,
-    /// Every restore reports that something was left.
+    /// Every restore reports that a setting was not restored.
     LeavesSomething,
 }
 
@@ -56,7 +56,7 @@ impl HostFault {
 
 type RecordedHost = (HostFacts, Vec<KnobState>);
 
-/// The hosts of a real run, as recorded.
+/// The hosts of a recorded real run.
 static RECORDED: LazyLock<[RecordedHost; 2]> = LazyLock::new(|| {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
     let mut hosts = [RecordedHost::default(), RecordedHost::default()];
@@ -85,7 +85,7 @@ pub(crate) struct FakeHost {
 }
 
 impl FakeHost {
-    /// Starts the host and a session with it. Hosts of side B are those to which others send.
+    /// Starts the host and a session with it. The other hosts send to those of side B.
     pub(crate) fn start(
         name: &'static str,
         side: Side,
@@ -114,7 +114,7 @@ impl FakeHost {
         (host, Session::over_socket(name, ours, &options).expect("a session"))
     }
 
-    /// Returns the knobs whose values differ from the start, with these values.
+    /// Returns the knobs whose values differ from the start, with their current values.
     pub(crate) fn turned(&self) -> Vec<(String, String)> {
         let found = values(&self.found);
         lock(&self.knobs).clone().into_iter().filter(|(name, value)| found[name] != *value).collect()
@@ -128,7 +128,7 @@ impl FakeHost {
         *lock(&self.knobs) = values(&self.found);
     }
 
-    /// Fails `request` in this way, if the fault applies to it.
+    /// Fails `request` in the way of `fault`; returns `None` if the fault does not apply to it.
     fn fail(&self, fault: HostFault, request: &Request) -> Option<Reply> {
         if !fault.befalls(request.name()) {
             return None;

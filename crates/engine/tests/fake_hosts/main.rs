@@ -1,4 +1,4 @@
-//! The controller against hosts that fail: everything is restored, whichever call fails.
+//! Tests the controller against hosts that fail: all settings are restored, whichever request fails.
 
 mod commands;
 mod host;
@@ -17,27 +17,27 @@ use commands::{COMMANDS, LimitedRecord, TestedCommand};
 use host::{FAULTS, FakeHost, HostFault, lock};
 use wire::FakeWire;
 
-/// Number of first requests that each fail once; of the later ones, only some do.
+/// Each of this number of first requests is made to fail once. Of the later requests, only some are.
 const EVERY: usize = 16;
-/// Number of later requests that fail.
+/// The approximate number of later requests that are made to fail.
 const LATER: usize = 6;
-/// Longer than any command takes, whatever fails.
+/// Time limit of a command, longer than any of them takes.
 const WATCHDOG: Duration = Duration::from_secs(60);
-/// Cases that run at the same time: nearly all of them wait.
+/// Number of cases that run at the same time. Nearly all of them wait.
 const AT_ONCE: usize = 24;
 
-/// A failure: the host, the number of the request, and how it fails.
+/// An injected failure: the side of the host, the number of the request, and the kind.
 type InjectedFault = (Side, usize, HostFault);
 
 struct CommandOutcome {
     hosts: [Arc<FakeHost>; 2],
     wire: Arc<FakeWire>,
-    /// The settings left turned, as the command reports them, or its error.
+    /// The settings that the command reports as not restored, or its error.
     said: Result<Vec<String>, String>,
     record: Result<Record, String>,
 }
 
-/// Runs a command, stopped after `most` lines, until its sessions end.
+/// Runs a command, with a stop requested after `most` lines, and waits until its sessions end.
 fn see(command: TestedCommand, injected: Option<InjectedFault>, most: usize) -> CommandOutcome {
     let wire = Arc::new(FakeWire::default());
     let start = |name, side| {
@@ -64,7 +64,7 @@ fn see(command: TestedCommand, injected: Option<InjectedFault>, most: usize) -> 
     CommandOutcome { hosts: [a, b], wire, said, record }
 }
 
-/// Checks what must hold whatever fails.
+/// Checks that no knob is left turned and that nothing runs after the restore.
 fn check(seen: &CommandOutcome, what: &str) {
     for host in &seen.hosts {
         assert_eq!(host.turned(), [], "{what}: left turned on {}", host.name);
@@ -106,7 +106,8 @@ fn check_trouble(command: TestedCommand, injected: InjectedFault) {
     }
 }
 
-/// Checks that a host that lost its peer is not requested to run again, except by a request that crossed the news.
+/// Checks that a host whose peer was lost is not requested to run again. One request may have been sent before the loss
+/// was known.
 fn check_ended(wire: &FakeWire, host: &str, number: usize, other: &str, what: &str) {
     let log = lock(&wire.log);
     let ended =
@@ -117,7 +118,7 @@ fn check_ended(wire: &FakeWire, host: &str, number: usize, other: &str, what: &s
     assert!(runs <= 1, "{what}: {other} was asked to run {runs} times");
 }
 
-/// Returns the requests that fail in turn: the first ones, some of the later ones, and the last.
+/// Returns the numbers of the requests that are made to fail: the first ones, some of the later ones, and the last.
 fn numbers(requests: &[&str], fault: HostFault) -> Vec<usize> {
     let here = |number: &usize| fault.befalls(requests[*number]);
     let all: Vec<usize> = (0..requests.len()).filter(here).collect();
@@ -215,7 +216,7 @@ fn a_stop_ends_in_order_wherever_it_comes() {
     }
 }
 
-/// B refuses while A waits for it for ten seconds, as real ends do.
+/// B refuses a run while A waits ten seconds for B, as real ends do.
 #[test]
 fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
@@ -236,7 +237,8 @@ struct FanOutcome {
     lost: Vec<String>,
 }
 
-/// Runs three clients of one hub; `fault` is the request of the second that fails, if one does.
+/// Runs three clients of one hub. `fault` is the number of the request of the second client that fails, and how, if one
+/// does.
 fn fan(fault: Option<(usize, HostFault)>) -> FanOutcome {
     let wire = Arc::new(FakeWire::default());
     let (hub, to_hub) = FakeHost::start("hub", Side::B, &wire, None);

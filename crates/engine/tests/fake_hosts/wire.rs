@@ -1,4 +1,4 @@
-//! The connection of fake hosts: the meeting of both ends of a run, and the order of all requests.
+//! Connects fake hosts: lets both ends of a run meet, and logs all requests in order.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,15 +19,15 @@ pub(crate) struct FakeWire {
     /// Ends that wait for their peer, each with true if it has jumbo frames.
     here: Mutex<Vec<(RunEnd, bool)>>,
     changed: Condvar,
-    /// Number of times that all ends were cancelled.
+    /// How often the ends were cancelled.
     cancelled: Mutex<u32>,
-    /// Every request with its host, in the order in which they came.
+    /// All requests in the order of their arrival, each with the name of its host.
     pub(crate) log: Mutex<Vec<(&'static str, &'static str)>>,
     ports: Mutex<u16>,
 }
 
 impl FakeWire {
-    /// Records a request and returns its number at its host.
+    /// Logs a request, and returns its number among the requests of its host.
     pub(crate) fn note(&self, host: &'static str, request: &'static str) -> usize {
         let mut log = lock(&self.log);
         let number = log.iter().filter(|(name, _)| *name == host).count();
@@ -53,7 +53,7 @@ impl FakeWire {
         *lock(&self.cancelled) += 1;
     }
 
-    /// Returns true if the other end of a run has jumbo frames; `None` if it does not come.
+    /// Waits for the other end of a run. Returns true if that end uses jumbo frames, and `None` if it does not come.
     pub(crate) fn meet(&self, (port, role): RunEnd, jumbo: bool, over: impl Fn() -> bool) -> Option<bool> {
         let peer = (port, if role == Role::Client { Role::Server } else { Role::Client });
         let (until, cancelled) = (Instant::now() + MEET, *lock(&self.cancelled));

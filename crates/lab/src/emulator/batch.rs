@@ -7,13 +7,14 @@ use super::ring::DueFrame;
 use super::socket::{PacketSocket, is_gone};
 use super::virtio::VIRTIO_LEN;
 
-/// The most frames that are received or sent in one call.
+/// The largest number of frames that are received or sent in one system call.
 pub(super) const BATCH: usize = 32;
-/// Bytes of the largest frame that a link can be configured to produce ("BIG TCP": GSO_MAX_SIZE, eight times 64 KiB),
-/// with room for its headers.
+/// Size in bytes of the buffer for one frame. It fits the largest frame that a link can be configured to produce ("BIG
+/// TCP": GSO_MAX_SIZE, eight times 64 KiB) with its headers.
 const LARGEST: usize = VIRTIO_LEN + 8 * 65_536 + 256;
 
-/// Words of control data of one message: a time. Words, because the kernel's header must be aligned like one.
+/// Size of the control data of one message, in 8-byte words. It fits one timestamp. The unit is words, because the
+/// kernel's header must be aligned like one.
 const CONTROL_WORDS: usize = 8;
 
 /// Buffers for a batch of received frames.
@@ -37,7 +38,7 @@ struct FrameInfo {
 pub(super) struct ReceivedFrame<'a> {
     /// The virtio header and the frame.
     pub(super) frame: &'a [u8],
-    /// When the kernel first saw the frame, in nanoseconds since 1970; `None` if the kernel did not report it.
+    /// When the kernel received the frame, in nanoseconds since 1970; `None` if the kernel did not report it.
     pub(super) unix_ns: Option<u64>,
     /// True if the frame is larger than [`LARGEST`], so that its end is missing.
     pub(super) truncated: bool,
@@ -54,8 +55,8 @@ impl ReceiveBatch {
         }
     }
 
-    /// Receives the frames that wait at the socket, up to a batch, without blocking. Returns their number, 0 if none
-    /// wait.
+    /// Receives the frames that wait at the socket, at most [`BATCH`], without blocking. Returns their number, 0 if
+    /// none wait.
     pub(super) fn fill(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.count = 0;
         // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
@@ -91,7 +92,7 @@ impl ReceiveBatch {
         Ok(taken)
     }
 
-    /// Returns the frames of the last call of `fill`.
+    /// Returns the frames that the last call of `fill` received.
     pub(super) fn messages(&self) -> impl Iterator<Item = ReceivedFrame<'_>> {
         self.bytes.chunks_exact(LARGEST).zip(&self.arrivals[..self.count]).map(|(bytes, arrival)| {
             ReceivedFrame {
@@ -131,13 +132,14 @@ fn arrival_time(header: &libc::msghdr) -> Option<u64> {
 /// The outcome of sending a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct SendOutcome {
-    /// Frames that were sent or refused, and need no further handling.
+    /// Number of frames that were sent or refused, and need no further handling.
     pub(super) done: usize,
     /// True if the kernel refused the last of these `done` frames.
     pub(super) refused: bool,
 }
 
-/// Sends frames to the socket, up to a batch, until one is refused. Returns an error only if the link is gone.
+/// Sends frames to the socket, at most [`BATCH`], until one is refused. Returns an error only if the link no longer
+/// exists.
 pub(super) fn give<'a>(
     socket: &PacketSocket,
     frames: impl Iterator<Item = DueFrame<'a>>,

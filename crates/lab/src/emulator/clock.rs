@@ -1,4 +1,4 @@
-//! The clocks that the link reads, and the real-time priority of its threads.
+//! Reads the clocks of the emulated link, and sets the real-time priority of its threads.
 
 use std::io;
 
@@ -16,7 +16,7 @@ pub(super) fn now() -> Nanos {
     read(ClockId::Monotonic)
 }
 
-/// Converts the kernel's arrival times, which are on the wall clock, to times of the monotonic clock.
+/// Converts the kernel's arrival times from the wall clock to the monotonic clock.
 #[derive(Debug, Default)]
 pub(super) struct ArrivalClock {
     now: Nanos,
@@ -25,7 +25,7 @@ pub(super) struct ArrivalClock {
 }
 
 impl ArrivalClock {
-    /// Reads both clocks; once a batch is enough.
+    /// Reads both clocks. Call it once for each batch of frames.
     pub(super) fn look(&mut self) {
         // In this order, so that a pause between the two readings makes frames seem to arrive later, never earlier.
         let unix_now = read(ClockId::Realtime);
@@ -36,8 +36,8 @@ impl ArrivalClock {
         (self.now, self.unix_now) = (now, unix_now);
     }
 
-    /// Returns when a frame arrived: never before the previous frame and never in the future, even if the wall clock
-    /// was set.
+    /// Returns when a frame arrived, on the monotonic clock. The result is never before that of the previous frame and
+    /// never in the future, even if the wall clock was set.
     pub(super) fn at(&mut self, unix_ns: Option<u64>) -> Nanos {
         let age = unix_ns.map_or(Nanos(0), |then| self.unix_now - Nanos(then));
         self.last = (self.now - age).max(self.last);
@@ -45,8 +45,8 @@ impl ArrivalClock {
     }
 }
 
-/// Gives the calling thread a priority above all ordinary threads. Without it the link's lateness on a busy machine
-/// is of the order of the path's delay.
+/// Gives the calling thread a real-time priority above all ordinary threads. Without it, frames on a busy machine are
+/// late by about as much as the path's delay.
 pub(super) fn become_real_time() -> io::Result<()> {
     // Above other ordinary users of real-time scheduling, below the kernel's own threads (50).
     let parameter = libc::sched_param { sched_priority: 10 };

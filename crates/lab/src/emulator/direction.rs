@@ -1,5 +1,4 @@
-//! Carries frames in one direction: applies to their bytes what [`EmulatedPath`] decides. Touches no socket and no
-//! clock.
+//! Carries frames in one direction of the link, by the decisions of [`EmulatedPath`]. Uses no socket and no clock.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -18,11 +17,11 @@ use super::split::{piece_len, write_piece};
 use super::stats::{DirectionCounters, count};
 use super::virtio::VIRTIO_LEN;
 
-/// The ring that a frame waits in.
+/// The ring in which a frame waits until it leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameLane {
     Main,
-    /// Frames that are held back, all for the same time, so that they too leave in order.
+    /// The ring of frames that are held back. All are held back for the same time, so they leave in order too.
     Held,
 }
 
@@ -35,7 +34,7 @@ impl FrameLane {
 /// The caller's remaining task for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameHandling {
-    /// Nothing: the frame is under way, or was dropped.
+    /// Nothing: the frame was stored or dropped.
     Done,
     /// Pass the frame on now, because it is not traffic of the path.
     PassOn,
@@ -54,7 +53,7 @@ pub(super) struct LinkDirection {
 }
 
 impl LinkDirection {
-    /// Allocates, and touches, all the memory that the direction will need.
+    /// Creates a direction, and allocates and touches all the memory that it will need.
     pub(super) fn new(plan: &DirectionPlan, counters: Arc<DirectionCounters>) -> Self {
         let (main, held) = plan.memory();
         let (main, held) = (FrameRing::new(main), FrameRing::new(held));
@@ -68,13 +67,13 @@ impl LinkDirection {
         }
     }
 
-    /// Returns the bytes of memory that a direction takes.
+    /// Returns the memory that a direction needs, in bytes.
     pub(super) fn footprint(plan: &DirectionPlan) -> usize {
         let (main, held) = plan.memory();
         FrameRing::footprint(main).saturating_add(FrameRing::footprint(held))
     }
 
-    /// Takes a frame that arrived at `at`, with its virtio header first. Times never decrease.
+    /// Takes a frame that arrived at `at`, in a buffer that begins with its virtio header. `at` must never decrease.
     pub(super) fn take(&mut self, at: Nanos, buffer: &[u8]) -> FrameHandling {
         self.look_at_the_queue(at);
         match look(buffer) {
@@ -92,8 +91,8 @@ impl LinkDirection {
         FrameHandling::Done
     }
 
-    /// Starts new counts if a run began, and adds the samples of the queue that are due, before anything else
-    /// happens.
+    /// Resets the state of a run if a new one has begun, and adds the samples of the queue that are due. Call it before
+    /// the frame is admitted.
     fn look_at_the_queue(&mut self, at: Nanos) {
         let run = self.counters.run.load(Relaxed);
         if run != self.run {
@@ -188,7 +187,7 @@ impl LinkDirection {
         }
     }
 
-    /// Returns room for a frame in one ring; counts the segments as overrun if there is none.
+    /// Returns memory for a frame of `len` bytes in one ring. If there is none, counts its segments as overrun.
     fn room(&mut self, lane: FrameLane, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
         let ring = match lane {
             FrameLane::Main => &mut self.main,
@@ -201,13 +200,13 @@ impl LinkDirection {
         room
     }
 
-    /// Returns when the next frame leaves.
+    /// Returns when the next frame leaves; `None` if no frame waits.
     pub(super) fn next(&self) -> Option<Nanos> {
         [self.main.next(), self.held.next()].into_iter().flatten().min()
     }
 
-    /// Returns the ring with the next frame that leaves by `now`, and the time until which its frames leave before
-    /// those of the other ring.
+    /// Returns the ring with the next frame to leave by `now`; `None` if no frame is due. The time is the limit until
+    /// which frames of this ring leave before those of the other ring.
     pub(super) fn turn(&self, now: Nanos) -> Option<(FrameLane, Nanos)> {
         let next = self.next().filter(|next| *next <= now)?;
         let (lane, other) = match self.main.next() == Some(next) {

@@ -15,7 +15,8 @@ use under_way::under_way_segments;
 
 const HEADERS: usize = ETHERNET + 40;
 
-/// Builds a TCP superpacket over IPv4 whose payload counts up from `from`; a plain packet if one segment holds it.
+/// Builds a TCP superpacket over IPv4, whose payload bytes count up from `from`. It is a plain packet if one segment
+/// holds the payload.
 fn tcp(from: u32, payload: usize, segment: u16) -> Vec<u8> {
     let mut frame = vec![0; HEADERS];
     frame[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
@@ -37,7 +38,7 @@ fn stats(direction: &LinkDirection) -> DirectionStats {
     direction.counters.read().total()
 }
 
-/// Releases all frames that leave by `now`; returns their times, and their payloads with the place in the stream.
+/// Releases all frames that leave by `now`. Returns their times, their places in the stream, and their payloads.
 fn release(direction: &mut LinkDirection, now: Nanos) -> Vec<(Nanos, u32, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some((lane, until)) = direction.turn(now) {
@@ -162,7 +163,7 @@ fn held_segments_are_overtaken_and_no_others() {
     assert!(late.is_sorted_by_key(|(_, sequence, _)| *sequence));
 }
 
-/// Builds the superpacket of `tcp` with an ECN field and a complete IPv4 header.
+/// Builds a superpacket like `tcp`, with an ECN field and a complete IPv4 header.
 fn ecn_tcp(from: u32, payload: usize, segment: u16, ecn: u8) -> Vec<u8> {
     let mut buffer = tcp(from, payload, segment);
     let frame = &mut buffer[VIRTIO_LEN..];

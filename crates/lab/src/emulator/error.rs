@@ -1,14 +1,14 @@
-//! What can go wrong with a link.
+//! The errors of an emulated link.
 
 use crate::IoFailure;
 
-/// Why there is no link.
+/// The reason why a link could not be created.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The parameters do not describe a link.
     #[error(transparent)]
     Spec(#[from] WanSpecError),
-    /// This machine cannot run this link: the reason and the remedy.
+    /// This machine cannot run this link. The text has the reason and the remedy.
     #[error("lab:wan cannot run here: {0}")]
     CannotRun(String),
     /// The kernel refused a system call.
@@ -24,7 +24,7 @@ pub enum Error {
 pub enum WanSpecError {
     #[error("lab:wan: '{0}': expected KEY=VALUE")]
     NoValue(String),
-    /// An unknown parameter: its name as given, shortened and escaped.
+    /// An unknown parameter. `given` is its name, shortened and escaped.
     #[error("lab:wan has no '{given}'{near} (it takes {known})")]
     NoSuch {
         given: String,
@@ -34,13 +34,13 @@ pub enum WanSpecError {
     },
     #[error("lab:wan: {0} is given twice")]
     Twice(String),
-    /// A value that the parameter cannot have, shortened and escaped.
+    /// A value that the parameter does not accept. `given` is shortened and escaped.
     #[error("lab:wan: {key}={given}: expected {expected}")]
     Value { key: &'static str, given: String, expected: &'static str },
     /// Values that contradict each other.
     #[error("lab:wan: {0}")]
     Together(String),
-    /// An error in a file that a parameter names (shortened and escaped); `why` contains the line.
+    /// An error in a file that a parameter names. `file` is shortened and escaped, and `why` contains the line.
     #[error("lab:wan: {key}={file}: {why}")]
     File { key: &'static str, file: String, why: String },
 }

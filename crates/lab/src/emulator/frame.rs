@@ -1,39 +1,42 @@
-//! Parses frames: each is one packet, or a superpacket of many segments that the sender's kernel left to be cut.
+//! Parses frames. Each is one packet, or a superpacket of many segments that the sender's kernel has not cut.
 
 use super::virtio::{SegmentKind, VIRTIO_LEN, VirtioHeader};
 
 pub(super) const ETHERNET: usize = 14;
-/// Bytes of the largest frame that leaves: the most that an IP packet's length field can express.
+/// Size in bytes of the largest frame that is sent, with its virtio header: the largest that an IP packet's length
+/// field can express.
 pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 pub(super) const IPV6_HEADER: usize = 40;
 const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 const IPV6: u16 = 0x86dd;
 const ICMPV6: u8 = 58;
-/// The message types from router solicitation to redirect (RFC 4861, section 4).
+/// The message types of neighbour discovery, from router solicitation to redirect (RFC 4861, section 4).
 const NEIGHBOUR_DISCOVERY: std::ops::RangeInclusive<u8> = 133..=137;
 const IGMP: u8 = 2;
-/// Queries, reports and their ends (RFC 2710, section 3), and reports of version 2 (RFC 3810).
+/// The message types of multicast listener discovery: queries, reports and done messages (RFC 2710, section 3), and
+/// reports of version 2 (RFC 3810).
 const LISTENER_DISCOVERY: [u8; 4] = [130, 131, 132, 143];
 const UDP_HEADER: usize = 8;
-/// Bytes of a hop-by-hop header that holds only the jumbo payload option (RFC 2675). Linux puts one into IPv6
-/// superpackets above 64 KiB ("BIG TCP"), and takes it out of their segments.
+/// Length in bytes of a hop-by-hop header with only the jumbo payload option (RFC 2675). Linux adds one to IPv6
+/// superpackets above 64 KiB ("BIG TCP"), and removes it from their segments.
 const JUMBO: usize = 8;
 const JUMBO_OPTION: u8 = 0xc2;
 
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParsedFrame {
-    /// ARP, neighbour discovery, and reports of multicast group members: traffic of a local network that no wide-area
-    /// path carries, because the routers at either end would answer it.
+    /// ARP, neighbour discovery, or a report of multicast group members. No wide-area path carries this traffic of a
+    /// local network, because the routers at both ends would answer it.
     Neighbours,
-    /// One packet, with the length of its IP part in bytes.
+    /// One packet. The value is the length of its IP packet in bytes.
     Packet(u32),
-    /// Many segments in one.
+    /// A superpacket of many segments.
     Super(Superpacket),
 }
 
-/// The layout of a superpacket. Offsets count from the start of the Ethernet header of its segments.
+/// The layout of a superpacket. Offsets and lengths are in bytes; offsets count from the start of the Ethernet header
+/// of a segment cut out of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superpacket {
     pub(super) virtio: VirtioHeader,
@@ -41,13 +44,14 @@ pub(super) struct Superpacket {
     pub(super) v6: bool,
     /// The offset of the TCP or UDP header.
     pub(super) transport: usize,
-    /// The length of all headers.
+    /// The length of all headers of a segment, from Ethernet to transport.
     pub(super) headers: usize,
-    /// Bytes behind the IPv6 header that the superpacket has and its segments do not.
+    /// Length of the jumbo header after the IPv6 header, which the superpacket has and its segments do not; 0 if there
+    /// is none.
     pub(super) jumbo: usize,
-    /// Bytes of payload in total.
+    /// The length of the whole payload.
     pub(super) payload: usize,
-    /// Bytes of payload of a segment; the last one may have fewer.
+    /// The payload of one segment; the last one may have less.
     pub(super) segment: usize,
 }
 
@@ -57,19 +61,19 @@ impl Superpacket {
         u32::try_from(self.payload.div_ceil(self.segment)).unwrap_or(u32::MAX)
     }
 
-    /// Returns the range of the payload that segment `n` carries; the first is 0.
+    /// Returns the range of the payload that segment `n` carries, counted from 0.
     pub(super) fn payload_of(&self, n: u32) -> std::ops::Range<usize> {
         let start = (n as usize * self.segment).min(self.payload);
         start..(start + self.segment).min(self.payload)
     }
 
-    /// Returns the length of the IP packet that segment `n` will be.
+    /// Returns the length of the IP packet of segment `n`, in bytes.
     pub(super) fn ip_len(&self, n: u32) -> u32 {
         u32::try_from(self.headers - ETHERNET + self.payload_of(n).len()).unwrap_or(u32::MAX)
     }
 }
 
-/// Parses a frame with its virtio header in front; `None` if it is too short.
+/// Parses a frame in a buffer that begins with its virtio header; `None` if it is too short.
 pub(super) fn look(buffer: &[u8]) -> Option<ParsedFrame> {
     let virtio = VirtioHeader::read(buffer)?;
     let frame = buffer.get(VIRTIO_LEN..).filter(|frame| frame.len() >= ETHERNET)?;
@@ -95,7 +99,7 @@ fn is_neighbours(frame: &[u8]) -> bool {
 }
 
 fn is_neighbours_v6(frame: &[u8]) -> bool {
-    /// The length of the shortest extension header, and the only one that listener reports have (a router alert).
+    /// The length of the shortest extension header, in bytes. Listener reports have only one of it (a router alert).
     const SHORT: usize = 8;
     const HOP_BY_HOP: u8 = 0;
     let byte = |at: usize| frame.get(ETHERNET + at).copied();
@@ -107,15 +111,15 @@ fn is_neighbours_v6(frame: &[u8]) -> bool {
     }
 }
 
-/// Returns the length of the header that marks an IPv6 packet above 64 KiB; 0 if there is none.
+/// Returns the length of the header that marks an IPv6 packet above 64 KiB, in bytes; 0 if there is none.
 fn jumbo(frame: &[u8]) -> usize {
     const HOP_BY_HOP: u8 = 0;
     let option = frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + JUMBO).map(|header| header[2]);
     if frame.get(ETHERNET + 6) == Some(&HOP_BY_HOP) && option == Some(JUMBO_OPTION) { JUMBO } else { 0 }
 }
 
-/// Returns the layout of a superpacket; `None` if the headers cannot be parsed or there is only one segment, so that
-/// the frame passes as one packet.
+/// Returns the layout of a superpacket. Returns `None` if the headers cannot be parsed or there is only one segment;
+/// the frame is then handled as one packet.
 fn superpacket(virtio: VirtioHeader, segments: SegmentKind, frame: &[u8]) -> Option<Superpacket> {
     let v6 = match ethertype(frame) {
         IPV4 => false,

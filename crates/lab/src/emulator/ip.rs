@@ -1,4 +1,4 @@
-//! Reads what the link needs from a frame's IP packet: whether it carries payload, and its ECN field.
+//! Reads from a frame's IP packet the two values that the link needs: if it carries payload, and its ECN field.
 
 use super::frame::{ETHERNET, IPV6_HEADER};
 
@@ -6,9 +6,9 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// The most extension headers that are followed; no host of a lab sends a packet with more.
+/// The largest number of extension headers that are followed. No host of a lab sends a packet with more.
 const MOST_EXTENSIONS: usize = 8;
-/// Congestion experienced (RFC 3168, section 5).
+/// The ECN codepoint "congestion experienced" (RFC 3168, section 5).
 const CE: u8 = 0b11;
 const IPV4_TOS: usize = ETHERNET + 1;
 const IPV4_CHECKSUM: usize = ETHERNET + 10;
@@ -75,7 +75,7 @@ fn ip_content_v6(frame: &[u8]) -> Option<IpContent<'_>> {
     Some(IpContent { protocol, bytes, is_rest: false })
 }
 
-/// Returns true if the packet's sender understands marks: ECT(0) or ECT(1).
+/// Returns true if the packet's sender supports ECN: its codepoint is ECT(0) or ECT(1).
 pub(super) fn is_ect(frame: &[u8]) -> bool {
     let field = match word(frame, 12) {
         Some(IPV4) => frame.get(IPV4_TOS).copied(),

@@ -1,16 +1,16 @@
-//! Counts how late frames left, without a lock: the counting thread runs at a higher priority than all others, and
-//! must never wait for the thread that reads.
+//! Counts how late frames left, without a lock. The counting thread runs at a higher priority than all others, and must
+//! never wait for a reader.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use landspeed_record::units::Nanos;
 
-/// The logarithm of the steps within a power of two: figures are exact to 1/16.
+/// Binary logarithm of the number of buckets within a power of two, which makes values exact to 1/16.
 const STEPS_LOG2: u32 = 4;
 const STEPS: usize = 1 << STEPS_LOG2;
 const BUCKETS: usize = (64 - STEPS_LOG2 as usize + 1) * STEPS;
 
-/// A histogram of times: one bucket for each of the first 16 ns, then 16 for each power of two.
+/// A histogram of times, in nanoseconds: one bucket for each of the first 16 ns, then 16 buckets for each power of two.
 #[derive(Debug)]
 pub(super) struct LatenessHistogram {
     counts: Box<[AtomicU64]>,
@@ -39,7 +39,7 @@ impl LatenessHistogram {
     }
 }
 
-/// The counts of a [`LatenessHistogram`] at one moment, or between two moments.
+/// The counts of a [`LatenessHistogram`] at one point in time, or between two.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LatenessCounts {
     /// Counts by bucket; empty before the first reading.
@@ -58,8 +58,8 @@ impl LatenessCounts {
         LatenessCounts { counts, most: worst.min(self.most) }
     }
 
-    /// Returns the lateness that this share of the frames did not exceed, rounded up to its bucket's end; `None` if
-    /// there was no frame.
+    /// Returns the lateness that the share `share` of the frames (0 to 1) did not exceed, rounded up to its bucket's
+    /// end; `None` if there were no frames.
     pub(super) fn quantile(&self, share: f64) -> Option<Nanos> {
         let total: u64 = self.counts.iter().sum();
         let rank = (share * total as f64).ceil().max(1.0) as u64;

@@ -1,4 +1,4 @@
-//! A running link, and the counts of what it did.
+//! A running emulated link, and its statistics.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{QueueSample, WanStats};
@@ -10,18 +10,18 @@ use super::spec::WanSpec;
 use super::stats::DirectionSnapshot;
 use super::threads::LinkThreads;
 
-/// A link that carries frames until it is dropped.
+/// An emulated link. It carries frames until it is dropped.
 #[derive(Debug)]
 #[must_use = "the link carries nothing once this is dropped"]
 pub struct EmulatedLink {
     threads: LinkThreads,
-    /// The link's parameters, as `stats` reports them.
+    /// The link's parameters, in the form in which `stats` reports them.
     parameters: WanStats,
     made: Nanos,
     mark: Mutex<RunStart>,
 }
 
-/// The beginning of a run.
+/// The time and the counts at the beginning of a run.
 #[derive(Debug, Default)]
 struct RunStart {
     at: Nanos,
@@ -29,7 +29,7 @@ struct RunStart {
 }
 
 impl EmulatedLink {
-    /// Joins two links of this thread's network namespace, both of which must be up.
+    /// Starts a link that joins two network devices of this thread's network namespace. Both must be up.
     ///
     /// # Errors
     /// Returns an error if a file of the parameters cannot be read, if there is too little memory, or if the kernel
@@ -55,21 +55,21 @@ impl EmulatedLink {
         })
     }
 
-    /// Returns the counts since the link was made. Never waits for the link.
+    /// Returns the statistics since the link was created. Never blocks the link's threads.
     pub fn stats(&self) -> WanStats {
         let [a_to_b, b_to_a] = self.threads.counters.each_ref().map(|counters| counters.read().total());
         WanStats { a_to_b, b_to_a, ..self.window(self.made) }
     }
 
-    /// Begins a run: [`EmulatedLink::since_mark`] counts from here, and losses by number start again from 1.
+    /// Begins a run. [`EmulatedLink::since_mark`] counts from this call on, and losses by number start again from 1.
     pub fn mark(&self) {
         let mut mark = self.mark.lock();
         let snapshots = self.threads.counters.each_ref().map(|counters| counters.begin_run());
         *mark = RunStart { at: clock::now(), snapshots };
     }
 
-    /// Returns the counts since the last mark (or since the link was made if there is none), and the queue from A to
-    /// B over that time.
+    /// Returns the statistics since the last mark (or since the link was created if there is none), and samples of the
+    /// queue from A to B over that time.
     pub fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         let mark = self.mark.lock();
         let [a_to_b, b_to_a] = [0, 1].map(|direction| {

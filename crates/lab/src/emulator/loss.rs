@@ -6,7 +6,7 @@ use super::plan::DirectionPlan;
 use super::spec::DirectionSpec;
 use landspeed_record::units::Share;
 
-/// The losses of one direction: by chance, and by number.
+/// The losses of one direction: random losses, and losses by number.
 #[derive(Debug, Clone)]
 pub(super) struct LossModel {
     chance: ChanceLoss,
@@ -14,26 +14,28 @@ pub(super) struct LossModel {
     numbered: NumberedLoss,
 }
 
-/// Random loss, or the two-state chain of Elliott (Bell System Technical Journal 42, 1963), which steps before each
-/// segment. If the good state loses nothing and the bad state everything, it is Gilbert's chain (39, 1960).
+/// Random losses. They are independent, or follow the two-state chain of Elliott (Bell System Technical Journal 42,
+/// 1963), which steps before each segment. If the good state loses nothing and the bad state everything, it is
+/// Gilbert's chain (39, 1960).
 #[derive(Debug, Clone, PartialEq)]
 enum ChanceLoss {
-    /// Each segment independently, with this probability.
+    /// Each segment is lost independently, with this probability.
     Independent { share: f64 },
-    /// In bursts.
+    /// Segments are lost in bursts. `enter` and `leave` are the probabilities of the steps into and out of the bad
+    /// state; `good` and `bad` are the probabilities of a loss in each state.
     States { is_bad: bool, enter: f64, leave: f64, good: f64, bad: f64 },
 }
 
-/// Losses by number. Only segments with payload are counted, and the first of a run is 1. The simulator counts in the
-/// same way (`landspeed_simulator::LossSpec`).
+/// Losses by number. Only segments with payload are counted; the first segment of a run has number 1. The simulator
+/// counts in the same way (`landspeed_simulator::LossSpec`).
 #[derive(Debug, Clone)]
 struct NumberedLoss {
     count: u64,
-    /// Every `nth` segment is lost; 0 loses none.
+    /// Every segment whose number is a multiple of `nth` is lost; 0 loses none.
     nth: u64,
     /// The numbers of the lost segments, ascending.
     list: Vec<u64>,
-    /// The index in `list` of the next number to be lost.
+    /// The index in `list` of the next segment to lose.
     place: usize,
 }
 
@@ -52,21 +54,21 @@ impl LossModel {
         }
     }
 
-    /// Returns true if the next segment is lost.
+    /// Returns true if the next segment is lost. `has_payload` is true if the segment carries payload.
     pub(super) fn loses(&mut self, has_payload: bool) -> bool {
         // Both states advance, whatever the other decides.
         let numbered = has_payload && self.numbered.loses();
         self.chance.loses(&mut self.random) || numbered
     }
 
-    /// Begins a run: segments are counted from 1 again.
+    /// Begins a run, in which segments are counted from 1 again.
     pub(super) fn count_anew(&mut self) {
         (self.numbered.count, self.numbered.place) = (0, 0);
     }
 }
 
-/// Returns Elliott's probabilities, if losses come in bursts: good to bad, bad to good, loss while good, loss while
-/// bad.
+/// Returns the probabilities of Elliott's chain: good to bad, bad to good, loss while good, loss while bad. Returns
+/// `None` if losses do not come in bursts.
 fn chain(direction: &DirectionSpec) -> Option<[f64; 4]> {
     direction.loss_states.map(|states| states.0.map(Share::as_f64)).or_else(|| {
         // A burst ends with probability `leave` after each loss, so its mean length is 1 / leave; the chain is in its
@@ -98,8 +100,8 @@ impl NumberedLoss {
     }
 }
 
-/// Returns the largest share that bursts of this mean length can lose: there is a gap of at least one segment between
-/// two bursts.
+/// Returns the largest share of segments that bursts of this mean length, in segments, can lose. There is a gap of at
+/// least one segment between two bursts.
 pub(super) fn most_in_bursts(length: f64) -> f64 {
     length / (length + 1.0)
 }

@@ -1,5 +1,5 @@
-//! Emulates a wide-area link between two links of one network namespace: rate, delay, jitter, loss, reordering,
-//! duplication and a bounded queue. Two threads of this process carry the frames; loss and queueing are decided per
+//! Emulates a wide-area link between two network devices of one namespace: rate, delay, jitter, loss, reordering,
+//! duplication and a bounded queue. Two threads of this process carry the frames. Loss and queueing are decided per
 //! segment, not per superpacket.
 //!
 //! ```text
@@ -22,11 +22,11 @@
 //! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and its lateness |
 //! | `link` | a running link, and the figures of each run |
 //!
-//! The threads belong to the process that started the link and end with it, however it ends. The sockets see frames
-//! of the two links only. The module `topology` makes those links and the network namespace.
+//! The threads belong to the process that started the link, and end with it, however it ends. The sockets receive only
+//! frames of the two devices. The module `topology` creates those devices and their network namespace.
 //!
-//! A rate beyond what two threads can copy (some Gb/s at MTU 1500 without segmentation offload) cannot be emulated.
-//! It shows in [`landspeed_record::WanStats`] as lateness and as `missed_frames`; read those before you believe any
+//! Two threads can copy some Gb/s at MTU 1500 without segmentation offload. A higher rate cannot be emulated:
+//! [`landspeed_record::WanStats`] then shows lateness and `missed_frames`. Read those values before you believe any
 //! figures. A superpacket arrives when its last segment would, at most 1 ms after its first.
 
 mod batch;
@@ -64,11 +64,10 @@ pub use parameters::{Parameter, parameters};
 use socket::PacketSocket;
 pub use spec::WanSpec;
 
-/// Checks whether this user may carry frames on this machine. Asks the kernel, in a namespace that is gone before
-/// this returns.
+/// Checks that this user may carry frames on this machine, by opening a packet socket in a temporary namespace.
 ///
 /// # Errors
-/// Returns the reason if this user may not.
+/// Returns an error with the reason if this user may not.
 pub(crate) fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
     match in_throwaway(|| PacketSocket::receiving("lo", LOOPBACK)) {

@@ -7,19 +7,19 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::error::WanSpecError;
 use super::text::shown;
 
-/// The rules for the numbers that a parameter takes.
+/// The rules for the numbers in the file of a parameter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NumberRules {
     /// The name of the parameter.
     pub(super) key: &'static str,
-    /// The size of the largest file, in bytes.
+    /// The largest size of the file, in bytes.
     pub(super) largest: u64,
-    /// Returns true if a number (the second argument) may follow another; 0 precedes the first.
+    /// Returns true if the second number may follow the first. The number before the first line counts as 0.
     pub(super) follows: fn(u64, u64) -> bool,
     pub(super) expected: &'static str,
 }
 
-/// The rules for packets that are lost. The size allows some millions, more than any study loses by hand.
+/// The rules for the numbers of packets to lose. The file may have some millions of numbers, more than any study needs.
 pub(super) const DROPS: NumberRules = NumberRules {
     key: "drop-list",
     largest: 16 << 20,
@@ -28,7 +28,7 @@ pub(super) const DROPS: NumberRules = NumberRules {
 };
 
 impl NumberRules {
-    /// Returns the error for a file.
+    /// Returns the error `why` for the file `path`.
     pub(super) fn wrong(&self, path: &str, why: impl Into<String>) -> WanSpecError {
         WanSpecError::File { key: self.key, file: shown(path), why: why.into() }
     }
@@ -36,7 +36,7 @@ impl NumberRules {
     /// Reads the numbers of a file.
     ///
     /// # Errors
-    /// Returns an error that names the file and the line.
+    /// Returns an error that names the file and, if a line is not valid, the line.
     pub(super) fn read(&self, path: &str) -> Result<Vec<u64>, WanSpecError> {
         let text = self.text(path)?;
         self.parse(text.lines().map(str::trim)).map_err(|(line, given)| {
@@ -60,7 +60,7 @@ impl NumberRules {
         (1..).zip(texts).map(number).collect()
     }
 
-    /// Reads the whole file, if it is a regular file of text and not too large.
+    /// Returns the text of a file, or an error if it is not a regular file of text or is too large.
     fn text(&self, path: &str) -> Result<String, WanSpecError> {
         // Without O_NONBLOCK a pipe would block the reader forever.
         let open = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);

@@ -1,4 +1,4 @@
-//! The transmission line and the queue in front of it: when each segment has left, and how much still waits.
+//! Models the transmission line and the queue in front of it: when each segment has left, and how much still waits.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use landspeed_record::units::Nanos;
 use super::plan::QueueBound;
 use super::trace::{DeliveryTrace, TraceFollower};
 
-/// Nanoseconds in a second times bits in a byte: the time of one byte on a line of one bit a second.
+/// The time of one byte on a line of 1 bit/s, in nanoseconds.
 const BYTE_NANOS: u64 = 8_000_000_000;
 
 /// The contents of the queue, including the packet on the line.
@@ -25,30 +25,32 @@ impl QueueContents {
     }
 }
 
-/// The line of one direction. If packets are counted or the line follows a trace, each waiting packet is tracked;
-/// otherwise the queue follows from when the line will be idle.
+/// The line of one direction. If packets are counted or the line follows a trace, each waiting packet is tracked.
+/// Otherwise the queue is computed from the time at which the line becomes idle.
 #[derive(Debug, Clone)]
 pub(super) struct LinePacer {
     /// The rate in bit/s, used if there is no trace.
     rate: u64,
     trace: Option<TraceFollower>,
-    /// When the line has sent all that it took.
+    /// When the line has sent all segments that it took.
     free_at: Nanos,
-    /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
+    /// The fraction of a nanosecond by which `free_at` is too early, in units of 1/rate.
     remainder: u64,
-    /// Each waiting packet, with the time when it leaves and its size, and their sum.
+    /// The waiting packets, each with the time when it leaves and its size in bytes, and their sum; `None` if packets
+    /// are not tracked.
     backlog: Option<(VecDeque<(Nanos, u32)>, QueueContents)>,
 }
 
 impl LinePacer {
-    /// Makes an idle line. `counts_packets` is true if a bound is in packets.
+    /// Creates an idle line of `rate` bit/s, or one that follows `trace`. `counts_packets` is true if a bound is in
+    /// packets.
     pub(super) fn new(rate: u64, trace: Option<Arc<DeliveryTrace>>, counts_packets: bool) -> Self {
         let backlog = (counts_packets || trace.is_some()).then(Default::default);
         LinePacer { rate, trace: trace.map(TraceFollower::new), free_at: Nanos(0), remainder: 0, backlog }
     }
 
-    /// Returns what waits at `now`. Times never decrease. Bytes are rounded up; if packets are not counted, the
-    /// result only says whether there are any.
+    /// Returns the packets and bytes that wait at `now`, which must never decrease. If packets are not tracked, the
+    /// bytes are rounded up, and the number of packets is 1 if there are any.
     pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
         let Some((backlog, waiting)) = &mut self.backlog else {
             let busy = u128::from((self.free_at - now).0);
@@ -64,7 +66,7 @@ impl LinePacer {
         *waiting
     }
 
-    /// Takes a segment that arrives at `now`, behind all others; returns when it has left the line.
+    /// Adds a segment of `size` bytes that arrives at `now` to the end of the queue. Returns when it has left the line.
     pub(super) fn occupy(&mut self, now: Nanos, size: u32) -> Nanos {
         let leaves = match &mut self.trace {
             Some(follower) => follower.occupy(now, size.into()),

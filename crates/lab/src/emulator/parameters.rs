@@ -1,4 +1,4 @@
-//! Declares every parameter of a link once: its name, its values, how it is read and how it is printed.
+//! Declares each parameter of a link once: its name, its values, and how it is parsed and printed.
 
 use super::spec::{DirectionSpec, LineSpeed, SEED, WanSpec};
 use super::value::{
@@ -7,16 +7,16 @@ use super::value::{
 };
 use landspeed_record::units::Share;
 
-/// A parameter as help and the reference page show it.
+/// The description of a parameter, for help and the reference page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parameter {
-    /// Its name: "rtt".
+    /// Its name, such as "rtt".
     pub name: &'static str,
-    /// The values that it takes, with examples: "a round-trip time up to 10 s: 20ms, 180ms".
+    /// The values that it accepts, with examples: "a round-trip time up to 10 s: 20ms, 180ms".
     pub values: &'static str,
-    /// Its value if it is not given; empty if it then has no effect.
+    /// Its value if it is not given; empty if the parameter has no effect then.
     pub default: &'static str,
-    /// What it does.
+    /// A description of its effect.
     pub about: &'static str,
 }
 
@@ -26,15 +26,16 @@ pub(super) struct ParameterOf<Of> {
     values: &'static str,
     default: &'static str,
     about: &'static str,
-    /// Parses a value and stores it; returns `None` if the value is not valid.
+    /// Parses a value and stores it. Returns `None` if the value is not valid.
     pub(super) read: fn(&mut Of, &str) -> Option<()>,
-    /// Prints the value in the form that `read` accepts; `None` if it need not be printed.
+    /// Prints the value in the form that `read` accepts; `None` if it need not be printed, for example because it is
+    /// the default.
     pub(super) print: fn(&Of) -> Option<String>,
     /// The value that turns the parameter off, if there is one.
     pub(super) off: Option<&'static str>,
 }
 
-/// The parameters of each direction. With the prefix "back." they apply only to the way from B to A.
+/// The parameters of each direction. With the prefix "back." they apply only to the direction from B to A.
 pub(super) const DIRECTION: &[ParameterOf<DirectionSpec>] = &[
     ParameterOf {
         name: "rate",
@@ -211,7 +212,7 @@ pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
 ];
 
 impl<Of> ParameterOf<Of> {
-    /// Returns the parameter as help shows it.
+    /// Returns the description of the parameter.
     pub(super) fn description(&self) -> Parameter {
         let ParameterOf { name, values, default, about, .. } = *self;
         Parameter { name, values, default, about }
@@ -223,7 +224,7 @@ fn set<T>(place: &mut T, value: Option<T>) -> Option<()> {
     Some(())
 }
 
-/// Returns every parameter of a direction, and every parameter of the whole link.
+/// Returns the descriptions of all parameters of a direction, and of all parameters of the whole link.
 pub fn parameters() -> [Vec<Parameter>; 2] {
     [
         DIRECTION.iter().map(ParameterOf::description).collect(),

@@ -1,11 +1,11 @@
-//! One direction of the link as a state machine, which decides what becomes of each arriving segment. It is pure:
-//! times are arguments, and chance comes from a seed.
+//! One direction of the link as a state machine that decides the fate of each arriving segment. It is pure: times are
+//! arguments, and random numbers come from a seed.
 //!
-//! The steps follow the order of a real path. A router refuses packets that are larger than its next link takes. A
-//! bounded queue drops what does not fit (tail drop), and marks what arrives while much waits. The line takes its
-//! time for each segment; it loses some, and holds some back. The rest arrives a fixed time later, plus a random time
-//! up to the jitter, but never before one that left earlier. A lost segment has used the line, so loss does not make
-//! the link faster. A duplicated segment is doubled behind the line.
+//! The steps follow the order of a real path. A router refuses packets that are larger than the MTU of its next link. A
+//! bounded queue drops packets that do not fit (tail drop), and marks packets that arrive while much waits. The line
+//! takes its time for each segment, loses some, and holds some back. The others arrive a fixed time later, plus a
+//! random time up to the jitter, but never before one that left earlier. A lost segment has used the line, so loss does
+//! not make the link faster. A duplicated segment is copied after the line.
 
 use landspeed_record::units::Nanos;
 use landspeed_stats::Random;
@@ -17,11 +17,11 @@ use super::plan::{DirectionPlan, QueueBound};
 /// A segment that arrives at the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Segment {
-    /// Bytes of its IP packet.
+    /// Length of its IP packet, in bytes.
     pub(super) size: u32,
     /// True if it carries bytes of a TCP stream or a UDP datagram.
     pub(super) has_payload: bool,
-    /// True if its sender understands marks (ECN).
+    /// True if its sender supports ECN, so that it may be marked.
     pub(super) is_ect: bool,
 }
 
@@ -29,9 +29,9 @@ pub(super) struct Segment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentArrival {
     pub(super) at: Nanos,
-    /// True if it was held back longer than its neighbours.
+    /// True if it was held back, so that later segments may overtake it.
     pub(super) is_held: bool,
-    /// True if it is to be marked.
+    /// True if it must be marked "congestion experienced".
     pub(super) is_marked: bool,
     /// True if a copy follows directly behind it.
     pub(super) is_doubled: bool,
@@ -42,16 +42,16 @@ pub(super) struct SegmentArrival {
 pub(super) enum SegmentFate {
     /// It reaches the other end.
     Arrives(SegmentArrival),
-    /// It is larger than the path takes.
+    /// It was dropped, because it is larger than the path accepts.
     TooLarge,
-    /// The queue was full.
+    /// It was dropped, because the queue was full.
     NoRoom,
     /// It was lost on the line.
     Lost,
 }
 
-/// What a random generator is used for. Each use has its own generator, so that one parameter does not change what
-/// another does.
+/// The purpose of a random generator. Each purpose has its own generator, so that one parameter does not change the
+/// effect of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RandomUse {
     Loss,
@@ -73,13 +73,12 @@ pub(super) struct EmulatedPath {
     reorder: (f64, Random),
     held_for: Nanos,
     duplicate: (f64, Random),
-    /// The latest arrival so far, without the extra time of held segments.
+    /// The latest arrival time so far, without the extra time of held segments.
     last: Nanos,
 }
 
 impl EmulatedPath {
-    /// Makes a direction with its own random generators, so that the two directions of a link lose different
-    /// segments.
+    /// Makes a direction with its own random generators, so that the two directions of a link lose different segments.
     pub(super) fn new(plan: &DirectionPlan) -> Self {
         let random = |about: RandomUse| Random::stream(plan.seed, plan.number + 2 * about as u64);
         EmulatedPath {
@@ -97,7 +96,7 @@ impl EmulatedPath {
         }
     }
 
-    /// Takes a segment that arrives at `now` and decides its fate. Times never decrease.
+    /// Decides the fate of a segment that arrives at `now`, which must never decrease.
     pub(super) fn admit(&mut self, now: Nanos, segment: Segment) -> SegmentFate {
         let size = u64::from(segment.size);
         if size > self.largest {
@@ -120,7 +119,7 @@ impl EmulatedPath {
         SegmentFate::Arrives(SegmentArrival { at, is_held, is_marked, is_doubled })
     }
 
-    /// Returns when a segment arrives that left the line at this time.
+    /// Returns when a segment that left the line at `leaves` arrives.
     fn arrives(&mut self, leaves: Nanos) -> Nanos {
         let (most, random) = &mut self.jitter;
         // Draws nothing if there is no jitter. The product maps the generator's range to equal steps.
@@ -132,12 +131,12 @@ impl EmulatedPath {
         self.last
     }
 
-    /// Returns what waits in front of the line at `now`. Times never decrease.
+    /// Returns the contents of the queue at `now`, which must never decrease.
     pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
         self.line.waiting(now)
     }
 
-    /// Begins a run: losses by number count from 1 again.
+    /// Begins a run, in which losses by number count from 1 again.
     pub(super) fn count_anew(&mut self) {
         self.loss.count_anew();
     }

@@ -1,4 +1,4 @@
-//! Properties that hold for every path, whatever traffic it gets.
+//! Tests of properties that hold for every path, whatever traffic it gets.
 
 use landspeed_record::units::Nanos;
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn segment(size: u32) -> Segment {
     Segment { size, has_payload: true, is_ect: false }
 }
 
-/// The fate of a segment that arrives unchanged.
+/// Returns the fate of a segment that arrives unchanged at this time.
 fn plain(at: Nanos) -> SegmentFate {
     SegmentFate::Arrives(SegmentArrival { at, is_held: false, is_marked: false, is_doubled: false })
 }
@@ -29,7 +29,7 @@ fn feed(path: &mut EmulatedPath, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, Se
     segments.iter().map(one).collect()
 }
 
-/// Returns when the line was done with each segment that reached the other end in order.
+/// Returns when the line had sent each segment that arrived without being held back, and its size.
 fn sent(fates: &[(Nanos, u32, SegmentFate)], delay: Nanos) -> Vec<(Nanos, u32)> {
     let arrived = fates.iter().filter_map(|(_, size, fate)| match fate {
         SegmentFate::Arrives(arrival) if !arrival.is_held => Some((arrival.at - delay, *size)),

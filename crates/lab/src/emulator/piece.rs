@@ -1,4 +1,4 @@
-//! Pieces of a superpacket: segments that stay together.
+//! Groups the segments of a superpacket into pieces that stay together.
 
 use std::ops::Range;
 
@@ -12,17 +12,17 @@ use super::split::piece_len;
 /// the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
 
-/// Consecutive segments of a superpacket that arrive together, all of them marked or none.
+/// Consecutive segments of a superpacket that arrive together. Either all or none of them are marked.
 pub(super) struct SegmentRun {
     pub(super) segments: Range<u32>,
-    /// When the first of them would arrive.
+    /// When the first segment would arrive on its own.
     first: Nanos,
-    /// How the last of them arrives.
+    /// How the last segment arrives.
     pub(super) last: SegmentArrival,
 }
 
 impl SegmentRun {
-    /// Makes a run of one segment.
+    /// Creates a run of the single segment `n`.
     pub(super) fn of(n: u32, arrival: SegmentArrival) -> Self {
         SegmentRun { segments: n..n + 1, first: arrival.at, last: arrival }
     }

@@ -10,7 +10,7 @@ use super::numbers::DROPS;
 use super::spec::{DirectionSpec, DropList, LineSpeed, QueueSpec, WanSpec};
 use super::trace::DeliveryTrace;
 
-/// A bound on what may wait, including the packet on the line.
+/// A bound on the packets and bytes that may wait, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct QueueBound {
     pub(super) packets: u64,
@@ -30,15 +30,15 @@ pub(super) struct DirectionPlan {
     pub(super) mark_above: Option<QueueBound>,
     /// The numbers of packets with payload that are lost, ascending.
     pub(super) drops: Vec<u64>,
-    /// The time from the line to the other end.
+    /// The delay from the line to the other end, without jitter.
     pub(super) delay: Nanos,
     pub(super) seed: u64,
-    /// 0 from A to B, 1 back. Each direction has its own random generators.
+    /// Number of the direction: 0 from A to B, 1 from B to A. Each direction has its own random generators.
     pub(super) number: u64,
 }
 
 impl WanSpec {
-    /// Plans both directions.
+    /// Returns the plans of both directions.
     ///
     /// # Errors
     /// Returns an error that names the file and the line if a file cannot be read or parsed.
@@ -46,7 +46,7 @@ impl WanSpec {
         Ok([self.plan_direction(0)?, self.plan_direction(1)?])
     }
 
-    /// Checks that the files that the parameters name can be read and parsed. It reads nothing else.
+    /// Checks that the files that the parameters name can be read and parsed.
     ///
     /// # Errors
     /// Returns an error that names the file and the line.
@@ -86,12 +86,12 @@ impl WanSpec {
 }
 
 impl DirectionPlan {
-    /// Returns true if a bound is in packets.
+    /// Returns true if the bound of the queue or of marking is in packets.
     pub(super) fn counts_packets(&self) -> bool {
         [Some(self.queue), self.mark_above].into_iter().flatten().any(|bound| bound.packets < u64::MAX)
     }
 
-    /// Returns the most bytes of IP packets that leave the line within any interval of this length.
+    /// Returns the largest number of bytes of IP packets that leave the line within any interval of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u128 {
         match &self.trace {
             Some(trace) => trace.most_bytes_within(time).into(),
@@ -99,8 +99,8 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns the bytes of IP packets that the queue needs memory for. Counted packets are assumed to be no larger
-    /// than jumbo frames: larger ones may find no memory, and such a drop is counted as the link's own fault.
+    /// Returns the memory that the queue needs, in bytes of IP packets. If the queue counts packets, they are assumed
+    /// to be at most jumbo frames. Larger ones may find no memory, and such a drop is counted as the link's own fault.
     fn queue_memory(&self) -> u64 {
         const JUMBO: u64 = 9_018;
         match self.queue.bytes {
@@ -111,8 +111,8 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns the bytes of memory for the main ring and for the ring of held frames. Frames take a little more room
-    /// than their IP packets (their headers), and some is lost at the end of the ring.
+    /// Returns the sizes of the main ring and of the ring of held frames, in bytes. Frames are a little larger than
+    /// their IP packets because of their headers, and some bytes at the end of a ring stay unused.
     pub(super) fn memory(&self) -> (usize, usize) {
         // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);

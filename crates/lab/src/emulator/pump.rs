@@ -1,4 +1,5 @@
-//! The thread of one direction, which receives frames from one link and sends them to the other when they are due.
+//! The thread of one direction of the link. It receives frames from one network device and sends them to the other when
+//! they are due.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -15,11 +16,11 @@ use super::ring::DueFrame;
 use super::socket::{PacketSocket, is_gone};
 use super::stats::{DirectionCounters, count};
 
-/// The least time between two checks of the sockets while traffic flows. The kernel records when each frame arrived,
-/// so a later check makes no frame late whose delay is longer than this.
+/// The shortest time between two checks of the sockets while traffic flows. The kernel records when each frame arrives,
+/// so a pause makes no frame late if its delay is longer than the pause.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A signal that makes threads end, and wakes those that sleep.
+/// A signal that ends threads, and wakes those that sleep.
 #[derive(Debug)]
 pub(super) struct StopSignal {
     asked: AtomicBool,
@@ -49,7 +50,7 @@ pub(super) struct Pump {
 }
 
 impl Pump {
-    /// Carries frames until it is stopped, or a link is gone.
+    /// Carries frames until it is stopped, or returns an error once a network device no longer exists.
     pub(super) fn run(mut self) -> io::Result<()> {
         let mut inbox = ReceiveBatch::new();
         let mut arrivals = ArrivalClock::default();
@@ -91,7 +92,7 @@ impl Pump {
         Ok(taken)
     }
 
-    /// Sends the frames that are due; returns their number.
+    /// Sends the frames that are due. Returns their number.
     fn release(&mut self) -> io::Result<usize> {
         let mut all = 0;
         let mut now = clock::now();
@@ -104,7 +105,7 @@ impl Pump {
         Ok(all)
     }
 
-    /// Sleeps until a frame arrives, a frame is due, or the thread is to end.
+    /// Sleeps until a frame arrives, a frame is due, or the thread must end.
     fn wait(&self) -> io::Result<()> {
         let left = self.direction.next().map(|next| Duration::from(next - clock::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());

@@ -1,4 +1,4 @@
-//! Frames on their way, in a ring of bytes: they leave in the order in which they were added.
+//! Stores frames that are on their way, in a ring of bytes. They leave in the order in which they were added.
 
 use std::collections::VecDeque;
 
@@ -16,16 +16,16 @@ struct FrameSlot {
 /// A frame that is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DueFrame<'a> {
-    /// When it should leave.
+    /// When the frame should leave.
     pub(super) leaves: Nanos,
     /// The frame, with its virtio header first.
     pub(super) frame: &'a [u8],
-    /// The number of segments in it.
+    /// The number of segments in the frame.
     pub(super) segments: u32,
 }
 
-/// A first-in first-out ring of frames. All its memory is allocated and touched when it is made, because a page that
-/// is first touched while packets flow costs more than the packet.
+/// A first-in first-out ring of frames. All its memory is allocated and touched when it is made, because a page that is
+/// first touched while packets flow costs more than the packet.
 #[derive(Debug)]
 pub(super) struct FrameRing {
     bytes: Box<[u8]>,
@@ -35,8 +35,8 @@ pub(super) struct FrameRing {
     tail: usize,
 }
 
-/// Bytes of the ring per slot; there are `LEAST_SLOTS` more. Frames that are smaller on average use up the slots
-/// before the bytes, but no link of this kind carries so many.
+/// Bytes of the ring per slot; `LEAST_SLOTS` more slots are added. Frames that are smaller on average would use up the
+/// slots before the bytes, but no link of this kind carries so many.
 const BYTES_PER_SLOT: usize = 512;
 const LEAST_SLOTS: usize = 8192;
 
@@ -45,7 +45,7 @@ fn slots_of(capacity: usize) -> usize {
 }
 
 impl FrameRing {
-    /// Makes a ring for `capacity` bytes of frames.
+    /// Creates a ring for `capacity` bytes of frames.
     pub(super) fn new(capacity: usize) -> Self {
         let most_slots = slots_of(capacity);
         let mut slots =
@@ -55,13 +55,13 @@ impl FrameRing {
         FrameRing { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
     }
 
-    /// Returns the bytes of memory that a ring of this capacity takes.
+    /// Returns the memory that a ring of this capacity needs, in bytes.
     pub(super) fn footprint(capacity: usize) -> usize {
         capacity + slots_of(capacity) * size_of::<FrameSlot>()
     }
 
-    /// Returns room for a frame of `len` bytes behind all others; `None` if the ring is full. `leaves` must not be
-    /// before that of the previous frame.
+    /// Adds a frame of `len` bytes to the end of the ring, and returns its memory to be filled; `None` if the ring is
+    /// full. `leaves` must not be before that of the previous frame.
     pub(super) fn push(&mut self, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
         debug_assert!(self.slots.back().is_none_or(|last| last.leaves <= leaves), "bug: a line keeps order");
         if self.slots.len() == self.most_slots {
@@ -73,7 +73,7 @@ impl FrameRing {
         Some(&mut self.bytes[start..start + len])
     }
 
-    /// Returns the offset of `len` free consecutive bytes: frames are not split over the ring's end.
+    /// Returns the offset of `len` free consecutive bytes, or `None`. A frame is never split over the end of the ring.
     fn room(&self, len: usize) -> Option<usize> {
         let Some(head) = self.slots.front().map(|slot| slot.start) else {
             return (len <= self.bytes.len()).then_some(0);
@@ -86,7 +86,7 @@ impl FrameRing {
         (head - self.tail > len).then_some(self.tail)
     }
 
-    /// Returns when the first frame leaves.
+    /// Returns when the first frame leaves; `None` if the ring is empty.
     pub(super) fn next(&self) -> Option<Nanos> {
         self.slots.front().map(|slot| slot.leaves)
     }

@@ -1,5 +1,5 @@
-//! Samples of the queue over time, written without a lock: the thread that carries frames runs at a higher priority
-//! than all others, and must never wait for the thread that reads.
+//! Stores samples of the queue over time, without a lock. The thread that carries frames runs at a higher priority than
+//! all others, and must never wait for a reader.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -9,25 +9,26 @@ use landspeed_record::units::{Bytes, Nanos};
 
 /// The time between two samples.
 pub(super) const EVERY: Nanos = Nanos::millis(100);
-/// The number of samples that are kept: 27 minutes of a link that never idles; the paper's runs take 16.
+/// The number of samples that are kept. They cover 27 minutes of a link that is never idle, and the paper's runs take
+/// 16.
 const SLOTS: usize = 16_384;
 
-/// The queue at one moment.
+/// The state of the queue at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct QueueReading {
     /// The time on the monotonic clock.
     pub(super) at: Nanos,
-    /// Bytes that wait.
+    /// Number of bytes that wait.
     pub(super) waiting: u64,
-    /// The most bytes that waited since the previous sample.
+    /// The largest number of bytes that waited since the previous sample.
     pub(super) most: u64,
-    /// Segments that the queue had no room for, since the link was made.
+    /// Number of segments that a full queue has dropped since the link was created.
     pub(super) drops: u64,
 }
 
 impl QueueReading {
-    /// Returns the sample as a record holds it, for a run that began at `start`, when `drops` segments had been
-    /// dropped.
+    /// Returns the sample for the record of a run that began at `start`. `drops` is the number of segments that had
+    /// been dropped by then.
     pub(super) fn since(&self, start: Nanos, drops: u64) -> QueueSample {
         QueueSample {
             at_ns: self.at - start,
@@ -37,11 +38,11 @@ impl QueueReading {
     }
 }
 
-/// The last samples of one direction. One thread writes, any may read.
+/// The most recent samples of one direction. One thread writes them, and any thread may read them.
 #[derive(Debug)]
 pub(super) struct QueueHistory {
     slots: Box<[[AtomicU64; 4]]>,
-    /// The number of samples that the writer has begun to write; `written` is the number that it has finished.
+    /// The number of samples that the writer has begun to write; `written` is the number of finished ones.
     begun: AtomicU64,
     written: AtomicU64,
 }
@@ -54,7 +55,7 @@ impl Default for QueueHistory {
 }
 
 impl QueueHistory {
-    /// Adds a sample, over the oldest one if the ring is full.
+    /// Adds a sample. If the ring is full, it replaces the oldest one.
     pub(super) fn push(&self, sample: QueueReading) {
         let number = self.written.load(Relaxed);
         self.begun.store(number + 1, Relaxed);
@@ -72,7 +73,8 @@ impl QueueHistory {
         self.written.load(Acquire)
     }
 
-    /// Returns the samples from number `first` on that are still there; 0 is the first that was ever added.
+    /// Returns the samples from number `first` on that are still stored. The first sample that was ever added has
+    /// number 0.
     pub(super) fn from(&self, first: u64) -> Vec<QueueReading> {
         let end = self.count();
         let start = first.max(end.saturating_sub(SLOTS as u64));
@@ -95,17 +97,17 @@ impl QueueHistory {
     }
 }
 
-/// Decides when samples are due, driven by the times of arriving frames: between two of them a queue only drains, and
-/// its size at any moment follows from the path alone.
+/// Takes samples of the queue when they are due, at the times of arriving frames. Between two frames a queue only
+/// drains, so its size at any time in between can be computed afterwards.
 #[derive(Debug, Default)]
 pub(super) struct QueueSampler {
     next: Nanos,
-    /// The most bytes that waited since the last sample.
+    /// The largest number of bytes that waited since the last sample.
     most: u64,
 }
 
 impl QueueSampler {
-    /// Adds the samples that are due by `now`, when a frame arrives that has not been admitted yet. `waiting` returns
+    /// Adds the samples that are due by `now`, the arrival time of a frame that is not admitted yet. `waiting` returns
     /// the bytes that wait at a given time.
     pub(super) fn look(
         &mut self,
@@ -127,13 +129,13 @@ impl QueueSampler {
         }
     }
 
-    /// Records what waits after a frame was admitted; returns the most since the last sample.
+    /// Records the bytes that wait after a frame was admitted. Returns the largest number since the last sample.
     pub(super) fn saw(&mut self, waiting: u64) -> u64 {
         self.most = self.most.max(waiting);
         self.most
     }
 
-    /// Begins a run: forgets the maximum from before it.
+    /// Begins a run, which resets the largest number of bytes.
     pub(super) fn restart(&mut self) {
         self.most = 0;
     }

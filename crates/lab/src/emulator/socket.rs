@@ -1,4 +1,4 @@
-//! Packet sockets (packet(7)) that receive and send the frames of one link, superpackets uncut.
+//! Packet sockets (packet(7)) that receive and send the frames of one network device, including whole superpackets.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,19 +14,20 @@ const PACKET_STATISTICS: libc::c_int = 6;
 const PACKET_VNET_HDR: libc::c_int = 15;
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
-/// Bytes that may wait in the kernel while this process does not run: 100 ms at 2.5 Gb/s, as the kernel counts.
+/// Receive buffer in bytes, for frames that wait in the kernel while this process does not run: 100 ms at 2.5 Gb/s, as
+/// the kernel counts.
 const RECEIVE_BUFFER: libc::c_int = 64 << 20;
-/// Bytes that may be on their way into the other host's stack.
+/// Send buffer in bytes, for frames on their way into the other host's stack.
 const SEND_BUFFER: libc::c_int = 16 << 20;
 
-/// A packet socket on one link, in the network namespace of the thread that opened it.
+/// A packet socket on one network device, in the network namespace of the thread that opened it.
 #[derive(Debug)]
 pub(super) struct PacketSocket {
     fd: OwnedFd,
 }
 
 impl PacketSocket {
-    /// Opens a socket that receives every frame of the link, with the kernel's time of arrival.
+    /// Opens a socket that receives all frames of the device `link`, with the times at which the kernel received them.
     pub(super) fn receiving(link: &str, index: u32) -> Result<Self, Error> {
         let open = || -> io::Result<Self> {
             let socket = PacketSocket::new()?;
@@ -74,7 +75,7 @@ impl AsFd for PacketSocket {
     }
 }
 
-/// Returns true if the error means that the link is gone.
+/// Returns true if the error means that the network device no longer exists.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENETDOWN | libc::ENXIO | libc::ENODEV))
 }

@@ -1,10 +1,10 @@
-//! The description of a wide-area link, as written: `rate=1G,rtt=20ms,loss=0.01%`.
+//! The description of a wide-area link, as a user writes it: `rate=1G,rtt=20ms,loss=0.01%`.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use landspeed_record::units::Share;
 
-/// A bound on what may wait in front of the line, including the packet on it.
+/// A bound on the queue in front of the line, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum QueueSpec {
     /// Bytes of IP packets.
@@ -27,11 +27,11 @@ pub(super) struct LossStates(pub(super) [Share; 4]);
 pub(super) enum LineSpeed {
     /// Bits of IP packets a second.
     Rate(u64),
-    /// The name of a file with a delivery trace (Mahimahi's format).
+    /// The path of a file with a delivery trace in Mahimahi's format.
     Trace(String),
 }
 
-/// Numbers of packets with payload that are lost; the first is 1.
+/// The numbers of the packets with payload to lose. The first packet has number 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum DropList {
     /// Ascending numbers.
@@ -47,7 +47,7 @@ pub(super) struct DirectionSpec {
     pub(super) mark_above: Option<QueueSpec>,
     pub(super) jitter: Nanos,
     pub(super) loss: Share,
-    /// The mean length of a burst of losses, in thousandths of a segment: whole numbers can be compared exactly.
+    /// The mean length of a burst of losses, in thousandths of a segment, so that it can be compared exactly.
     pub(super) loss_burst: Option<u32>,
     pub(super) loss_states: Option<LossStates>,
     pub(super) loss_nth: Option<u64>,
@@ -58,26 +58,26 @@ pub(super) struct DirectionSpec {
     pub(super) drop_above: Option<Bytes>,
 }
 
-/// A wide-area link. Each direction has its own line, queue and random generators. It is parsed from text
-/// ([`std::str::FromStr`]), and printing gives the text back.
+/// The parameters of a wide-area link. Each direction has its own line, queue and random generators. The parameters are
+/// parsed from text ([`std::str::FromStr`]), and print as the same text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct WanSpec {
-    /// From A to B, and back.
+    /// The directions from A to B and from B to A.
     pub(super) directions: [DirectionSpec; 2],
     pub(super) rtt: Nanos,
     pub(super) seed: u64,
     pub(super) pairs: u8,
 }
 
-/// The time for which segments are held back by default: over 80 segments of 1500 bytes at 1 Gb/s.
+/// The default time for which segments are held back. At 1 Gb/s, over 80 segments of 1500 bytes pass in it.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
 pub(super) const SEED: u64 = 1;
-/// The least bytes of a queue in units of the bandwidth-delay product: one packet of a host with segmentation
-/// offload, since the kernel hands over that much at a time.
+/// The smallest size in bytes of a queue that is given in `bdp`. It holds one superpacket of a host with segmentation
+/// offload, because the kernel hands over that much at a time.
 const LEAST_BDP_QUEUE: u64 = 65_536;
 
 impl Default for DirectionSpec {
-    /// 1 Gb/s, a queue of one bandwidth-delay product, and no losses.
+    /// Returns a direction of 1 Gb/s, with a queue of one bandwidth-delay product and without losses.
     fn default() -> Self {
         DirectionSpec {
             speed: LineSpeed::Rate(1_000_000_000),
@@ -98,22 +98,22 @@ impl Default for DirectionSpec {
 }
 
 impl Default for WanSpec {
-    /// An RTT of 20 ms, and [`DirectionSpec::default`] in both directions.
+    /// Returns a link with an RTT of 20 ms, and [`DirectionSpec::default`] in both directions.
     fn default() -> Self {
         WanSpec { directions: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
     }
 }
 
 impl DirectionSpec {
-    /// Returns the default for the way back: the same parameters, except for losses by number, which apply to the
-    /// data's direction only.
+    /// Returns the defaults for the opposite direction. They are the same parameters without losses by number, which
+    /// apply only to the direction of the data.
     pub(super) fn back(&self) -> DirectionSpec {
         DirectionSpec { loss_nth: None, drop_list: DropList::Numbers(Vec::new()), ..self.clone() }
     }
 }
 
 impl QueueSpec {
-    /// Returns the bound in bytes, for a line of `rate_bps` bits a second; `None` if packets are counted.
+    /// Returns the bound in bytes, for a line of `rate_bps` bits per second; `None` if the bound is in packets.
     pub(super) fn bytes(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         match self {
             QueueSpec::Bytes(bytes) => Some(bytes),
@@ -129,7 +129,8 @@ impl QueueSpec {
         }
     }
 
-    /// Returns the bound in bytes, large enough to take what a host sends at a time; `None` if packets are counted.
+    /// Returns the bound in bytes. A bound in `bdp` is at least as large as what a host sends at a time. Returns `None`
+    /// if the bound is in packets.
     pub(super) fn room(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         let least = if matches!(self, QueueSpec::Bdp(_)) { LEAST_BDP_QUEUE } else { 0 };
         self.bytes(rate_bps, rtt).map(|bytes| bytes.max(least))
@@ -137,8 +138,8 @@ impl QueueSpec {
 }
 
 impl WanSpec {
-    /// Returns the rate of the line from A to B in bits of IP packets a second, without Ethernet's framing; `None` if
-    /// a trace determines it.
+    /// Returns the rate of the line from A to B in bits of IP packets per second, without Ethernet's framing; `None` if
+    /// the line follows a trace.
     pub fn rate(&self) -> Option<BitRate> {
         match self.directions[0].speed {
             LineSpeed::Rate(bps) => Some(BitRate(bps as f64)),
@@ -146,13 +147,13 @@ impl WanSpec {
         }
     }
 
-    /// Returns the RTT of an idle link.
+    /// Returns the RTT of the idle link.
     pub fn rtt(&self) -> Nanos {
         self.rtt
     }
 
-    /// Returns the most bytes of IP packets that may wait in front of the line from A to B, including the packet on
-    /// the line; `None` if packets are counted, or for a `bdp` of a trace.
+    /// Returns the size of the queue from A to B in bytes of IP packets, including the packet on the line; `None` if it
+    /// counts packets, or is a `bdp` of a trace.
     pub fn queue(&self) -> Option<Bytes> {
         match (self.directions[0].queue, &self.directions[0].speed) {
             (QueueSpec::Bytes(bytes), _) => Some(Bytes(bytes)),
@@ -161,7 +162,8 @@ impl WanSpec {
         }
     }
 
-    /// Returns the same link, except that from A to B it loses exactly these packets (with payload, the first is 1).
+    /// Returns the same link, but with exactly these losses from A to B. `packets` are the numbers of packets with
+    /// payload; the first is 1.
     #[must_use]
     pub fn losing_only(&self, packets: &[u64]) -> WanSpec {
         let mut spec = self.clone();
@@ -182,6 +184,6 @@ impl WanSpec {
         self.pairs
     }
 
-    /// The most pairs of hosts.
+    /// The largest number of pairs of hosts.
     pub(crate) const MAX_PAIRS: u8 = 8;
 }

@@ -1,5 +1,5 @@
-//! Cuts segments out of a superpacket, as the kernel's own segmentation does (tcp_gso_segment and __udp_gso_segment).
-//! The piece is again a superpacket, or a plain packet if it is one segment.
+//! Cuts pieces out of a superpacket, as the kernel's own segmentation does (tcp_gso_segment and __udp_gso_segment). A
+//! piece is again a superpacket, or a plain packet if it has one segment.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ const CWR: u8 = 0x80;
 const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 
-/// Returns the bytes of the piece with these segments, including the virtio header.
+/// Returns the length of the piece with these segments, in bytes, including the virtio header.
 pub(super) fn piece_len(whole: &Superpacket, segments: &Range<u32>) -> usize {
     VIRTIO_LEN + whole.headers + payload(whole, segments).len()
 }
@@ -20,8 +20,8 @@ fn payload(whole: &Superpacket, segments: &Range<u32>) -> Range<usize> {
     whole.payload_of(segments.start).start..whole.payload_of(segments.end - 1).end
 }
 
-/// Writes the piece with these segments of `frame` (a superpacket without its virtio header) into `out`, which is
-/// [`piece_len`] long.
+/// Writes the piece with these segments into `out`, whose length must be [`piece_len`]. `frame` is the superpacket
+/// without its virtio header.
 pub(super) fn write_piece(whole: &Superpacket, frame: &[u8], segments: &Range<u32>, out: &mut [u8]) {
     let (head, out) = out.split_at_mut(VIRTIO_LEN);
     let checksum = match whole.segments {
@@ -63,7 +63,8 @@ fn len16(bytes: &[u8]) -> u16 {
     u16::try_from(bytes.len()).unwrap_or(u16::MAX)
 }
 
-/// Updates the lengths, the IPv4 identification of the first segment, and the IPv4 header's checksum.
+/// Updates the IP length, and for IPv4 the identification and the header's checksum. `first` is the index of the
+/// piece's first segment.
 fn mend_network(whole: &Superpacket, first: u32, out: &mut [u8]) {
     if whole.v6 {
         let payload = len16(&out[ETHERNET + IPV6_HEADER..]);
@@ -100,8 +101,8 @@ fn mend_transport(whole: &Superpacket, segments: &Range<u32>, payload_start: usi
     }
 }
 
-/// Returns the sum over the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1), not inverted: the kernel
-/// expects this value in the checksum field of a packet whose checksum is still to be computed.
+/// Returns the sum over the pseudo header (RFC 9293, section 3.1; RFC 8200, section 8.1), not inverted. The kernel
+/// expects this value in the checksum field of a packet whose checksum it must complete.
 fn pseudo_header(whole: &Superpacket, out: &[u8]) -> u16 {
     let addresses = match whole.v6 {
         true => &out[ETHERNET + 8..ETHERNET + 40],

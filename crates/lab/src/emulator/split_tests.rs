@@ -14,7 +14,7 @@ fn build(segments: SegmentKind, v6: bool, segment: u16, payload: &[u8]) -> Vec<u
     build_with(&[], segments, v6, segment, payload)
 }
 
-/// Builds a superpacket with the bytes `extra` between the IP header and the transport's.
+/// Builds a superpacket with the bytes `extra` between the IP header and the transport header.
 fn build_with(extra: &[u8], segments: SegmentKind, v6: bool, segment: u16, payload: &[u8]) -> Vec<u8> {
     let network = if v6 { 40 } else { 20 };
     let mut transport = vec![0x11; if segments == SegmentKind::Tcp { 32 } else { 8 }];
@@ -44,7 +44,7 @@ fn superpacket(buffer: &[u8]) -> Superpacket {
     }
 }
 
-/// Computes the sum from which the checksum is completed in another way: over the pseudo header laid out in memory.
+/// Computes the expected sum over the pseudo header in another way: over the header laid out in memory.
 fn expected_sum(frame: &[u8], whole: &Superpacket) -> u16 {
     let length = u32::try_from(frame.len() - whole.transport).unwrap();
     let protocol = if whole.segments == SegmentKind::Tcp { 6_u32 } else { 17 };

@@ -25,11 +25,11 @@ pub(super) struct DirectionCounters {
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
-    /// The most bytes that waited since the last of `samples`.
+    /// The largest number of bytes that waited since the last of `samples`.
     pub(super) most_lately: AtomicU64,
     pub(super) samples: QueueHistory,
     pub(super) late: LatenessHistogram,
-    /// The id of the counting thread, 0 before it runs.
+    /// The ID of the counting thread; 0 before it runs.
     pub(super) thread: AtomicI32,
     /// The number of the current run; incremented when a run begins.
     pub(super) run: AtomicU64,
@@ -40,19 +40,19 @@ pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
 
-/// The counts of a direction at one moment. The default is that of a link that was just made.
+/// The counts of a direction at one point in time. The default is that of a new link.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirectionSnapshot {
-    /// Counts, processor time, and the most that was queued; nothing about lateness.
+    /// Counts, processor time, and the largest queue; the fields of the lateness are unset.
     figures: DirectionStats,
     late: LatenessCounts,
-    /// The number of queue samples at that moment.
+    /// The number of queue samples so far.
     samples: u64,
 }
 
 impl DirectionCounters {
-    /// Returns the current figures. The counts of leaving segments are read before those of arriving ones, so while
-    /// traffic flows some segments that have just left may still count as under way.
+    /// Returns the current counts. Leaving segments are read before arriving ones, so while traffic flows some segments
+    /// that have just left may still count as in flight.
     pub(super) fn read(&self) -> DirectionSnapshot {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
         let figures = DirectionStats {
@@ -89,7 +89,7 @@ impl DirectionCounters {
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
     }
 
-    /// Returns the most bytes that waited since `mark`.
+    /// Returns the largest number of bytes that waited since `mark`.
     pub(super) fn most_queued_since(&self, mark: &DirectionSnapshot) -> Bytes {
         let sampled = self.samples.from(mark.samples).iter().map(|QueueReading { most, .. }| *most).max();
         Bytes(sampled.unwrap_or(0).max(self.most_lately.load(Relaxed)))
@@ -102,7 +102,7 @@ impl DirectionSnapshot {
         with_lateness(self.figures.clone(), &self.late)
     }
 
-    /// Returns the statistics since `mark`, with `most_queued` for that time.
+    /// Returns the statistics since `mark`. `most_queued` is the largest queue in that time.
     pub(super) fn since(&self, mark: &DirectionSnapshot, most_queued: Bytes) -> DirectionStats {
         let run = DirectionStats { most_queued_bytes: most_queued, ..self.figures.since(&mark.figures) };
         with_lateness(run, &self.late.since(&mark.late))

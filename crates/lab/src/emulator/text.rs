@@ -1,4 +1,4 @@
-//! Links as text: `rate=1G,rtt=20ms,loss=0.01%`. Printed text parses to the same link.
+//! Parses and prints links: `rate=1G,rtt=20ms,loss=0.01%`. Printed text parses to the same link.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,10 +12,10 @@ use super::parameters::{DIRECTION, LINK, Parameter, ParameterOf, parameters};
 use super::spec::{DirectionSpec, WanSpec};
 use super::value::show_time;
 
-/// The prefix of parameters that apply only to the way from B to A.
+/// The prefix of parameters that apply only to the direction from B to A.
 const BACK: &str = "back.";
 
-/// A parameter as given.
+/// A parameter with its value, as the user gave it.
 struct GivenParameter<'a> {
     is_back: bool,
     row: ParameterRow,
@@ -40,8 +40,8 @@ impl ParameterRow {
 impl FromStr for WanSpec {
     type Err = WanSpecError;
 
-    /// Parses "rate=1G,rtt=20ms,loss=0.01%". Omitted parameters have their defaults, so "" is a link too. Files are
-    /// not read.
+    /// Parses text such as "rate=1G,rtt=20ms,loss=0.01%". Omitted parameters have their defaults, so the empty text is
+    /// valid too. Files are not read.
     fn from_str(text: &str) -> Result<Self, WanSpecError> {
         let given = text.split(',').filter(|_| !text.is_empty()).map(given);
         let given: Vec<GivenParameter<'_>> = given.collect::<Result<_, _>>()?;
@@ -132,8 +132,8 @@ pub(super) fn shown(text: &str) -> String {
 type KeyValue = (&'static str, String);
 
 impl fmt::Display for WanSpec {
-    /// Prints rate or trace, RTT and queue always, the other parameters if they differ from their defaults, and those
-    /// of the way back that differ from the way there.
+    /// Always prints rate or trace, RTT and queue. Prints other parameters only if they differ from their defaults, and
+    /// those of the opposite direction only if they differ from what they would be without "back.".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [there, back] = &self.directions;
         let mut pairs = there.key_values();
@@ -155,7 +155,7 @@ impl fmt::Display for WanSpec {
     }
 }
 
-/// Returns the parameters that must be given to get `other` where `one` is the default.
+/// Returns the parameters that change the default direction `one` into `other`.
 fn differences(one: &DirectionSpec, other: &DirectionSpec) -> Vec<KeyValue> {
     let (before, after) = (one.key_values(), other.key_values());
     // Rate and trace replace each other. `reorder-delay` needs no value if no segment is held back.
@@ -168,7 +168,7 @@ fn differences(one: &DirectionSpec, other: &DirectionSpec) -> Vec<KeyValue> {
 }
 
 impl DirectionSpec {
-    /// Returns the parameters to print: rate or trace and queue always, the others if they differ from their
+    /// Returns the parameters to print: always rate or trace and queue, and the others if they differ from their
     /// defaults.
     fn key_values(&self) -> Vec<KeyValue> {
         DIRECTION.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()

@@ -21,7 +21,7 @@ use crate::failure::FailureContext;
 type SharedNotes = Arc<Mutex<Vec<String>>>;
 const DIRECTIONS: [&str; 2] = ["A to B", "B to A"];
 
-/// Threads that carry frames until they are dropped.
+/// The two threads of a link, which carry frames until this value is dropped.
 #[derive(Debug)]
 pub(super) struct LinkThreads {
     threads: Vec<JoinHandle<()>>,
@@ -32,7 +32,7 @@ pub(super) struct LinkThreads {
 }
 
 impl LinkThreads {
-    /// Joins two links of this thread's network namespace, both of which must be up.
+    /// Starts the threads of a link between two network devices of this thread's namespace. Both must be up.
     pub(super) fn start(plans: &[DirectionPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
         check_memory(plans)?;
         let stop = Arc::new(StopSignal::new().during(|| "make an event to end the link by".into())?);
@@ -96,7 +96,7 @@ fn carry(pump: Pump, direction: &str, notes: &SharedNotes) {
     }
 }
 
-/// Returns an error if the link would take more than half of the available memory.
+/// Returns an error if the link would need more than half of the available memory.
 fn check_memory(plans: &[DirectionPlan; 2]) -> Result<(), Error> {
     let needed = plans.iter().map(LinkDirection::footprint).fold(0, usize::saturating_add) as u64;
     let Some(free) = available_memory() else { return Ok(()) };
@@ -110,7 +110,7 @@ fn check_memory(plans: &[DirectionPlan; 2]) -> Result<(), Error> {
     Err(Error::CannotRun(why))
 }
 
-/// Reads MemAvailable (proc(5)).
+/// Reads the available memory (MemAvailable, proc(5)).
 fn available_memory() -> Option<Bytes> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,9 +1,9 @@
-//! Delivery traces in Mahimahi's format: one line for each moment, in milliseconds since the start, at which 1500
-//! bytes may leave. When the time of the last line has come, the trace starts again: each pass is a turn.
+//! Reads delivery traces in Mahimahi's format. Each line is a moment, in milliseconds since the start, at which 1500
+//! bytes may leave. After the last line the trace starts again. One pass is called a turn.
 //!
 //! Moments are used as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large packets need several,
-//! and an unused moment is lost. One figure differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds
-//! 4 to each packet.
+//! and an unused moment is lost. One value differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds 4
+//! to each packet.
 
 use std::sync::Arc;
 
@@ -25,12 +25,12 @@ const MOMENTS: NumberRules = NumberRules {
     expected: "whole milliseconds, not before the line above",
 };
 
-/// A trace: the moments at which a packet may leave.
+/// A delivery trace: the moments at which bytes may leave.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DeliveryTrace {
-    /// Milliseconds since the start of a turn, ascending; at least one.
+    /// The moments in milliseconds since the start of a turn, in ascending order; at least one.
     moments: Vec<u64>,
-    /// The length of a turn in milliseconds: the last moment, above 0.
+    /// The duration of a turn in milliseconds: the last moment, above 0.
     period: u64,
 }
 
@@ -57,7 +57,7 @@ impl DeliveryTrace {
         self.moments.len() as u64 * CHUNK * 8 * 1000 / self.period
     }
 
-    /// Returns the most bytes that may leave within any interval of this length.
+    /// Returns the largest number of bytes that may leave within any interval of this length.
     pub(super) fn most_bytes_within(&self, time: Nanos) -> u64 {
         let millis = time.0 / MILLI + 1;
         let (turns, rest) = (millis / self.period, millis % self.period);
@@ -74,13 +74,13 @@ impl DeliveryTrace {
     }
 }
 
-/// A line that follows a trace from the first packet's arrival on.
+/// A line that follows a trace. The trace begins when the first packet arrives.
 #[derive(Debug, Clone)]
 pub(super) struct TraceFollower {
     trace: Arc<DeliveryTrace>,
     /// When the trace began; `None` before the first packet.
     began: Option<Nanos>,
-    /// The number of the moment in use since the beginning; `left` is the bytes that are left of it.
+    /// The number of the current moment since the beginning; `left` is the number of bytes that may still leave at it.
     moment: u64,
     left: u64,
 }
@@ -90,7 +90,7 @@ impl TraceFollower {
         TraceFollower { trace, began: None, moment: 0, left: CHUNK }
     }
 
-    /// Takes a packet that arrives at `now`, behind all others; returns when its last byte leaves.
+    /// Adds a packet of `size` bytes that arrives at `now` to the end of the queue. Returns when its last byte leaves.
     pub(super) fn occupy(&mut self, now: Nanos, size: u64) -> Nanos {
         let began = *self.began.get_or_insert(now);
         self.skip_to(now - began);

@@ -12,18 +12,18 @@ use landspeed_record::units::Share;
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
 pub(super) const BURSTS: RangeInclusive<u32> = 1_000..=100_000_000;
-/// From the smallest packet that every IPv4 router passes (RFC 791) to the largest possible.
+/// Sizes of packets in bytes, from the smallest that every IPv4 router passes (RFC 791) to the largest possible.
 const SIZES: RangeInclusive<u64> = 68..=65_535;
-/// The largest bounds: 16 GiB, a million packets, or a hundred times the bandwidth-delay product, all beyond the
-/// memory of today's machines.
+/// Bounds of a queue in bytes; then those in packets, and in thousandths of the bandwidth-delay product. The largest
+/// are beyond the memory of today's machines: 16 GiB, a million packets, or a hundred times the product.
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// The most characters of a list or a file's name. The description of a lab may hold four of them, and must fit into
-/// the file of 16 KiB in which `landspeed lab down` finds it.
+/// The largest length of a list or of a file's name, in bytes. The description of a lab may contain four of them, and
+/// must fit into the file of 16 KiB that `landspeed lab down` reads.
 pub(super) const LONGEST_TEXT: usize = 2000;
 
-/// The value that means "not at all".
+/// The value that turns a parameter off.
 pub(super) const NONE: &str = "none";
 
 /// Parses `text`: returns `Some(None)` for the word "none", `Some(Some(value))` for what `read` accepts, and `None` for
@@ -32,7 +32,7 @@ pub(super) fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Op
     if text == NONE { Some(None) } else { read(text).map(Some) }
 }
 
-/// Parses a rate as `units` does, or as tc writes it: "100mbit".
+/// Parses a rate in bit/s, in landspeed's notation or in that of tc: "100mbit".
 pub(super) fn rate(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let short = ["bit/s", "bit", "bps"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(&text);
@@ -74,13 +74,14 @@ pub(super) fn states(text: &str) -> Option<LossStates> {
     shares.try_into().ok().map(LossStates)
 }
 
-/// Parses a file's name; control characters, which a terminal would obey, are refused.
+/// Parses a file's name. Control characters are refused, because a terminal would act on them.
 pub(super) fn file(text: &str) -> Option<String> {
     let is_sound = (1..=LONGEST_TEXT).contains(&text.len()) && !text.chars().any(char::is_control);
     is_sound.then(|| text.to_owned())
 }
 
-/// Parses ascending numbers from 1 joined by '+', or the name of a file of them; "none" is the empty list.
+/// Parses ascending numbers from 1, joined by '+', or else the name of a file with such numbers. "none" is the empty
+/// list.
 pub(super) fn drop_list(text: &str) -> Option<DropList> {
     if text == NONE {
         return Some(DropList::Numbers(Vec::new()));
@@ -92,7 +93,7 @@ pub(super) fn drop_list(text: &str) -> Option<DropList> {
     DROPS.parse(short.split('+')).ok().map(DropList::Numbers)
 }
 
-/// Parses a plain decimal number, in thousandths.
+/// Parses a plain decimal number, and returns it in thousandths.
 pub(super) fn thousandths(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
@@ -128,7 +129,7 @@ pub(super) fn show_time(time: Nanos) -> String {
     whole(time.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns")
 }
 
-/// Prints the value in the largest unit that divides it, so that parsing gives it back exactly.
+/// Prints the value in the largest unit that divides it, so that it parses to the same value.
 fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     match units.iter().find(|(size, _)| value > 0 && value.is_multiple_of(*size)) {
         Some((size, name)) => format!("{}{name}", value / size),

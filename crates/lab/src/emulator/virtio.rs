@@ -1,7 +1,7 @@
-//! The header in front of each frame of a packet socket with `PACKET_VNET_HDR`. It says what is left to do on the
-//! frame before it goes on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
+//! The virtio header in front of each frame of a packet socket with `PACKET_VNET_HDR`. It describes the work that is
+//! left to do before the frame is sent on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
 
-/// The length of the header in bytes; its fields are in the host's byte order.
+/// The length of the header, in bytes. Its fields are in the host's byte order.
 pub(super) const VIRTIO_LEN: usize = 10;
 
 const NEEDS_CSUM: u8 = 1;
@@ -9,24 +9,24 @@ const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
-/// A bit beside the type: CWR is for the first segment only.
+/// A flag in the type: the CWR flag of TCP belongs only to the first segment.
 const GSO_ECN: u8 = 0x80;
 
-/// The work that is left to do on a frame.
+/// A virtio header: the work that is left to do on a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct VirtioHeader {
     flags: u8,
     gso_type: u8,
-    /// The length of the headers, which the kernel lays out in one piece of memory.
+    /// The number of bytes that the kernel allocates in one piece of memory, for the headers.
     header_len: u16,
-    /// Payload bytes of one segment.
+    /// The payload of one segment, in bytes.
     pub(super) segment: u16,
-    /// The offset from which the checksum is to be computed.
+    /// The offset at which the data of the checksum begins.
     csum_start: u16,
     csum_offset: u16,
 }
 
-/// The kind of segments that a superpacket is to be cut into.
+/// The protocol of the segments of a superpacket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SegmentKind {
     Tcp,
@@ -34,7 +34,7 @@ pub(super) enum SegmentKind {
 }
 
 impl VirtioHeader {
-    /// Parses a header; `None` if the buffer is shorter.
+    /// Parses the header at the start of the buffer; `None` if the buffer is too short.
     pub(super) fn read(buffer: &[u8]) -> Option<Self> {
         let b: &[u8; VIRTIO_LEN] = buffer.first_chunk()?;
         let word = |at: usize| u16::from_ne_bytes([b[at], b[at + 1]]);
@@ -58,8 +58,8 @@ impl VirtioHeader {
         }
     }
 
-    /// Returns the protocol of a superpacket; `None` for a plain packet, and for kinds that hosts of a lab do not
-    /// send.
+    /// Returns the protocol of a superpacket's segments. Returns `None` for a plain packet, and for kinds that hosts of
+    /// a lab do not send.
     pub(super) fn segments(&self) -> Option<SegmentKind> {
         match self.gso_type & !GSO_ECN {
             GSO_TCPV4 | GSO_TCPV6 => Some(SegmentKind::Tcp),
@@ -68,19 +68,19 @@ impl VirtioHeader {
         }
     }
 
-    /// Returns the offset of the transport header, if the kernel gives one.
+    /// Returns the offset of the transport header; `None` if the kernel does not report it.
     pub(super) fn transport_start(&self) -> Option<usize> {
         (self.flags & NEEDS_CSUM != 0).then_some(self.csum_start.into())
     }
 
-    /// Returns the header with the length of the packet's headers alone. The kernel reports as many bytes as lie in
-    /// one piece of memory, and would again allocate that much in one piece.
+    /// Returns the header with its length of headers set to `headers`. The kernel reports all bytes that lie in one
+    /// piece of memory, and would again allocate that many in one piece.
     pub(super) fn with_headers(self, headers: usize) -> Self {
         VirtioHeader { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
     }
 
-    /// Returns the header for a piece of this superpacket; `whole` is true if the piece is still a superpacket. The
-    /// kernel computes its checksum.
+    /// Returns the header for a piece of this superpacket. `whole` is true if the piece is again a superpacket. The
+    /// kernel computes the checksum of the piece.
     pub(super) fn piece(self, transport: usize, headers: usize, checksum_at: usize, whole: bool) -> Self {
         let short = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
         VirtioHeader {

@@ -20,7 +20,7 @@ pub enum Error {
     #[error("no fault is called '{name}'{near} (`landspeed lab faults` lists all)")]
     Unknown {
         name: String,
-        /// "; did you mean random-loss?", or empty.
+        /// A suggestion such as "; did you mean random-loss?", or empty.
         near: String,
     },
     /// Faults that cannot be combined.

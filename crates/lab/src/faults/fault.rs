@@ -5,25 +5,25 @@ use landspeed_record::Cause;
 use crate::faults::inject;
 use crate::faults::scenario::FaultScenario;
 
-/// A known cause of a slow path.
+/// A known cause of a slow path, which can be added to a scenario.
 #[derive(Clone, Copy)]
 pub struct Fault {
     pub name: &'static str,
     pub about: &'static str,
     pub cause: Cause,
     pub needs: TrafficNeed,
-    /// Adds the fault to a scenario. `strength` goes continuously from 0, a nuisance, to 1, a disaster.
+    /// Adds the fault to a scenario. `strength` ranges continuously from 0, a nuisance, to 1, a disaster.
     pub inject: fn(&mut FaultScenario, f64),
 }
 
 /// The kind of traffic that a fault needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TrafficNeed {
-    /// Any traffic: it is a fault of the path or of a host.
+    /// Any traffic, because it is a fault of the path or of a host.
     Anything,
     /// The stream of a scenario, whose programs it changes.
     Stream,
-    /// Other traffic, which it puts in place of the stream.
+    /// Its own traffic, with which the fault replaces the stream.
     Own,
 }
 

@@ -1,4 +1,4 @@
-//! A control group that limits a program (cgroups(7); Documentation/scheduler/sched-bwc.rst;
+//! Limits a program by a control group (cgroups(7); Documentation/scheduler/sched-bwc.rst;
 //! Documentation/admin-guide/cgroup-v1/blkio-controller.rst; Documentation/admin-guide/cgroup-v2.rst).
 
 use std::fs;
@@ -17,7 +17,7 @@ const PERIOD: u64 = 100_000;
 /// Where version 2 of control groups is mounted, and folders for the controllers of version 1.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// What the programs of a group may use.
+/// A limit on the processes of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum GroupLimit {
     Processors(f64),
@@ -26,7 +26,8 @@ pub(super) enum GroupLimit {
 }
 
 impl GroupLimit {
-    /// Returns the controller of version 1, the file and the value that set the limit, and those of version 2.
+    /// Returns the controller, the file and the value that set the limit, for version 1 and for version 2 of control
+    /// groups.
     fn settings(self) -> Result<[(&'static str, &'static str, String); 2], Error> {
         Ok(match self {
             GroupLimit::Processors(processors) => {
@@ -43,8 +44,8 @@ impl GroupLimit {
     }
 }
 
-/// Returns the major and minor number, such as "254:0", of the disk that holds [`DISK_FOLDER`]: of the disk itself, not
-/// of its partition.
+/// Returns the major and minor number of the disk that holds [`DISK_FOLDER`], such as "254:0". It is that of the whole
+/// disk, not of a partition.
 fn disk() -> Result<String, Error> {
     let named = || format!("find the disk of {DISK_FOLDER}");
     let device = fs::metadata(DISK_FOLDER).during(named)?.dev();
@@ -54,11 +55,11 @@ fn disk() -> Result<String, Error> {
     Ok(fs::read_to_string(file).during(named)?.trim().to_owned())
 }
 
-/// A control group that is removed on drop; its processes must have ended by then.
+/// A control group, which is removed on drop. Its processes must have ended by then.
 pub(super) struct ControlGroup(PathBuf);
 
 impl ControlGroup {
-    /// Makes a group for the process `pid`.
+    /// Creates a group with this limit, and moves the process `pid` to it.
     pub(super) fn around(pid: u32, limit: GroupLimit) -> Result<ControlGroup, Error> {
         let [old, new] = limit.settings()?;
         let has_old = Path::new(ROOT).join(old.0).is_dir();

@@ -1,11 +1,11 @@
-//! Adds each fault to a scenario.
+//! The functions that add each fault to a scenario.
 
 use landspeed_record::Settings;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::faults::scenario::{FaultScenario, Shaper, Traffic};
 
-/// Interpolates from `weak` to `strong` in even ratios.
+/// Interpolates from `weak` (at strength 0) to `strong` (at strength 1) in even ratios.
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
     weak * (strong / weak).powf(strength.clamp(0.0, 1.0))
 }
@@ -14,7 +14,8 @@ fn bytes(weak: f64, strong: f64, strength: f64) -> Bytes {
     Bytes(between(weak, strong, strength).round() as u64)
 }
 
-/// Returns the parameters of the wide-area link between the hosts. If the scenario has none, adds a healthy one.
+/// Returns the parameters of the wide-area link between the hosts. If the scenario has no such link, adds one without
+/// faults.
 fn wan(scenario: &mut FaultScenario) -> &mut Settings {
     let healthy = [("rate", "200M"), ("rtt", "20ms"), ("queue", "1bdp")];
     let healthy = healthy.map(|(key, value)| (key.to_owned(), value.to_owned()));

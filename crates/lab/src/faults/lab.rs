@@ -1,4 +1,4 @@
-//! Sets a scenario up for real.
+//! Sets up a scenario in a lab.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ use crate::faults::group::{ControlGroup, GroupLimit};
 use crate::faults::{Error, FaultScenario, Traffic};
 
 const PORT: u16 = 5201;
-/// Programs end by themselves after this, even if they are forgotten.
+/// The time after which each program ends by itself.
 const LONGEST: Nanos = Nanos::secs(600);
 
 /// A lab with a scenario in it, until it is dropped.
@@ -29,7 +29,7 @@ pub struct FaultLab {
 }
 
 impl FaultLab {
-    /// Sets `scenario` up; `program` is the command line that plays a part (see [`crate::faults::play`]).
+    /// Sets up `scenario` in a new lab. `program` is a command line that calls [`crate::faults::play`].
     pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
         let mut lab = FaultLab { apps: Vec::new(), groups: Vec::new(), hosts, program: program.to_vec() };
@@ -45,13 +45,13 @@ impl FaultLab {
         Ok(lab)
     }
 
-    /// Returns the destination of the traffic: the receiver's end of the flow.
+    /// Returns the destination of the traffic: the address and port of the receiver.
     pub fn at(&self) -> SocketAddr {
         let v4 = self.host(1).v4.expect("hosts of a lab have an IPv4 address");
         SocketAddr::new(v4.into(), PORT)
     }
 
-    /// Returns the sender and the receiver in the form of the command line.
+    /// Returns the names of the sender and the receiver, as a command line takes them.
     pub fn names(&self) -> [String; 2] {
         [0, 1].map(|side| format!("netns:{}", netns(self.host(side))))
     }
@@ -73,7 +73,7 @@ impl FaultLab {
         Ok(())
     }
 
-    /// Starts a program and returns its process id.
+    /// Starts a program, waits until it is ready, and returns its process ID.
     fn start(&mut self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<u32, Error> {
         let what = part.name();
         let spec = ProgramSpec { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
@@ -117,7 +117,8 @@ fn netns(host: &TopologyHost) -> &str {
     }
 }
 
-/// Returns the programs with their hosts (0 sends) and cores, the receiving one first.
+/// Returns the programs to start, in order, each with its host (0 for the sender, 1 for the receiver) and its core. The
+/// receiving program is the first.
 fn parts(scenario: &FaultScenario, at: SocketAddr) -> Vec<(usize, Option<u32>, ProgramTask)> {
     let (sender, receiver) = (scenario.sender_core, scenario.receiver_core);
     let [receiving, sending] = traffic(&scenario.traffic, at, scenario.cwnd_segments.is_some());
@@ -125,7 +126,7 @@ fn parts(scenario: &FaultScenario, at: SocketAddr) -> Vec<(usize, Option<u32>, P
     [(1, receiver, receiving)].into_iter().chain(burners).chain([(0, sender, sending)]).collect()
 }
 
-/// Returns the limits of a side's program.
+/// Returns the limits of the program that sends (side 0) or receives (side 1).
 fn limits(scenario: &FaultScenario, side: usize) -> Vec<GroupLimit> {
     let disk = match &scenario.traffic {
         Traffic::Stream { disk, .. } if side == 0 => *disk,

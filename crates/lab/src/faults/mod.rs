@@ -1,11 +1,12 @@
 //! Known causes of slow paths, made on purpose in a lab, each at any strength.
 //!
-//! A [`Fault`] is one line of the table [`FAULTS`]: it changes a [`FaultScenario`], which is plain data, so that
-//! several faults can be combined. A [`FaultLab`] sets a scenario up for real: a lab, settings of its hosts, and
-//! programs that send and receive badly. Each is a separate process, as on a real host. The program that judges the
-//! flow gets nothing but its address.
+//! A [`Fault`] is one row of the table [`FAULTS`]. It changes a [`FaultScenario`], which is plain data, so that several
+//! faults can be combined. A [`FaultLab`] sets up a scenario: it creates a lab, changes settings of its hosts, and
+//! starts programs that send and receive badly. Each program is a separate process, as on a real host. The program
+//! under test, which explains the flow, gets nothing but the flow's address.
 //!
-//! What no field of a scenario describes yet takes a new field, and in `lab.rs` a setting of a host or a program.
+//! A fault that no field of a scenario can describe needs a new field, and in `lab.rs` a setting of a host or a
+//! program.
 
 mod app;
 mod error;

@@ -1,4 +1,4 @@
-//! The description of a fault lab: plain data that faults change.
+//! The description of a fault lab, as plain data that faults change.
 
 use landspeed_record::Settings;
 use landspeed_record::units::{BitRate, Bytes, Nanos, did_you_mean};
@@ -6,29 +6,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::faults::{Error, FAULTS, fault};
 
-/// A path with its traffic: host A sends to host B.
+/// A path with its traffic, in which host A sends to host B.
 #[derive(Debug, Clone, Default)]
 pub struct FaultScenario {
     /// The wide-area link between the hosts, by its parameters (docs/reference/lab-wan.md); `None` for a veth pair.
     pub wan: Option<Settings>,
-    /// Connects the hosts by a switch with this many hosts, if there is no wide-area link.
+    /// Number of hosts of a switch that connects them; `None` for no switch. It has no effect if there is a wide-area
+    /// link.
     pub switch: Option<u16>,
     pub a: Settings,
     pub b: Settings,
     pub shaper: Option<Shaper>,
-    /// Most segments that host A may have in flight (the route's cwnd, locked).
+    /// The largest number of segments that host A may have in flight (the route's cwnd, locked); `None` for no limit.
     pub cwnd_segments: Option<u32>,
     pub traffic: Traffic,
     /// Number of busy loops on the receiver's core.
     pub burners: u32,
     pub receiver_core: Option<u32>,
     pub sender_core: Option<u32>,
-    /// Processors that the sending and the receiving program may use, as a quota of a control group.
+    /// Numbers of processors that the sending and the receiving program may use, as quotas of control groups; `None`
+    /// for no quota.
     pub quotas: [Option<f64>; 2],
 }
 
 impl FaultScenario {
-    /// Makes a healthy path with these faults, each at its strength (0 to 1).
+    /// Creates a scenario of a healthy path with these faults, each with its strength from 0 to 1.
     pub fn with(faults: &[(&str, f64)]) -> Result<FaultScenario, Error> {
         let known = |(name, strength): &(&str, f64)| {
             let unknown = || Error::Unknown {
@@ -49,7 +51,7 @@ impl FaultScenario {
         Ok(scenario)
     }
 
-    /// Returns the lab in the form of the command line.
+    /// Returns the lab of the scenario, as a command line takes it.
     pub fn topology(&self) -> String {
         match (&self.wan, self.switch) {
             (Some(wan), _) => {
@@ -68,7 +70,7 @@ impl FaultScenario {
 pub struct Shaper {
     pub rate: BitRate,
     pub burst: Bytes,
-    /// Queue in front of the filter.
+    /// Length of the queue in front of the filter.
     pub limit: Bytes,
 }
 
@@ -85,27 +87,27 @@ pub enum Traffic {
         /// Rate of the disk from which the sender reads what it writes, past the page cache; `None` if it sends from
         /// memory.
         disk: Option<BitRate>,
-        /// SO_SNDBUF as requested.
+        /// The requested SO_SNDBUF; `None` for the default.
         send_buffer: Option<Bytes>,
         nodelay: bool,
         /// Size of the receiver's reads.
         read: Bytes,
         /// Pause of the receiver after each read.
         read_pause: Nanos,
-        /// SO_RCVBUF as requested, set before the handshake.
+        /// The requested SO_RCVBUF, set before the handshake; `None` for the default.
         receive_buffer: Option<Bytes>,
     },
-    /// Requests that are written in two parts, each request answered.
+    /// Requests that are written in two parts. Each request is answered.
     Requests {
         part: Bytes,
-        /// Requests between two pauses of the client, each one millisecond.
+        /// Number of requests between two pauses of the client. Each pause takes one millisecond.
         rest_every: u32,
     },
     Datagrams {
         size: Bytes,
-        /// Rate of sending; `None` for as fast as possible.
+        /// The sending rate; `None` for as fast as possible.
         rate: Option<BitRate>,
-        /// SO_RCVBUF of the receiver.
+        /// The requested SO_RCVBUF of the receiver; `None` for the default.
         receive_buffer: Option<Bytes>,
         /// Pause of the receiver after every `reads_between` reads.
         read_pause: Nanos,

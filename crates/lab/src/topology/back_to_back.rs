@@ -1,4 +1,4 @@
-//! `lab:back-to-back`: two hosts and a veth pair.
+//! The topology `lab:back-to-back`: two hosts, joined by a veth pair.
 
 use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, parameters};

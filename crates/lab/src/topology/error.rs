@@ -5,7 +5,7 @@ use crate::IoFailure;
 /// An error that names the operation, its object and, where possible, the remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A name that must not be used as a file name.
+    /// A name that is not valid.
     #[error("'{}' is no {what}: expected {expected}", given.escape_default())]
     Name { what: &'static str, given: String, expected: &'static str },
     /// The kernel refused an operation.
@@ -22,7 +22,7 @@ pub enum Error {
         "cannot enter network namespace {name}: this process has {threads} threads, and only one would move"
     )]
     Threads { name: String, threads: usize },
-    /// This machine or user cannot open this topology.
+    /// This topology cannot be opened on this machine or by this user.
     #[error("{topology} cannot run here: {why}")]
     CannotRun { topology: &'static str, why: String },
     /// A link that landspeed itself carries could not be made.
@@ -40,7 +40,7 @@ pub enum Error {
     /// The folder of state files cannot be used.
     #[error(transparent)]
     Folder(#[from] landspeed_kernel::folder::Error),
-    /// An environment variable that does not name a folder by its whole path.
+    /// An environment variable does not contain an absolute path.
     #[error("{0} names no absolute path")]
     NotAbsolute(&'static str),
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]

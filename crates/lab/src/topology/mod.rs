@@ -1,9 +1,9 @@
-//! Topologies: which hosts there are, how they are joined, and how to reach them.
+//! Topologies: the hosts of a run, how they are joined, and how to reach them.
 //!
-//! A topology is one of landspeed's five kinds of plug-in: a module here and a line in [`TOPOLOGIES`]. A topology of
-//! namespaces is a [`LabPlan`], and `lab` makes it. A plan has one of three shapes (`lab/plan.rs`); a topology of
-//! another shape needs a new one there. [`open`] picks one from the words of a command line. The lab
-//! (namespaces on this machine) can also be used separately: [`Lab`], [`lab::list`], [`lab::down`].
+//! A topology is one of landspeed's five kinds of plug-in: a module here and a row of [`TOPOLOGIES`]. A topology of
+//! namespaces returns a [`LabPlan`], and `lab` creates it. A plan has one of three shapes (`lab/plan.rs`); another
+//! shape must be added there. [`open`] selects the topology by the words of a command line. A lab (namespaces on this
+//! machine) can also be used without it: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
 mod error;
@@ -27,6 +27,6 @@ pub use registry::{
     path, with_parameters,
 };
 
-/// All topologies; the first is the default.
+/// All topologies. The first one is the default.
 pub static TOPOLOGIES: &[&dyn Topology] =
     &[&back_to_back::BackToBackTopology, &switch::SwitchTopology, &wan::WanTopology, &real::RealTopology];

@@ -1,4 +1,4 @@
-//! A path that landspeed makes itself: its plan, and the link that carries packets.
+//! Traits of paths that landspeed itself emulates: the planned path, and the running link.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use landspeed_record::{QueueSample, WanStats};
 
 /// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {
-    /// Returns the rate in bits of IP packets per second; `None` if it changes.
+    /// Returns the rate in bits of IP packets per second; `None` if the rate is not fixed.
     fn rate(&self) -> Option<BitRate>;
 
     /// Returns the round-trip time of the idle path.
     fn rtt(&self) -> Nanos;
 
-    /// Returns the most bytes that may wait at the bottleneck; `None` if the queue counts packets, or is a `bdp` of a
-    /// changing rate.
+    /// Returns the size in bytes of the queue at the bottleneck; `None` if the queue counts packets, or is a `bdp` of a
+    /// rate that is not fixed.
     fn queue(&self) -> Option<Bytes>;
 
-    /// Returns the names of its parameters that change the path, besides rate, round trip and queue.
+    /// Returns the names of the other parameters that change the path, apart from rate, RTT, queue and seed.
     fn others(&self) -> Vec<String>;
 
-    /// Returns the words of the same path, except that it loses these packets (with payload; the first is 1) and no
-    /// others from the first host to the second.
+    /// Returns the words of the same path, but with exactly these losses from the first host to the second. `packets`
+    /// are the numbers of packets with payload; the first is 1.
     fn losing_only(&self, packets: &[u64]) -> Vec<String>;
 }
 
-/// A link that landspeed made and that reports statistics.
+/// A running link that landspeed emulates, and that reports statistics.
 pub trait PathLink: fmt::Debug {
-    /// Returns its statistics since it was made, including its lateness.
+    /// Returns the statistics since the link was created, including lateness.
     fn stats(&self) -> WanStats;
 
-    /// Marks the beginning of a run: [`PathLink::since_mark`] counts from here, and a link that loses packets by
-    /// number (`drop-list`, `loss-nth`) counts them from 1 again. There is one run at a time: a later mark replaces an
-    /// earlier one.
+    /// Marks the beginning of a run. [`PathLink::since_mark`] counts from this call on, and a link that loses packets
+    /// by number (`drop-list`, `loss-nth`) counts them from 1 again. A later mark replaces an earlier one, so there is
+    /// one run at a time.
     fn mark(&self);
 
-    /// Returns the statistics since the last mark, with all counts and lateness from that time only, and the queue
-    /// from the first host to the second over that time.
+    /// Returns the statistics since the last mark, with all counts and lateness from that time only, and samples of the
+    /// queue from the first host to the second over that time.
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>);
 }
 

@@ -21,9 +21,9 @@ pub struct TopologyDescription {
     pub syntax: &'static str,
     /// Example words of command lines, separated by spaces.
     pub examples: &'static [&'static str],
-    /// One line that says what it is.
+    /// One line that describes it.
     pub line: &'static str,
-    /// A drawing of it in text, with lines of at most 100 characters.
+    /// A drawing of it in plain text, with lines of at most 100 characters.
     pub drawing: &'static str,
 }
 
@@ -31,7 +31,7 @@ pub struct TopologyDescription {
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
 
-    /// Returns its parameters for help: groups, each with a heading.
+    /// Returns its parameters for help, in groups with a heading each.
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
         Vec::new()
     }
@@ -39,19 +39,20 @@ pub trait Topology: Sync {
     /// Returns true if these words of a command line name this topology.
     fn accepts(&self, words: &[String]) -> bool;
 
-    /// Returns the hosts that the words name. Pure: it makes and reaches nothing.
+    /// Returns the plan of the hosts that the words name. Pure: it creates and reaches nothing.
     fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error>;
 
-    /// Checks the words of an accepted topology, before anything is reached.
+    /// Returns an error if the words, which this topology accepts, are not valid. Reaches no host.
     fn check(&self, words: &[String]) -> Result<(), Error> {
         self.plan(words).map(drop)
     }
 
-    /// Checks that this user can open it on this machine; otherwise returns the reason and the remedy. Changes
-    /// nothing.
+    /// Checks that this user can open the topology on this machine. Otherwise returns the reason and the remedy as an
+    /// error. Changes nothing.
     fn can_run(&self) -> Result<(), String>;
 
-    /// Makes or names the hosts of the words. Hosts that were made are removed when the result is dropped.
+    /// Creates the hosts that the words name, or refers to existing ones. Created hosts are removed when the result is
+    /// dropped.
     fn open(&self, words: &[String]) -> Result<Box<dyn HostSet>, Error> {
         let plan = self.plan(words)?;
         let label = plan.label();
@@ -61,16 +62,16 @@ pub trait Topology: Sync {
         })
     }
 
-    /// Returns the path between the hosts, if landspeed makes it and knows it beforehand.
+    /// Returns the planned path between the hosts; `None` if landspeed does not emulate it.
     fn path(&self, _words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
         Ok(None)
     }
 }
 
-/// Hosts before they are opened.
+/// The plan of a topology's hosts, before they are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TopologyPlan {
-    /// Hosts that landspeed makes on this machine.
+    /// A lab, whose hosts landspeed creates on this machine.
     Lab(LabPlan),
     /// Existing hosts.
     Real(Vec<TopologyHost>),
@@ -93,24 +94,24 @@ impl TopologyPlan {
     }
 }
 
-/// Hosts that can be reached, until dropped.
+/// The hosts of an open topology. They can be reached until this value is dropped.
 pub trait HostSet: fmt::Debug + Send {
     /// Returns the hosts, in the order of the user or of the topology's drawing.
     fn hosts(&self) -> &[TopologyHost];
 
-    /// Returns the words that name the hosts, for records: "lab:back-to-back", "alice@dtn1 dtn2".
+    /// Returns the words that name the hosts, for records, such as "lab:back-to-back" or "alice@dtn1 dtn2".
     fn label(&self) -> String;
 
     /// Returns true if landspeed made them on this machine, so that whole-machine knobs must not be changed.
     fn is_lab(&self) -> bool;
 
-    /// Returns the link between the hosts, if landspeed carries it; `None` if something else joins them.
+    /// Returns the emulated link between the hosts; `None` if landspeed does not carry their frames.
     fn link(&self) -> Option<&dyn PathLink> {
         None
     }
 
-    /// Returns the pairs of hosts that exchange data, sender first, as indices into the hosts. Pairs that share a
-    /// link are all listed.
+    /// Returns the pairs of hosts that exchange data, as indices of hosts with the sender first. All pairs that share a
+    /// link are listed.
     fn pairs(&self) -> Vec<[usize; 2]> {
         if self.hosts().len() < 2 { Vec::new() } else { vec![[0, 1]] }
     }
@@ -119,28 +120,28 @@ pub trait HostSet: fmt::Debug + Send {
 /// One host, and how to reach it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopologyHost {
-    /// Its name: "a", "h3", "alice@dtn1", "local".
+    /// Its name, such as "a", "h3", "alice@dtn1" or "local".
     pub name: String,
     /// How to start or find an agent on it.
     pub reach: ReachMethod,
-    /// The link that faces the other hosts, if the topology knows it.
+    /// The name of its link to the other hosts; `None` if the topology does not know it.
     pub device: Option<String>,
-    /// Its IPv4 address on that link.
+    /// Its IPv4 address on `device`; `None` if unknown.
     pub v4: Option<Ipv4Addr>,
-    /// Its IPv6 address on that link.
+    /// Its IPv6 address on `device`; `None` if unknown.
     pub v6: Option<Ipv6Addr>,
 }
 
-/// How to start or find an agent.
+/// How to start an agent on a host, or reach one that runs there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReachMethod {
-    /// As a child of this process in the named network namespace of this machine.
+    /// Start it as a child of this process, in this named network namespace of this machine.
     Namespace(String),
-    /// As a child of this process.
+    /// Start it as a child of this process.
     Local,
-    /// By the user's own ssh, with this destination, which never starts with '-'.
+    /// Start it by the user's own ssh, with this destination. The destination never starts with '-'.
     Ssh(String),
-    /// By the pasted line of an agent that was started by hand.
+    /// Connect to an agent that was started by hand, by the line that it printed.
     Invite(InviteLine),
 }
 
@@ -158,14 +159,16 @@ impl InviteLine {
         &self.0
     }
 
-    /// Returns its address without the zone, which has a meaning only where the line was printed.
+    /// Returns the agent's address without the zone, which is valid only on the host that printed the line; `None` if
+    /// there is no address.
     pub fn address(&self) -> Option<IpAddr> {
         let (address, _) = self.place().rsplit_once(':')?;
         let address = address.trim_start_matches('[').trim_end_matches(']');
         address.split('%').next()?.parse().ok()
     }
 
-    /// Returns "192.0.2.1:4711", without the token before it and the pin after it.
+    /// Returns the address and port in the line, such as "192.0.2.1:4711", without the token before them and the pin
+    /// after them.
     fn place(&self) -> &str {
         let rest = self.0.split("://").nth(1).unwrap_or_default();
         rest.rsplit('@').next().unwrap_or_default().split(['/', '#']).next().unwrap_or_default()
@@ -184,7 +187,7 @@ impl fmt::Display for InviteLine {
     }
 }
 
-/// Returns the topology that these words of a command line name; without words, a back-to-back lab.
+/// Returns the topology that these words of a command line name. Without words, it is a back-to-back lab.
 pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
         let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.about().syntax).collect();
@@ -202,12 +205,12 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     Ok(topology)
 }
 
-/// Returns the path that these words plan; `None` for hosts that landspeed does not join itself.
+/// Returns the path that these words plan; `None` if landspeed does not emulate the path between the hosts.
 pub fn path(words: &[String]) -> Result<Option<Box<dyn PlannedPath>>, Error> {
     find(words)?.path(words)
 }
 
-/// Returns the words of the same lab with these parameters set or replaced.
+/// Returns the words of the same lab, with the parameters `set` added or replaced.
 pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
     let [word] = words else { return words.to_vec() };
     if set.is_empty() {
@@ -224,7 +227,7 @@ pub fn with_parameters(words: &[String], set: &Settings) -> Vec<String> {
     vec![format!("{name}:{}", pairs.join(","))]
 }
 
-/// Opens the topology that these words name.
+/// Opens the topology that these words of a command line name.
 pub fn open(words: &[String]) -> Result<Box<dyn HostSet>, Error> {
     let topology = find(words)?;
     topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;

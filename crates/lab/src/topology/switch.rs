@@ -1,4 +1,4 @@
-//! `lab:switch:N`: hosts on a bridge.
+//! The topology `lab:switch:N`: hosts on a bridge.
 
 use crate::emulator::Parameter;
 use landspeed_record::units::{BitRate, did_you_mean};
@@ -10,7 +10,8 @@ use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N,port=RATE,trunk=RATE";
 const MOST: u8 = 33;
-/// Range of a port's rate in b/s. Below it, the bucket holds more than half a second; above it, no machine fills one.
+/// Range of a port's rate, in b/s. Below it, the token bucket holds more than half a second. No machine reaches the
+/// rates above it.
 const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 const PORT: &str = "port";
 const TRUNK: &str = "trunk";
@@ -82,10 +83,10 @@ impl Topology for SwitchTopology {
     }
 }
 
-/// The value of a port that is as fast as the machine.
+/// The value of a rate for a port without a limit.
 const NONE: &str = "none";
 
-/// Parses "port=1G,trunk=10G".
+/// Parses the rates of ports, such as "port=1G,trunk=10G".
 fn rates(text: &str) -> Result<PortRates, Error> {
     let [mut port, mut trunk] = [None, None];
     for pair in text.split(',') {
@@ -114,7 +115,7 @@ fn rates(text: &str) -> Result<PortRates, Error> {
     }
 }
 
-/// Parses the value of this pair, in whole bits per second.
+/// Parses `value` as a rate in whole bits per second; `None` for "none". `pair` is for the error.
 fn rate(pair: &str, value: &str) -> Result<Option<u64>, Error> {
     if value == NONE {
         return Ok(None);
@@ -129,7 +130,7 @@ fn wrong(what: &str, why: &str) -> Error {
     Error::Hosts(format!("{NAME}: '{}': {why}", what.escape_default()))
 }
 
-/// Returns the words that name the lab, in one spelling for each lab.
+/// Returns the words that name the lab. Equal labs have equal words.
 fn label(count: u8, PortRates { port_bps, trunk_bps }: PortRates) -> String {
     let mut label = format!("{NAME}:{count}");
     for (name, bps) in [(PORT, port_bps), (TRUNK, trunk_bps)] {
@@ -138,7 +139,7 @@ fn label(count: u8, PortRates { port_bps, trunk_bps }: PortRates) -> String {
     label
 }
 
-/// Returns the shortest spelling of a rate, such as "1G" or "2500M", which parses as the same rate.
+/// Returns the shortest spelling of a rate, such as "1G" or "2500M", which parses to the same rate.
 fn spelled(bps: u64) -> String {
     let units = [(1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     let (unit, name) = units.into_iter().find(|(unit, _)| bps.is_multiple_of(*unit)).unwrap_or((1, ""));

@@ -1,4 +1,4 @@
-//! `lab:wan`: pairs of hosts and a wide-area link, which the module `emulator` carries.
+//! The topology `lab:wan`: pairs of hosts and a wide-area link, which the module `emulator` carries.
 
 use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
@@ -80,7 +80,7 @@ fn word(spec: &WanSpec) -> String {
     format!("{NAME}:{spec}")
 }
 
-/// Returns the hosts of a pair, counted from 1: a and b, a2 and b2.
+/// Returns the names of the hosts of a pair: a and b for number 1, a2 and b2 for number 2.
 fn pair(number: u8) -> [String; 2] {
     let number = if number == 1 { String::new() } else { number.to_string() };
     ["a", "b"].map(|name| format!("{name}{number}"))

@@ -1,4 +1,4 @@
-//! The wide-area link on the running kernel.
+//! Tests of the wide-area link on the running kernel.
 //!
 //! ```text
 //!   a  ==== veth ====  the link  ==== veth ====  b
@@ -22,10 +22,10 @@ use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{DirectionStats, WanStats};
 use under_way::under_way_segments;
 
-/// Time limit of all waits, far longer than they take: for a machine that stalls.
+/// Time limit of all waits. They usually take far less, but a machine may stall.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns a lab; `None`, with the reason printed, if there can be none.
+/// Returns a lab with these parameters; `None` if there can be none here, with the reason printed.
 fn lab(parameters: &str) -> Option<Lab> {
     let kind = format!("lab:wan:{parameters}");
     common::can_run(&kind).then(|| Lab::open(&kind).unwrap())
@@ -67,7 +67,7 @@ fn settled(lab: &Lab, segments: u64) -> DirectionStats {
     wait_for(lab, |s| s.a_to_b.arrived_segments >= segments && under_way_segments(&s.a_to_b) == 0).a_to_b
 }
 
-/// Most packets that the hosts' kernels may send by themselves.
+/// The largest number of packets that the hosts' kernels may send by themselves.
 const OTHERS: u64 = 40;
 
 fn round_trip(near: &UdpSocket, far: &UdpSocket) -> Duration {
@@ -106,7 +106,7 @@ fn two_links_stand_at_once_and_apart() {
     assert!(fast.link().unwrap().stats().a_to_b.forwarded_segments >= 3);
 }
 
-/// Sends numbered datagrams of `ip_bytes` in total, including headers.
+/// Sends `count` numbered datagrams, each an IP packet of `ip_bytes` including headers.
 fn send_numbered(socket: &UdpSocket, count: u32, ip_bytes: usize) {
     let mut datagram = vec![0; ip_bytes - 28];
     for number in 0..count {

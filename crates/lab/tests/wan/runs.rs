@@ -1,4 +1,4 @@
-//! Tests of runs over one link: each has its own statistics, and its own numbering of losses.
+//! Tests of runs over one link. Each run has its own statistics and its own numbering of losses.
 
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
@@ -9,7 +9,7 @@ use landspeed_record::units::{Bytes, Nanos};
 
 use super::{lab, round_trip, send_numbered, settled, udp_pair};
 
-/// Sends numbered datagrams, and returns which did not arrive, once none is in flight.
+/// Sends numbered datagrams, waits until none is in flight, and returns the numbers of those that did not arrive.
 fn lost(lab: &Lab, near: &UdpSocket, far: &UdpSocket, count: u32) -> BTreeSet<u32> {
     let before = lab.link().unwrap().stats().a_to_b.arrived_segments;
     send_numbered(near, count, 128);
@@ -46,7 +46,7 @@ fn a_list_is_met_to_the_packet_in_every_run() {
     assert_eq!(round_trip_is_free_backwards(&near, &far), 7);
 }
 
-/// The way back has no list: all of seven packets arrive.
+/// Sends seven packets back and returns how many arrive. All of them do, because that direction has no list of losses.
 fn round_trip_is_free_backwards(near: &UdpSocket, far: &UdpSocket) -> usize {
     (0..7).for_each(|_| _ = far.send(b"back").unwrap());
     (0..7).filter(|_| near.recv(&mut [0; 8]).is_ok()).count()

@@ -41,12 +41,12 @@ fn packets_come_twice_and_late_where_asked() {
     assert!(*most - *least > Duration::from_millis(5), "{trips:?}");
 }
 
-/// Returns the packets with "congestion experienced" that a host's IP has received.
+/// Returns the number of packets with the mark "congestion experienced" that a host has received.
 fn marked(netns: &str) -> u64 {
     netstat(netns, "IpExt: ", "InCEPkts")
 }
 
-/// Returns a counter of a namespace's netstat.
+/// Returns a counter of /proc/net/netstat in a namespace.
 fn netstat(netns: &str, protocol: &str, name: &str) -> u64 {
     let text =
         with_namespace(netns, || std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap()).unwrap();
@@ -89,7 +89,8 @@ fn streams_are_marked_and_not_harmed() {
     assert!(netstat(&a.netns, "TcpExt: ", "TCPDeliveredCE") > 0, "and tells a");
 }
 
-/// Returns a socket on host a of pair number `n`, connected to one on host b.
+/// Returns a socket on host a of pair number `n`, counted from 0, and the socket on its host b to which it is
+/// connected.
 fn udp_of(lab: &Lab, n: usize) -> (std::net::UdpSocket, std::net::UdpSocket) {
     let [a, b] = &lab.hosts()[2 * n..2 * n + 2] else { panic!("two hosts") };
     let (near, far) = (udp(a, a.v4.into()), udp(b, b.v4.into()));

@@ -1,8 +1,8 @@
-//! The segments that are in flight, by the link's own counts. The link's unit tests include this file too.
+//! Computes the segments that are in flight from the link's own counts. The link's unit tests include this file too.
 
 use landspeed_record::DirectionStats;
 
-/// Returns the number of segments that are still on their way.
+/// Returns the number of segments in flight.
 pub(crate) fn under_way_segments(stats: &DirectionStats) -> u64 {
     let ended = stats.forwarded_segments
         + stats.queue_drops

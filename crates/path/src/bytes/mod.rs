@@ -1,5 +1,5 @@
-//! Counts the bytes of carried sockets in the kernel. Reading a socket's own counters when it closes would take a
-//! descriptor, which would keep the socket open.
+//! Counts the bytes of carried sockets in the kernel. The alternative, reading a socket's own counters when it closes,
+//! would take a descriptor that keeps the socket open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -11,11 +11,11 @@ use crate::ByteCounts;
 /// The object file that build.rs makes from bytes.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
 
-/// Index of the bytes sent in the map `bytes`.
+/// Key of the number of sent bytes in the map `bytes`.
 const SENT: u32 = 0;
 const RECEIVED: u32 = 1;
 
-/// The loaded counting programs; they count for as long as this value lives.
+/// The BPF programs that count bytes. They count until this value is dropped.
 pub(crate) struct ByteCounter {
     marked: MapHandle,
     bytes: MapHandle,
@@ -62,7 +62,7 @@ impl ByteCounter {
         let _ = self.marked.delete(&fd.as_fd().as_raw_fd().to_ne_bytes());
     }
 
-    /// Returns the bytes that all marked sockets have sent and received.
+    /// Returns the bytes that all marked sockets have sent and received so far.
     pub(crate) fn so_far(&self) -> ByteCounts {
         let sum = |of: u32| -> u64 {
             let sums = self.bytes.lookup_percpu(&of.to_ne_bytes(), MapFlags::ANY).ok().flatten();

@@ -1,4 +1,4 @@
-//! Answers accept(2) and accept4(2).
+//! Answers accept(2) and accept4(2) for the path `local`.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -43,7 +43,8 @@ impl LocalCarrier {
         self.accepts.next(listener, call, guard.as_ref().map(|guard| (guard.as_fd(), &read as &dyn Fn())))
     }
 
-    /// Returns the program's end of a connection: a socket of the pair, or the TCP socket.
+    /// Returns the socket that the program gets for an accepted connection: one socket of the pair if the connection
+    /// was offered, and otherwise the TCP socket.
     fn end_of(
         &self,
         rendezvous: &Rendezvous,
@@ -78,7 +79,8 @@ impl LocalCarrier {
         tcp
     }
 
-    /// Returns this end of a pair that both sides use from now on.
+    /// Prepares and returns the accepting end of a pair that replaces the connection `tcp`. The TCP socket is kept open
+    /// until its peer closes.
     pub(super) fn taken(
         &self,
         call: &NotifiedCall<'_>,

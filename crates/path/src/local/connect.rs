@@ -1,4 +1,4 @@
-//! Answers connect(2).
+//! Answers connect(2) for the path `local`.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,17 +18,17 @@ use crate::late::late;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, blocks, cookie, kind, option, own, plain, wait_soon};
 
-/// How long connect(2) on a non-blocking socket is held until TCP is connected.
+/// The longest time that connect(2) on a non-blocking socket waits until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
-/// How long a program is held after TCP is connected, until the other end has accepted.
+/// The longest time that connect(2) waits, after TCP is connected, until the other end has accepted.
 const ACCEPTS: Duration = Duration::from_millis(50);
-/// Most sockets that are remembered as connected.
+/// The largest number of sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
 /// Offset of `tcpi_notsent_bytes` in `struct tcp_info`: the bytes not yet sent (linux/tcp.h, Linux 4.19).
 const UNSENT: usize = 144;
 /// Offset of `tcpi_bytes_sent` in `struct tcp_info`: the bytes sent.
 const BYTES_SENT: usize = 200;
-/// TCP_CLOSE, the state of a new socket, as `struct tcp_info` gives it.
+/// TCP_CLOSE, the state of a new socket in the first byte of `struct tcp_info`.
 const TCP_CLOSE: u8 = 7;
 
 impl LocalCarrier {
@@ -53,8 +53,8 @@ impl LocalCarrier {
         })
     }
 
-    /// Connects, and puts a local socket in place of the connection. Returns `Err` if it has done nothing yet, so that
-    /// the caller can still use TCP.
+    /// Connects over TCP, and puts an AF_UNIX socket in place of the connection if the peer agrees. Returns `Err` only
+    /// if nothing has been done yet, so that the caller can still leave the call to the kernel.
     fn try_local(
         &self,
         rendezvous: &Rendezvous,
@@ -97,7 +97,8 @@ impl LocalCarrier {
         }))
     }
 
-    /// Offers the connection before TCP connects, so that the offer has arrived when the connection is accepted.
+    /// Offers the connection to the supervisors of `peers`. This happens before TCP connects, so that the offer has
+    /// arrived when the connection is accepted.
     fn offered(
         &self,
         rendezvous: &Rendezvous,
@@ -120,7 +121,7 @@ impl LocalCarrier {
         })
     }
 
-    /// Puts a local socket in place of the connection if the other supervisor takes the offer. Returns `Err` if the
+    /// Puts an AF_UNIX socket in place of the connection if the other supervisor takes the offer. Returns `Err` if the
     /// connection stays on TCP.
     fn exchanged(
         &self,
@@ -152,7 +153,7 @@ impl LocalCarrier {
         Ok(SyscallAnswer::Gone)
     }
 
-    /// Gives ends of pairs the options, the flags and the addresses of the TCP socket.
+    /// Copies the options, the flags and the addresses of the TCP socket to each of `ends`.
     pub(super) fn dress<'a>(
         &self,
         tcp: &OwnedFd,
@@ -169,8 +170,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Ends the TCP connection with a reset, so that neither end keeps TIME-WAIT. If another thread has sent bytes
-    /// through it, they are lost, so the pair is ended too.
+    /// Ends the TCP connection with a reset, so that neither end keeps TIME-WAIT. Bytes that another thread has sent
+    /// through it are lost. In that case the pair is shut down too.
     pub(super) fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         let _ = shutdown(tcp, Shutdown::Write);
         let info = info(tcp);
@@ -181,8 +182,8 @@ impl LocalCarrier {
     }
 }
 
-/// Sockets that are connected while their program may call connect(2) again, because the first call returned
-/// EINPROGRESS or a signal ended it.
+/// Remembers sockets that are already connected while their program may call connect(2) again, because the first call
+/// returned EINPROGRESS or a signal ended it.
 impl LocalCarrier {
     fn note_made(&self, fd: &OwnedFd) {
         let mut made = self.made.lock();
@@ -196,7 +197,8 @@ impl LocalCarrier {
         cookie(fd).is_some_and(|cookie| self.made.lock().remove(&cookie))
     }
 
-    /// Answers the call as TCP would. `fd` is the socket that the program now has.
+    /// Answers connect(2) like TCP: with success if `waits` is true, and otherwise with EINPROGRESS. `fd` is the socket
+    /// that the program now has.
     fn returns(&self, call: &NotifiedCall<'_>, fd: &OwnedFd, waits: bool) -> SyscallAnswer {
         let answer = if waits { SyscallAnswer::Return(0) } else { SyscallAnswer::Errno(libc::EINPROGRESS) };
         if call.answer(answer) && waits {
@@ -213,14 +215,15 @@ fn would_wait_for_itself(peer: &ListeningPeer, call: &NotifiedCall<'_>) -> bool 
     peer.is_ours && peer.process == call.process() && threads() < 2
 }
 
-/// Returns true if a socket listens at this port in the thread's network namespace. If none does, there is no
-/// connection to count.
+/// Returns true if a socket listens at this port in the thread's network namespace. If none does, connect(2) fails, and
+/// there is no connection to count.
 fn listens(thread: i32, port: u16) -> bool {
     let of = |file: &str| std::fs::read_to_string(format!("/proc/{thread}/net/{file}")).unwrap_or_default();
     ["tcp", "tcp6"].into_iter().any(|file| lists(&of(file), port))
 }
 
-/// Parses a table of proc_net_tcp.rst: "   0: 0100007F:1770 00000000:0000 0A ...", where 0A is TCP_LISTEN.
+/// Returns true if a table of proc_net_tcp.rst lists a listening socket at this port. A line is "   0: 0100007F:1770
+/// 00000000:0000 0A ...", where 0A is TCP_LISTEN.
 fn lists(table: &str, port: u16) -> bool {
     let end = format!(":{port:04X}");
     table.lines().any(|line| {
@@ -229,8 +232,8 @@ fn lists(table: &str, port: u16) -> bool {
     })
 }
 
-/// Connects over TCP as the program would. A non-blocking connect waits up to `CONNECTS`: within a host it takes
-/// little time.
+/// Connects over TCP as the program would. A non-blocking connect waits up to `CONNECTS`, because within a host it
+/// takes little time.
 fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
@@ -258,8 +261,8 @@ fn new_pair() -> Option<(OwnedFd, OwnedFd)> {
     socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None).ok()
 }
 
-/// Returns the peer's address as getpeername(2) would, because the kernel connects an unspecified address to the host
-/// itself.
+/// Returns the address that getpeername(2) reports after a connection from `from` to `to`. The kernel connects an
+/// unspecified address to the host itself.
 fn reached(to: SocketAddr, from: SocketAddr) -> SocketAddr {
     match to.ip().is_unspecified() {
         true => SocketAddr::new(plain(from).ip(), to.port()),

@@ -1,5 +1,5 @@
-//! Locks that let one call at a time connect a socket. When a signal ends a call, the program makes it again while a
-//! thread still works on the first one. The second call then waits for the result of the first.
+//! Locks that let one call at a time connect a socket. When a signal ends a call, the program repeats it while a thread
+//! still works on the first call. The second call then waits for the result of the first.
 
 use std::collections::BTreeSet;
 

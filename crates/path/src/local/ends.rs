@@ -20,16 +20,16 @@ use crate::socket::{int, option, plain};
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ends.bpf.o"));
 /// The socket option that returns the cookie of the socket's network namespace (linux/socket.h, Linux 5.14).
 const SO_NETNS_COOKIE: libc::c_int = 71;
-/// Matches any socket with the addresses (INET_DIAG_NOCOOKIE).
+/// The cookie that matches any socket with the given addresses (INET_DIAG_NOCOOKIE).
 const ANY: u64 = u64::MAX;
 /// The capabilities needed to look a socket up in another network namespace.
 const RIGHTS: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::PERFMON)
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::SYS_ADMIN);
-/// Length of a frame's header in ends.bpf.c, in bytes.
+/// Length of the Ethernet header that precedes the input of ends.bpf.c, in bytes.
 const FRAME: usize = 14;
-/// Length of the question that follows the header, in bytes.
+/// Length of the input of ends.bpf.c after the header, in bytes.
 const QUESTION: usize = 4 + 36;
 
 /// The addresses of a connection: the socket's own, then its peer's.
@@ -67,7 +67,7 @@ impl NetworkScope {
     }
 }
 
-/// Another supervisor's network namespace, as that supervisor has handed it over.
+/// The network namespace of another supervisor, which has passed the descriptors to use it.
 pub(super) struct PeerNamespace {
     pub(super) place: NetworkScope,
     /// Looks up sockets of that namespace. This needs no capability.
@@ -82,14 +82,14 @@ impl PeerNamespace {
         Some(PeerNamespace { place, diag: Mutex::new(diag), entry })
     }
 
-    /// Returns the descriptors through which another supervisor can use this one's namespace: a diag socket, and an
-    /// entry to the namespace.
+    /// Returns the two descriptors that let another supervisor use this one's namespace: a diag socket, and the
+    /// namespace file.
     pub(super) fn handed() -> io::Result<(SockDiag, OwnedFd)> {
         let diag = SockDiag::open().map_err(io::Error::other)?;
         Ok((diag, File::open("/proc/self/ns/net")?.into()))
     }
 
-    /// Returns the cookie of the socket with these addresses in that namespace.
+    /// Returns the cookie of the TCP socket with these addresses in the peer's namespace.
     fn socket(&self, (own, peer): AddressPair) -> Option<u64> {
         let id = InetSocketId { local: plain(own), remote: plain(peer), interface: 0, cookie: ANY };
         let diag = self.diag.lock();
@@ -98,10 +98,10 @@ impl PeerNamespace {
     }
 }
 
-/// Finds the socket at the other end of a connection.
+/// Finds the socket at the other end of a connection, in this or another network namespace.
 pub(super) struct EndFinder {
     pub(super) here: NetworkScope,
-    /// True if this process has the rights to enter other network namespaces.
+    /// True if this process has the rights to inspect other network namespaces; unset until first needed.
     may_look: OnceLock<bool>,
     programs: OnceLock<Option<Mutex<Object>>>,
 }
@@ -137,9 +137,10 @@ impl EndFinder {
         *self.may_look.get_or_init(|| landspeed_kernel::bpf::allowed(RIGHTS).is_ok())
     }
 
-    /// Returns the cookie of the socket at the other end of `tcp`, if it is in the namespace `there`. Within one
-    /// network namespace, two addresses name one connection, unless sockets are bound to devices or are transparent.
-    /// In two namespaces, two connections may have equal addresses by chance.
+    /// Returns the cookie of the socket at the other end of `tcp`, if it is proven to be in the namespace `there`.
+    /// `names` are the addresses of `tcp`. Within one network namespace, two addresses name one connection, unless
+    /// sockets are bound to devices or are transparent. In two namespaces, two connections may have equal addresses by
+    /// chance.
     pub(super) fn other(&self, tcp: impl AsFd, names: AddressPair, there: &PeerNamespace) -> Option<u64> {
         if is_special(&tcp) {
             return None;
@@ -153,17 +154,17 @@ impl EndFinder {
         is_proven.then_some(cookie)
     }
 
-    /// Returns true if the socket with this cookie is the other end of the local socket with these addresses. In
-    /// either direction, sequence numbers start from a secret and a clock of 64 ns, so those of two connections
-    /// differ.
+    /// Returns true if the socket with this cookie in `there` is the other end of the local socket with the addresses
+    /// `names`, by comparing their TCP sequence numbers. In either direction they start from a secret and a clock of 64
+    /// ns, so those of two connections differ.
     fn is_one_connection(&self, names: AddressPair, there: &PeerNamespace, cookie: u64) -> Option<bool> {
         let here = self.end(names)?;
         let theirs = inside(there, || self.end((names.1, names.0)))?;
         Some(theirs.cookie == cookie && (theirs.sent, theirs.received) == (here.received, here.sent))
     }
 
-    /// Loads the program that inspects other namespaces, if this process may, so that the first connection does not
-    /// wait for it.
+    /// Loads the BPF program that inspects other namespaces, in the background, so that the first connection does not
+    /// wait for it. Does nothing if this process lacks the rights.
     pub(super) fn prepare(self: &Arc<Self>) {
         let own = Arc::clone(self);
         if self.programs.get().is_none() && self.may_look() {
@@ -175,7 +176,8 @@ impl EndFinder {
         self.programs.get_or_init(|| load().ok().map(Mutex::new)).as_ref()
     }
 
-    /// Returns the socket with these addresses in this thread's network namespace.
+    /// Returns the cookie and the sequence numbers of the TCP socket with these addresses in this thread's network
+    /// namespace.
     fn end(&self, names: AddressPair) -> Option<SequenceNumbers> {
         let object = self.programs()?;
         let object = object.lock();
@@ -191,7 +193,8 @@ impl EndFinder {
     }
 }
 
-/// Returns true if another socket in the socket's network namespace may have equal addresses.
+/// Returns true if the network namespace may have another socket with equal addresses, because this one is bound to a
+/// device or transparent.
 fn is_special(tcp: impl AsFd) -> bool {
     let is_on = |level, name| int(&tcp, level, name).is_ok_and(|value| value != 0);
     is_on(libc::SOL_SOCKET, libc::SO_BINDTOIFINDEX) || is_on(libc::IPPROTO_IP, libc::IP_TRANSPARENT)
@@ -233,8 +236,8 @@ fn is_unique((own, peer): AddressPair) -> bool {
     own != peer && is_global(own) && is_global(peer)
 }
 
-/// Runs `work` in another network namespace, on a thread that then ends, so that no thread of this process stays
-/// there.
+/// Runs `work` in the network namespace `there`. It runs on a thread that then ends, so that no thread of this process
+/// stays in that namespace.
 fn inside<T: Send>(there: &PeerNamespace, work: impl FnOnce() -> Option<T> + Send) -> Option<T> {
     let work = || {
         move_into_link_name_space(there.entry.as_fd(), Some(LinkNameSpaceType::Network)).ok()?;

@@ -1,5 +1,5 @@
-//! Checks whether a socket has other descriptors in its process, or is in an epoll set. In both cases another socket
-//! cannot replace it.
+//! Checks if a socket has other descriptors in its process, or is in an epoll set. In both cases another socket cannot
+//! replace it.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -10,12 +10,13 @@ use rustix::io::read;
 
 use crate::FallbackReason;
 
-/// The most descriptors that are checked. A socket of a process with more descriptors stays on TCP.
+/// The largest number of descriptors that are checked. A socket of a process with more of them stays on TCP.
 const MOST: usize = 4096;
-/// Bytes read of a file in /proc, or of a link there. The parts that are needed come first.
+/// The number of bytes that are read of a file or a link in /proc. The needed parts come first.
 const BEGIN: usize = 256;
 
-/// Returns why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced.
+/// Returns the reason why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced; `None`
+/// if it can.
 pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<FallbackReason> {
     let own = format!("socket:[{inode}]");
     // Opens the directory once, so that the paths below are short: this runs while a connection is made.

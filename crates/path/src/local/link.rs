@@ -1,7 +1,7 @@
 //! Links on which the supervisor of a connecting program sends offers to the supervisor of an accepting one.
 //!
-//! An offer that is sent before connect(2) has arrived when accept(2) returns. It never carries a TCP socket, so it
-//! holds no connection open; an offer that is not read costs a pair of AF_UNIX sockets.
+//! An offer is sent before connect(2), so that it has arrived when accept(2) returns. An offer never carries a TCP
+//! socket, so it holds no connection open. An offer that is not read costs a pair of AF_UNIX sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -25,14 +25,14 @@ use super::word::{OfferWord, OfferWords};
 use crate::late::late;
 use crate::socket::{from_bytes, option, plain, to_bytes};
 
-/// The start of the first message on a link, which the network's hash follows. The message carries descriptors of the
-/// memory of the words, of a diag socket, and of an entry to the sender's network namespace.
+/// The start of the first message on a link; the hash of the sender's network follows. The message carries three
+/// descriptors: the memory of the offers' words, a diag socket, and the sender's network namespace.
 const HELLO: &[u8] = b"landspeed path 3";
-/// Bytes of an address in a message: its length in one byte, and at most 28 bytes of address.
+/// Length of an address in a message, in bytes: one byte for its length, and up to 28 bytes of address.
 const ADDRESS: usize = 29;
-/// Numbers in an offer.
+/// How many 64-bit numbers an offer begins with.
 const NUMBERS: usize = 4;
-/// Bytes of an offer: its numbers and an address.
+/// Length of an offer, in bytes: its numbers and an address.
 const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
 /// The largest number of open offers that the inbox keeps. Later ones are dropped.
 const MOST: usize = 4096;
@@ -52,7 +52,7 @@ pub(super) struct PendingConnection {
 /// A connection that another supervisor offers to carry.
 pub(super) struct ReceivedOffer {
     pub(super) word: OfferWord,
-    /// Index of this supervisor among those to which the connection is offered.
+    /// Index of the receiving supervisor among those to which the connection is offered.
     pub(super) which: usize,
     pub(super) client: PendingConnection,
     /// This end's socket of the pair.
@@ -61,14 +61,14 @@ pub(super) struct ReceivedOffer {
 }
 
 impl ReceivedOffer {
-    /// Takes the offer for this supervisor. Returns true if this supervisor has it, and false if another one took it or
-    /// it was withdrawn.
+    /// Takes the offer for this supervisor. Returns true if it succeeds or this supervisor had already taken it, and
+    /// false if another one took it or it was withdrawn.
     pub(super) fn take(&self) -> bool {
         self.word.take(self.which)
     }
 }
 
-/// Receives offers.
+/// Receives offers from other supervisors.
 pub(super) struct OfferInbox {
     listener: OwnedFd,
     epoll: OwnedFd,
@@ -85,7 +85,7 @@ struct InboxContents {
 /// Another supervisor's link to this one.
 struct IncomingLink {
     fd: OwnedFd,
-    /// The contents of the link's first message.
+    /// The contents of the link's first message; `None` before it has arrived.
     hello: Option<(Arc<OfferWords>, Arc<PeerNamespace>)>,
 }
 
@@ -104,7 +104,7 @@ impl OfferInbox {
         drop(self.offers());
     }
 
-    /// Returns the network namespaces of clients with open offers whose connection may be to this port.
+    /// Returns the network namespaces of clients with open offers of a connection to this port.
     pub(super) fn peer_namespaces(&self, port: u16) -> Vec<Arc<PeerNamespace>> {
         let inside = self.offers();
         let offers = inside.offers.values().filter(|offer| offer.client.to.port() == port);
@@ -140,7 +140,7 @@ impl OfferInbox {
         inside
     }
 
-    /// Accepts new links, from this user only.
+    /// Accepts new links from supervisors of the same user.
     fn enter(&self, inside: &mut InboxContents) {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         while let Ok(fd) = accept_with(&self.listener, flags) {
@@ -160,7 +160,7 @@ impl AsFd for OfferInbox {
 }
 
 impl InboxContents {
-    /// Reads a link. Removes it if it has ended, or if it sends what no supervisor sends.
+    /// Reads all messages of a link. Removes the link if it has ended, or if it sends an invalid message.
     fn hear(&mut self, key: RawFd) {
         let Some(link) = self.links.get_mut(&key) else { return };
         loop {
@@ -230,8 +230,8 @@ impl OutgoingLinks {
         OutgoingLinks { net, all: Mutex::default() }
     }
 
-    /// Offers a connection to the supervisor whose socket has this path. `which` is the index of `pair` among the
-    /// pairs of the offer. After any error the connection is not offered.
+    /// Offers a connection to the supervisor whose socket has this path. `which` is the index of `pair` among the pairs
+    /// of the offer. If this returns an error, the connection was not offered.
     ///
     /// # Errors
     /// Returns ECONNREFUSED if that supervisor has ended, and otherwise the kernel's error.
@@ -279,8 +279,8 @@ fn unix() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
 }
 
-/// Returns true if the other end of a link belongs to this user (SO_PEERCRED: process, user, group). The process ID is
-/// not checked, because that of a process in another PID namespace may be 0.
+/// Returns true if the process at the other end of a link runs as this user (SO_PEERCRED: process, user, group). The
+/// process ID is not checked, because it may be 0 for a process in another PID namespace.
 fn is_ours(link: &OwnedFd) -> bool {
     let mut who = [0; 12];
     let told = option(link, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut who);

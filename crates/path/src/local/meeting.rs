@@ -13,8 +13,8 @@ use crate::Error;
 
 const NAME: &str = "landspeed-path";
 
-/// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through
-/// its descriptor.
+/// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through its
+/// descriptor.
 pub(super) fn open() -> Result<PrivateFolder, Error> {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
@@ -28,12 +28,12 @@ pub(super) fn open() -> Result<PrivateFolder, Error> {
     }
 }
 
-/// Removes what killed supervisors have left.
+/// Removes the files that killed supervisors have left in the directory.
 pub(super) fn clear() {
     let _ = open().map(|folder| sweep(&folder));
 }
 
-/// Removes sockets that belong to no process any more, and entries that lead to no socket.
+/// Removes sockets that no process has bound any more, and entries that point to removed sockets.
 pub(super) fn sweep(folder: &PrivateFolder) {
     let asks = UnixDatagram::unbound();
     let is_dead = |path: &Path| {

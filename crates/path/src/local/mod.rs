@@ -10,12 +10,12 @@
 //!    other end. If that socket was offered, the supervisor *takes* the offer by a compare-and-swap of the word.
 //!    accept(2) returns its end of the pair to the program.
 //! 4. The second supervisor sees that the offer was taken, and puts its end of the pair in place of its program's
-//!    socket. After too long a wait it *withdraws* the offer instead, by a compare-and-swap too. The word decides, for
-//!    both.
+//!    socket. If the offer is not taken in time, it *withdraws* the offer, also by a compare-and-swap. So the word
+//!    decides for both supervisors.
 //! 5. The second supervisor ends the TCP connection with a reset, and the first one then closes its end of it.
 //!
-//! No byte is sent through the TCP connection, and neither end waits for the other after the word is decided. Before
-//! that only the client waits, for a bounded time.
+//! No byte is sent through the TCP connection. Once the word is decided, neither end waits for the other. Before, only
+//! the client waits, for a bounded time.
 
 mod accept;
 mod connect;
@@ -52,13 +52,13 @@ pub(crate) struct LocalPath;
 
 const LEVEL: u32 = 1;
 const NAME: u32 = 2;
-/// Options of TCP and IP, which an AF_UNIX socket does not have.
+/// Conditions for getsockopt(2) and setsockopt(2) of TCP and IP options, which an AF_UNIX socket does not have.
 const OF_IP: [&[ArgumentCondition]; 3] = [
     &[(LEVEL, libc::IPPROTO_TCP as u32)],
     &[(LEVEL, libc::IPPROTO_IP as u32)],
     &[(LEVEL, libc::IPPROTO_IPV6 as u32)],
 ];
-/// Options that return the kind of a socket.
+/// Conditions for getsockopt(2) of the options that reveal the kind of a socket.
 const OF_KIND: [&[ArgumentCondition]; 2] = [
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_DOMAIN as u32)],
     &[(LEVEL, libc::SOL_SOCKET as u32), (NAME, libc::SO_PROTOCOL as u32)],
@@ -106,24 +106,24 @@ impl Path for LocalPath {
     }
 }
 
-/// Connections of a program's processes.
+/// Carries the connections of a program over AF_UNIX sockets.
 struct LocalCarrier {
     shared: Arc<SupervisorNotes>,
-    /// The meeting point of supervisors; `None` if no new connections are to be carried.
+    /// The meeting point of supervisors; `None` in a keeper, which carries no new connections.
     rendezvous: Option<Rendezvous>,
     only: ConnectionSelector,
     count: ConnectionCounter,
-    /// TCP sockets that stay open until the program at the other end closes its own.
+    /// Replaced TCP sockets that stay open until the program at the other end closes its own; `None` in a keeper.
     parked: Option<Arc<ParkedSockets>>,
     /// A pair for the next connection, made in advance.
     spare: Mutex<Option<(OwnedFd, OwnedFd)>>,
     accepts: Acceptor,
     connecting: ConnectLocks,
-    /// Cookies of sockets that are connected while their programs may call connect(2) again.
+    /// Cookies of connected sockets whose programs may call connect(2) again.
     made: Mutex<BTreeSet<u64>>,
-    /// Options that programs have set.
+    /// TCP and IP options that programs have set on carried sockets.
     set: options::RememberedOptions,
-    /// The values of `options::OF_TCP` on a new socket.
+    /// The values that the options `options::OF_TCP` have on a new socket.
     new_tcp: Vec<libc::c_int>,
 }
 

@@ -1,4 +1,4 @@
-//! Returns the addresses of TCP for a carried socket.
+//! Remembers the TCP addresses of carried sockets, and answers getsockname(2) and getpeername(2) with them.
 
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -8,14 +8,14 @@ use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, cookie, kind, to_bytes};
 
 impl LocalCarrier {
-    /// Records the addresses of one socket of a pair: its own and its peer's.
+    /// Records the TCP addresses that the socket `fd` of a pair stands for: its own and its peer's.
     pub(super) fn keep_names(&self, fd: impl AsFd, own: SocketAddr, peer: SocketAddr) {
         if let Some(cookie) = cookie(fd) {
             self.shared.keep_names(cookie, own, peer);
         }
     }
 
-    /// Returns the addresses of one socket of a pair.
+    /// Returns the recorded addresses of a socket of a pair: its own and its peer's.
     pub(super) fn names_of(&self, fd: impl AsFd) -> Option<(SocketAddr, SocketAddr)> {
         self.shared.names(cookie(fd)?)
     }

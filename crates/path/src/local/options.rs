@@ -1,4 +1,4 @@
-//! Socket options: those that a carried socket copies from TCP, and the answers to calls on TCP and IP options.
+//! Copies socket options from TCP sockets to the sockets that replace them, and answers calls on TCP and IP options.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,16 +13,17 @@ use super::LocalCarrier;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
-/// Send buffer of an AF_UNIX socket whose program sets no size, in bytes: as large as TCP's can grow (tcp_wmem).
+/// Send buffer of an AF_UNIX socket whose program sets no size, in bytes. TCP's send buffer can grow to the same size
+/// (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
-/// The option that reports whether the program has set a buffer's size (linux/sock.h, Linux 5.16).
+/// The option that reports if the program has set a buffer's size (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
 /// The segment size of TCP on loopback, in bytes.
 const SEGMENT: c_int = 65_483;
-/// Options that both kinds of sockets have, each with the first four bytes of its value on a new socket; the rest are
-/// zeros.
+/// Options that TCP and AF_UNIX sockets share. Each has the first four bytes of its value on a new socket; the other
+/// bytes are zeros.
 const SAME: &[(c_int, c_int)] = &[
     (libc::SO_RCVTIMEO, 0),
     (libc::SO_SNDTIMEO, 0),
@@ -36,12 +37,13 @@ const SAME: &[(c_int, c_int)] = &[
 /// Options of TCP that programs set before they connect or accept. Their values on a new socket depend on the host.
 const OF_TCP: &[c_int] =
     &[libc::TCP_NODELAY, libc::TCP_KEEPIDLE, libc::TCP_KEEPINTVL, libc::TCP_KEEPCNT, libc::TCP_USER_TIMEOUT];
-/// Longest option that is remembered, in bytes.
+/// The largest length of an option's value that is remembered, in bytes.
 const LONGEST: usize = 64;
-/// Most options that are remembered.
+/// The largest number of options that are remembered.
 const MOST: usize = 1 << 16;
 
-/// Options of TCP and IP that programs have set on carried sockets and may read back: cookie, level and name to value.
+/// The values of TCP and IP options that programs have set on carried sockets, by the socket's cookie, the level and
+/// the name. Programs may read them back.
 #[derive(Default)]
 pub(super) struct RememberedOptions(Mutex<BTreeMap<(u64, c_int, c_int), Vec<u8>>>);
 
@@ -89,7 +91,7 @@ fn resize(of: impl AsFd, [by_root, by_all]: [c_int; 2], size: c_int) {
         set_option(&of, SOL_SOCKET, by_root, &size).or_else(|_| set_option(&of, SOL_SOCKET, by_all, &size));
 }
 
-/// Copies the process that receives SIGIO and SIGURG.
+/// Copies the setting that names the process that receives SIGIO and SIGURG (F_SETOWN).
 fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     let (from, to) = (from.as_fd().as_raw_fd(), to.as_fd().as_raw_fd());
     // SAFETY: the arguments are numbers.
@@ -101,14 +103,15 @@ fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     }
 }
 
-/// Opens a TCP socket, through which to ask the kernel which options a TCP socket has and accepts.
+/// Opens a TCP socket of the address family of `own`. The kernel's answers on it show which options TCP sockets have
+/// and accept.
 fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
     let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     Ok(socket(family, SocketType::STREAM, None)?)
 }
 
 impl LocalCarrier {
-    /// Gives the end of a pair the options of the TCP socket that it replaces.
+    /// Copies the options of a TCP socket to the socket of a pair that replaces it.
     pub(super) fn mirror(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         mirror(tcp, pair);
         let Some(cookie) = cookie(pair) else { return };
@@ -121,8 +124,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Answers setsockopt(2) of an option of TCP or IP. The option has no effect. An invalid one gets the error that a
-    /// new TCP socket returns.
+    /// Answers setsockopt(2) of a TCP or IP option on a carried socket. The value is remembered, and has no effect. An
+    /// invalid value gets the error that a new TCP socket returns.
     pub(super) fn set_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
@@ -141,7 +144,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Answers getsockopt(2) with the value that the program has set, or else with that of a new socket.
+    /// Answers getsockopt(2) on a carried socket with the value that the program has set, or else with that of a new
+    /// TCP socket.
     pub(super) fn get_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
@@ -170,7 +174,7 @@ impl LocalCarrier {
     }
 }
 
-/// Returns the values of [`OF_TCP`] on a new socket. They are the same for both families.
+/// Returns the values of [`OF_TCP`] on a new TCP socket. IPv4 and IPv6 have the same values.
 pub(super) fn of_new() -> Vec<c_int> {
     let new = socket(AddressFamily::INET, SocketType::STREAM, None);
     OF_TCP

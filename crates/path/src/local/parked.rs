@@ -1,5 +1,5 @@
-//! Keeps TCP sockets that a pair has replaced open until their other ends close. Until then, the other program may
-//! still use the connection, which must not end before.
+//! Keeps the accepting ends of replaced TCP connections open until their other ends close. Until then, the connecting
+//! program may still use its TCP socket.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -15,7 +15,7 @@ use rustix::event::epoll;
 /// Pause before sockets are closed, so that the thread does not wake up for each of them.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Sockets that are parked.
+/// TCP sockets that stay open until their other ends close.
 pub(super) struct ParkedSockets {
     epoll: OwnedFd,
     all: Mutex<BTreeMap<RawFd, OwnedFd>>,

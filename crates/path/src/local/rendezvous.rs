@@ -1,5 +1,5 @@
-//! The meeting point of the supervisors of one user: a directory that only this user can enter, with a socket for each
-//! supervisor and an entry for each address that its programs listen on.
+//! The meeting point of the supervisors of one user. It is a directory that only this user can enter, with a socket for
+//! each supervisor and an entry for each address that its programs listen on.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder};
@@ -26,7 +26,7 @@ use crate::socket::{self, DescriptorKind, kind, plain};
 /// A time longer than the granularity of the kernel's file times.
 const TICK: Duration = Duration::from_millis(20);
 
-/// A supervisor's membership of the meeting point, until it is dropped.
+/// A supervisor's registration at the meeting point. Dropping it removes the supervisor's socket and entries.
 pub(super) struct Rendezvous {
     folder: PrivateFolder,
     /// Name of the supervisor's own socket, without the directory.
@@ -36,9 +36,9 @@ pub(super) struct Rendezvous {
     words: Arc<OfferWords>,
     ends: Arc<EndFinder>,
     entries: Mutex<BTreeSet<PathBuf>>,
-    /// Entries of other supervisors that were read, by port.
+    /// Entries of all supervisors that were read from the directory, by port.
     ports: Mutex<BTreeMap<u16, PortEntries>>,
-    /// True while a call waits for offers.
+    /// True while a call has the right to be woken by offers.
     is_heard: AtomicBool,
 }
 
@@ -52,9 +52,9 @@ struct PortEntries {
 /// A listening program and its supervisor.
 #[derive(Clone)]
 pub(super) struct ListeningPeer {
-    /// The name of the socket of the program's supervisor.
+    /// File name of the supervisor's socket.
     id: String,
-    /// The entry that leads to the supervisor's socket.
+    /// Path of the entry, a link to the supervisor's socket.
     entry: PathBuf,
     place: NetworkScope,
     ip: IpAddr,
@@ -93,7 +93,7 @@ impl Rendezvous {
         })
     }
 
-    /// Registers the address of listen(2) before the program listens.
+    /// Registers the address that a program is about to listen on.
     pub(super) fn register(&self, call: &NotifiedCall<'_>) {
         let Ok(listener) = call.descriptor(call.int(0)) else { return };
         if kind(&listener) == DescriptorKind::Tcp
@@ -105,12 +105,12 @@ impl Rendezvous {
         }
     }
 
-    /// Returns true if a socket is in the network namespace in which connections are carried.
+    /// Returns true if `tcp` is in this supervisor's network namespace. Connections elsewhere are not carried.
     pub(super) fn is_here(&self, tcp: &OwnedFd) -> bool {
         self.ends.is_here(tcp)
     }
 
-    /// Makes the entry of an address: PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS, a link to the supervisor's socket. An
+    /// Creates the entry of an address, a link to the supervisor's socket: PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS. An
     /// address without an entry gets no offers.
     pub(super) fn enter(&self, tcp: &OwnedFd, at: SocketAddr, process: i32) {
         if !self.is_here(tcp) {
@@ -128,8 +128,8 @@ impl Rendezvous {
         }
     }
 
-    /// Returns the programs that listen on an address, in any network namespace of this host: the kernel decides later
-    /// which one accepts.
+    /// Returns the programs that listen on an address, in any network namespace of this host. The kernel decides later
+    /// which of them accepts.
     pub(super) fn peers(&self, to: SocketAddr) -> Vec<ListeningPeer> {
         let to = plain(to);
         let reached = |ip: IpAddr| ip == to.ip() || ip.is_unspecified() || to.ip().is_unspecified();
@@ -148,7 +148,7 @@ impl Rendezvous {
         all.filter(|peer| reached(peer.ip)).cloned().collect()
     }
 
-    /// Reads the entries of a port.
+    /// Reads the entries of a port from its directory. Invalid ones are skipped.
     fn entered(&self, directory: &Path) -> Vec<ListeningPeer> {
         let peer = |entry: fs::DirEntry| {
             let name = entry.file_name();
@@ -162,13 +162,13 @@ impl Rendezvous {
         fs::read_dir(directory).into_iter().flatten().flatten().filter_map(peer).collect()
     }
 
-    /// Returns true if a connection with this peer can be proven.
+    /// Returns true if this supervisor could prove that a connection leads to `peer`.
     pub(super) fn may_prove(&self, peer: &ListeningPeer) -> bool {
         self.ends.may_prove(peer.place)
     }
 
-    /// Offers a connection to the supervisors of `peers`, over pairs that `pair` makes. Returns `None` if none of them
-    /// got the offer.
+    /// Offers a connection to the supervisors of `peers`, each with one socket of a pair that `pair` makes. `noted`
+    /// records the offer for the keeper. Returns `None` if no supervisor got the offer.
     pub(super) fn offer(
         &self,
         peers: &[ListeningPeer],
@@ -193,7 +193,7 @@ impl Rendezvous {
         (!sent.ends.is_empty()).then_some(sent)
     }
 
-    /// Returns the offer of an accepted connection, if there is one, without waiting.
+    /// Returns the offer of the accepted connection `tcp`; `None` if none has arrived. Does not wait.
     pub(super) fn offered(&self, tcp: &OwnedFd, names: AddressPair) -> Option<ReceivedOffer> {
         let peer_namespaces = self.inbox.peer_namespaces(names.0.port());
         if peer_namespaces.is_empty() || !self.is_here(tcp) {
@@ -202,7 +202,7 @@ impl Rendezvous {
         peer_namespaces.iter().find_map(|there| self.inbox.of(self.ends.other(tcp, names, there)?))
     }
 
-    /// Returns the right to be woken by an offer before its connection arrives. One call at a time has the right, and
+    /// Returns the right to be woken by an offer before its connection arrives. Only one call at a time gets it, and
     /// only if the program has a single listener, so that all offers are for that listener.
     pub(super) fn wake_guard(&self) -> Option<OfferWakeGuard<'_>> {
         let is_one = self.entries.lock().len() == 1;
@@ -215,13 +215,13 @@ impl Rendezvous {
     }
 }
 
-/// An offer that was made, and this supervisor's ends of its pairs.
+/// An offer that was sent, and the client's ends of its pairs.
 pub(super) struct SentOffer {
     pub(super) offered: OpenOffer,
     pub(super) ends: Vec<OwnedFd>,
 }
 
-/// The right to wait for offers, until it is dropped.
+/// The right to be woken by offers, until it is dropped.
 pub(super) struct OfferWakeGuard<'a>(&'a Rendezvous);
 
 impl AsFd for OfferWakeGuard<'_> {

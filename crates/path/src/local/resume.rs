@@ -1,4 +1,4 @@
-//! Completes a call for which a killed supervisor held something. The word decides the result.
+//! Completes calls that a killed supervisor had begun. The offer's word decides the result.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::shared::{CallStage, HeldNumbers};
 use crate::socket::{own, peer};
 
-/// A connection that was offered to another supervisor, at the connecting end. (0 would mean that nothing is held.)
+/// Kind of a [`HeldConnection`]: a connection that this end makes and has offered. (0 means that nothing is held.)
 const MADE: u64 = 1;
-/// A connection that was accepted without an offer.
+/// Kind of a [`HeldConnection`]: a connection that was accepted without an offer.
 const ACCEPTED: u64 = 2;
-/// An accepted connection whose offer is about to be taken.
+/// Kind of a [`HeldConnection`]: an accepted connection whose offer is about to be taken.
 const TAKING: u64 = 3;
-/// A socket of a pair that replaces a TCP socket.
+/// Kind of a [`HeldConnection`]: a socket of a pair that replaces a TCP socket.
 const GIVEN: u64 = 4;
 
-/// The TCP socket, offer and pairs that a supervisor holds for a call. They are noted as numbers, in this order; a
-/// descriptor is noted by its number.
+/// The TCP socket, offer and pairs that a supervisor holds for a call. The notes store its fields as numbers, in this
+/// order. A descriptor is stored as its number.
 #[derive(Default)]
 struct HeldConnection {
     kind: u64,
     /// The TCP socket; for [`GIVEN`], the end of a pair.
     socket: u64,
-    /// The memory with the offer's word.
+    /// The descriptor of the memory that contains the offer's word.
     memory: u64,
-    /// The place of the word in the memory.
+    /// The index of the word in the memory.
     place: u64,
     /// The number of the offer.
     number: u64,
@@ -75,7 +75,7 @@ pub(super) fn of_sent(tcp: &OwnedFd, sent: &SentOffer) -> HeldNumbers {
     held.to_numbers()
 }
 
-/// Returns the numbers to note for an accepted connection, with the offer that is about to be taken.
+/// Returns the numbers to note for an accepted connection. `offer` is the offer that is about to be taken, if any.
 pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&ReceivedOffer>) -> HeldNumbers {
     let Some(offer) = offer else { return HeldConnection::new(ACCEPTED, tcp, None).to_numbers() };
     let mut held = HeldConnection::new(TAKING, tcp, Some(&offer.word));
@@ -89,7 +89,8 @@ pub(super) fn of_given(pair: &OwnedFd) -> HeldNumbers {
     HeldConnection::new(GIVEN, pair, None).to_numbers()
 }
 
-/// Returns the word of an offer. Other calls may use the same memory.
+/// Returns the word of the offer that a killed supervisor held. The memory is duplicated, because other calls may use
+/// it too.
 fn word(inheritance: &Inheritance, held: &HeldConnection) -> Option<OfferWord> {
     let memory = inheritance.copy(held.memory)?;
     let words = Arc::new(OfferWords::of(memory).ok()?);
@@ -97,7 +98,7 @@ fn word(inheritance: &Inheritance, held: &HeldConnection) -> Option<OfferWord> {
 }
 
 impl LocalCarrier {
-    /// Completes a call for which the killed supervisor held something.
+    /// Completes a call that the killed supervisor had begun; `None` if it held nothing for the call.
     pub(super) fn resumed(
         &self,
         call: &NotifiedCall<'_>,
@@ -172,8 +173,8 @@ impl LocalCarrier {
         Some(self.accepts.deliver(call, self.accepts.left(call, pair), from))
     }
 
-    /// Puts the pair in place of the program's socket, and resets TCP. If the program has closed its descriptor, only
-    /// TCP is reset.
+    /// Puts the pair's socket in place of the program's socket, and resets TCP. If the program has closed its
+    /// descriptor, only resets TCP.
     fn replaced(&self, call: &NotifiedCall<'_>, tcp: &OwnedFd, pair: &OwnedFd) {
         let closes = super::entangled::closes(call.thread, call.int(0));
         if call.replace(pair, call.int(0), closes).is_ok() {

@@ -1,7 +1,8 @@
-//! The word that decides about a connection, in memory that both supervisors and their keepers map.
+//! The word that decides if a connection is carried or stays on TCP, in memory that both supervisors and their keepers
+//! map.
 //!
-//! A word is offered; then the accepting end takes it, or the connecting end withdraws it. The first compare-and-swap
-//! decides for both ends. Nothing else decides: no time limit, no killed process, no byte.
+//! A word is first offered. Then either the accepting end takes it, or the connecting end withdraws it. The first
+//! compare-and-swap decides for both ends, and nothing else does: no time limit, no killed process, no byte.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -17,7 +18,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use crate::late::late;
 use crate::socket::SOON;
 
-/// The most offers that a supervisor may have open.
+/// The largest number of open offers of a supervisor.
 const WORDS: usize = 1024;
 /// The length of the memory cannot change, because another process maps it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
@@ -27,13 +28,13 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 const STATE: u64 = 0xff;
 const WITHDRAWN: u64 = 0;
 const OFFERED: u64 = 1;
-/// The state of an offer taken by the first of the supervisors to which it was made; the next numbers are those of the
-/// others.
+/// The state of an offer taken by the first of the supervisors that got it. The next numbers are those of the other
+/// supervisors.
 const TAKEN: u64 = 2;
-/// Added to TAKEN once the accepting end has recorded the result in its own notes. Before that, its keeper may have to
-/// read the word, so the word cannot be used again.
+/// Added to the state once the accepting end has recorded the result in its own notes. Before that, its keeper may have
+/// to read the word, so the word cannot be used for a new offer.
 const SETTLED: u64 = 0x80;
-/// Most supervisors to which one connection is offered.
+/// The largest number of supervisors to which one connection is offered.
 pub(super) const MOST: usize = 6;
 
 /// The words of one supervisor's offers.
@@ -57,7 +58,7 @@ pub(super) struct OfferWord {
     pub(super) number: u64,
 }
 
-/// An offer of this supervisor. Dropping it withdraws it if it is still open, and frees its place.
+/// An offer that this supervisor has made. Dropping it withdraws the offer if it is still open, and frees its word.
 pub(super) struct OpenOffer(pub(super) OfferWord);
 
 impl OfferWords {
@@ -68,7 +69,7 @@ impl OfferWords {
         OfferWords::of(memory)
     }
 
-    /// Maps the words of another supervisor.
+    /// Maps the memory of a supervisor's words. Returns an error if it has another length or may shrink.
     pub(super) fn of(memory: OwnedFd) -> io::Result<Self> {
         let length = size_of::<[AtomicU64; WORDS]>();
         if fstat(&memory)?.st_size as usize != length
@@ -93,7 +94,7 @@ impl OfferWords {
         (TAKEN..SETTLED).contains(&state)
     }
 
-    /// Returns a word that is offered; `None` if too many are in use.
+    /// Returns an offer with an unused word; `None` if all words are in use.
     pub(super) fn offer(self: &Arc<Self>) -> Option<OpenOffer> {
         let place = {
             let mut free = self.free.lock();
@@ -147,7 +148,7 @@ impl OfferWord {
         (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
     }
 
-    /// Marks the word as settled: the end that has taken it has recorded so, and no longer reads the word.
+    /// Marks the word as settled: the accepting end has recorded that it took the offer, and no longer reads the word.
     pub(super) fn settle(&self, which: usize) {
         let taken = self.number << 8 | (TAKEN + which as u64);
         let _ = self.at().compare_exchange(taken, taken | SETTLED, Ordering::AcqRel, Ordering::Relaxed);
@@ -162,20 +163,20 @@ impl OfferWord {
         decided
     }
 
-    /// Takes the offer, as the supervisor with this index. Returns true if this supervisor has it; only then do both
-    /// ends use the pair.
+    /// Takes the offer for the supervisor with index `which`. Returns true if this supervisor has it now or had it
+    /// before. Only then do both ends use the pair.
     pub(super) fn take(&self, which: usize) -> bool {
         late();
         self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)
     }
 
-    /// Withdraws the offer. Returns the supervisor that has already taken it, if any.
+    /// Withdraws the offer. Returns the index of the supervisor that has already taken it, or `None` if none has.
     pub(super) fn withdraw(&self) -> Option<usize> {
         late();
         if self.decide(WITHDRAWN) { None } else { self.taken_by() }
     }
 
-    /// Waits until the offer is decided, or until `until`.
+    /// Waits until the offer is taken or withdrawn, or until the time `until`.
     pub(super) fn wait(&self, until: Instant) {
         let soon = Instant::now() + SOON;
         while self.is_open() && Instant::now() < soon.min(until) {

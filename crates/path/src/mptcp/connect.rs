@@ -1,4 +1,4 @@
-//! Answers connect(2).
+//! Answers connect(2) for the path `mptcp`.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,15 +13,15 @@ use crate::FallbackReason;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, blocks, cookie, from_bytes, kind, wait};
 
-/// How long a connection that no call waits for is watched. This process keeps the socket open for that time, even if
-/// the program closes it.
+/// How long the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the socket open for
+/// that time, even if the program closes it.
 const WATCHED: Duration = Duration::from_secs(5);
-/// The most connections that are watched. Each takes a descriptor and a thread of this process.
+/// The largest number of connections that are watched. Each takes a descriptor and a thread of the supervisor.
 const MOST_PENDING: usize = 256;
-/// How long the counts wait for pending connections when the program has ended.
+/// How long the final counts wait for connections that are still being established.
 const SETTLES: Duration = Duration::from_millis(50);
-/// The most sockets that are remembered as connecting. At this limit all are forgotten, including those of programs
-/// that were killed.
+/// The largest number of sockets that are remembered as connecting. At this limit all are forgotten, to drop those of
+/// programs that were killed.
 const MOST_UNANSWERED: usize = 1024;
 
 impl MptcpCarrier {
@@ -72,8 +72,8 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Returns true if another call is connecting this socket, or has connected it and was not answered. A keeper
-    /// cannot know this, and returns true.
+    /// Returns true if another call is connecting this socket, or has connected it without being answered. Always
+    /// returns true in a keeper, which does not know the earlier calls.
     fn begins_again(&self, cookie: u64) -> bool {
         let mut unanswered = self.unanswered.lock();
         if unanswered.len() >= MOST_UNANSWERED {
@@ -84,8 +84,8 @@ impl MptcpCarrier {
         is_there || !self.opens
     }
 
-    /// Counts a connection once, before any of the calls that made it is answered, because the program may close it
-    /// afterwards.
+    /// Counts a connection, unless it was counted before. Call it before any call that made the connection is answered,
+    /// because the program may then close it.
     fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
         if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie)
             && !std::mem::replace(is_counted, true)
@@ -94,16 +94,16 @@ impl MptcpCarrier {
         }
     }
 
-    /// Marks the connection of this socket as one that is counted elsewhere.
+    /// Marks the connection of this socket as counted, because `watch` counts it.
     fn is_counted(&self, cookie: u64) {
         if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie) {
             *is_counted = true;
         }
     }
 
-    /// Answers the call, and forgets its connection if the call accepted the answer. A caller that does not watch the
-    /// connection must have closed its own descriptor; otherwise the connection would not end when the program closes
-    /// its own.
+    /// Answers the call, and forgets its socket if the answer was accepted. The caller must have closed its own
+    /// descriptor unless it watches the connection. Otherwise the connection would not end when the program closes its
+    /// descriptor.
     fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
         let mut unanswered = self.unanswered.lock();
         if call.answer(answer) {
@@ -111,7 +111,7 @@ impl MptcpCarrier {
         }
     }
 
-    /// Waits for a connection that no call waits for, and counts it.
+    /// Waits until a non-blocking connection is established, and counts it.
     fn watch(&self, fd: &OwnedFd) {
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
             self.count.left(FallbackReason::Refused);
@@ -123,7 +123,7 @@ impl MptcpCarrier {
         self.pending.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Waits up to `SETTLES` for connections that are being made; counts the rest as not connected.
+    /// Waits up to `SETTLES` for connections that are still being established. Counts the rest as not connected.
     pub(super) fn settle(&self) {
         let until = Instant::now() + SETTLES;
         while self.pending.load(Ordering::Acquire) > 0 && Instant::now() < until {
@@ -133,7 +133,7 @@ impl MptcpCarrier {
     }
 }
 
-/// Returns the destination of connect(2), as the program wrote it, if it is an IP address.
+/// Returns the destination of connect(2), in the bytes that the program passed; `None` if it is not an IP address.
 fn destination(call: &NotifiedCall<'_>) -> Option<Vec<u8>> {
     let length = usize::try_from(call.int(2)).ok()?;
     let mut bytes = vec![0; length.min(size_of::<libc::sockaddr_storage>())];

@@ -1,8 +1,8 @@
 //! Puts the kernel's Multipath TCP (RFC 8684) below a program that opens TCP sockets.
 //!
-//! The program's socket(2) is answered with a socket of Multipath TCP. From there on the kernel connects, accepts, and
-//! falls back to TCP if the other end does not support it. The supervisor makes these calls in the program's place
-//! only to count the results.
+//! The supervisor answers the program's socket(2) with a Multipath TCP socket. From there on the kernel connects,
+//! accepts, and falls back to TCP if the other end does not support it. The supervisor calls connect(2) and accept(2)
+//! in the program's place only to count the results.
 
 mod connect;
 mod open;
@@ -24,13 +24,14 @@ use parking_lot::Mutex;
 /// The path over Multipath TCP.
 pub(crate) struct MptcpPath;
 
-/// Arguments of socket(2), by index.
+/// Index of the domain among the arguments of socket(2).
 const DOMAIN: u32 = 0;
 const TYPE: u32 = 1;
 const V4: ArgumentCondition = (DOMAIN, libc::AF_INET as u32);
 const V6: ArgumentCondition = (DOMAIN, libc::AF_INET6 as u32);
 
-/// Stream sockets of IP, by the flags of their type. The protocol is checked later.
+/// Conditions for socket(2) of IPv4 and IPv6 stream sockets, one for each combination of flags. The protocol is checked
+/// later.
 const STREAMS: [&[ArgumentCondition]; 8] = [
     &[V4, stream(0)],
     &[V4, stream(libc::SOCK_CLOEXEC)],
@@ -46,7 +47,7 @@ const fn stream(flags: libc::c_int) -> ArgumentCondition {
     (TYPE, (libc::SOCK_STREAM | flags) as u32)
 }
 
-/// The option that returns the protocol of a socket: level and name of getsockopt(2).
+/// Condition for getsockopt(2) of SO_PROTOCOL: its level and its name.
 const PROTOCOL: [&[ArgumentCondition]; 1] = [&[(1, libc::SOL_SOCKET as u32), (2, libc::SO_PROTOCOL as u32)]];
 
 impl Path for MptcpPath {
@@ -90,19 +91,20 @@ impl Path for MptcpPath {
     }
 }
 
-/// Connections of a program's processes.
+/// Carries the connections of a program over Multipath TCP.
 #[derive(Default)]
 struct MptcpCarrier {
-    /// True if new sockets are of Multipath TCP; false in a keeper.
+    /// True if socket(2) opens Multipath TCP sockets; false in a keeper.
     opens: bool,
     count: ConnectionCounter,
     accepts: Acceptor,
-    /// Sockets whose numbers their programs never received, because a signal ended the call; by the calling thread.
+    /// Sockets whose descriptor number the program never received, because a signal ended the call; by the calling
+    /// thread.
     unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
     /// Sockets that a call is connecting, or had connected when a signal ended it, by their cookies. The value is true
     /// if the connection is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
-    /// Number of connections that are being made and that no call waits for.
+    /// Number of connections that are still being established after their connect(2) has returned.
     pending: AtomicUsize,
 }
 
@@ -129,7 +131,8 @@ impl MptcpCarrier {
         self.accepts.deliver(call, accepted, from)
     }
 
-    /// Counts a connection of a Multipath TCP socket; a failed one is not counted.
+    /// Counts the connection of a Multipath TCP socket as carried or as fallen back to TCP. A failed connection is not
+    /// counted.
     fn seen(&self, fd: &OwnedFd) {
         match peer(fd) {
             Some(_) if options::is_multipath(fd.as_fd()) => return self.count.carried(fd),

@@ -1,4 +1,4 @@
-//! Answers socket(2).
+//! Answers socket(2) with Multipath TCP sockets.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
@@ -10,7 +10,7 @@ use crate::Error;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::cookie;
 
-/// A socket whose number its program never received.
+/// A socket whose descriptor number the program never received, because a signal ended the call.
 pub(super) struct UndeliveredSocket {
     number: RawFd,
     cookie: Option<u64>,
@@ -60,7 +60,7 @@ fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
     }
 }
 
-/// Checks that this kernel has Multipath TCP, and that this network namespace enables it.
+/// Returns an error if this kernel lacks Multipath TCP, or if this network namespace disables it.
 pub(super) fn probe() -> Result<(), Error> {
     socket(libc::AF_INET, libc::SOCK_STREAM).map(drop).map_err(|source| match source.raw_os_error() {
         Some(libc::ENOPROTOOPT) => Error::MptcpOff,

@@ -14,7 +14,7 @@ pub(super) fn is_multipath(fd: BorrowedFd<'_>) -> bool {
     option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok()
 }
 
-/// Answers getsockopt(2) of SO_PROTOCOL with TCP, which the program opened.
+/// Answers getsockopt(2) of SO_PROTOCOL with IPPROTO_TCP, because the program opened a TCP socket.
 pub(super) fn protocol(call: &NotifiedCall<'_>) -> SyscallAnswer {
     let is_ours = |fd| kind(fd) == DescriptorKind::Mptcp;
     if !call.descriptor(call.int(0)).is_ok_and(is_ours) {

@@ -1,4 +1,4 @@
-//! The seccomp filter that selects the calls.
+//! The seccomp filter that selects the system calls of a program that the supervisor answers.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -8,12 +8,13 @@ use libc::{
     sock_filter, sock_fprog,
 };
 
-/// A system call that the supervisor answers.
+/// A rule that selects a system call for the supervisor to answer.
 #[derive(Debug, Clone, Copy)]
 pub struct SyscallRule {
     /// Number of the call.
     pub call: libc::c_long,
-    /// Alternative conditions on its arguments; empty for any arguments.
+    /// Alternatives of conditions on the arguments. The call is selected if all conditions of one alternative hold;
+    /// empty for any arguments.
     pub when: &'static [&'static [ArgumentCondition]],
 }
 
@@ -34,7 +35,7 @@ fn load(offset: u32) -> sock_filter {
     sock_filter { code: (BPF_LD | BPF_W | BPF_ABS) as u16, jt: 0, jf: 0, k: offset }
 }
 
-/// Continues if the loaded word is `value`, and otherwise skips `skipped` instructions.
+/// Returns an instruction that continues if the loaded word is `value`, and otherwise skips `skipped` instructions.
 fn or_skip(value: u32, skipped: usize) -> sock_filter {
     let jf = u8::try_from(skipped).expect("filters are short");
     sock_filter { code: (BPF_JMP | BPF_JEQ | BPF_K) as u16, jt: 0, jf, k: value }
@@ -44,7 +45,8 @@ fn end(action: u32) -> sock_filter {
     sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: action }
 }
 
-/// Builds the filter. It lets calls of another architecture (32 bits) through, because they have other numbers.
+/// Returns the instructions of the filter. It allows calls of another architecture (32 bits), because they have other
+/// numbers.
 fn program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     let own = sock_filter { jt: 1, ..or_skip(OWN_ARCH, 0) };
     let mut all = vec![load(ARCH), own, end(SECCOMP_RET_ALLOW), load(NUMBER)];
@@ -57,7 +59,7 @@ fn program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     all
 }
 
-/// Returns the instructions that decide about a call that has the rule's number.
+/// Returns the instructions that check the arguments of a call that has the rule's number.
 fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     if rule.when.is_empty() {
         return vec![end(SECCOMP_RET_USER_NOTIF)];
@@ -75,11 +77,11 @@ fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     all
 }
 
-/// Builds a filter, and returns the function that installs it in the process permanently and returns its listener.
-/// That function runs between fork and exec, so it allocates nothing.
+/// Builds a filter, and returns the function that installs it in the process permanently and returns its listener. That
+/// function runs between fork and exec, so it allocates nothing.
 ///
 /// # Errors
-/// The function returns the kernel's error.
+/// The returned function returns the kernel's error if the filter cannot be installed.
 pub(crate) fn install(rules: &[SyscallRule]) -> impl Fn() -> io::Result<OwnedFd> + use<> {
     let program = program(rules);
     move || {

@@ -1,4 +1,4 @@
-//! The listener of a filter: it receives calls, and sends answers.
+//! The listener of a seccomp filter, which receives system calls and answers them.
 
 use std::io;
 use std::mem::zeroed;
@@ -8,10 +8,10 @@ use libc::{seccomp_notif, seccomp_notif_addfd, seccomp_notif_resp};
 
 use super::{NotifiedCall, SyscallAnswer};
 
-/// Wakes the supervisor on the processor of the program (linux/seccomp.h, Linux 6.6).
+/// Flag that makes the kernel wake the supervisor on the processor of the calling program (linux/seccomp.h, Linux 6.6).
 const SYNC_WAKE_UP: u64 = 1;
 
-/// The descriptor that receives the calls of a filter.
+/// The descriptor that receives the system calls that a filter selects.
 #[derive(Debug)]
 pub(crate) struct NotifyListener(OwnedFd);
 
@@ -22,7 +22,7 @@ impl NotifyListener {
         NotifyListener(fd)
     }
 
-    /// Waits for a call; returns `None` once no process has the filter any more.
+    /// Waits for the next call. Returns `None` once no process has the filter any more.
     pub(crate) fn receive(&self) -> Option<NotifiedCall<'_>> {
         loop {
             // SAFETY: the kernel requires zeros, and writes no more than the structure's size.
@@ -56,7 +56,8 @@ impl NotifyListener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
     }
 
-    /// Answers a call. Returns true if the call accepted the answer, and false if it no longer waits.
+    /// Answers the call with this number. Returns false if the call no longer waits, or if `answer` is
+    /// [`SyscallAnswer::Gone`].
     pub(crate) fn answer(&self, id: u64, answer: SyscallAnswer) -> bool {
         let (val, error, flags) = match answer {
             SyscallAnswer::Continue => (0, 0, libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32),
@@ -69,14 +70,14 @@ impl NotifyListener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) == 0 }
     }
 
-    /// Gives the program a descriptor, and returns its number in the program. SECCOMP_ADDFD_FLAG_SEND would answer the
-    /// call in the same step, but if this process is killed in that step, the call returns 0 without a descriptor
-    /// (seccomp_notify_addfd()).
+    /// Adds a copy of `fd` to the descriptors of the calling program, and returns its number there.
+    /// SECCOMP_ADDFD_FLAG_SEND would answer the call in the same step. But if this process were killed in that step,
+    /// the call would return 0 without a descriptor (seccomp_notify_addfd()).
     pub(crate) fn give(&self, id: u64, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         self.add(id, fd, None, closes)
     }
 
-    /// Replaces the program's descriptor `at` by `fd`.
+    /// Replaces the descriptor `at` of the calling program by a copy of `fd`.
     pub(crate) fn replace(&self, id: u64, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
         self.add(id, fd, Some(at), closes).map(drop)
     }

@@ -1,9 +1,9 @@
 //! System calls of a program, answered by another process (seccomp_unotify(2)).
 //!
-//! A filter in the program selects the calls. Each of them waits for an answer from the holder of the *listener*. The
-//! answer lets the kernel continue as if there were no filter, or is the number that the call returns. The memory
-//! behind a call's pointers may change while it waits. So nothing here protects a host from the program: it only
-//! replaces one socket by another.
+//! A seccomp filter in the program selects the calls. Each of them waits for an answer from the process that has the
+//! filter's *listener*. The answer lets the kernel continue the call as if there were no filter, or sets the number
+//! that it returns. The memory behind a call's pointers may change while it waits. So this module cannot protect a host
+//! from the program. It only serves to replace one socket by another.
 
 mod filter;
 mod listener;
@@ -17,12 +17,12 @@ pub use target::NotifiedCall;
 /// The answer to a system call.
 #[derive(Debug)]
 pub enum SyscallAnswer {
-    /// The kernel continues the call.
+    /// The kernel executes the call as if there were no filter.
     Continue,
     /// The call returns this number.
     Return(i64),
-    /// The call returns minus this number (errno(3)).
+    /// The call fails with this error number (errno(3)).
     Errno(i32),
-    /// No answer is needed: the call has been answered, or no longer waits.
+    /// No answer is sent, because the call has been answered already or no longer waits.
     Gone,
 }

@@ -1,4 +1,4 @@
-//! A system call, and access to the process that made it.
+//! A system call that waits for its answer, and access to the process that made it.
 
 use std::cell::RefCell;
 use std::io;
@@ -12,7 +12,7 @@ use crate::late::late;
 use crate::shared::{CALL, HeldNumbers, SupervisorNotes};
 use crate::socket::{from_bytes, inode};
 
-/// Flag for a pidfd of one thread instead of its process (pidfd_open(2), Linux 6.9).
+/// Flag of pidfd_open(2) that opens one thread instead of its process (Linux 6.9).
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
 thread_local! {
@@ -45,13 +45,14 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Wraps a call that another process has received and not answered.
+    /// Returns a call that another process has received and not answered. `what` holds the thread, the system call and
+    /// its arguments.
     pub(crate) fn left(listener: &'a NotifyListener, id: u64, what: [u64; CALL]) -> Self {
         let [thread, number, arguments @ ..] = what;
         NotifiedCall { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }
     }
 
-    /// Returns the call as numbers: the thread, the system call and its arguments.
+    /// Returns the call as numbers: the thread, the number of the system call and its arguments.
     pub(crate) fn what(&self) -> [u64; CALL] {
         let [a, b, c, d, e, f] = self.arguments;
         [self.thread as u64, self.number as u64, a, b, c, d, e, f]
@@ -61,32 +62,33 @@ impl<'a> NotifiedCall<'a> {
         self.noted = Some((notes, thread));
     }
 
-    /// Records that the call has been done: if this process is killed, the call returns 0.
+    /// Records in the notes that the call has been done. If this process is then killed, the keeper lets the call
+    /// return 0.
     pub(crate) fn is_done(&self) {
         if let Some((noted, thread)) = self.noted {
             noted.done(thread);
         }
     }
 
-    /// Records what is held for the call from now on, so that the keeper of a killed supervisor finds it.
+    /// Records in the notes what is held for the call from now on. The keeper of a killed supervisor reads it.
     pub(crate) fn holds(&self, held: HeldNumbers) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
         }
     }
 
-    /// Returns an argument as a number.
+    /// Returns the argument with this index, from 0, as a number.
     pub(crate) fn int(&self, argument: usize) -> i32 {
         self.arguments[argument] as i32
     }
 
-    /// Returns an argument as an address.
+    /// Returns the argument with this index, from 0, as an address in the program's memory.
     pub(crate) fn address(&self, argument: usize) -> u64 {
         self.arguments[argument]
     }
 
-    /// Returns true if the call still waits. If not, data that was read from its process may be that of another
-    /// process.
+    /// Returns true if the call still waits. Check this after data was read from the calling process: otherwise its ID
+    /// may already belong to another process.
     pub(crate) fn waits(&self) -> bool {
         self.listener.waits(self.id)
     }
@@ -97,7 +99,7 @@ impl<'a> NotifiedCall<'a> {
         self.listener.answer(self.id, answer)
     }
 
-    /// Gives the program a new descriptor, and returns its number in the program.
+    /// Adds a copy of `fd` to the program's descriptors, and returns its number there. `closes` sets FD_CLOEXEC.
     pub(crate) fn give(&self, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         late();
         if let (Some((shared, thread)), Some(inode)) = (self.noted, inode(fd)) {
@@ -106,7 +108,7 @@ impl<'a> NotifiedCall<'a> {
         self.listener.give(self.id, fd, closes)
     }
 
-    /// Replaces the program's descriptor `at` by `fd`, as dup2(2) does.
+    /// Replaces the program's descriptor `at` by a copy of `fd`, as dup2(2) does. `closes` sets FD_CLOEXEC.
     pub(crate) fn replace(&self, fd: &OwnedFd, at: RawFd, closes: bool) -> io::Result<()> {
         late();
         self.listener.replace(self.id, fd, at, closes)
@@ -128,27 +130,27 @@ impl<'a> NotifiedCall<'a> {
         if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
-    /// Returns the program's descriptor of the socket with this inode number.
+    /// Returns the number of the program's descriptor of the socket with this inode number.
     pub(crate) fn number_of(&self, wanted: u64) -> Option<RawFd> {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.thread)).ok()?;
         let mut numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         numbers.find(|number| self.descriptor(*number).ok().and_then(inode) == Some(wanted))
     }
 
-    /// Opens a pidfd of the thread, or of its process on an older kernel. It is readable once that thread or process
-    /// has ended.
+    /// Opens a pidfd of the calling thread, or of its process if the kernel is older than Linux 6.9. The pidfd is
+    /// readable once that thread or process has ended.
     pub(crate) fn pidfd(&self) -> io::Result<OwnedFd> {
         open(self.thread, PIDFD_THREAD).or_else(|_| open(self.process(), 0))
     }
 
-    /// Returns the process of the thread.
+    /// Returns the ID of the calling thread's process.
     pub(crate) fn process(&self) -> i32 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
         line.and_then(|id| id.trim().parse().ok()).unwrap_or(self.thread)
     }
 
-    /// Reads from the program's memory until `bytes` is full.
+    /// Reads the program's memory at `address` until `bytes` is full.
     pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
         let own = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
         let other = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
@@ -157,7 +159,7 @@ impl<'a> NotifiedCall<'a> {
         whole(done, bytes.len())
     }
 
-    /// Writes into the program's memory.
+    /// Writes all of `bytes` into the program's memory at `address`.
     pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
         let own = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
         let other = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
@@ -166,7 +168,7 @@ impl<'a> NotifiedCall<'a> {
         whole(done, bytes.len())
     }
 
-    /// Returns the destination of connect(2), if it is an IP address.
+    /// Returns the destination of a call of connect(2); `None` if it is not an IP address.
     pub(crate) fn destination(&self) -> Option<SocketAddr> {
         let mut bytes = [0; 28];
         let length = usize::try_from(self.int(2)).ok()?.min(bytes.len());
@@ -174,7 +176,8 @@ impl<'a> NotifiedCall<'a> {
         from_bytes(&bytes[..length])
     }
 
-    /// Answers getsockopt(2) with as much of the value as fits.
+    /// Writes the result of getsockopt(2) into the program's memory, as much of `value` as fits, and returns the call's
+    /// answer.
     pub(crate) fn return_option(&self, value: &[u8]) -> SyscallAnswer {
         let written = || -> io::Result<()> {
             let mut room = [0; 4];
@@ -190,7 +193,8 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Writes an address and its length, as much as fits, to where arguments 1 and 2 point, as accept(2) does.
+    /// Writes an address in the kernel's format and its length to where arguments 1 and 2 point, as accept(2) does. An
+    /// address that is too long is cut.
     pub(crate) fn write_address(&self, name: &[u8]) -> io::Result<()> {
         let (to, length) = (self.address(1), self.address(2));
         if to == 0 || length == 0 {

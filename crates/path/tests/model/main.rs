@@ -1,22 +1,22 @@
 //! Models the protocol of `local`, and checks every order of its steps.
 //!
-//! The model has a client and a server program, and a supervisor and a keeper for each. Every helper can be late,
-//! stopped, continued or killed between any two of its steps; time limits may expire at any time. All reachable states
-//! are checked, none at random. Each step is one system call or one access to shared memory.
+//! The model has a client and a server program, each with a supervisor and a keeper, which are called helpers here.
+//! Every helper can be late, stopped, continued or killed between any two of its steps, and time limits may expire at
+//! any time. All reachable states are checked. Each step is one system call or one access to shared memory.
 
 mod steps;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Instant;
 
-/// The end of a connection that a program has.
+/// What a program has as its end of the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum ModelEnd {
-    /// Its call still waits.
+    /// Nothing yet, because its call still waits.
     Waits,
     Tcp,
     Pair,
-    /// An error that the program gets: a reset connection, or the end of a pair.
+    /// An error: a reset connection, or the end of a pair that the other program does not use.
     Broken,
 }
 
@@ -46,7 +46,7 @@ const KS: usize = 3;
 struct ModelState {
     helpers: [HelperState; 4],
     word: WordState,
-    /// The offer is in the other supervisor's queue.
+    /// The offer has arrived at the server's supervisor.
     sent: bool,
     /// The client's supervisor has noted its offer for its keeper; the server's supervisor has noted the accepted
     /// connection.
@@ -57,9 +57,9 @@ struct ModelState {
     queued: bool,
     /// The TCP connection was reset.
     reset: bool,
-    /// The client's descriptor, whether or not its call has returned.
+    /// What the client's descriptor is now, even before its call has returned.
     descriptor: ModelEnd,
-    /// The descriptor in the server program's table that accept is about to return.
+    /// What the descriptor that accept is about to return is.
     given: ModelEnd,
     /// The result of the client program's call.
     client: ModelEnd,
@@ -69,15 +69,15 @@ struct ModelState {
     shut: bool,
     /// Another thread of the client has sent a byte before connect returned.
     early: bool,
-    /// A byte of a supervisor is in the TCP stream.
+    /// The TCP stream contains a byte that a supervisor has sent.
     ours: bool,
     /// A signal has ended the client's call, and its program makes the call again.
     signal: bool,
-    /// The server's supervisor was killed between its accept and its note of it.
+    /// The server's supervisor was killed after it accepted and before it noted the connection.
     unnoted: bool,
 }
 
-/// A fault put into the protocol, which an older version had or a wrong one would have.
+/// A fault that is put into the protocol, to test that the model detects it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ProtocolFault {
     None,
@@ -91,7 +91,7 @@ enum ProtocolFault {
     ForgetsTheOffer,
     /// The server's keeper drops the accepted connection.
     ForgetsTheAccepted,
-    /// Bytes that another thread has sent are not checked for.
+    /// The client's supervisor does not check if another thread has sent bytes over TCP.
     LosesEarlyBytes,
     /// The server's supervisor waits for the client's.
     WaitsForTheClient,
@@ -170,7 +170,7 @@ impl ModelState {
         self.word != WordState::Taken
     }
 
-    /// Returns every outcome of a helper's next step.
+    /// Returns the states to which a helper's next step may lead.
     fn steps(self, who: usize, fault: ProtocolFault) -> Vec<ModelState> {
         if !self.runs(who) {
             return Vec::new();
@@ -212,12 +212,12 @@ impl ModelState {
         (0..4).flat_map(|who| self.steps(who, fault)).chain(self.events()).collect()
     }
 
-    /// Returns true if a helper of this side lives. If both are dead, the side's calls fail.
+    /// Returns true if the supervisor or the keeper of this side lives. If both are dead, the side's calls fail.
     fn helps(&self, side: usize) -> bool {
         self.helpers[2 * side].lives || self.helpers[2 * side + 1].lives
     }
 
-    /// Returns what is wrong with a state.
+    /// Returns the property that a state violates, or `None`.
     fn wrong(&self, fault: ProtocolFault) -> Option<&'static str> {
         if self.ours {
             return Some("a byte of ours is in the stream");
@@ -265,7 +265,7 @@ struct Exploration {
     wrong: Option<(&'static str, Vec<ModelState>)>,
 }
 
-/// Checks every reachable state, the nearest first.
+/// Checks every reachable state, in breadth-first order, until one is wrong.
 fn explore(fault: ProtocolFault) -> Exploration {
     let mut came: HashMap<ModelState, Option<ModelState>> = HashMap::from([(first(), None)]);
     let mut left = VecDeque::from([first()]);

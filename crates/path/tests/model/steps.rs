@@ -71,7 +71,7 @@ impl ModelState {
         }
     }
 
-    /// It may repeat a step that was already done.
+    /// Returns the states after the next step of the client's keeper, which may repeat a step of the supervisor.
     pub(super) fn client_keeper(mut self, fault: ProtocolFault) -> Vec<ModelState> {
         use client::*;
         if self.client != ModelEnd::Waits {

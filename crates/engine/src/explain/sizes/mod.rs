@@ -1,6 +1,6 @@
-//! Cost per packet and per byte over sizes, as Jin & Yoo measured it (jin-yoo-2007 sections 3 and 4): short trials of
-//! datagrams and of writes of all sizes, in rounds of random order, over the current MTU and, in a lab, over a jumbo
-//! one; then checksum offload on and off.
+//! Measures the cost per packet and per byte over sizes, as Jin & Yoo did (jin-yoo-2007 sections 3 and 4). Short trials
+//! of datagrams and of writes of all sizes run in rounds of random order, over the current MTU and, in a lab, over a
+//! jumbo MTU. At the end, trials compare checksum offload on and off.
 
 mod offload;
 mod plan;
@@ -14,12 +14,12 @@ use super::ProgressSink;
 use crate::{Error, HostGroup};
 use study::SizesStudy;
 
-/// How the cost over sizes is measured.
+/// Options of the measurement of the cost over sizes.
 #[derive(Debug, Clone)]
 pub struct SizesOptions {
-    /// Settings of TCP's flow, and the placement of the threads of all flows.
+    /// Settings of the TCP flow. Their placement of threads applies to all flows.
     pub flow: Settings,
-    /// True if MTU and offloads may be turned: only if no one else uses the hosts.
+    /// True if the MTU and offloads may be changed, which is allowed only if no one else uses the hosts.
     pub may_turn: bool,
     pub seed: u64,
     pub effort: SizesEffort,
@@ -30,13 +30,13 @@ pub struct SizesOptions {
 pub struct SizesEffort {
     /// Sizes of messages, ascending.
     pub sizes: Vec<Bytes>,
-    /// The steps that are measured: numbers of packets that one datagram just fills, with a datagram of one byte more
-    /// beside it.
+    /// Numbers of packets at which the cost steps up. For each, the largest datagram that fits into that number of
+    /// packets is measured, and a datagram of one byte more.
     pub steps: Vec<u64>,
     pub rounds: u32,
-    /// Length of a trial's window; longer if the clocks or the path need it.
+    /// Duration of a trial's window. It is longer if the hosts' clocks or the path need it.
     pub window: Nanos,
-    /// Length of the window in which stacks are sampled, once per size.
+    /// Duration of the window in which stacks are sampled, once per size; zero for no such trials.
     pub profiled: Nanos,
     /// Number of blocks of four trials with checksum offload on and off.
     pub blocks: u32,
@@ -56,22 +56,22 @@ impl Default for SizesEffort {
     }
 }
 
-/// How the user follows the study, and ends it.
+/// Reports the progress of the study to the user, and lets the user end it.
 pub struct UserListener<'a> {
     /// Receives messages about the progress.
     pub progress: ProgressSink<'a>,
-    /// Returns true if the user wants to stop; checked between trials.
+    /// Returns true if the user requests a stop. It is called between trials.
     pub stop: &'a dyn Fn() -> bool,
 }
 
 type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Sweeps over sizes on the first pair and adds the results to `report`, whose limits answer some of the questions.
-/// Restores everything before it returns, even after an error.
+/// Measures the cost over sizes on the group's first pair and adds the results to `report`. Limits that `report`
+/// already contains answer some of its questions. Restores all settings before it returns, even after an error.
 ///
 /// # Errors
-/// Returns an error if a host is lost or refuses too many trials before anything is measured, or cannot restore
-/// everything. Later, what is missing is a line of `unjudged`.
+/// Returns an error if settings cannot be restored, or if a host is lost or refuses too many trials before anything is
+/// measured. If that happens later, a line of `unjudged` reports what is missing.
 pub fn explain_sizes(
     group: &mut HostGroup,
     options: &SizesOptions,
@@ -99,7 +99,7 @@ pub fn explain_sizes(
     Ok(())
 }
 
-/// Returns the measured limits of each host, with the name of the host. Two hosts on one machine have one entry,
+/// Returns the measured limits of each host, by the host's name in the text. Two hosts on one machine have one entry,
 /// "each host".
 fn limits(report: &ExplainReport, one_machine: bool) -> Vec<(&'static str, &HostLimits)> {
     let names: &[&str] = if one_machine { &["each host"] } else { &["host A", "host B"] };

@@ -1,4 +1,5 @@
-//! Checksums in software compared with checksums by the device, interleaved (jin-yoo-2007 sections 3.2 and 3.3).
+//! Compares checksums in software with checksums by the device, in interleaved trials (jin-yoo-2007 sections 3.2 and
+//! 3.3).
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,11 @@ use super::study::SizesStudy;
 use crate::Error;
 
 const WRITE: Bytes = Bytes::kib(32);
-/// Offloads that are off in both arms: a device that segments or gathers must compute checksums too, and the kernel
-/// turns these offloads off with the checksum (netdev_fix_features).
+/// Offloads that are off in both arms. A device that segments or gathers must compute checksums too, so the kernel
+/// turns these offloads off together with the checksum (netdev_fix_features).
 const WITHOUT: [&str; 2] = ["tso", "scatter-gather"];
 
-/// Measures the blocks of four trials, alternately ABBA and BAAB.
+/// Measures blocks of four trials, with and without checksum offload, alternately in the orders ABBA and BAAB.
 pub(super) fn measure(study: &mut SizesStudy<'_>, stop: StopCheck<'_>) -> Result<OffloadStudy, Error> {
     let mtu = study.plan.mtus.iter().copied().max().unwrap_or_default();
     let sent =
@@ -36,7 +37,7 @@ pub(super) fn measure(study: &mut SizesStudy<'_>, stop: StopCheck<'_>) -> Result
     Ok(found)
 }
 
-/// Runs four trials. Returns `None` if the user wants to stop, or if one was refused.
+/// Runs the four trials of a block. Returns `None` if the user requests a stop, or if a host refused a trial.
 fn one_block(
     study: &mut SizesStudy<'_>,
     mtu: Bytes,
@@ -58,7 +59,8 @@ fn one_block(
     Ok(Some(block))
 }
 
-/// Returns the layers and classes of one trial, in nanoseconds per write; `None` if it was refused.
+/// Runs one trial. Returns the cost of each layer and class, in nanoseconds per write; `None` if a host refused the
+/// trial.
 fn trial(study: &mut SizesStudy<'_>, mtu: Bytes) -> Result<Option<BTreeMap<String, f64>>, Error> {
     let tcp =
         study.plan.sweeps.iter().find(|sweep| sweep.kind == MessageKind::Tcp && sweep.of.mtu == mtu).cloned();
@@ -69,7 +71,7 @@ fn trial(study: &mut SizesStudy<'_>, mtu: Bytes) -> Result<Option<BTreeMap<Strin
     Ok(Some(costs.into_iter().flatten().flat_map(|cost| cost.layers).collect()))
 }
 
-/// Adds half of a trial, because each arm of a block has two.
+/// Adds half of a trial's costs to an arm, because each arm of a block has two trials.
 fn add(arm: &mut BTreeMap<String, f64>, trial: BTreeMap<String, f64>) {
     for (layer, ns) in trial {
         *arm.entry(layer).or_default() += ns / 2.0;

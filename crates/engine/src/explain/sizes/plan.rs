@@ -1,4 +1,4 @@
-//! The messages to send over each MTU.
+//! Plans the messages to send over each MTU.
 
 use landspeed_analysis::fit::{IpVersion, SizeSweep, largest};
 use landspeed_record::units::{Bytes, Nanos};
@@ -10,22 +10,23 @@ use crate::Pair;
 
 /// The MTU of Ethernet's jumbo frames (jin.mtu.gbe).
 const JUMBO: u64 = 9000;
-/// Length of the headers of a TCP segment over IPv4 with timestamps.
+/// Length of the headers of a TCP segment over IPv4 with timestamps, in bytes.
 const TCP_HEADERS: u64 = 52;
-/// A receive buffer large enough for any size here, if the host allows it: overflowing datagrams cost the receiver
-/// nothing.
+/// A receive buffer that is large enough for all sizes here, if the host allows it. Datagrams that overflow a buffer
+/// cost the receiver nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
-/// Window for hosts whose clocks advance in steps of USER_HZ, 10 ms: it must hold many of them.
+/// Shortest window for hosts whose clocks of processor time advance in steps of 10 ms (USER_HZ), because a window must
+/// contain many steps.
 const COARSE_WINDOW: Nanos = Nanos::millis(400);
-/// Longest time of all rounds together.
+/// The longest time that all rounds together may take.
 const LONGEST: Nanos = Nanos::secs(150);
-/// Time for each trial in addition to its window: connecting, proving, turning.
+/// Time for each trial in addition to its window: connecting, proving the flows, turning knobs.
 const AROUND: Nanos = Nanos::millis(80);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MessageKind {
     Udp,
-    /// UDP without a checksum (SO_NO_CHECK); the difference to `Udp` is the cost of checksums in the path.
+    /// UDP without a checksum (SO_NO_CHECK). The difference to `Udp` is the cost of checksums.
     UdpUnsummed,
     Tcp,
 }
@@ -35,7 +36,8 @@ pub(super) enum MessageKind {
 pub(super) struct PlannedSweep {
     pub(super) of: SizeSweep,
     pub(super) kind: MessageKind,
-    /// Sizes that are measured directly one after the other: both sizes of a step, or a single one.
+    /// Groups of sizes. The sizes of a group are measured directly one after the other: both sizes of a step, or a
+    /// single size.
     pub(super) groups: Vec<Vec<Bytes>>,
 }
 
@@ -76,7 +78,7 @@ impl PlannedSweep {
         format!("{} of {} B at MTU {}", self.of.transport, size.0, self.of.mtu.0)
     }
 
-    /// Returns the settings of the flow for messages of `size`; the other settings of TCP are the user's.
+    /// Returns the settings of a flow for messages of `size`. TCP also gets the user's other settings.
     pub(super) fn flow(&self, size: Bytes, options: &SizesOptions) -> Settings {
         let placement = match PLACEMENT.of(&options.flow) {
             // Threads that change processors have varying costs.
@@ -104,7 +106,7 @@ impl PlannedSweep {
 pub(super) struct SizesPlan {
     /// The current MTU, and the jumbo one if possible.
     pub(super) mtus: Vec<Bytes>,
-    /// Sweeps, first those at the first MTU.
+    /// The sweeps; first those at the first MTU.
     pub(super) sweeps: Vec<PlannedSweep>,
     pub(super) rounds: u32,
     pub(super) window: Nanos,
@@ -142,7 +144,7 @@ impl SizesPlan {
     }
 }
 
-/// Returns the current MTU and the jumbo one, or the reason why not.
+/// Returns the current MTU and the jumbo one, or only the current one and a note with the reason.
 fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     let [a, b] = Side::BOTH.map(|side| pair.link(side).mtu_bytes);
     let present = u64::from(a.min(b));

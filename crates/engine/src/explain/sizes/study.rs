@@ -1,4 +1,4 @@
-//! Rounds of trials over sizes, and their results.
+//! Runs the rounds of trials over sizes, and collects their results.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
 use crate::{Error, HostGroup, RunSpec, WatchOptions};
 
-/// Most refused trials before the study ends early: on a crowded machine a trial sometimes ends for lack of
-/// acknowledgements.
+/// The largest number of refused trials; one more ends the study. On a crowded machine a trial sometimes fails for lack
+/// of acknowledgements.
 const MOST_REFUSED: usize = 20;
 
 pub(super) struct SizesStudy<'a> {
@@ -27,12 +27,12 @@ pub(super) struct SizesStudy<'a> {
     pub(super) plan: SizesPlan,
     found: Cell,
     turned: bool,
-    /// Costs by sweep.
+    /// The measured costs of each sweep, in the order of the plan.
     costs: Vec<Vec<MessageCost>>,
     refused: Vec<String>,
     /// Trials in which nothing arrived.
     silent: Vec<String>,
-    /// The profiler's messages about what it could not sample, each once.
+    /// The profiler's messages about missing samples, each once.
     unseen: Vec<String>,
     stopped: bool,
     offload: OffloadStudy,
@@ -84,8 +84,8 @@ impl<'a> SizesStudy<'a> {
         Ok(())
     }
 
-    /// Runs each size of each sweep once, in random order within an MTU. The last round, which has no number, samples
-    /// stacks.
+    /// Runs each size of each sweep once, in random order within an MTU. `round` is the number of the round, or `None`
+    /// for the last round, which samples stacks.
     fn round(&mut self, round: Option<u32>, stop: StopCheck<'_>) -> Result<(), Error> {
         let mut mtus = self.plan.mtus.clone();
         mtus.shuffle(&mut self.dice);
@@ -106,7 +106,7 @@ impl<'a> SizesStudy<'a> {
         Ok(())
     }
 
-    /// Sets the links to `mtu`. If a host refuses, this is noted and the MTU is given up.
+    /// Sets the links to `mtu`. If a host refuses, notes the reason, removes the MTU from the plan, and returns false.
     fn take_mtu(&mut self, mtu: Bytes) -> Result<bool, Error> {
         match self.set(&[("mtu", &mtu.0.to_string())]) {
             Ok(()) => Ok(true),
@@ -119,8 +119,8 @@ impl<'a> SizesStudy<'a> {
         }
     }
 
-    /// Returns the trials in random order, as sweep index and size. Trials that are compared with each other stay in
-    /// one group and run directly after each other.
+    /// Returns the trials at an MTU in random order, as index of the sweep and size. Trials that are compared with each
+    /// other form a group and run directly one after the other.
     fn in_random_order(&mut self, mtu: Bytes) -> Vec<Vec<(usize, Bytes)>> {
         let mut groups: Vec<Vec<(usize, Bytes)>> = Vec::new();
         let sweeps = self.plan.sweeps.iter().enumerate().filter(|(_, sweep)| sweep.of.mtu == mtu);
@@ -156,7 +156,7 @@ impl<'a> SizesStudy<'a> {
         Ok(())
     }
 
-    /// Sends messages of `size`; `None` if a host refused, which is noted.
+    /// Runs a trial that sends messages of `size`. If a host refuses, notes the reason and returns `None`.
     pub(super) fn send(
         &mut self,
         sweep: &PlannedSweep,
@@ -186,7 +186,7 @@ impl<'a> SizesStudy<'a> {
         self.group.first().ends(seen)
     }
 
-    /// Keeps the profiler's messages about what it could not sample.
+    /// Keeps the profiler's messages about missing samples.
     fn look(&mut self, seen: &[EndpointOutcome; 2]) {
         let lines = seen.iter().flat_map(|end| &end.observed.unseen);
         for line in lines.filter(|line| line.starts_with(COST.name)) {
@@ -196,7 +196,8 @@ impl<'a> SizesStudy<'a> {
         }
     }
 
-    /// Sets both hosts to the settings found with `changes` laid over them. Writes nothing as long as nothing differs.
+    /// Sets both hosts to their initial settings with `changes` applied. Writes nothing as long as no setting has been
+    /// changed.
     pub(super) fn set(&mut self, changes: &[(&str, &str)]) -> Result<(), Error> {
         let mut cell = self.found.clone();
         for side in Side::BOTH {
@@ -244,7 +245,8 @@ impl<'a> SizesStudy<'a> {
         notes.into_iter().map(|note| format!("cost over sizes: {note}")).collect()
     }
 
-    /// Returns a note on how well the two hosts' processor time can be separated.
+    /// Returns a note on how well the processor time of two hosts on one machine can be separated; `None` for two
+    /// machines.
     fn attribution(&self) -> Option<String> {
         let pair = self.group.first();
         let (a, b) = (&pair.a.facts, &pair.b.facts);

@@ -11,7 +11,8 @@ use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
-/// Opens connections from `clients` threads in parallel. Each opens the next once the last was closed.
+/// Opens connections from `clients` threads in parallel, until `until`. Each thread opens the next connection once the
+/// server has closed the last.
 pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), Error> {
     ready();
     std::thread::scope(|scope| {
@@ -29,7 +30,7 @@ pub(crate) fn knock(to: SocketAddr, clients: u32, until: Instant) -> Result<(), 
     Ok(())
 }
 
-/// Accepts one connection at a time, spends `service` on it, and closes it.
+/// Accepts one connection at a time, waits for `service`, and closes it, until `until`.
 pub(crate) fn open(at: SocketAddr, backlog: u32, service: Nanos, until: Instant) -> Result<(), Error> {
     let named = || format!("listen on {at}");
     let socket = socket(at)?;

@@ -1,4 +1,4 @@
-//! Sends and receives datagrams, as well or as badly as the part requires.
+//! Sends and receives datagrams, as well or as badly as the settings require.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) struct DatagramReceiverSettings {
     pub(crate) reads_between: u32,
 }
 
-/// Sends at an even rate, in steps of a millisecond; without a rate, as fast as possible.
+/// Sends datagrams at an even rate, in steps of a millisecond, or as fast as possible if the settings have no rate.
 pub(crate) fn shoot(settings: &DatagramSenderSettings, until: Instant) -> Result<(), Error> {
     let named = || format!("send datagrams to {}", settings.to);
     let any: SocketAddr = if settings.to.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0; 8], 0).into() };

@@ -9,12 +9,12 @@ use crate::faults::Error;
 
 /// The folder of the file, on a disk and not in memory.
 pub(crate) const DISK_FOLDER: &str = "/var/tmp";
-/// The size of the file.
+/// The size of the file, in bytes.
 const SIZE: u64 = 32 << 20;
-/// The alignment that reads past the page cache need, at most (open(2), O_DIRECT).
+/// The largest alignment in bytes that reads without the page cache need (open(2), O_DIRECT).
 const BLOCK: usize = 4096;
 
-/// A file without a name; the kernel removes it when the program ends.
+/// A file without a name. The kernel removes it when the program ends.
 pub(super) struct DiskFile {
     file: File,
     buffer: Vec<u8>,
@@ -23,7 +23,7 @@ pub(super) struct DiskFile {
 }
 
 impl DiskFile {
-    /// Makes a file of which each read takes `length` bytes, a multiple of a block.
+    /// Creates a file. Each read of it returns `length` bytes, a multiple of [`BLOCK`].
     pub(super) fn new(length: u64) -> Result<DiskFile, Error> {
         let path = PathBuf::from(format!("{DISK_FOLDER}/landspeed-fault-{}", std::process::id()));
         let named = || format!("make {}, on a disk that can be read past the page cache", path.display());
@@ -38,7 +38,7 @@ impl DiskFile {
         Ok(DiskFile { file, buffer: vec![0; length + BLOCK], length, at: 0 })
     }
 
-    /// Reads the next part from the disk.
+    /// Reads the next `length` bytes from the disk.
     pub(super) fn read(&mut self) -> Result<(), Error> {
         let start = self.buffer.as_ptr().align_offset(BLOCK);
         let part = &mut self.buffer[start..start + self.length];

@@ -26,7 +26,7 @@ use crate::faults::{Error, Shaper};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProgramSpec {
-    /// The network namespace to run in.
+    /// The network namespace in which the program runs.
     pub(crate) netns: String,
     pub(crate) core: Option<u32>,
     pub(crate) most_ns: Nanos,
@@ -90,8 +90,8 @@ impl ProgramTask {
     }
 }
 
-/// Plays the part that standard input describes, until its time is over, standard input ends (as it does when the
-/// starting process ends), or nothing is left to do. Prints "ready" once the part is set up.
+/// Runs the task that standard input describes. It ends when the task's time is over, when nothing is left to do, or
+/// when standard input ends, as it does when the starting process ends. Prints "ready" once the task is set up.
 ///
 /// Call it before the process has a second thread, because it moves into a network namespace.
 pub fn play() -> Result<(), Error> {
@@ -127,7 +127,7 @@ pub fn play() -> Result<(), Error> {
     }
 }
 
-/// Reports that the part is set up.
+/// Reports to the starting process that the task is set up.
 pub(crate) fn ready() {
     let mut out = std::io::stdout();
     // The starting process may have ended; then standard input ends this one.

@@ -1,4 +1,4 @@
-//! Sends requests in two small parts, and answers them. With Nagle's algorithm the second part waits for the
+//! Sends requests in two small parts, and answers requests. With Nagle's algorithm the second part waits for the
 //! acknowledgement of the first, which the peer delays (RFC 896, RFC 1122 4.2.3.2 and 4.2.3.4; Mogul & Minshall 2001).
 
 use std::io::{Read, Write};

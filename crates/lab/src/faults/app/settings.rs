@@ -1,5 +1,4 @@
-//! Changes settings of a host of the lab. It keeps no journal, because the settings are removed with the lab after the
-//! scenario.
+//! Changes settings of a host of the lab. No journal is kept, because the settings are removed together with the lab.
 
 use std::net::IpAddr;
 

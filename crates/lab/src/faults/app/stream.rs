@@ -20,11 +20,11 @@ pub(crate) struct StreamWriterSettings {
     pub(crate) write: u64,
     pub(crate) pause: Nanos,
     pub(crate) writes_between: u32,
-    /// True if what is written is read from a disk first.
+    /// True if the data are read from a disk before they are written.
     pub(crate) from_disk: bool,
     pub(crate) buffer: Option<u64>,
     pub(crate) nodelay: bool,
-    /// True if a connection is made and closed before, so that TCP remembers the route's metrics.
+    /// True if another connection is opened and closed first, so that TCP remembers the route's metrics.
     pub(crate) rehearsed: bool,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(
     Ok(())
 }
 
-/// Opens a connection, uses it, and closes it in order.
+/// Opens a connection, sends some bytes, and closes it in order.
 fn rehearse(to: SocketAddr) -> std::io::Result<()> {
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10))?;
     stream.write_all(&[0; 4096])?;

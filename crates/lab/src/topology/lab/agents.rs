@@ -15,12 +15,12 @@ use crate::topology::namespace::{identity, path_of};
 const PATIENCE: Duration = Duration::from_secs(2);
 const PROGRAM: &str = "landspeed";
 
-/// The processes that were in a lab.
+/// The processes that were found in a lab when it was taken down.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct EndedProcesses {
-    /// Landspeed processes that were ended.
+    /// IDs of the processes that were ended.
     pub(super) ended: Vec<u32>,
-    /// Other processes, which were left alone. The namespace lives, without a name, as long as they do.
+    /// IDs of the other processes, which were left running. Their namespace exists, without a name, until they end.
     pub(super) left: Vec<u32>,
 }
 
@@ -30,12 +30,13 @@ pub(super) fn end_within(namespaces: &[String]) -> EndedProcesses {
     end_those_within(namespaces, is_landspeed)
 }
 
-/// Ends all processes in these namespaces, as [`end_within`] does.
+/// Ends all processes in these namespaces by SIGTERM, then SIGKILL. Only this process itself is left alone.
 pub(super) fn end_all_within(namespaces: &[String]) -> EndedProcesses {
     end_those_within(namespaces, |_| true)
 }
 
-/// Ends a process that still is the one that is meant once its descriptor is open.
+/// Ends the process `pid` if `is_meant` returns true. It is called after the process's descriptor is open, so that a
+/// reused ID ends no other process.
 pub(super) fn end_process(pid: u32, is_meant: impl Fn() -> bool) {
     if let Some(handle) = handle_of(pid).filter(|_| is_meant()) {
         end(&[(pid, handle)]);
@@ -80,7 +81,7 @@ fn end(agents: &[(u32, OwnedFd)]) {
     }
 }
 
-/// Returns true if the process ends within `time`: its descriptor then becomes readable.
+/// Returns true if the process ends within `time`, which makes its descriptor readable.
 fn ends_within(handle: &OwnedFd, time: Duration) -> bool {
     let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) };
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&time)).is_ok_and(|ready| ready > 0)

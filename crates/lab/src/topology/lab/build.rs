@@ -1,4 +1,5 @@
-//! Makes the links of a lab, inside its namespaces: one function for each shape of `plan.rs`, then addresses for all.
+//! Creates the links of a lab inside its namespaces. There is one function for each shape of `plan.rs`; addresses are
+//! set in all of them.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -16,12 +17,14 @@ use crate::topology::error::Error;
 use crate::topology::namespace::{open, with_namespace};
 
 const BRIDGE: &str = "ls-br";
-/// The largest MTU of veth and of IPv4.
+/// The largest MTU of veth and of IPv4, in bytes.
 const LARGEST_MTU: u32 = 65_535;
-/// Time limit for an address to become usable. It takes about a millisecond; the limit is for a machine that stalls.
+/// Time limit for an address to become usable. It usually takes about a millisecond, and longer on a machine that
+/// stalls.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Sysctls that keep a namespace silent, set before its first link: later links inherit "default".
+/// Sysctls that keep a namespace free of traffic of its own. They are set before its first link, and later links
+/// inherit "default".
 const QUIET: &[(&str, &str)] = &[
     // Without link-local addresses there are no router solicitations and no duplicate address detection.
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
@@ -30,7 +33,7 @@ const QUIET: &[(&str, &str)] = &[
     ("net/ipv6/conf/default/router_solicitations", "0"),
 ];
 
-/// Makes the bridges and all links that lead to hosts. Their namespaces exist and are empty.
+/// Creates the bridges and all links of the hosts. The namespaces must exist and be empty.
 pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
     for name in layout.namespaces() {
         with_namespace(&name, quieten)??;
@@ -46,8 +49,8 @@ pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
     }
 }
 
-/// Returns the number of a link's queues: one per core, so that steering over cores (RPS, XPS, multi-queue) has queues
-/// to use.
+/// Returns the number of a link's queues: one per core, at most 64, so that steering over cores (RPS, XPS, multi-queue)
+/// has queues to use.
 fn queues() -> u32 {
     const MOST: usize = 64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -61,8 +64,8 @@ fn quieten() -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot
-/// cause traffic.
+/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot cause
+/// traffic.
 fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     match std::fs::write(format!("/proc/sys/{path}"), value) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -85,7 +88,7 @@ fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
     })?
 }
 
-/// Makes links from all hosts to the namespace between them, and joins them there.
+/// Creates links from all hosts to the namespace in the middle, and joins them there.
 fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect) -> Result<(), Error> {
     let hosts: Result<Vec<(&LabHost, File)>, Error> =
         hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
@@ -108,7 +111,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect)
     })?
 }
 
-/// Makes a bridge of this name and number with these ports, all up.
+/// Creates a bridge with this name, number and ports, and brings all of them up.
 fn bridge_ports(rtnl: &Rtnl, bridge: &str, number: usize, ports: &[String]) -> Result<(), Error> {
     rtnl.create_bridge(bridge)?;
     rtnl.set_link(bridge, LinkChange::Mac(mac(MacOwner::Bridge, number)))?;
@@ -120,8 +123,8 @@ fn bridge_ports(rtnl: &Rtnl, bridge: &str, number: usize, ports: &[String]) -> R
     Ok(rtnl.set_link(bridge, LinkChange::Up(true))?)
 }
 
-/// Limits ports to their rates in both directions: the switch's sending at its own end of the veth pair, and the
-/// host's at the host's end.
+/// Limits the ports of a switch to their rates in both directions. The direction to the host is limited at the switch's
+/// end of the veth pair, and the other one at the host's end.
 fn shape_ports(hosts: &[LabHost], middle: &str, rates: PortRates) -> Result<(), Error> {
     for (number, (host, rate)) in (1..).zip(hosts.iter().zip(rates.of(hosts.len()))) {
         let Some(bps) = rate else { continue };
@@ -135,7 +138,7 @@ fn shape(netns: &str, device: &str, bps: u64) -> Result<(), Error> {
     with_namespace(netns, || Ok(Rtnl::open()?.replace_root_token_bucket(device, &bucket(bps))?))?
 }
 
-/// Returns the token bucket of a port of this rate.
+/// Returns the token bucket that limits a port to this rate, in bits per second.
 fn bucket(bps: u64) -> TokenBucket {
     // The largest superpacket with headers for each of its segments, so that none is cut or stuck. The burst is at
     // least a millisecond of the rate, so that a late timer costs nothing.
@@ -153,8 +156,8 @@ fn bucket(bps: u64) -> TokenBucket {
     }
 }
 
-/// Prepares the two ports that a wide-area link will join: the ports to two hosts, or, for more hosts, a bridge on
-/// each side. Hosts a have the odd ports, hosts b the even ones.
+/// Prepares the two ports that a wide-area link will join. They are the ports to two hosts, or, for more hosts, those
+/// of a bridge on each side. Hosts a have the odd ports, and hosts b the even ones.
 fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     open_ports(rtnl, ports)?;
     if ports.len() == 2 {
@@ -171,8 +174,8 @@ fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Brings up the ports of a wide-area link, with the largest MTU. The link carries frames itself, and their size must
-/// be limited only by the hosts' MTUs and the link's own parameters.
+/// Brings up the ports of a wide-area link, with the largest MTU, so that only the hosts' MTUs and the link's own
+/// parameters limit the size of frames.
 fn open_ports(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     for port in ports {
         rtnl.set_link(port, LinkChange::Mtu(LARGEST_MTU))?;
@@ -199,7 +202,7 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
 }
 
 /// Waits until the host accepts packets for its IPv6 address. Even without duplicate address detection, the kernel
-/// completes this in a work queue, a moment after it answers the request.
+/// completes this in a work queue, shortly after it has answered the request.
 fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     while Instant::now() < deadline {

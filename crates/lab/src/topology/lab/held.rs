@@ -7,7 +7,8 @@ use crate::topology::error::Error;
 use crate::topology::namespace::path_of;
 use crate::topology::registry::{TopologyPlan, find};
 
-/// Makes the lab that words of a command line name, under a name that no other lab has. It exists until it is dropped.
+/// Creates the lab that the words of a command line name, under `name`, which no other lab may have. The lab exists
+/// until it is dropped.
 pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
     // A name becomes a word of command lines; the rules of a namespace's name suit it.
     path_of(name)?;
@@ -25,7 +26,8 @@ pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
     }
 }
 
-/// Returns the lab of this name or ID; without one, the only lab that is held.
+/// Returns the lab of this name or ID. Without a word, returns the only held lab, or an error if there is not exactly
+/// one.
 pub fn find_held(word: Option<&str>) -> Result<LabInfo, Error> {
     let all = list()?;
     let held: Vec<&LabInfo> = all.iter().filter(|lab| lab.name.is_some()).collect();

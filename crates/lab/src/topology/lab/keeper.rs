@@ -1,9 +1,8 @@
-//! The keeper: a process that takes labs down after their owner has died, however it died.
+//! The keeper: a process that takes labs down after their owner has died for any reason.
 //!
-//! There is one for each process that makes labs, started before its first lab. It holds a pidfd of its owner and
-//! nothing else. So a signal to the owner's process group, session or terminal does not reach it, and it ends by
-//! itself soon after its owner. If the keeper died too, [`super::down`] with [`super::LabSelection::Stale`]
-//! does its work.
+//! Each process that creates labs starts one keeper before its first lab. The keeper holds only a pidfd of its owner.
+//! So a signal to the owner's process group, session or terminal does not reach it, and it ends by itself soon after
+//! its owner. If the keeper was killed too, [`super::down`] with [`super::LabSelection::Stale`] does its work.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -22,13 +21,14 @@ static COMMAND: OnceLock<Vec<OsString>> = OnceLock::new();
 /// True if this process has started its keeper.
 static STARTED: Mutex<bool> = Mutex::new(false);
 
-/// Gives the labs of this process a keeper from here on: `command` is a program that calls [`outlive_owner`] and then
-/// takes down stale labs. If a process does not call this and is killed, its labs stay. Only the first call counts.
+/// Sets the command that starts the keeper of this process's labs: a program that calls [`outlive_owner`] and then
+/// takes down stale labs. If a process does not call this function and is killed, its labs stay. Only the first call
+/// has an effect.
 pub fn keep_with(command: Vec<OsString>) {
     let _ = COMMAND.set(command);
 }
 
-/// Runs in the keeper: detaches it, and returns true once its owner has ended. Returns false immediately if no owner
+/// Detaches this process, the keeper, and returns true once its owner has ended. Returns false immediately if no owner
 /// started this process.
 pub fn outlive_owner() -> bool {
     let Some(owner) = daemon::inherited(is_pidfd) else { return false };
@@ -51,7 +51,7 @@ pub(super) fn start() -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns true for a pidfd: only for these does the kernel show a process ID (fs/pidfs.c).
+/// Returns true if the descriptor is a pidfd. The kernel shows a process ID only for pidfds (fs/pidfs.c).
 fn is_pidfd(fd: BorrowedFd<'_>) -> bool {
     let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
     told.is_ok_and(|told| told.lines().any(|line| line.starts_with("Pid:")))

@@ -1,13 +1,13 @@
 //! The lab: hosts that are network namespaces of this machine, joined by veth pairs.
 //!
-//! Nothing outside the lab's own namespaces changes: links are created and sysctls are written inside them, and the
-//! host's bridges and routes are not used. After a lab, only what `ip netns` also leaves remains: the empty folder
-//! /run/netns (and /run/landspeed/labs). landspeed loads no kernel module; if veth or bridge is one, the kernel loads
-//! it with the first such link.
+//! Nothing outside the lab's own namespaces changes. Links are created and sysctls are written inside them, and the
+//! host's bridges and routes are not used. After a lab, only empty folders remain: /run/netns, which `ip netns` leaves
+//! too, and /run/landspeed/labs. landspeed loads no kernel module, but the kernel may load those of veth and bridge
+//! with the first such link.
 //!
-//! A lab has no traffic of its own: it has no IPv6 link-local addresses, so no router solicitation and no duplicate
-//! address detection; it ignores router advertisements, and has no spanning tree. Only ARP and neighbour discovery
-//! remain, and a few multicast listener reports in the lab's first seconds.
+//! A lab has almost no traffic of its own. It has no IPv6 link-local addresses, so no router solicitation and no
+//! duplicate address detection. It ignores router advertisements, and has no spanning tree. Only ARP and neighbour
+//! discovery remain, and a few multicast listener reports in the first seconds.
 
 mod agents;
 mod build;
@@ -40,7 +40,7 @@ pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 /// One host of a lab.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabHost {
-    /// Its name: "a", "b", "h0", "h1", ...
+    /// Its name, such as "a", "b", "h0" or "h1".
     pub name: String,
     /// Its network namespace, by the name that `ip netns` shows.
     pub netns: String,
@@ -60,15 +60,15 @@ pub struct Lab {
     plan: LabPlan,
     lab_hosts: Vec<LabHost>,
     hosts: Vec<TopologyHost>,
-    /// The link that carries frames between the hosts, if landspeed carries it.
+    /// The emulated link between the hosts; `None` if the kernel carries the frames.
     link: Option<EmulatedLink>,
-    /// The namespaces, in the order of their creation; they are removed in reverse.
+    /// The namespaces in the order of their creation. They are removed in reverse order.
     namespaces: Vec<Namespace>,
     store: LabStore,
 }
 
 impl Lab {
-    /// Makes the lab that a word of a command line names, such as "lab:switch:4".
+    /// Creates the lab that a word of a command line names, such as "lab:switch:4".
     pub fn open(word: &str) -> Result<Self, Error> {
         let words = [word.to_owned()];
         match find(&words)?.plan(&words)? {
@@ -77,13 +77,13 @@ impl Lab {
         }
     }
 
-    /// Makes a lab with a random ID. Several labs can exist at a time. If a later step fails, the earlier ones are
-    /// undone, and if this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
+    /// Creates a lab with a random ID. Several labs can exist at a time. If a step fails, the earlier steps are undone.
+    /// If this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
     pub(crate) fn make(plan: LabPlan) -> Result<Self, Error> {
         Self::make_named(plan, None)
     }
 
-    /// Makes a lab as [`Lab::make`] does, under a name.
+    /// Creates a lab with a random ID, and with a name under which a user can hold it, if one is given.
     fn make_named(plan: LabPlan, name: Option<&str>) -> Result<Self, Error> {
         let _making = sweep::making();
         let store = LabStore::open()?;
@@ -172,8 +172,8 @@ impl From<&LabHost> for TopologyHost {
     }
 }
 
-/// Returns the parameters of the lab `name` in a command line's only word: the text after the name and ':', or an
-/// empty text. `None` if the words name another lab.
+/// Returns the parameters of the lab `name` from the only word of a command line: the text after the name and ':', or
+/// an empty text. Returns `None` if the words do not name this lab.
 pub(crate) fn parameters<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
     let [word] = words else { return None };
     match word.strip_prefix(name)? {
@@ -187,7 +187,8 @@ pub(crate) fn no_lab(words: &[String], expected: &'static str) -> Error {
     Error::Name { what: "lab", given: words.join(" ").chars().take(40).collect(), expected }
 }
 
-/// Checks that labs can be made here. It tries in the kernel, in a namespace that is removed before this returns.
+/// Checks that labs can be created here, by creating links in a temporary namespace. Returns the reason as an error if
+/// they cannot.
 pub(crate) fn can_run() -> Result<(), String> {
     let needed = CapabilitySet::SYS_ADMIN | CapabilitySet::NET_ADMIN;
     if !capabilities(None).is_ok_and(|sets| sets.effective.contains(needed)) {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::namespace::identity;
 
-/// A process, identified even if its number is reused.
+/// The identity of a process, which is unique even if its ID is reused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LabOwner {
     /// Process ID.
@@ -17,13 +17,13 @@ pub(super) struct LabOwner {
     pub(super) start_ticks: u64,
     /// ID of the boot in which the process ran.
     pub(super) boot_id: String,
-    /// Inode of the PID namespace of `pid`; `None` in files of older builds.
+    /// Inode number of the PID namespace of `pid`; `None` in files of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) pid_namespace: Option<u64>,
 }
 
 impl LabOwner {
-    /// Returns this process.
+    /// Returns the identity of this process.
     pub(super) fn me() -> io::Result<Self> {
         let ended = || io::Error::new(io::ErrorKind::NotFound, "the process has ended");
         let ProcessIdentity { pid, start_ticks } =
@@ -31,8 +31,8 @@ impl LabOwner {
         Ok(LabOwner { pid, start_ticks, boot_id: boot_id()?, pid_namespace: Some(pid_namespace()?) })
     }
 
-    /// Returns true if the process still runs. A process in a container with its own PID namespace cannot be checked
-    /// from outside, and counts as alive.
+    /// Returns true if the process still runs. A process in another PID namespace cannot be checked, and counts as
+    /// running until the machine reboots.
     pub(super) fn is_alive(&self) -> bool {
         let is_foreign = self.pid_namespace.is_some_and(|own| pid_namespace().is_ok_and(|here| here != own));
         let LabOwner { pid, start_ticks, .. } = *self;

@@ -1,12 +1,12 @@
 //! The plan of a lab, and the names and addresses that follow from its ID. Pure.
 //!
-//! A plan has one of three shapes: a veth pair, a bridge, or a wide-area link. Another shape is a constructor of
-//! `LabPlan` here, and its links in `build.rs`. Each host has one link (`LabHost::device`), and all hosts share one
-//! subnet. A second link of a host takes more fields of `LabHost`, their names and addresses in `host` below, and
-//! `furnish` in `build.rs`. A second subnet takes routes on the hosts, for which `Rtnl` has no method yet (`add_route`
-//! restores a route that was read), and IP in the middle, which `build_middle` switches off. `TopologyHost` names one
-//! link of a host; the engine finds the link that carries the data by counters (`carry.rs`). Tests add a second link
-//! with `ip` (`add_second_link` of the workload's tests).
+//! A plan has one of three shapes: a veth pair, a bridge, or a wide-area link. A new shape needs a constructor of
+//! `LabPlan` here, and a function for its links in `build.rs`. Each host has one link (`LabHost::device`), and all
+//! hosts share one subnet. A second link of a host needs more fields of `LabHost`, their names and addresses in `host`
+//! below, and changes in `furnish` in `build.rs`. A second subnet needs routes on the hosts, for which `Rtnl` has no
+//! method yet (`add_route` restores a route that was read), and IP in the middle, which `build_middle` switches off.
+//! `TopologyHost` names one link of a host; the engine determines the link that carries the data by counters
+//! (`carry.rs`). Tests add a second link with `ip` (`add_second_link` of the workload's tests).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -55,25 +55,25 @@ impl FromStr for LabId {
     }
 }
 
-/// Length of the hosts' common IPv4 prefix.
+/// Length of the hosts' common IPv4 prefix, in bits.
 pub(super) const V4_PREFIX: u8 = 24;
-/// Length of the hosts' common IPv6 prefix.
+/// Length of the hosts' common IPv6 prefix, in bits.
 pub(super) const V6_PREFIX: u8 = 64;
 
-/// A lab before it has an ID: its hosts, and how they are joined.
+/// The plan of a lab that has no ID yet: its hosts, and how they are joined.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabPlan {
     label: String,
     /// Names of the hosts.
     hosts: Vec<String>,
-    /// The pairs of hosts that talk to each other.
+    /// The pairs of hosts that exchange data, as indices of hosts.
     pub(super) pairs: Vec<[usize; 2]>,
-    /// A namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair joins two
-    /// hosts.
+    /// The name of the namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair
+    /// joins two hosts directly.
     middle: Option<(&'static str, LabInterconnect)>,
 }
 
-/// How hosts are joined in the middle.
+/// How hosts are joined in the namespace between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LabInterconnect {
     Bridge(PortRates),
@@ -81,10 +81,10 @@ pub(super) enum LabInterconnect {
     Link(Box<WanSpec>),
 }
 
-/// Rates of the ports of a bridge, in bits of frames per second; `None` for a port that is as fast as the machine.
+/// Rates of the ports of a bridge, in bits of frames per second; `None` for a port without a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct PortRates {
-    /// Rate for every host but the last.
+    /// Rate of the port of each host except the last.
     pub(crate) port_bps: Option<u64>,
     /// Rate for the last host, whose port the traffic of all others shares under `--fan`.
     pub(crate) trunk_bps: Option<u64>,
@@ -99,18 +99,18 @@ impl PortRates {
 }
 
 impl LabPlan {
-    /// Plans two hosts and a veth pair. The label is the words that name the lab.
+    /// Returns a plan of two hosts and a veth pair. The label is the words that name the lab.
     pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2]) -> Self {
         let hosts = hosts.map(str::to_owned).into();
         LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None }
     }
 
-    /// Plans hosts on a bridge, which is in a namespace of this name.
+    /// Returns a plan of hosts on a bridge, which is in the namespace `middle`.
     pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
         LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, LabInterconnect::Bridge(rates))) }
     }
 
-    /// Plans pairs of hosts that share a link, which is in a namespace of this name.
+    /// Returns a plan of pairs of hosts that share an emulated link, which is in the namespace `middle`.
     pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
         let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
         let hosts = hosts.into_iter().flatten().collect();
@@ -123,7 +123,7 @@ impl LabPlan {
     }
 }
 
-/// A lab with an ID, from which all names and addresses follow.
+/// A lab with an ID, and the names and addresses of its hosts.
 #[derive(Debug, Clone)]
 pub(super) struct LabLayout {
     pub(super) id: LabId,
@@ -137,18 +137,19 @@ impl LabLayout {
         LabLayout { id, plan, hosts }
     }
 
-    /// Returns the namespace between the hosts, if there is one, and how they are joined there.
+    /// Returns the namespace between the hosts and how they are joined there; `None` if a veth pair joins them
+    /// directly.
     pub(super) fn middle(&self) -> Option<(String, &LabInterconnect)> {
         self.plan.middle.as_ref().map(|(name, interconnect)| (own(&self.id, name), interconnect))
     }
 
-    /// Returns the ports that a wide-area link joins, in the namespace between the hosts: those of the two hosts, or,
-    /// if several pairs share the link, those of a bridge on each side.
+    /// Returns the names of the ports that a wide-area link joins, in the namespace between the hosts: those of the two
+    /// hosts, or, if several pairs share the link, those of a bridge on each side.
     pub(super) fn link_ports(&self) -> [String; 2] {
         if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
     }
 
-    /// Returns all namespaces, in the order of their creation.
+    /// Returns the names of all namespaces, in the order of their creation.
     pub(super) fn namespaces(&self) -> Vec<String> {
         let middle = self.middle().map(|(name, _)| name);
         middle.into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
@@ -183,7 +184,7 @@ pub(super) const SIDES: [LinkSide; 2] = [
     LinkSide { bridge: "ls-br-b", trunk: "ls-trunk-b", port: "ls-link-b" },
 ];
 
-/// Returns the name of the middle's port to a host, counted from 1.
+/// Returns the name of the port to a host, in the namespace between the hosts. Hosts are counted from 1.
 pub(super) fn port(number: usize) -> String {
     format!("ls-p{}", number - 1)
 }
@@ -207,8 +208,8 @@ pub(super) enum MacOwner {
     Bridge,
 }
 
-/// Returns a locally administered address (it contains "LS"). It is the same in every lab, so that RSS, the bridges'
-/// tables and the recordings of two runs agree.
+/// Returns the locally administered hardware address (it contains "LS") of a device. It is equal in every lab, so that
+/// RSS, the tables of bridges and recordings of two runs agree.
 pub(super) fn mac(of: MacOwner, number: usize) -> HardwareAddress {
     let role = match of {
         MacOwner::Host => 0,

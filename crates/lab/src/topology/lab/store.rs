@@ -1,5 +1,5 @@
-//! One file for each lab in /run/landspeed/labs, so that what a crash left can be found. The files' contents are not
-//! trusted: one that names a namespace other than the lab's own is ignored.
+//! Stores one file for each lab in /run/landspeed/labs, so that labs can be removed after a crash. The contents are not
+//! trusted: a file that names a namespace of another lab is ignored.
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -16,24 +16,24 @@ use super::plan::{LabId, LabLayout, is_own};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 
-/// Most bytes that are read of a state file; real ones are far smaller.
+/// The largest number of bytes that are read of a state file. Valid files are far smaller.
 const LARGEST: u64 = 16 * 1024;
 const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 
 /// The recorded state of a lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LabState {
-    /// Its ID, which is also the file's name.
+    /// The lab's ID, which is also the name of the file.
     pub(super) id: String,
-    /// The words that name such a lab; only shown. Older builds called it a kind.
+    /// The words that name a lab of this kind. They are only shown. Older builds called the field "kind".
     #[serde(rename = "kind")]
     pub(super) label: String,
-    /// The name under which a user holds it; `None` for a lab that one command made for itself.
+    /// The name under which a user holds the lab; `None` for a lab that a command created for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) name: Option<String>,
-    /// The process that owns it.
+    /// The process that created the lab.
     pub(super) owner: LabOwner,
-    /// Its namespaces, in the order of their creation.
+    /// The names of the lab's namespaces, in the order of their creation.
     pub(super) namespaces: Vec<String>,
     /// When its creation began, in seconds since 1970.
     pub(super) created_unix_s: u64,
@@ -46,12 +46,12 @@ pub(super) struct LabStore {
 }
 
 impl LabStore {
-    /// Opens the folder, and makes it if needed. Only this user may enter it.
+    /// Opens the folder of state files, and creates it if needed. Only this user can enter it.
     pub(super) fn open() -> Result<Self, Error> {
         Self::at(&folder())
     }
 
-    /// Opens the folder if it exists; returns `None` if no lab was ever made.
+    /// Opens the folder of state files; returns `None` if it does not exist, because no lab was ever created.
     pub(super) fn open_existing() -> Result<Option<Self>, Error> {
         if folder().symlink_metadata().is_ok() { Self::open().map(Some) } else { Ok(None) }
     }
@@ -88,8 +88,8 @@ impl LabStore {
         Ok(written.during(|| format!("write {}", self.folder.path().join(file_name(id)).display()))?)
     }
 
-    /// Writes a file that gets its name only when it is complete, so that a killed process leaves no file. Some file
-    /// systems do not support unnamed files (overlayfs before Linux 6.1).
+    /// Writes a state file that gets its name only when it is complete, so that a killed process leaves no partial
+    /// file. Some file systems do not support unnamed files (overlayfs before Linux 6.1).
     fn write_whole(&self, id: &LabId, text: &[u8]) -> std::io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         let mut file = std::fs::File::from(rustix::fs::openat(&self.folder, ".", flags, PRIVATE)?);
@@ -109,7 +109,7 @@ impl LabStore {
         Ok(self.folder.remove(file_name(id))?)
     }
 
-    /// Returns all recorded labs, sorted by their IDs. Files that are not a lab's state are left alone and left out.
+    /// Returns all recorded labs, sorted by their IDs. Files that are not valid are left alone and left out.
     pub(super) fn all(&self) -> Result<Vec<(LabId, LabState)>, Error> {
         let known = |name: OsString| {
             let id = name.to_str()?.strip_suffix(".json")?.parse::<LabId>().ok()?;
@@ -130,7 +130,7 @@ impl LabStore {
     }
 }
 
-/// Returns the folder of state files, according to this process's environment.
+/// Returns the path of the folder of state files, which the environment can set.
 fn folder() -> PathBuf {
     run_dir().join("labs")
 }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// A folder for one test.
+    /// Returns a folder for one test.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -1,4 +1,4 @@
-//! Finds labs, and takes down those that a crash left behind.
+//! Lists labs, and takes down those that a crash has left.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -13,25 +13,25 @@ use crate::failure::FailureContext;
 use crate::topology::error::Error;
 use crate::topology::namespace::{self, with_namespace};
 
-/// Held for reading while a lab is being made.
+/// A lock that is read-locked while a lab is being created.
 static MAKING: RwLock<()> = RwLock::new(());
 /// True if this process ever made a lab.
 static MADE: AtomicBool = AtomicBool::new(false);
 
-/// A recorded lab.
+/// A lab that was found by its state file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LabInfo {
     pub id: LabId,
-    /// The words that name such a lab.
+    /// The words that name a lab of this kind, such as "lab:switch:4".
     pub label: String,
-    /// The name under which a user holds it until `landspeed lab down`; `None` for a lab that one command made for
-    /// itself.
+    /// The name under which a user holds the lab until `landspeed lab down`; `None` for a lab that a command created
+    /// for itself.
     pub name: Option<String>,
-    /// Names of its namespaces: those of its hosts, and the one between them.
+    /// Names of its namespaces: those of its hosts, and the one between them, if any.
     pub namespaces: Vec<String>,
-    /// The process that made it.
+    /// ID of the process that created it.
     pub owner_pid: u32,
-    /// True if that process still runs; if not, a crash left the lab behind.
+    /// True if the process that created it still runs. Otherwise a crash has left the lab.
     pub alive: bool,
     /// When its creation began, in seconds since 1970.
     pub created_unix_s: u64,
@@ -54,13 +54,13 @@ impl LabInfo {
 /// The labs to take down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LabSelection {
-    /// This lab, whether or not its owner still runs.
+    /// This lab, even if its owner still runs.
     Id(LabId),
     /// Labs whose owner has died.
     Stale,
-    /// Labs of this process.
+    /// Labs that this process created.
     Own,
-    /// All labs, in use or not.
+    /// All labs, even if they are in use.
     All,
 }
 
@@ -68,11 +68,12 @@ pub enum LabSelection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemovedLab {
     pub id: LabId,
-    /// Processes in the lab that were ended: landspeed's, and in a lab that a user held all.
+    /// IDs of the processes in the lab that were ended: landspeed's own processes, or all processes in a lab that a
+    /// user held.
     pub ended: Vec<u32>,
-    /// Other processes in the lab, which were left alone.
+    /// IDs of the other processes in the lab, which were left running.
     pub left: Vec<u32>,
-    /// The kernel's cookies of its namespaces (SO_NETNS_COOKIE), of those that still existed.
+    /// The kernel's cookies (SO_NETNS_COOKIE) of those of its namespaces that still existed.
     pub cookies: Vec<u64>,
 }
 
@@ -82,11 +83,13 @@ pub fn list() -> Result<Vec<LabInfo>, Error> {
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
-/// Takes labs down: ends landspeed's own processes in them (all processes in a lab that a user held), removes their
-/// namespaces in reverse order, and removes their records. Only the lab's own names are touched, whatever a state file contains. Needs root.
+/// Takes labs down. It ends landspeed's own processes in them (all processes in a lab that a user held), removes their
+/// namespaces in reverse order, and removes their state files. Only namespaces with the lab's own names are removed,
+/// whatever a state file contains. Needs root.
 ///
 /// # Errors
-/// Returns an error if there is no lab of that ID, or the kernel refuses something. All labs have been tried by then.
+/// Returns an error if there is no lab with the given ID, or if the kernel refuses an operation. Even then, all
+/// selected labs have been tried.
 pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
     let store = LabStore::open_existing()?;
     let labs = store.as_ref().map_or_else(|| Ok(Vec::new()), LabStore::all)?;
@@ -107,21 +110,21 @@ pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
     done.into_iter().collect()
 }
 
-/// Takes down all labs of this process for good: any thread that wants to make one from here on waits forever. For a
-/// process that is ended by a signal.
+/// Takes down all labs of this process, which must then end: from now on, any thread that creates a lab waits forever.
+/// Call it in a process that a signal ends.
 pub fn leave() -> Result<Vec<RemovedLab>, Error> {
     std::mem::forget(MAKING.write());
     if MADE.load(Ordering::Relaxed) { down(&LabSelection::Own) } else { Ok(Vec::new()) }
 }
 
-/// Returns the right to make a lab; [`leave`] waits until it is dropped.
+/// Returns the right to create a lab. [`leave`] waits until it is dropped.
 pub(super) fn making() -> RwLockReadGuard<'static, ()> {
     let making = MAKING.read();
     MADE.store(true, Ordering::Relaxed);
     making
 }
 
-/// Returns true if another process holds the lab for a user.
+/// Returns true if another process, which still runs, holds the lab for a user.
 fn is_held(state: &LabState) -> bool {
     state.name.is_some() && state.owner.is_alive() && state.owner.pid != std::process::id()
 }

@@ -8,10 +8,10 @@ use landspeed_kernel::namespace::{enter_network, inside, own_sysfs};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 
-/// Moves this process into a named network namespace for good, as `ip netns exec` does. It also gets its own mount
-/// namespace, with a /sys that shows the namespace's devices. Mounts below /sys are hidden.
+/// Moves this process permanently into a named network namespace, as `ip netns exec` does. The process also gets its
+/// own mount namespace, in which /sys shows the devices of the network namespace. Mounts below /sys are hidden.
 ///
-/// Call it before any thread is started, because only the calling thread moves; otherwise it returns
+/// Call it before this process starts any thread, because only the calling thread moves. Otherwise it returns
 /// [`Error::Threads`]. Needs CAP_SYS_ADMIN.
 pub fn enter(name: &str) -> Result<(), Error> {
     let threads = thread_count().during(|| "count this process's threads".into())?;
@@ -22,8 +22,8 @@ pub fn enter(name: &str) -> Result<(), Error> {
     Ok(own_sysfs().during(|| format!("mount /sys of network namespace {name}"))?)
 }
 
-/// Runs `work` on a new thread inside a named network namespace, and returns its result; a panic in it continues here.
-/// Sockets opened there stay in the namespace. /sys still shows the caller's devices.
+/// Runs `work` on a new thread inside a named network namespace, and returns its result. A panic in `work` is
+/// propagated to the caller. Sockets that `work` opens stay in the namespace. /sys still shows the caller's devices.
 pub fn with_namespace<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> Result<T, Error> {
     let namespace = super::open(name)?;
     Ok(inside(namespace.as_fd(), work).during(|| format!("enter network namespace {name}"))?)

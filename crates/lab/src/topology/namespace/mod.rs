@@ -1,5 +1,4 @@
-//! Network namespaces with a name, as in `ip netns`: the namespace is mounted onto a file in /run/netns, which keeps
-//! it alive.
+//! Named network namespaces, as in `ip netns`. A namespace is mounted onto a file in /run/netns, which keeps it alive.
 
 mod enter;
 
@@ -16,11 +15,11 @@ use crate::failure::{FailureContext, IoFailure};
 use crate::topology::error::Error;
 pub use enter::{enter, with_namespace};
 
-/// The folder of `ip netns`.
+/// The folder of named namespaces, which `ip netns` uses too.
 const FOLDER: &str = "/run/netns";
 const THIS_THREADS: &str = "/proc/thread-self/ns/net";
 
-/// A network namespace that this process made; dropping it removes it.
+/// A named network namespace that this process created. Dropping it removes the namespace.
 #[derive(Debug)]
 #[must_use = "the namespace is removed when this is dropped"]
 pub struct Namespace {
@@ -28,8 +27,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// Makes a namespace that is visible to `ip netns`. An existing one of that name is left alone, and is an error.
-    /// Needs CAP_SYS_ADMIN.
+    /// Creates a namespace that `ip netns` shows. Returns an error if a namespace of that name exists, and leaves that
+    /// one unchanged. Needs CAP_SYS_ADMIN.
     pub fn create(name: &str) -> Result<Self, Error> {
         let path = path_of(name)?;
         prepare_folder().during(|| format!("prepare {FOLDER} for network namespaces"))?;
@@ -49,7 +48,7 @@ impl Namespace {
         Ok(namespace)
     }
 
-    /// Returns its name.
+    /// Returns the name of the namespace.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -67,7 +66,8 @@ pub fn exists(name: &str) -> bool {
     path_of(name).is_ok_and(|path| path.symlink_metadata().is_ok())
 }
 
-/// Removes the name of a namespace, which then ends with its last process. A missing namespace is no error.
+/// Removes the name of a namespace. The namespace itself ends with its last process. A missing namespace is not an
+/// error.
 pub(crate) fn delete(name: &str) -> Result<(), Error> {
     let path = path_of(name)?;
     match unmount(&path, UnmountFlags::DETACH | UnmountFlags::NOFOLLOW) {
@@ -83,19 +83,20 @@ pub(crate) fn delete(name: &str) -> Result<(), Error> {
     }
 }
 
-/// Opens the namespace's file, to enter it or to put a link into it.
+/// Opens the file of a namespace, through which it can be entered and links can be moved into it.
 pub(crate) fn open(name: &str) -> Result<File, Error> {
     let path = path_of(name)?;
     Ok(File::open(&path).during(|| format!("open network namespace {name}"))?)
 }
 
-/// Returns the device and inode of a namespace's file, which /proc/PID/ns/net of its processes shares.
+/// Returns the device and inode number of a namespace's file. /proc/PID/ns/net of its processes has the same numbers.
 pub(crate) fn identity(path: &Path) -> io::Result<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     path.metadata().map(|meta| (meta.dev(), meta.ino()))
 }
 
-/// Returns the file of a namespace, after checking that its name stays within the folder.
+/// Returns the path of a namespace's file. Returns an error if the name is not valid, so that the path stays within the
+/// folder.
 pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let valid = (1..=64).contains(&name.len()) && name.chars().all(allowed) && !name.starts_with(['-', '.']);
@@ -107,8 +108,8 @@ pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
     Ok(Path::new(FOLDER).join(name))
 }
 
-/// Makes /run/netns a shared mount, as iproute2 does, so that a namespace removed here is removed in every mount
-/// namespace. An existing mount is kept.
+/// Creates /run/netns and makes it a shared mount, as iproute2 does, so that a namespace that is removed here is
+/// removed in every mount namespace. An existing mount is kept.
 fn prepare_folder() -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(FOLDER)?;
     // iproute2 takes the same lock: two processes at the same time would mount the folder onto itself twice.

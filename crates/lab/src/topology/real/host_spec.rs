@@ -1,4 +1,4 @@
-//! Hosts as users write them. The text may end up as an argument of ssh.
+//! Parses hosts as users write them. The text may become an argument of ssh.
 
 use std::fmt;
 use std::str::FromStr;
@@ -49,13 +49,14 @@ impl fmt::Display for HostSpec {
     }
 }
 
-/// Removes from an agent's line what pasting adds: quotes around it, and the breaks of a narrow terminal.
+/// Returns an agent's line without characters that pasting adds: quotes, and line breaks of a narrow terminal.
 fn as_printed(pasted: &str) -> String {
     pasted.chars().filter(|c| !c.is_whitespace() && !matches!(c, '\'' | '"')).collect()
 }
 
-/// Returns true for a valid user or host part. It may contain the characters of names, of IPv6 literals with a zone
-/// and of ssh_config aliases, and none that a shell or ssh's own %-expansion (other than the zone's) could act on.
+/// Returns true if the user or host part of a destination is valid. It may contain the characters of names, and those
+/// in `extra` for IPv6 literals with a zone and ssh_config aliases. It must not contain any on which a shell or ssh's
+/// own %-expansion (other than the zone's) could act.
 fn is_plain(part: &str, extra: &[char]) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') || extra.contains(&c);
     !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)

@@ -1,4 +1,5 @@
-//! Hosts that landspeed did not make: this machine, others by ssh, or by an agent that was started by hand.
+//! The topology of hosts that landspeed did not create: this machine, hosts reached by ssh, and hosts with an agent
+//! that was started by hand.
 
 mod host_spec;
 
@@ -7,7 +8,7 @@ pub use host_spec::{HostSpec, SshTarget};
 use crate::topology::error::Error;
 use crate::topology::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
 
-/// Real hosts. One alone is measured from this machine.
+/// The topology of real hosts. If only one is named, this machine is the other.
 #[derive(Debug)]
 pub(crate) struct RealTopology;
 
