@@ -24,10 +24,17 @@ pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
         for device in ["v0", "v1"] {
             rtnl.set_link(device, LinkChange::Up(true)).unwrap();
         }
-        // The kernel gives a link its link-local address a moment after the link runs.
+        // The kernel gives a link its link-local address a moment after the link runs, and the address its route a
+        // moment after that.
+        let has_route = |address: &InterfaceAddress| {
+            let host = format!("{}/128 ", address.address);
+            rtnl.routes().unwrap().iter().any(|route| route.to_string().starts_with(&host))
+        };
         let is_whole = |device| {
             let link = rtnl.link(device).unwrap();
-            link.flags & libc::IFF_RUNNING as u32 != 0 && !rtnl.addresses(link.index).unwrap().is_empty()
+            let addresses = rtnl.addresses(link.index).unwrap();
+            let is_running = link.flags & libc::IFF_RUNNING as u32 != 0;
+            is_running && !addresses.is_empty() && addresses.iter().all(has_route)
         };
         let started = std::time::Instant::now();
         while started.elapsed().as_millis() < 1000 && !["v0", "v1"].into_iter().all(is_whole) {
