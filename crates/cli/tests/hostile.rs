@@ -84,11 +84,13 @@ struct ControllerScript {
     said: Vec<u8>,
     /// What the agent must answer, if it must answer.
     answer: &'static str,
+    /// True if the script has the agent measure its memory, for which it takes arrays larger than the caches.
+    measures: bool,
 }
 
 impl ControllerScript {
     fn new(name: &str, said: Vec<u8>) -> ControllerScript {
-        ControllerScript { name: name.to_owned(), greets: true, said, answer: "" }
+        ControllerScript { name: name.to_owned(), greets: true, said, answer: "", measures: false }
     }
 }
 
@@ -156,7 +158,7 @@ fn about_device(device: &str) -> ControllerScript {
         format!(r#"{{"request":"turn","device":"{device}",{turn}}}"#),
     ];
     let said = requests.iter().enumerate().flat_map(|(id, request)| question(id, request)).collect();
-    ControllerScript::new(&format!("device {device:.20}"), said)
+    ControllerScript { measures: true, ..ControllerScript::new(&format!("device {device:.20}"), said) }
 }
 
 /// Starts an agent in a separate network namespace, in which a changed setting could harm nothing.
@@ -201,7 +203,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let is_bad = |bad: &&str| out.contains(*bad) || err.contains(*bad);
     match ["panicked", "root:x:0", "\u{1b}"].iter().find(|bad| is_bad(bad)) {
         Some(bad) => Err(format!("{name}: {bad:?} in {out:.300} {err:.300}")),
-        None if peak > MOST_KIB => Err(format!("{name}: the agent used {peak} KiB")),
+        None if peak > MOST_KIB && !script.measures => Err(format!("{name}: the agent used {peak} KiB")),
         None if !out.contains(script.answer) => Err(format!("{name}: no answer in {out:.300} {err:.300}")),
         None => Ok(()),
     }
