@@ -85,7 +85,8 @@ impl KeyProof {
         *self.mac(key, "welcome").as_bytes()
     }
 
-    /// Returns true if `welcome` is the server's fourth pass.
+    /// Checks the fourth and last message of the handshake, which the server sends over UDP only. Returns true if
+    /// `welcome` is the right MAC.
     pub fn welcomed(&self, key: &ProofKey, welcome: &[u8; MAC]) -> bool {
         self.holds(key, "welcome", welcome)
     }

@@ -33,7 +33,7 @@ const EFFECTS: [EffectTarget; 2] = [
 const STOLEN: EffectTarget = EffectTarget { effect: 1.3, deviation: 0.05, least: 0.85 };
 /// Kinds of noise for which `STOLEN` is promised, by the beginnings of their names.
 const STOLEN_PROMISED: [&str; 2] = ["5 % stolen in bursts, b", "10 % stolen in bursts, b"];
-/// Largest share of candidates with mishaps that may be kept.
+/// The largest permitted share of kept candidates, among those that make a few trials much slower or dearer.
 const MISHAPS: f64 = 0.10;
 
 /// An effect on rate and cost, and the share of steps that must find it.

@@ -66,8 +66,8 @@ pub(super) const AMPLE: f64 = 4.0;
 /// largest possible one: rounding takes a part of 65,535.
 pub(super) const UNSCALED_WINDOW: f64 = 0.7 * 65_535.0;
 
-/// The size in bytes from which a small buffer is not the reason for a window: if such a window does not suffice, the
-/// path is long.
+/// The size in bytes from which a socket buffer or window is not called small. If a window of this size limits the
+/// rate, the cause is the path's large bandwidth-delay product.
 pub(super) const LARGE_WINDOW: f64 = 1024.0 * 1024.0;
 
 /// The part of a window that rounding to whole segments must lose to be a cause, if fewer than [`FEW_SEGMENTS`] fit.

@@ -120,7 +120,7 @@ fn interfaces() -> Vec<String> {
     links.into_iter().map(|link| link.name).chain(["lo".to_owned()]).collect()
 }
 
-/// The request in the words of the command line.
+/// The settings and the interface that the words of the command line name.
 struct KnobQuery {
     interface: Option<String>,
     factors: Vec<&'static Factor>,

@@ -16,7 +16,8 @@ const TRIAL: Nanos = Nanos::millis(1_000);
 const WARM_UP: Nanos = Nanos::millis(100);
 const CONFIDENCE: f64 = 0.95;
 
-/// Returns the total duration of the trials. Attaching the tracer takes additional time.
+/// Returns the total duration of the trials that measure the tracer's effect, warm-up included. Attaching the tracer
+/// takes additional time.
 pub(super) fn time() -> Nanos {
     (WARM_UP + TRIAL).times(4 * u64::from(BLOCKS))
 }

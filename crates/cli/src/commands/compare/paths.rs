@@ -36,7 +36,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     }
 }
 
-/// Compares the paths of an application between hosts.
+/// Runs `workload` between the hosts of `args` over each data path (for example the kernel's TCP), and compares the
+/// results. With `--predict`, the cost of each path is measured first.
 fn of_application(args: &CompareArgs, workload: Workload, stop: &StopRequest) -> Result<ExitCode> {
     stop.at_once("nothing was changed");
     let options = GridOptions { yes: args.yes, ..GridOptions::of(&args.hosts, &args.output) };
