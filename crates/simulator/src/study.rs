@@ -36,8 +36,8 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
 }
 
 /// Returns the scenario of one run of a contest. Repeats differ in their path ([`Study::varied_share`]), in the times
-/// at which flows enter (by up to one RTT), and in the seeds of controls with random choices. The path of one repeat
-/// is the same for all contests.
+/// at which flows enter (by up to one RTT), and in the seeds of controls with random choices. All contests of a
+/// repeat have the same path.
 pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> SimulationScenario {
     let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);

@@ -102,8 +102,8 @@ impl LadderStep {
         }
     }
 
-    /// Returns true if the goal's figure is missing from so many blocks that their share would still be too large after
-    /// the step's last block.
+    /// Returns true if the goal's figure is missing from too many blocks: even after the step's last block, their share
+    /// would exceed the limit.
     fn unmeasured(&self, run: &RunState) -> bool {
         let missing = f64::from(self.comparison.series.unmeasured(run.rules.goal));
         missing / (missing + f64::from(self.design.max_blocks())) > run.rules.unmeasured_limit

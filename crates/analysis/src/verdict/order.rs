@@ -19,7 +19,7 @@ use super::words::called;
 /// path's rate that the flow does not use, and a limit of an end does not count. On a path that carried nothing, the
 /// processor's cost of a byte does not count.
 pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding: Finding) -> Option<Finding> {
-    if view.probe.is_some() && row.relieves == Relieves::Processor {
+    if !matters(view, row.relieves) {
         return None;
     }
     if view.path.is_some() && row.relieves != Relieves::Path {
@@ -29,6 +29,11 @@ pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding:
         finding.weight = finding.weight.min(view.left_of_path());
     }
     Some(finding).filter(counts)
+}
+
+/// Returns true if a cause with this effect can matter. Processor time does not where nothing gets through.
+fn matters(view: &VerdictView<'_>, relieves: Relieves) -> bool {
+    view.probe.is_none() || relieves != Relieves::Processor
 }
 
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
@@ -77,9 +82,9 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
     // A flow that is already faster refutes the computed rate.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;
     let rate = |finding: &Finding| finding.allows_bps.map_or(f64::NAN, |rate| rate.0);
-    let is_dear = |finding: &Finding| view.probe.is_none() || relieves(finding.cause) != Relieves::Processor;
-    let mut next: Vec<Finding> =
-        candidates.into_iter().filter(|f| is_dear(f) && within.contains(&rate(f))).collect();
+    let may_bind =
+        |finding: &Finding| matters(view, relieves(finding.cause)) && within.contains(&rate(finding));
+    let mut next: Vec<Finding> = candidates.into_iter().filter(may_bind).collect();
     next.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     next.into_iter().map(|finding| told(view, finding)).collect()
 }

@@ -99,8 +99,8 @@ fn ask(stream: &TcpStream, option: libc::c_int, into: &mut [u8]) -> io::Result<(
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes this thread continue as the user `nobody`. It uses the raw system call, because the library's function
-/// changes all threads.
+/// Changes this thread's user to `nobody`. The raw system call changes this thread alone; the library's function would
+/// change all threads.
 pub(crate) fn drop_privileges() {
     const NOBODY: libc::c_long = 65534;
     // SAFETY: no memory is passed.

@@ -36,7 +36,7 @@ pub(super) struct FrameRing {
 }
 
 /// Bytes of the ring per slot; `LEAST_SLOTS` more slots are added. Frames that are smaller on average would use up the
-/// slots before the bytes, but no link of this kind carries so many.
+/// slots before the bytes, but no link of this kind carries that many frames.
 const BYTES_PER_SLOT: usize = 512;
 const LEAST_SLOTS: usize = 8192;
 
