@@ -93,7 +93,8 @@ impl RunFigures {
         convergence::median(&self.convergence_s)
     }
 
-    /// Returns the ratio of two aggregate goodputs: the one while flows leave, divided by the one while flows enter. It is 1 if the remaining flows took up what the leaving flows freed.
+    /// Returns the ratio of two aggregate goodputs: the one while flows leave, divided by the one while flows enter. It
+    /// is 1 if the remaining flows took up what the leaving flows freed.
     pub fn recovery(&self) -> Option<f64> {
         let middle = self.regions.iter().max_by_key(|region| region.flows)?.region;
         let sum = |of: &dyn Fn(&&RegionFigures) -> bool| -> f64 {
