@@ -5,7 +5,8 @@ use landspeed_stats::quantile;
 use super::{EndRole, EndView, FlowView};
 use crate::verdict::thresholds::{FEW_BINS, MOST_BINS, NEAR_LEVEL, PACKETS_PER_BIN, SHORTEST_BIN};
 
-/// The number of bins over which a rate is averaged. It is large enough that a late sample or a burst has little weight.
+/// The number of bins over which a rate is averaged. It is large enough that a late sample or a burst has little
+/// weight.
 const WINDOW: usize = 4;
 
 /// The upper level of the rate of delivery, in bit/s of payload.
