@@ -202,11 +202,9 @@ fn a_study_on_real_sockets_leaves_nothing_loaded_however_it_ends() {
     let before = ours_in_kernel();
     let folder = tempfile::tempdir().unwrap();
     let args = ["-p", "htcp,cubic", "--scale", "0.01", "--repeats", "1", "--json", SMALL];
-    let output = compare(folder.path(), &args);
-    // A busy machine makes the link late; the runs are then recorded and invalid.
-    let (out, err) = text(&output);
+    let (out, err) = text(&compare(folder.path(), &args));
     let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
-    assert_eq!(found["runs"], 2, "{err}");
+    assert!(found["runs"] == 2 || stopped_because_late(&found), "{err}");
     if found["invalid_runs"] == 0 {
         for protocol in found["protocols"].as_array().unwrap() {
             let mean = protocol["mean_bps"].as_f64().unwrap();
@@ -238,8 +236,14 @@ fn outlives_what_others_loaded(before: &[String]) {
     drop(holder);
     let (out, err) = text(&study.wait_with_output().expect("it ends"));
     let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
-    assert_eq!(found["runs"], 3, "{err}");
+    assert!(found["runs"] == 3 || stopped_because_late(&found), "{err}");
     assert_eq!(left(before), before);
+}
+
+/// Returns true if a busy machine made the link so late that the study stopped before its last run.
+fn stopped_because_late(report: &Value) -> bool {
+    let notes = report["notes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    notes.into_iter().any(|note| note.starts_with("stopped after") && note.contains("late"))
 }
 
 fn killed(folder: &std::path::Path, before: &[String]) {
