@@ -193,6 +193,13 @@ BURSTS ?= 500
 path-bursts: setup-test
 	$(SUDO) env "PATH=$$PATH" LANDSPEED_BURSTS=$(BURSTS) $(CARGO) test --locked -p landspeed --test path -- --nocapture in_bursts connections_in_a_row
 
+# Programs in Python, JavaScript, Go and Java, nginx with curl, and redis, as they are, over PATH_NAME: every byte must come back (two minutes).
+.PHONY: programs
+programs: build
+	@.ci/install --no-services redis-server redis-benchmark:redis-tools nginx:nginx-light curl node:nodejs go:golang-go \
+		javac:default-jdk-headless ss:iproute2
+	$(SUDO) env "PATH=$$PATH" .ci/programs/run target/release/landspeed $(PATH_NAME)
+
 # Other people's test suites over TCP and over PATH_NAME: CPython's network tests and Redis' own, a line for each test that fails
 # over the path alone (half an hour, on a machine left alone). SUITE=redis runs that one.
 PATH_NAME ?= local

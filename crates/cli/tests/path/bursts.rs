@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::killed::supervisor_and_program;
+use crate::killed::{supervisor_and_keeper, supervisor_and_program};
 use crate::namespaces::Namespaces;
 use crate::programs::{ask, at, connected};
 use crate::run::{TestServer, carries, command, counts, run, said};
@@ -114,6 +114,22 @@ fn in_bursts_with_late_supervisors_every_byte_is_equal() {
 }
 
 #[test]
+fn a_server_that_speaks_first_is_heard_whole_where_supervisors_are_late() {
+    if !carries() {
+        return;
+    }
+    let over = Some("local");
+    let mut serve = command(over, "greet-on");
+    serve.env(LATE, "120");
+    let server = TestServer::of(serve);
+    let mut client = command(over, &format!("greeted {} 60", server.port));
+    let out = client.env(LATE, "120").output().expect("it runs");
+    let (said, err) = text(&out);
+    assert!(out.status.success(), "{said}{err}");
+    eprintln!("server first: {}", counts(&err));
+}
+
+#[test]
 fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     if !carries() {
         return;
@@ -176,4 +192,64 @@ fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
         assert!(waiting == 0 || left != "{}", "{waiting} in TIME-WAIT, {left}");
         eprintln!("{count} connections ({does}): {waiting} in TIME-WAIT, left on TCP {left}");
     }
+}
+
+/// What the processes of landspeed hold.
+#[derive(Debug, Clone, Copy)]
+struct Held {
+    /// Memory that they share is not counted. It has a fixed size, but its pages count only once they are used.
+    memory_kib: u64,
+    descriptors: usize,
+    threads: usize,
+}
+
+impl Held {
+    fn by(pids: &[i32]) -> Self {
+        let entries =
+            |pid: &i32, folder| std::fs::read_dir(format!("/proc/{pid}/{folder}")).map_or(0, Iterator::count);
+        let memory = |pid: &i32| {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+            line.and_then(|text| text.split_whitespace().next()?.parse::<u64>().ok()).expect("it runs")
+        };
+        Held {
+            memory_kib: pids.iter().map(memory).sum(),
+            descriptors: pids.iter().map(|pid| entries(pid, "fd")).sum(),
+            threads: pids.iter().map(|pid| entries(pid, "task")).sum(),
+        }
+    }
+}
+
+#[test]
+fn many_connections_grow_neither_memory_nor_descriptors_nor_threads() {
+    if !carries() {
+        return;
+    }
+    let folders = [(); 2].map(|()| tempfile::tempdir().expect("a folder"));
+    let mut serve = command(Some("local"), "serve-on");
+    serve.env("OF", folders[0].path());
+    let server = TestServer::of(serve);
+    let mut asking = command(Some("local"), &format!("ask-slowly {}", server.port));
+    let mut asking = asking.env("OF", folders[1].path()).stdin(Stdio::piped()).spawn().expect("it runs");
+    let ends = [server.child.id(), asking.id()].map(|exec| exec as i32);
+    let mut to = asking.stdin.take().expect("a pipe");
+    let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+    // Each line makes a connection.
+    let mut after = |connections: usize| {
+        for _ in 0..connections {
+            writeln!(to, "x").expect("a line");
+            said(&mut from, "came x");
+        }
+        let pids = [0, 1].map(|end| supervisor_and_keeper(folders[end].path(), ends[end]));
+        Held::by(&pids.concat())
+    };
+    let (first, last) = (after(500), after(3000));
+    assert!(
+        last.descriptors <= first.descriptors + 8 && last.threads <= first.threads + 8,
+        "{first:?} {last:?}"
+    );
+    // A structure of 350 bytes for each connection would take a mebibyte.
+    assert!(last.memory_kib < first.memory_kib + 1024, "{first:?} {last:?}");
+    drop(to);
+    asking.wait().expect("a child");
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -114,6 +115,14 @@ fn kills(path: &str) {
     }
 }
 
+/// Returns the processes that answer the calls of a program: its supervisor and the keeper. `exec` is the process that
+/// a shell waits for. It runs with the folder in the environment variable OF.
+pub(crate) fn supervisor_and_keeper(folder: &Path, exec: i32) -> Vec<i32> {
+    let ours = |one: &RunningProcess| one.line.contains(" exec ") || one.line.contains("keep-path");
+    let all = processes(folder).into_iter().filter(ours);
+    all.map(|one| one.pid).filter(|pid| *pid != exec).collect()
+}
+
 #[test]
 fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     if !can("local") {
@@ -131,12 +140,7 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     };
     ask("before");
     let exec = asking.id() as i32;
-    let ours = |one: &RunningProcess| one.line.contains(" exec ") || one.line.contains("keep-path");
-    // All processes except the one that a shell waits for.
-    let answering = || {
-        let all = processes(folder.path()).into_iter().filter(ours);
-        all.map(|one| one.pid).filter(|pid| *pid != exec).collect::<Vec<_>>()
-    };
+    let answering = || supervisor_and_keeper(folder.path(), exec);
     for number in 0..8 {
         assert!(within(LIMIT, || answering().len() == 2), "{:?}", processes(folder.path()));
         // On a busy machine programs start late, so this test waits for them and does not check the documented 50 ms.
@@ -153,6 +157,34 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     drop(to);
     asking.wait().expect("a child");
     assert!(within(LIMIT, || answering().is_empty()), "they go with the program");
+}
+
+/// Kills supervisor and keeper before either can start the other. Calls that they would have answered fail with ENOSYS, as
+/// seccomp(2) defines it, and do not hang.
+#[test]
+fn where_both_are_killed_at_once_calls_fail_and_none_hangs() {
+    if !can("local") {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = TestServer::start(None, 100);
+    let mut asking = command(Some("local"), &format!("ask-on {} 1", server.port));
+    let mut asking = asking.stdin(Stdio::piped()).env("OF", folder.path()).spawn().expect("it runs");
+    let mut from = BufReader::new(asking.stdout.take().expect("a pipe"));
+    said(&mut from, "asking");
+    let exec = asking.id() as i32;
+    let found = || supervisor_and_keeper(folder.path(), exec);
+    assert!(within(LIMIT, || found().len() == 2), "{:?}", processes(folder.path()));
+    let both = found();
+    for kill in [Signal::STOP, Signal::KILL] {
+        both.iter().for_each(|pid| signal(*pid, kill));
+    }
+    assert!(said(&mut from, "failed: ").contains("Function not implemented"));
+    drop(asking.stdin.take());
+    let mut rest = String::new();
+    from.read_to_string(&mut rest).expect("text");
+    assert!(rest.contains("\nasked "), "{rest}");
+    asking.wait().expect("a child");
 }
 
 /// Returns the session of a process: 0 if its leader is in an outer PID namespace, as in a container.

@@ -91,4 +91,43 @@ fn more_calls_than_may_wait_go_on_in_the_kernel_and_none_is_lost() {
     // With enough descriptors, none stays on TCP for that reason.
     let seen = client(Some("local"), "wait-for 40");
     assert_eq!(seen["left"].get("too-many-at-once"), None, "{seen}");
+    // More calls than a supervisor may have threads.
+    let seen = client(Some("local"), "wait-for 1100");
+    assert!(seen["left"]["too-many-at-once"].as_u64() > Some(0), "{seen}");
+}
+
+#[test]
+fn where_no_thread_may_be_started_calls_go_on_in_the_kernel() {
+    if !support::root() || !carries() {
+        return;
+    }
+    // RLIMIT_NPROC counts the threads of a user and does not hold for root (setrlimit(2)).
+    const USER: u32 = 41003;
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::chown(folder.path(), Some(USER), Some(USER)).expect("this is root");
+    let does = "wait-for 10";
+    let ours = command(Some("local"), does);
+    let (mut whole, mut scarce) = (0, 0);
+    for threads in (20..=40).step_by(2) {
+        let mut limited = Command::new("timeout");
+        limited
+            .args(["15", "setpriv", "--clear-groups"])
+            .args([format!("--reuid={USER}"), format!("--regid={USER}")]);
+        limited
+            .args(["prlimit", &format!("--nproc={threads}")])
+            .arg(ours.get_program())
+            .args(ours.get_args());
+        limited.env(PROGRAM, does).env("HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());
+        let out = limited.output().expect("it runs");
+        let (said, err) = text(&out);
+        assert_ne!(out.status.code(), Some(124), "it hangs with {threads} threads: {said}{err}");
+        if said.contains("accepted 10") {
+            whole += 1;
+            scarce += u32::from(counts(&err)["left"].get("too-many-at-once").is_some());
+        }
+    }
+    assert!(
+        whole > scarce && scarce > 0,
+        "{whole} of the limits let all connections be made, {scarce} of them late"
+    );
 }

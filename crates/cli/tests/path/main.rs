@@ -5,6 +5,7 @@ mod carried;
 mod ends;
 mod killed;
 mod left;
+mod listeners;
 mod mptcp;
 mod namespaces;
 mod programs;
@@ -36,6 +37,9 @@ fn program() {
         "ask-itself-in-signals" => programs::ask_itself_in_signals(number(1)),
         "ask-slowly" => programs::ask_slowly(number(1)),
         "ask-on" => programs::ask_on(number(1), number(2)),
+        "serve-from-children" => listeners::serve_from_children(&words[1..]),
+        "serve-deferred" => listeners::serve_deferred(),
+        "accept-on" => listeners::accept_on(number(1) as i32),
         "serve-on" => bursts::serve_on(),
         "greet-on" => bursts::greet_on(),
         "burst" => (0..number(2)).for_each(|_| bursts::burst(number(1), number(3))),

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 use crate::{ADDRESS, LIMIT};
 
+/// Exit code of a program that may not start another thread.
+pub(crate) const NO_THREAD: i32 = 75;
+
 pub(crate) fn at(port: usize) -> SocketAddr {
     let address =
         std::env::var(ADDRESS).map_or(Ipv4Addr::LOCALHOST, |text| text.parse().expect("an address"));
@@ -21,19 +24,22 @@ pub(crate) fn serve(connections: usize, port: usize) {
     println!("\nport {}", listener.local_addr().expect("an address").port());
     let mut answering = Vec::new();
     for _ in 0..connections {
-        let (mut stream, from) = listener.accept().expect("a connection");
+        let (stream, from) = listener.accept().expect("a connection");
         assert_eq!(stream.peer_addr().expect("an address"), from);
         stream.set_nodelay(true).expect("an option of TCP");
-        answering.push(std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count) = stream.read(&mut bytes)
-                && count > 0
-                && stream.write_all(&bytes[..count]).is_ok()
-            {}
-        }));
+        answering.push(std::thread::spawn(move || answer(stream)));
     }
     // The last answers may not be sent yet.
     answering.into_iter().for_each(|thread| drop(thread.join()));
+}
+
+/// Echoes what arrives until the stream ends.
+pub(crate) fn answer(mut stream: TcpStream) {
+    let mut bytes = [0; 4096];
+    while let Ok(count) = stream.read(&mut bytes)
+        && count > 0
+        && stream.write_all(&bytes[..count]).is_ok()
+    {}
 }
 
 pub(crate) fn connected(port: usize) -> TcpStream {
@@ -229,7 +235,10 @@ pub(crate) fn wait_for(connections: usize) {
     println!("\nlimit {:?}", limit.current);
     std::thread::scope(|threads| {
         for _ in 0..connections {
-            threads.spawn(|| listener.accept().expect("a connection"));
+            let accepts = || listener.accept().expect("a connection");
+            if std::thread::Builder::new().spawn_scoped(threads, accepts).is_err() {
+                std::process::exit(NO_THREAD);
+            }
         }
         std::thread::sleep(Duration::from_millis(300));
         (0..connections).for_each(|_| drop(TcpStream::connect(at).expect("a connection")));

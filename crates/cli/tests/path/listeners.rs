@@ -1,0 +1,101 @@
+//! Tests of listeners that are not accepted from as one thread of one program does.
+
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::process::Command;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+
+use crate::PROGRAM;
+use crate::programs::{answer, at};
+use crate::run::{TestServer, carries, client, command};
+use crate::support;
+
+/// The processes that accept from one listener.
+const CHILDREN: usize = 3;
+const CONNECTIONS: usize = 30;
+
+fn listening() -> TcpListener {
+    let listener = TcpListener::bind(at(0)).expect("a port");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    listener
+}
+
+/// Has processes accept from one listener, which they inherit. The words `before` start each of them.
+pub(crate) fn serve_from_children(before: &[&str]) {
+    let listener = listening();
+    fcntl_setfd(&listener, FdFlags::empty()).expect("a flag");
+    let word = format!("accept-on {}", listener.as_raw_fd());
+    let own = std::env::current_exe().expect("this program");
+    let own = [own.to_str().expect("text"), "--exact", "program", "--nocapture", "--quiet"];
+    let words: Vec<&str> = before.iter().copied().chain(own).collect();
+    let start = |_| Command::new(words[0]).args(&words[1..]).env(PROGRAM, &word).spawn().expect("a child");
+    let children: Vec<_> = (0..CHILDREN).map(start).collect();
+    drop(listener);
+    children.into_iter().for_each(|mut child| drop(child.wait()));
+}
+
+/// Accepts from an inherited descriptor, and echoes what arrives, until killed.
+pub(crate) fn accept_on(fd: i32) {
+    // SAFETY: the process that started this one left the descriptor open for it, and nothing else here uses it.
+    echo(&unsafe { TcpListener::from_raw_fd(fd) });
+}
+
+/// Accepts connections only once their data has arrived (TCP_DEFER_ACCEPT in tcp(7)), and echoes it, until killed.
+pub(crate) fn serve_deferred() {
+    let listener = listening();
+    let seconds: libc::c_int = 5;
+    // SAFETY: the kernel reads an int.
+    let set = unsafe {
+        let value = (&raw const seconds).cast();
+        libc::setsockopt(listener.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT, value, 4)
+    };
+    assert_eq!(set, 0);
+    echo(&listener);
+}
+
+fn echo(listener: &TcpListener) {
+    for stream in listener.incoming() {
+        let stream: TcpStream = stream.expect("a connection");
+        std::thread::spawn(move || answer(stream));
+    }
+}
+
+/// Makes connections to such a server, both over the path. All of their bytes must come back, and each must be counted.
+/// Returns how many were carried.
+fn every_byte_comes_back(serves: &str) -> u64 {
+    let server = TestServer::of(command(Some("local"), serves));
+    let mut all = 0;
+    for (connections, bytes) in [(CONNECTIONS, 20_000), (CONNECTIONS, 1)] {
+        let seen = client(Some("local"), &format!("ask {} {connections} {bytes}", server.port));
+        let left: u64 = seen["left"].as_object().expect("counts").values().filter_map(|n| n.as_u64()).sum();
+        let carried = seen["carried"].as_u64().expect("a count");
+        assert_eq!(carried + left, connections as u64, "{seen}");
+        eprintln!("{serves}: {seen}");
+        all += carried;
+    }
+    all
+}
+
+#[test]
+fn processes_that_share_a_listener_lose_no_byte() {
+    if carries() {
+        assert!(every_byte_comes_back("serve-from-children") > 0);
+    }
+}
+
+#[test]
+fn a_listener_that_was_passed_to_a_program_with_other_rights_loses_no_byte() {
+    if support::root() && carries() {
+        // The kernel accepts for a program with other rights, so no end of a path reaches it.
+        assert_eq!(every_byte_comes_back("serve-from-children unshare --uts"), 0);
+    }
+}
+
+#[test]
+fn a_server_that_accepts_only_with_data_loses_no_byte() {
+    if carries() {
+        // Accept waits for the client's data, and the client's connect for accept, which lasts until it goes over TCP.
+        every_byte_comes_back("serve-deferred");
+    }
+}
