@@ -147,7 +147,7 @@ impl PlaceboLab {
         let hosts = topology::open(&["lab:back-to-back".to_owned()])?;
         let reaching = ReachOptions { tune: true, agent: Some(landspeed()?), ..ReachOptions::default() };
         let joined = JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &PathOptions::default())?;
-        let plan = plan(&joined.group, &options(tuned(&joined.group)?, 0))?;
+        let plan = plan(&joined.group, &mut options(tuned(&joined.group)?, 0))?;
         let tuned = plan.against.context("a plan names what it was asked to compare with")?;
         Ok(PlaceboLab { joined, timing: plan.timing, start: plan.start, tuned })
     }

@@ -53,4 +53,6 @@ pub use record_run::{RecordRunOptions, record_run};
 pub use recovery::{RecoveryLosses, recover};
 pub use sink::RecordSink;
 pub use trial::TrialTiming;
-pub use tune::{Baseline, Placebos, TuneOptions, TunePlan, TunedProgram, placebos, plan, tune};
+pub use tune::{
+    Baseline, FittedParameter, Placebos, TuneOptions, TunePlan, TunedProgram, placebos, plan, tune,
+};

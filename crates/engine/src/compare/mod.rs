@@ -85,9 +85,6 @@ pub fn compare(
     }
 }
 
-/// The number of runs after which a study stops if none of them was valid.
-const FIRST_RUNS: usize = 3;
-
 /// Counts the runs made so far, and those whose emulated link was not the path that the study requests.
 #[derive(Debug, Default)]
 struct LinkLateness {
@@ -105,10 +102,10 @@ impl LinkLateness {
         }
     }
 
-    /// Returns true if further runs are not worth the time: none of the first runs was valid, or so many runs are
-    /// invalid that the study is.
+    /// Returns true if further runs cannot make the study valid: all runs so far are invalid, or more than a fifth of
+    /// all planned runs are.
     fn is_hopeless(&self, planned: usize) -> bool {
-        (self.made >= FIRST_RUNS && self.made == self.invalid) || self.invalid * 5 > planned
+        (self.made > 0 && self.made == self.invalid) || self.invalid * 5 > planned
     }
 
     fn said(&self) -> String {
@@ -205,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_whose_link_cannot_keep_time_stops_early() {
+    fn a_study_whose_link_cannot_keep_time_stops_at_once() {
         let runs = |late: &[usize]| {
             let mut runner = LateRunner(late.to_vec(), 0);
             let mut sink = LimitedRecord(Vec::new(), usize::MAX);
@@ -213,9 +210,7 @@ mod tests {
             let told = sink.0.iter().any(|line| matches!(line, Line::Note { text } if text.contains("late")));
             (runner.1, told)
         };
-        assert_eq!(runs(&[1, 2, 3]), (3, true));
-        // One burst at the start says little about the other runs.
-        assert_eq!(runs(&[1]), (20, false));
+        assert_eq!(runs(&[1]), (1, true));
         assert_eq!(runs(&[]), (20, false));
         // Up to a fifth of the 20 runs may fail.
         assert_eq!(runs(&[2, 5, 8, 11]), (20, false));

@@ -4,6 +4,7 @@
 mod bound;
 mod budget;
 mod confirm;
+mod fit;
 mod look;
 mod plan;
 mod run;
@@ -16,6 +17,7 @@ use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSu
 use landspeed_transport::Transport;
 
 use crate::{Error, HostGroup, RecordSink};
+pub use fit::FittedParameter;
 pub(crate) use plan::sc03;
 pub use plan::{Placebos, TunePlan, placebos, plan};
 use run::TuningRun;

@@ -9,7 +9,7 @@ use landspeed_record::{Candidate, Cell, Finding, Settings, Side};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::PLACEMENT;
 
-use super::{Baseline, TuneOptions, bound, budget, look};
+use super::{Baseline, FittedParameter, TuneOptions, bound, budget, fit, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::TrialTiming;
 use crate::{Error, HostGroup, Pair, RunSpec, curve};
@@ -37,6 +37,8 @@ pub struct TunePlan {
     /// The approximate duration of the measurements before the first step: curves, budget, and the search for the
     /// path's rate.
     curve: Nanos,
+    /// The parameter of the program that was lowered; `None` if none was.
+    pub fitted: Option<FittedParameter>,
 }
 
 impl TunePlan {
@@ -68,7 +70,9 @@ impl TunePlan {
     }
 }
 
-pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error> {
+/// Makes the plan of a run. Lowers the parameter of the run's program that decides how long a trial takes, if its file
+/// names one.
+pub fn plan(group: &HostGroup, options: &mut TuneOptions) -> Result<TunePlan, Error> {
     if let Some(program) = &options.program {
         group.suits(&program.workload)?;
     }
@@ -77,6 +81,8 @@ pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error>
         let name = options.transport.name();
         return Err(Error::Other(format!("{name} is tuned between two hosts: name two, or take tcp")));
     }
+    let fitted = fit::fit(group, options)?;
+    let options = &*options;
     let found = group.found(flow(options.transport, &Settings::new())?);
     let (start, baseline) = match options.baseline {
         Baseline::Found => (found, Vec::new()),
@@ -103,7 +109,7 @@ pub fn plan(group: &HostGroup, options: &TuneOptions) -> Result<TunePlan, Error>
         None => curve::time(timing, group.first().link_rate()) + bound::time(options) + budget::time(options),
         Some(_) => Nanos(0),
     };
-    Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve })
+    Ok(TunePlan { start, baseline, candidates, placebos, against, timing, budget, look, curve, fitted })
 }
 
 /// Returns the timing of trials. A trial of a program lasts as long as the program, which is run once to measure it. If

@@ -83,7 +83,7 @@ fn text() -> String {
 }
 
 fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
-    let options = TuneOptions {
+    let mut options = TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
         goal: Metric::Rate,
@@ -102,7 +102,7 @@ fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Res
         started: text(),
         record: text(),
     };
-    let mut plan = plan(group, &options)?;
+    let mut plan = plan(group, &mut options)?;
     // The hosts answer without delay, whatever is requested.
     plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, set_up: Nanos(0), fine: false };
     let summary = tune(group, plan, &options, lines)?;

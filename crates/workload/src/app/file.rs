@@ -40,6 +40,8 @@ pub(crate) struct ParameterFile {
     pub(crate) of: Vec<String>,
     /// The smallest and the largest value of a number, of bytes or of a time.
     pub(crate) between: Option<Spanned<[String; 2]>>,
+    /// How long a trial of a tuning run lasts; the value is lowered until it does.
+    pub(crate) fills: Option<Spanned<String>>,
 }
 
 /// The kind of a parameter.

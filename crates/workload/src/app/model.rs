@@ -52,6 +52,9 @@ pub struct ApplicationParameter {
     pub words: Vec<String>,
     /// The domain of the values; ignored for a choice, whose values are `words`.
     pub domain: Domain<'static>,
+    /// How long a trial of a tuning run lasts. The value, which decides that, is lowered until it does. `None` for
+    /// other parameters.
+    pub fills: Option<Nanos>,
 }
 
 impl ApplicationParameter {
@@ -65,7 +68,7 @@ impl ApplicationParameter {
 impl From<Factor> for ApplicationParameter {
     fn from(factor: Factor) -> Self {
         let [name, about, default] = [factor.name, factor.about, factor.default].map(str::to_owned);
-        ApplicationParameter { name, about, default, words: Vec::new(), domain: factor.domain }
+        ApplicationParameter { name, about, default, words: Vec::new(), domain: factor.domain, fills: None }
     }
 }
 

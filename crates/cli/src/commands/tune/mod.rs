@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use landspeed_engine::{
-    Baseline, HostGroup, Pairing, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
+    Baseline, FittedParameter, HostGroup, Pairing, TuneOptions, TunePlan, TunedProgram, factors, plan, tune,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{RecordKind, RecordWriter, Side, TuneSummary};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     options.program = program;
     let path = data::fresh(&folder, RecordKind::TUNE, &options.started);
     options.record = path.display().to_string();
-    let Some(summary) = with_pair(&args, &named, &options, &stop)? else { return Ok(ExitCode::SUCCESS) };
+    let Some(summary) = with_pair(&args, &named, &mut options, &stop)? else { return Ok(ExitCode::SUCCESS) };
     present(&summary, &path, &args)?;
     Ok(match exit(&summary, args.exit_code) {
         Exit::Done => Exit::Done.into(),
@@ -73,16 +73,17 @@ fn why(summary: &TuneSummary, exit: Exit) -> String {
 fn with_pair(
     args: &TuneArgs,
     named: &NamedHosts,
-    options: &TuneOptions,
+    options: &mut TuneOptions,
     stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
-    let workload = options.program.as_ref().map(|program| &program.workload);
-    let mut joined = named.join_for(workload, args.fan, Pairing::FirstTwo)?;
+    let workload = options.program.as_ref().map(|program| program.workload.clone());
+    let mut joined = named.join_for(workload.as_ref(), args.fan, Pairing::FirstTwo)?;
     if let Some(lost) = joined.lost.first() {
         bail!("{}: {}; a proof needs all hosts: leave it out, or mend it", lost.name, lost.why);
     }
     let group = &mut joined.group;
     let plan = plan(group, options)?;
+    let options = &*options;
     if args.dry_run {
         print!(
             "{}\n{}",
@@ -150,6 +151,11 @@ fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
     let room = format!("time for about {tries} in {time}");
     let remarks = landspeed_analysis::remarks(pair.path);
     let head = remarks.iter().fold(safe(&head), |head, remark| head + "\n" + &safe(remark));
+    let fitted = plan.fitted.as_ref().map(|fitted| {
+        let FittedParameter { name, value, default, took } = fitted;
+        format!("\n{name}={value}: a trial takes {}; --with {name}={default} takes longer", duration(*took))
+    });
+    let head = head + &fitted.unwrap_or_default();
     head + &format!("\n{open} of {all} settings can matter; {room} (--full lists all)")
 }
 

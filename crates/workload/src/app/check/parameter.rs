@@ -1,7 +1,7 @@
 //! Checks the parameters of an application, and adds those that every application has.
 
 use landspeed_record::factor::{Domain, Factor};
-use landspeed_record::units::{Bytes, parse_duration};
+use landspeed_record::units::{Bytes, Nanos, parse_duration};
 use toml::Spanned;
 
 use super::{FileMistake, here};
@@ -62,10 +62,22 @@ fn own(name: &Spanned<String>, file: &ParameterFile) -> Result<ApplicationParame
     }
     let (name, about, default) = (word.clone(), file.about.clone(), String::new());
     let domain = domain(word, file)?;
-    let mut parameter = ApplicationParameter { name, about, default, words: file.of.clone(), domain };
+    let fills = file.fills.as_ref().map(|time| fills(word, file, time)).transpose()?;
+    let mut parameter = ApplicationParameter { name, about, default, words: file.of.clone(), domain, fills };
     let default = parameter.declaration().parse(file.default.get_ref());
     parameter.default = default.map_err(|error| here(&file.default)(error.to_string()))?;
     Ok(parameter)
+}
+
+/// Returns the time that a trial of a tuning run shall take. Only a quantity can be lowered until it does.
+fn fills(word: &str, file: &ParameterFile, time: &Spanned<String>) -> Result<Nanos, FileMistake> {
+    let wrong = |why: &str| here(time)(format!("parameter.{word}: {why}"));
+    match file.is.get_ref() {
+        ParameterKind::Number | ParameterKind::Bytes => {
+            parse_duration(time.get_ref()).map_err(|error| wrong(&error.to_string()))
+        }
+        _ => Err(wrong("fills belongs to a number or bytes, which decide how long a trial takes")),
+    }
 }
 
 /// Returns the domain of a parameter. That of a choice is not used, because a choice has a list of words.
