@@ -9,7 +9,7 @@ use landspeed_kernel::folder::open_trusted;
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, openat};
 use rustix::process::geteuid;
 
-/// The largest number of bytes that are read from a file.
+/// The largest size of a file in bytes.
 const MOST: u64 = 1 << 20;
 
 /// A folder that was checked. Its descriptor stays open, so that later reads use this very folder.
@@ -46,7 +46,8 @@ impl TrustedFolder {
         judge(&stat, &path)?;
         let mut text = String::new();
         let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
-        match File::from(file).take(MOST).read_to_string(&mut text) {
+        match File::from(file).take(MOST + 1).read_to_string(&mut text) {
+            Ok(bytes) if bytes as u64 > MOST => Err(format!("{} is larger than 1 MiB", path.display())),
             Ok(_) if is_file => Ok(text),
             Ok(_) => Err(format!("{} is no file", path.display())),
             Err(error) => Err(format!("cannot read {}: {error}", path.display())),
@@ -142,6 +143,8 @@ mod tests {
         assert_eq!(opened.read("mine.toml"), Ok("own".to_owned()));
         symlink(tree.at("top/mid/apps/mine.toml"), tree.at("top/old/apps/linked.toml")).unwrap();
         assert!(opened.read("linked.toml").is_err());
+        fs::write(tree.at("top/old/apps/large.toml"), " ".repeat(1 << 20) + "x").unwrap();
+        assert!(opened.read("large.toml").unwrap_err().contains("larger than 1 MiB"));
         fs::create_dir(tree.at("top/old/apps/folder.toml")).unwrap();
         assert!(opened.read("folder.toml").is_err());
         assert!(opened.read("none.toml").unwrap_err().contains("runs only what"));

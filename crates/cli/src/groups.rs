@@ -209,6 +209,13 @@ pub(crate) struct ListArgs {
     pub(crate) csv: Option<PathBuf>,
 }
 
+impl ListArgs {
+    /// Returns true if the list is printed as text, for people to read.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !self.json && !self.md && self.csv.is_none()
+    }
+}
+
 /// Where results go.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OutputArgs {

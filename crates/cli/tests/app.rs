@@ -209,6 +209,30 @@ fn what_a_killed_run_had_started_is_gone() {
     }
 }
 
+/// Tests a program whose trials last ten seconds by default.
+#[test]
+fn the_length_of_trials_is_fitted_to_a_tuning_run_unless_the_user_sets_it() {
+    needs_root!();
+    let place = TestHome::new();
+    let more = "[parameter.rounds]\nabout = \"rounds\"\nis = \"number\"\ndefault = \"1000\"\nbetween = [\"1\", \"9999\"]\nfills = \"500ms\"\n";
+    let client = "sleep $(({rounds} / 100)).$(printf %02d $(({rounds} % 100))); echo answers: 42";
+    let file = application(&place, &server(1030), client, more);
+    let file = file.to_str().expect("text");
+    let plan = |args: &[&str]| {
+        let whole = [&["tune", "--app", file, "--dry-run"], args].concat();
+        let output = place.landspeed(&whole).output().expect("landspeed runs");
+        let (out, err) = text(&output);
+        assert!(output.status.success(), "{out}{err}");
+        out
+    };
+    let fitted = plan(&[]);
+    let value = fitted.split("rounds=").nth(1).and_then(|rest| rest.split(':').next());
+    let rounds: u64 = value.unwrap_or_else(|| panic!("{fitted}")).parse().expect("a number");
+    assert!((5..=60).contains(&rounds) && fitted.contains("--with rounds=1000"), "{fitted}");
+    assert!(!plan(&["--with", "rounds=20"]).contains("rounds="));
+    nothing_is_left(&place, "sleep 1030$");
+}
+
 #[test]
 fn a_file_is_checked_and_a_mistake_is_told_with_its_line() {
     let place = tempfile::tempdir().expect("a folder");

@@ -169,7 +169,7 @@ pub fn quoted(text: &str) -> String {
 }
 
 /// Returns the hosts of a report as arguments of a shell command.
-pub(crate) fn hosts(topology: &str) -> String {
+pub fn quoted_hosts(topology: &str) -> String {
     topology.split_whitespace().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
@@ -220,8 +220,8 @@ mod tests {
 
     #[test]
     fn hosts_of_a_stranger_are_words_of_a_command() {
-        assert_eq!(hosts("dtn1 lab:wan:rate=1G,rtt=20ms"), "dtn1 lab:wan:rate=1G,rtt=20ms");
-        assert_eq!(hosts("dtn1 $(reboot)"), "dtn1 '$(reboot)'");
+        assert_eq!(quoted_hosts("dtn1 lab:wan:rate=1G,rtt=20ms"), "dtn1 lab:wan:rate=1G,rtt=20ms");
+        assert_eq!(quoted_hosts("dtn1 $(reboot)"), "dtn1 '$(reboot)'");
     }
 
     #[test]

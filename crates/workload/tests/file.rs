@@ -81,6 +81,13 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ("default = \"4K\"", "default = \"4M\"", 11, "size does not take '4M'"),
         ("between = [\"1\", \"1M\"]", "between = [\"2\", \"1\"]", 12, "the least first"),
         ("between = [\"1\", \"1M\"]", "", 10, "take between"),
+        ("between = [\"1\", \"1M\"]", "between = [\"1\", \"1M\"]\nfills = \"soon\"", 13, "soon"),
+        (
+            "is = \"bytes\"\ndefault = \"4K\"\nbetween = [\"1\", \"1M\"]",
+            "is = \"choice\"\ndefault = \"a\"\nof = [\"a\"]\nfills = \"2s\"",
+            13,
+            "fills belongs to a number",
+        ),
         ("name = \"server\"", "name = \"client\"", 31, "two are called 'client'"),
         ("[\"echo-server\", \"{address}:{port}\"]", "\"echo-server {port}\"", 17, "invalid type: string"),
         ("[\"echo-server\", \"{address}:{port}\"]", "[\"echo-server {port}\"]", 17, "not a line for a shell"),

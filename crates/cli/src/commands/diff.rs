@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use landspeed_analysis::RunDiff;
 use landspeed_record::RecordKind;
-use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, quoted};
+use landspeed_report::{DetailLevel, DiffReport, OutputCapabilities, json, quoted, quoted_hosts};
 
 use crate::data::{self, RecordArg};
 use crate::groups::{DataArgs, RECORD};
@@ -55,9 +55,11 @@ fn interleaved(diff: &RunDiff, topology: &str, name: &str) -> String {
         (Some(_), _) => "landspeed records   # choose two of one path".to_owned(),
         (None, Some((what, a, b))) => {
             let knob = what.rsplit(' ').next().unwrap_or(what);
-            let hosts: Vec<String> = topology.split_whitespace().map(quoted).collect();
             let vary = quoted(&format!("{knob}={a},{b}"));
-            format!("landspeed measure stream {} --vary {vary}   # both values by turns", hosts.join(" "))
+            format!(
+                "landspeed measure stream {} --vary {vary}   # both values by turns",
+                quoted_hosts(topology)
+            )
         }
         (None, None) => format!("landspeed show {} --full", quoted(name)),
     }

@@ -89,10 +89,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
     let is_wrong = findings.iter().any(|one| one.finding.severity > Severity::Hint);
     let document = DoctorDocument { format: FORMAT, path: words(path), findings };
     print(&document, &args.form)?;
-    let is_for_people = !args.form.md && args.form.csv.is_none();
-    if is_for_people {
-        next(args.form.json, &command(&document.findings, args.to.as_deref()))?;
-    }
+    next(!args.form.is_for_people(), &command(&document.findings, args.to.as_deref()))?;
     Ok(if is_wrong { Exit::Failed } else { Exit::Done }.into())
 }
 

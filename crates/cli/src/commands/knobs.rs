@@ -90,13 +90,12 @@ pub(crate) fn run(args: &KnobsArgs) -> Result<ExitCode> {
         query.interface = query.known.first().cloned();
     }
     let document = KnobList { format: FORMAT, knobs: query.factors.iter().map(|f| query.entry(f)).collect() };
-    let is_for_people = !args.form.json && !args.form.md && args.form.csv.is_none();
-    if is_overview && is_for_people {
+    if is_overview && args.form.is_for_people() {
         out(&overview(&document, query.interface.as_deref().unwrap_or("lo")))?;
         next(false, "landspeed tune HOST   # which of these help on the path to a host, with proof")?;
         return Ok(ExitCode::SUCCESS);
     }
-    if query.in_detail && is_for_people {
+    if query.in_detail && args.form.is_for_people() {
         let details: Vec<String> = document.knobs.iter().map(detail).collect();
         out(&details.join("\n\n"))?;
         return Ok(ExitCode::SUCCESS);

@@ -19,7 +19,8 @@ impl AttachTurn {
         let Ok(own) = File::open("/proc/self/exe") else { return Some(Self::EVERYBODYS) };
         match own.try_lock() {
             Err(TryLockError::WouldBlock) => {}
-            Ok(()) | Err(TryLockError::Error(_)) => return Some(AttachTurn { _lock: Some(own) }),
+            Ok(()) => return Some(AttachTurn { _lock: Some(own) }),
+            Err(TryLockError::Error(_)) => return Some(Self::EVERYBODYS),
         }
         let waits = std::thread::Builder::new().name("landspeed-turn".into());
         match waits.spawn(move || arrived(Self::when_left(own))) {

@@ -49,7 +49,8 @@ pub struct GridTrial {
 }
 
 impl GridTrial {
-    /// Returns a figure in its own unit, or `None` if the trial does not have it.
+    /// Returns a figure in its own unit. Returns `None` if the trial does not have it, or if it is not above zero,
+    /// because figures are compared as ratios.
     pub fn figure(&self, figure: GridFigure) -> Option<f64> {
         let value = if self.failed.is_some() { None } else { (figure.of)(self) };
         value.filter(|value| *value > 0.0 && value.is_finite())

@@ -3,7 +3,7 @@
 use landspeed_record::{ExplainReport, Finding};
 
 use super::words::is_limit;
-use crate::words::{hosts, quoted};
+use crate::words::{quoted, quoted_hosts};
 
 /// Returns the next command, with a comment that says why.
 pub(super) fn next(report: &ExplainReport) -> String {
@@ -32,6 +32,6 @@ fn is_own(report: &ExplainReport) -> bool {
 }
 
 fn tune(report: &ExplainReport, options: &str) -> String {
-    let hosts = if report.hosts.len() > 1 { hosts(&report.topology) } else { String::new() };
+    let hosts = if report.hosts.len() > 1 { quoted_hosts(&report.topology) } else { String::new() };
     format!("landspeed tune {hosts}{options}").trim_end().to_owned()
 }

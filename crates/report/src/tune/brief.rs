@@ -189,7 +189,7 @@ fn commands(summary: &TuneSummary, record: &Record, named: &str) -> Vec<(StyledT
 
 /// Returns the command that follows from the result: make the gain last, measure longer, or look for the reason.
 fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
-    let hosts = words::hosts(&summary.topology);
+    let hosts = words::quoted_hosts(&summary.topology);
     let changed = summary.start_cell != summary.final_cell && summary.void.is_none();
     let open = summary.steps.iter().filter(|step| StepOutcome::of(step) == StepOutcome::Undecided).count();
     let longer = longer(summary, record.header.budget_ns);

@@ -286,7 +286,11 @@ pub(crate) struct RoleOrder {
 impl RoleOrder {
     /// Returns true if `path` occurs in one of the role's commands or in its environment.
     pub(crate) fn calls(&self, path: &str) -> bool {
-        let words = self.before.iter().flatten().chain(&self.command);
+        let asks = match &self.ready {
+            Some(ReadyCondition::Command(words)) => words.as_slice(),
+            _ => &[],
+        };
+        let words = self.before.iter().flatten().chain(&self.command).chain(asks);
         words.chain(self.env.iter().map(|(_, value)| value)).any(|text| text.contains(path))
     }
 }

@@ -151,12 +151,14 @@ fn head(group: &HostGroup, plan: &TunePlan, options: &TuneOptions) -> String {
     let room = format!("time for about {tries} in {time}");
     let remarks = landspeed_analysis::remarks(pair.path);
     let head = remarks.iter().fold(safe(&head), |head, remark| head + "\n" + &safe(remark));
-    let fitted = plan.fitted.as_ref().map(|fitted| {
-        let FittedParameter { name, value, default, took } = fitted;
-        format!("\n{name}={value}: a trial takes {}; --with {name}={default} takes longer", duration(*took))
-    });
-    let head = head + &fitted.unwrap_or_default();
+    let head = head + &plan.fitted.as_ref().map(fitted).unwrap_or_default();
     head + &format!("\n{open} of {all} settings can matter; {room} (--full lists all)")
+}
+
+/// Returns the line on a parameter that was lowered so that trials take less time.
+fn fitted(fitted: &FittedParameter) -> String {
+    let FittedParameter { name, value, default, took } = fitted;
+    format!("\n{name}={value}: a trial takes {}; --with {name}={default} takes longer", duration(*took))
 }
 
 /// Returns an error before the run if it would end without an answer.

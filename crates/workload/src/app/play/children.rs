@@ -97,7 +97,7 @@ fn limit(user: &RoleUser) {
         unsafe { libc::setrlimit(what, &raw const limit) };
     };
     set(libc::RLIMIT_CORE, 0);
-    if *user != RoleUser::Own {
+    if matches!(user, RoleUser::Other { .. }) {
         set(libc::RLIMIT_NPROC, PROCESSES);
     }
 }

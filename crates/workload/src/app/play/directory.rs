@@ -136,7 +136,7 @@ fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> 
 impl RoleUser {
     fn own(&self, path: &Path) -> std::io::Result<()> {
         match self {
-            RoleUser::Own => Ok(()),
+            RoleUser::Own { .. } => Ok(()),
             RoleUser::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)),
         }
     }

@@ -6,7 +6,7 @@ use std::io::Error;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum RoleUser {
     /// The agent's own user.
-    Own,
+    Own { name: String },
     /// Another user, from /etc/passwd.
     Other { name: String, uid: u32, gid: u32 },
 }
@@ -30,12 +30,20 @@ fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
     }))
 }
 
+/// Returns the name of a user from /etc/passwd, or the user's ID if the file does not have it.
+fn name_of(uid: u32) -> String {
+    let all = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let is_user = |line: &&str| line.split(':').nth(2).is_some_and(|id| id.parse() == Ok(uid));
+    let name = all.lines().find(is_user).and_then(|line| line.split(':').next());
+    name.map_or_else(|| uid.to_string(), str::to_owned)
+}
+
 impl RoleUser {
     /// Returns the user under which a role with the user `name` runs. That is the agent's own user if the agent is
     /// not root or if `name` is root. Returns an error for an unknown name.
     pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
-            return Ok(RoleUser::Own);
+            return Ok(RoleUser::Own { name: name_of(rustix::process::geteuid().as_raw()) });
         }
         let (uid, gid) = ids(name)?
             .ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
@@ -45,8 +53,7 @@ impl RoleUser {
     /// Returns the user's name, for the variable USER.
     pub(super) fn name(&self) -> &str {
         match self {
-            RoleUser::Own => "root",
-            RoleUser::Other { name, .. } => name,
+            RoleUser::Own { name } | RoleUser::Other { name, .. } => name,
         }
     }
 
