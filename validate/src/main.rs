@@ -49,6 +49,8 @@ enum ValidationStudy {
     GridCoverage(grid_coverage::Options),
     /// Real decisions between equal settings, in the lab.
     Placebos(placebos::Options),
+    /// Do the commands that `explain` names win what it expects?
+    Remedies(faults::remedies::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
 }
@@ -68,6 +70,7 @@ fn main() -> ExitCode {
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
+        ValidationStudy::Remedies(options) => faults::remedies::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
     };
     match result {
@@ -103,6 +106,7 @@ mod tests {
             "validate faults --short --pairs 8 --clean 1",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stolen --pairs 2",
+            "validate remedies --runs 3 --only window --seed 7",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }

@@ -1,11 +1,12 @@
 //! `make faults`: checks that `landspeed explain` names what was done to a path. It runs every fault at two strengths
-//! and at a random one, random pairs of faults, and four kinds of paths without faults.
+//! and at a random one, random pairs of faults, and eight kinds of paths without faults.
 //!
 //! `explain` is run as a user runs it, and gets only the two hosts and the flow's address. A fault that it does not
 //! name is an error. A fault that it names although it was not made is counted.
 
 mod clean;
 mod draw;
+pub(crate) mod remedies;
 mod run;
 mod score;
 

@@ -93,10 +93,19 @@ pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
 }
 
 fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<ExplainReport> {
-    let stage = FaultLab::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?;
+    watched(&lab(landspeed, scenario)?, landspeed, name)
+}
+
+/// Sets up a scenario, whose programs are those of `landspeed`.
+pub(super) fn lab(landspeed: &Path, scenario: &FaultScenario) -> Result<FaultLab> {
+    Ok(FaultLab::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?)
+}
+
+/// Lets the traffic reach its rate, and returns what `explain` reports of it.
+pub(super) fn watched(lab: &FaultLab, landspeed: &Path, name: &str) -> Result<ExplainReport> {
     std::thread::sleep(START_UP);
-    let [a, b] = stage.names();
-    let at = stage.at().to_string();
+    let [a, b] = lab.names();
+    let at = lab.at().to_string();
     let watch = if name.contains(" + ") { WATCH_TWO } else { WATCH };
     let mut command = Command::new(landspeed);
     command.args(["explain", &a, &b, "--flow", &at, "--time", watch, "--no-limits", "--no-trace", "--json"]);

@@ -67,7 +67,7 @@ pub(super) fn tiny_writes(scenario: &mut FaultScenario, strength: f64) {
 
 pub(super) fn nagle_delayed_ack(scenario: &mut FaultScenario, strength: f64) {
     let rest_every = between(8.0, 1.0, 1.0 - strength).round() as u32;
-    scenario.traffic = Traffic::Requests { part: Bytes(100), rest_every };
+    scenario.traffic = Traffic::Requests { part: Bytes(100), parts: 2, rest_every };
 }
 
 pub(super) fn softirq_core(scenario: &mut FaultScenario, strength: f64) {

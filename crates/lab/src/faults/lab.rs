@@ -22,7 +22,8 @@ const LONGEST: Nanos = Nanos::secs(600);
 /// A lab with a scenario in it, until it is dropped.
 pub struct FaultLab {
     // Programs end before the lab that they run in.
-    apps: Vec<Child>,
+    traffic: FaultPrograms,
+    settings: FaultPrograms,
     groups: Vec<ControlGroup>,
     hosts: Box<dyn HostSet>,
     program: Vec<String>,
@@ -32,17 +33,31 @@ impl FaultLab {
     /// Sets up `scenario` in a new lab. `program` is a command line that calls [`crate::faults::play`].
     pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
-        let mut lab = FaultLab { apps: Vec::new(), groups: Vec::new(), hosts, program: program.to_vec() };
+        let [traffic, settings] = [FaultPrograms::default(), FaultPrograms::default()];
+        let mut lab = FaultLab { traffic, settings, groups: Vec::new(), hosts, program: program.to_vec() };
         lab.turn(scenario)?;
-        let at = lab.at();
-        for (side, core, part) in parts(scenario, at) {
+        lab.start_traffic(scenario)?;
+        Ok(lab)
+    }
+
+    /// Ends the traffic and starts it again, as a user restarts a program after a change of the hosts' settings.
+    pub fn restart_traffic(&mut self, scenario: &FaultScenario) -> Result<(), Error> {
+        self.traffic = FaultPrograms::default();
+        self.groups.clear();
+        self.start_traffic(scenario)
+    }
+
+    fn start_traffic(&mut self, scenario: &FaultScenario) -> Result<(), Error> {
+        for (side, core, part) in parts(scenario, self.at()) {
             let limits = if part == ProgramTask::Burn { Vec::new() } else { limits(scenario, side) };
-            let pid = lab.start(side, core, part)?;
+            let program = self.start(side, core, part)?;
+            let pid = program.id();
+            self.traffic.0.push(program);
             for limit in limits {
-                lab.groups.push(ControlGroup::around(pid, limit)?);
+                self.groups.push(ControlGroup::around(pid, limit)?);
             }
         }
-        Ok(lab)
+        Ok(())
     }
 
     /// Returns the destination of the traffic: the address and port of the receiver.
@@ -68,27 +83,28 @@ impl FaultLab {
         for (side, (settings, shaper, locked_window)) in both.into_iter().enumerate() {
             let device = self.host(side).device.clone().unwrap_or_default();
             let part = ProgramTask::Set { device, settings: settings.clone(), shaper, locked_window };
-            self.start(side, None, part)?;
+            let program = self.start(side, None, part)?;
+            self.settings.0.push(program);
         }
         Ok(())
     }
 
-    /// Starts a program, waits until it is ready, and returns its process ID.
-    fn start(&mut self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<u32, Error> {
+    /// Starts a program, and waits until it is ready.
+    fn start(&self, side: usize, core: Option<u32>, part: ProgramTask) -> Result<Child, Error> {
         let what = part.name();
         let spec = ProgramSpec { netns: netns(self.host(side)).to_owned(), core, most_ns: LONGEST, part };
-        let mut child = self.spawn()?;
-        let pid = child.id();
+        let mut started = FaultPrograms(vec![self.spawn()?]);
+        let child = &mut started.0[0];
         let line = serde_json::to_string(&spec).expect("a part is plain data") + "\n";
         let input = child.stdin.as_mut().expect("standard input is a pipe");
-        let told = input.write_all(line.as_bytes()).during(|| format!("tell the program for {what}"));
+        input.write_all(line.as_bytes()).during(|| format!("tell the program for {what}"))?;
         let mut said = String::new();
         let output = child.stdout.take().expect("standard output is a pipe");
-        let heard = BufReader::new(output).read_line(&mut said);
-        self.apps.push(child);
-        told?;
-        heard.during(|| format!("hear the program for {what}"))?;
-        if said.trim() == "ready" { Ok(pid) } else { Err(Error::App { what: what.to_owned(), said }) }
+        BufReader::new(output).read_line(&mut said).during(|| format!("hear the program for {what}"))?;
+        match (said.trim(), started.0.pop()) {
+            ("ready", Some(child)) => Ok(child),
+            _ => Err(Error::App { what: what.to_owned(), said }),
+        }
     }
 
     fn spawn(&self) -> Result<Child, Error> {
@@ -99,13 +115,17 @@ impl FaultLab {
     }
 }
 
-impl Drop for FaultLab {
+/// Programs, which end when this is dropped.
+#[derive(Default)]
+struct FaultPrograms(Vec<Child>);
+
+impl Drop for FaultPrograms {
     fn drop(&mut self) {
-        for app in &mut self.apps {
+        for program in &mut self.0 {
             // Each program ends with its standard input; a stopped one is killed. Errors are ignored here.
-            drop(app.stdin.take());
-            let _ = app.kill();
-            let _ = app.wait();
+            drop(program.stdin.take());
+            let _ = program.kill();
+            let _ = program.wait();
         }
     }
 }
@@ -144,6 +164,7 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 
             write_pause,
             writes_between,
             disk,
+            control,
             send_buffer,
             nodelay,
             read,
@@ -162,14 +183,15 @@ fn traffic(traffic: &Traffic, at: SocketAddr, rehearsed: bool) -> [ProgramTask; 
                 pause: *write_pause,
                 writes_between: *writes_between,
                 from_disk: disk.is_some(),
+                control: control.clone(),
                 buffer: size(send_buffer),
                 nodelay: *nodelay,
                 rehearsed,
             }),
         ],
-        Traffic::Requests { part, rest_every } => [
-            ProgramTask::Answer { at, request: 2 * part.0 },
-            ProgramTask::Ask { to: at, part: part.0, rest_every: *rest_every },
+        Traffic::Requests { part, parts, rest_every } => [
+            ProgramTask::Answer { at, request: u64::from(*parts) * part.0 },
+            ProgramTask::Ask { to: at, part: part.0, parts: *parts, rest_every: *rest_every },
         ],
         Traffic::Datagrams { size: datagram, rate, receive_buffer, read_pause, reads_between } => [
             ProgramTask::Catch(datagrams::DatagramReceiverSettings {

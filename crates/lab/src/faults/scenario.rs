@@ -87,6 +87,8 @@ pub enum Traffic {
         /// Rate of the disk from which the sender reads what it writes, past the page cache; `None` if it sends from
         /// memory.
         disk: Option<BitRate>,
+        /// The sender's congestion control.
+        control: String,
         /// The requested SO_SNDBUF; `None` for the default.
         send_buffer: Option<Bytes>,
         nodelay: bool,
@@ -97,9 +99,12 @@ pub enum Traffic {
         /// The requested SO_RCVBUF, set before the handshake; `None` for the default.
         receive_buffer: Option<Bytes>,
     },
-    /// Requests that are written in two parts. Each request is answered.
+    /// Requests that are written in parts. Each request is answered.
     Requests {
+        /// Size of a part.
         part: Bytes,
+        /// Number of parts of a request.
+        parts: u32,
         /// Number of requests between two pauses of the client. Each pause takes one millisecond.
         rest_every: u32,
     },
@@ -131,6 +136,8 @@ impl Default for Traffic {
             write_pause: Nanos(0),
             writes_between: 1,
             disk: None,
+            // BBR, the default of some kernels, hardly reacts to losses.
+            control: "cubic".to_owned(),
             send_buffer: None,
             nodelay: false,
             read: Bytes(256 * 1024),

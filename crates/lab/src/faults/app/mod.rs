@@ -45,10 +45,11 @@ pub(crate) enum ProgramTask {
     },
     Write(stream::StreamWriterSettings),
     Read(stream::StreamReaderSettings),
-    /// Sends requests, each in two writes.
+    /// Sends requests, each in some writes.
     Ask {
         to: SocketAddr,
         part: u64,
+        parts: u32,
         rest_every: u32,
     },
     /// Answers each request of this many bytes with one byte.
@@ -113,7 +114,9 @@ pub fn play() -> Result<(), Error> {
         }
         ProgramTask::Write(settings) => stream::write(&settings, until),
         ProgramTask::Read(settings) => stream::read(&settings, until),
-        ProgramTask::Ask { to, part, rest_every } => requests::ask(to, part, rest_every, until),
+        ProgramTask::Ask { to, part, parts, rest_every } => {
+            requests::ask(to, (part, parts), rest_every, until)
+        }
         ProgramTask::Answer { at, request } => requests::answer(at, request, until),
         ProgramTask::Shoot(settings) => datagrams::shoot(&settings, until),
         ProgramTask::Catch(settings) => datagrams::catch(&settings, until),

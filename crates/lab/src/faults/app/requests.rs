@@ -1,4 +1,4 @@
-//! Sends requests in two small parts, and answers requests. With Nagle's algorithm the second part waits for the
+//! Sends requests in small parts, and answers requests. With Nagle's algorithm the second part waits for the
 //! acknowledgement of the first, which the peer delays (RFC 896, RFC 1122 4.2.3.2 and 4.2.3.4; Mogul & Minshall 2001).
 
 use std::io::{Read, Write};
@@ -11,17 +11,21 @@ use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
-pub(crate) fn ask(to: SocketAddr, part: u64, rest_every: u32, until: Instant) -> Result<(), Error> {
+/// Sends requests of (bytes of a part, number of parts).
+pub(crate) fn ask(
+    to: SocketAddr,
+    (part, parts): (u64, u32),
+    rest_every: u32,
+    until: Instant,
+) -> Result<(), Error> {
     let named = || format!("ask {to}");
     let mut stream = TcpStream::connect_timeout(&to, Duration::from_secs(10)).during(named)?;
     ready();
-    let half = vec![1; part as usize];
+    let part = vec![1; part as usize];
     let mut asked = 0u32;
     while Instant::now() < until {
-        let answered = stream
-            .write_all(&half)
-            .and_then(|()| stream.write_all(&half))
-            .and_then(|()| stream.read_exact(&mut [0]));
+        let sent = (0..parts).try_for_each(|_| stream.write_all(&part));
+        let answered = sent.and_then(|()| stream.read_exact(&mut [0]));
         if answered.is_err() {
             return Ok(());
         }

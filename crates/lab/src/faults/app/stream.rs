@@ -22,6 +22,7 @@ pub(crate) struct StreamWriterSettings {
     pub(crate) writes_between: u32,
     /// True if the data are read from a disk before they are written.
     pub(crate) from_disk: bool,
+    pub(crate) control: String,
     pub(crate) buffer: Option<u64>,
     pub(crate) nodelay: bool,
     /// True if another connection is opened and closed first, so that TCP remembers the route's metrics.
@@ -46,8 +47,8 @@ pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(
     }
     let socket = socket(settings.to)?;
     let named = || format!("connect to {}", settings.to);
-    // CUBIC, as on most hosts: BBR, the default of some kernels, hardly reacts to losses.
-    socket.set_tcp_congestion(b"cubic").during(|| "choose CUBIC".into())?;
+    let chosen = socket.set_tcp_congestion(settings.control.as_bytes());
+    chosen.during(|| format!("choose {}", settings.control))?;
     if let Some(size) = settings.buffer {
         socket.set_send_buffer_size(size as usize).during(|| "set SO_SNDBUF".into())?;
     }
