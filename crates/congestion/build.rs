@@ -8,8 +8,7 @@ const ALGORITHMS: &str = "src/algorithms";
 /// The controls that the kernel has itself. They are compiled for the simulator only.
 const KERNELS: &[&str] = &["bbr", "cubic", "reno"];
 
-/// The compiler flag for signed arithmetic that wraps, because sequence numbers and clocks wrap in signed arithmetic
-/// too.
+/// The compiler flag that makes signed overflow wrap, as arithmetic with sequence numbers and clocks needs.
 const WRAPS: &str = "-fwrapv";
 
 fn main() {

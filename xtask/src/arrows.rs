@@ -41,8 +41,8 @@ fn name_of(package: &Value) -> &str {
     package["name"].as_str().unwrap_or_default()
 }
 
-/// Returns the number of crates, and the number of uses between them. The crates of developers are not counted, nor
-/// the uses by crates at the top.
+/// Returns the number of crates, and the number of uses between them. Crates for developers and uses by crates at the
+/// top are not counted.
 pub(crate) fn counted(root: &Path) -> Result<(usize, usize)> {
     let crates: Vec<Value> =
         packages(root)?.into_iter().filter(|package| !TOOLS.contains(&name_of(package))).collect();

@@ -13,12 +13,12 @@ const ELSEWHERE: [&str; 9] = [
     "agent/src/session/hello.rs",
     // JSON from the program that started this one.
     "lab/src/faults/app/mod.rs",
-    // JSON from the agent that started this process, and back. A program's output is kept byte by byte for its
+    // JSON that the agent and the process that it started exchange. A program's output is kept byte by byte for its
     // figures.
     "workload/src/app/figure.rs",
     "workload/src/app/play/",
     "workload/src/app/role.rs",
-    // JSON from the process that it forked.
+    // JSON from a process that this process forked.
     "path/src/exec.rs",
     // Root's own files, and the guardian's pipe; their contents are written back byte by byte.
     "knob/src/journal/",

@@ -1,5 +1,5 @@
 //! The part of `xtask check` about licences: deny.toml must allow the licence and the name of every crate. cargo-deny
-//! checks the same and more (`make deny`), but takes longer to build than the rest of the check takes to run.
+//! (`make deny`) checks this and more, but its build takes longer than the rest of `xtask check`.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub(crate) fn wrong(root: &Path) -> Result<Vec<String>> {
     let (allowed, banned) = (list("licenses", "allow")?, list("bans", "deny")?);
     let metadata = metadata(root)?;
     let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
-    // The project's own crates have no source.
+    // The project's own crates have no source in the metadata.
     let of_others = packages.iter().filter(|package| !package["source"].is_null());
     Ok(of_others.filter_map(|package| refused(package, allowed, banned)).collect())
 }

@@ -21,7 +21,7 @@ pub(crate) fn print(root: &Path) -> Result<()> {
     ensure!(!linked.is_empty(), "cargo metadata names nothing that landspeed is made of");
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
-        // The project's own crates have no source. Their licence is the project's.
+        // The project's own crates have no source in the metadata. They have the project's licence.
         if !linked.contains(text(&package["id"])) || package["source"].is_null() {
             continue;
         }

@@ -25,8 +25,8 @@ const IN_TEXT: [Phrase; 1] = [("stands", "\"is\", or the value")];
 const IN_COMMENTS: [Phrase; 2] =
     [("told", "\"reported\", \"returned\" or \"printed\""), ("as it were", "nothing")];
 
-/// The files whose whole text is checked: pages, and the sources with the help of the command line. Decisions and the
-/// changelog are left out.
+/// The files whose whole text is checked: pages, and the sources that contain the command line's help texts. Decisions
+/// and the changelog are left out.
 const READ: [&str; 6] = [
     "README.md",
     "ARCHITECTURE.md",
@@ -79,7 +79,7 @@ fn speaks(file: &Path) -> bool {
     has("crates") && has("src") && !file.to_string_lossy().ends_with("tests.rs")
 }
 
-/// Returns the comments of a source. Each stays on its line.
+/// Returns the comments of a source, with all other lines empty, so that line numbers stay the same.
 fn comments(source: &str) -> String {
     let comment = |line: &str| {
         let line = line.trim_start();
@@ -88,8 +88,8 @@ fn comments(source: &str) -> String {
     source.lines().map(comment).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns the messages for users in a source: the strings before its tests, except those of panics. Each stays on
-/// its line.
+/// Returns the messages for users in a source: the strings before its tests, except those of panics. Each string stays
+/// on its line.
 fn messages(source: &str) -> String {
     let said = |line: &str| {
         let is_bug =

@@ -118,7 +118,7 @@ impl SchemaPage {
         head(line) + &body
     }
 
-    /// Returns a link to the first of `documents` that has the same members as `schema`.
+    /// Returns a link to the first of `documents` that has the same members as `schema`, or `None` if there is none.
     fn known(&self, schema: &Value, documents: &[Value]) -> Option<String> {
         let is_same =
             |known: &&Value| !known["properties"].is_null() && known["properties"] == schema["properties"];

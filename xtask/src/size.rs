@@ -6,8 +6,8 @@ use std::path::Path;
 /// The largest size of the release build, in bytes.
 const MOST: u64 = 30_000_000;
 
-/// Returns one line if the release build is too large. A build from before the last change of Cargo.toml is not
-/// checked.
+/// Returns one line if the release build is too large. A missing build, and one older than the last change of
+/// Cargo.toml, are not checked.
 pub(crate) fn wrong(root: &Path) -> Option<String> {
     let path = root.join("target/release/landspeed");
     let built = metadata(&path).ok()?;

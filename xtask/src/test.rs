@@ -1,7 +1,8 @@
 //! `make test`: runs all tests, two programs at a time.
 //!
-//! cargo runs one test program after another, although lab tests mostly wait: for round trips, for the end of a dead
-//! process's lease, for a browser. Tests that need the whole machine run after the others.
+//! cargo runs one test program after another. Lab tests mostly wait, for example for round trips, for the end of a dead
+//! process's lease or for a browser, so two at a time take less time. Tests that need the whole machine run after the
+//! others.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -174,7 +175,7 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let began = Instant::now();
     let status = Command::new(&program.executable)
-        // Without this, the reason of a skipped test would not be shown.
+        // Without this option, the reason of a skipped test would not be shown.
         .arg("--show-output")
         .current_dir(&program.folder)
         .env("CARGO_MANIFEST_DIR", &program.folder)
@@ -192,11 +193,11 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
 /// Returns the text to print for a program: one line, with the reasons of skipped tests, if it passed; otherwise its
 /// output from the failures on.
 fn told(ended: &TestOutcome, printed: &str) -> String {
-    // A program with its own main function prints no such line.
+    // A program with its own main function prints no line of results.
     let results = printed.lines().find(|line| line.starts_with("test result: ")).unwrap_or("passed");
     let head = format!("{:6.1} s  {}", ended.took.as_secs_f64(), ended.name);
     if ended.passed {
-        // A skipped test prints why, because it has not passed.
+        // The reason of each skipped test is printed, because such a test counts as passed but has checked nothing.
         let skipped = printed
             .lines()
             .filter(|line| line.starts_with("SKIP "))

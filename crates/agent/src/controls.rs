@@ -3,7 +3,7 @@
 //! The kernel has one list of control names for the whole machine, and each name can be registered once. If two agents
 //! run on one machine (both ends of a lab), the first one loads a control and the second one uses it. When the first
 //! one unloads it, flows that use it keep it until they close, but new flows cannot choose it any more. Therefore a
-//! controller requests it before each run.
+//! controller requests its controls again before each run.
 
 use landspeed_congestion::{self as congestion, Control, LoadState, LoadedControl};
 use parking_lot::Mutex;

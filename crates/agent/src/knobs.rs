@@ -1,4 +1,4 @@
-//! Knobs that an agent turns for a controller.
+//! The knobs that an agent changes for a controller.
 
 use std::sync::Arc;
 
@@ -9,10 +9,10 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use parking_lot::Mutex;
 
-/// The knobs of this host. The first turn starts their journal and guardian.
+/// The knobs of this host. The first change starts their journal and guardian.
 pub(crate) struct Knobs {
     options: TurnerOptions,
-    /// Locked only briefly, never while a knob is turned, so that heartbeats pass during a turn.
+    /// Locked only briefly, never while a knob is written, so that heartbeats are handled during a write.
     turner: Mutex<Option<Arc<KnobTurner>>>,
     /// Locked for a whole request, so that no other request comes between its changes.
     turning: Mutex<()>,
@@ -56,7 +56,7 @@ impl Knobs {
         let turner = self.started()?;
         let mut done: Vec<(KnobChangeReport, KnobTarget)> = Vec::new();
         for change in changes {
-            // Set before each change, because a heartbeat ends the short lease, and each change can cut the path.
+            // The short lease is set before each change, because a heartbeat ends it, and each change can cut the path.
             if let Some(lease) = short_lease {
                 turner.short_lease(lease);
             }
@@ -97,7 +97,7 @@ impl Knobs {
         }
     }
 
-    /// Extends the lease of the turned knobs, because the controller has sent a sign of life.
+    /// Renews the lease of the changed knobs, because a message of the controller has arrived.
     pub(crate) fn heartbeat(&self) {
         if let Some(turner) = self.turner() {
             turner.heartbeat();

@@ -1,8 +1,8 @@
 //! The agent: one host's end of a session. It answers the controller's requests by calling the plug-ins (knobs,
-//! workloads, observers) on its host. It holds what must end with the session: data ports, running trials, turned
+//! workloads, observers) on its host. It owns what must end with the session: data ports, running trials, changed
 //! knobs, loaded congestion controls.
 //!
-//! It decides nothing: the controller decides what to try, what to keep and when to stop.
+//! The agent decides nothing: the controller decides what to try, what to keep and when to stop.
 
 mod controls;
 mod knobs;
@@ -34,7 +34,7 @@ use crate::ports::DataPorts;
 pub use crate::programs::{AllowedFolder, RunPermission};
 use crate::watch::TrialWatch;
 
-/// Time limit of the measurement of a [`Request::Limits`].
+/// Time limit of the measurement that a [`Request::Limits`] requests.
 pub const LIMITS_TIME: Nanos = Nanos(landspeed_observer::capacity::TIME.as_nanos() as u64);
 
 /// One host's end of a session.
@@ -71,7 +71,7 @@ impl Agent {
 
     fn of(may_run: RunPermission, allow_tune: bool, options: journal::TurnerOptions) -> Arc<Self> {
         let may_tune = knobs::may_tune(allow_tune);
-        // This thread talks to the controller from now on.
+        // This thread communicates with the controller from now on, so its run time is no cost of a trial.
         leave_out_this_thread();
         Arc::new(Agent {
             may_tune,
@@ -224,7 +224,7 @@ impl RequestHandler for Agent {
         self.cancel().cancel();
         self.controls.unload_all();
         let restored = self.knobs.restore();
-        // The reader of our standard error may have gone with the controller. That must not stop the cleanup.
+        // Writing fails if the reader of stderr is gone with the controller. That must not stop the cleanup.
         for note in restored.notes {
             let _ = writeln!(std::io::stderr(), "landspeed agent: {why}: {note}");
         }

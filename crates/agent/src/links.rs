@@ -50,8 +50,8 @@ impl InterfaceNames {
 }
 
 impl InterfaceIdentity {
-    /// Reads the interface; `None` if it is gone. Compares the permanent address too, because a program can request the
-    /// number of an interface that is gone.
+    /// Reads the interface; `None` if it is gone. Compares the permanent address too, because a program can create an
+    /// interface with the index of one that is gone.
     fn link(&self) -> Option<Link> {
         let link = Rtnl::open().ok()?.link_at(self.index).ok()?;
         (link.permanent_mac == self.permanent).then_some(link)

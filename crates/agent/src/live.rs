@@ -18,7 +18,8 @@ const MOST_SAMPLES: u64 = 30_000 / 64;
 /// Longest interval between samples that a controller may choose, so that the loss of the controller is noticed soon.
 const RAREST: Nanos = Nanos::secs(1);
 
-/// Returns the observers in `asked`, the ones that always run and, unless `alone`, those that explain.
+/// Returns the observers in `asked` and those of [`RunPolicy::Always`]. Unless `alone` is true, also returns those of
+/// [`RunPolicy::Explaining`].
 pub(crate) fn observers(asked: &[String], alone: bool) -> Result<Vec<&'static Observer>, String> {
     rows(asked, if alone { RunPolicy::Always } else { RunPolicy::Explaining })
 }

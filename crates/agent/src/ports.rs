@@ -15,8 +15,8 @@ const LIMIT: usize = 64;
 pub(crate) struct DataPorts(Mutex<HashMap<u16, Arc<DataPort>>>);
 
 impl DataPorts {
-    /// Opens a data port at `at` that accepts flows of `transports` that prove `key`, and returns its number. If the
-    /// port is already open, adds the transports to it.
+    /// Opens a data port at `at` and returns its number. The port accepts flows of `transports` whose sender proves
+    /// that it has `key`. If the port is already open, adds the transports to it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         wait_until_usable(&at.ip());
         let mut ports = self.0.lock();

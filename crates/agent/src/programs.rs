@@ -53,7 +53,7 @@ impl RunPermission {
 
 impl AllowedFolder {
     /// Checks that the folder has the application file of `program` with the same text, so that a controller cannot
-    /// bring commands. Also checks that no role runs as root, unless that is allowed.
+    /// bring its own commands. Also checks that no role runs as root, unless that is allowed.
     fn check(&self, program: &Program) -> Result<(), String> {
         let name = format!("{}.toml", plain(&program.name)?);
         if self.folder.read(&name)? != program.text {
@@ -62,7 +62,8 @@ impl AllowedFolder {
         if self.as_root {
             return Ok(());
         }
-        // A file with a mistake has no roles to run; the mistake is reported when it is read to be run.
+        // A file with a mistake counts as a file without roles. The mistake is reported when the file is read to be
+        // run.
         let roles =
             read(Path::new(&name), &program.text).map(|application| application.roles).unwrap_or_default();
         match roles.iter().find(|role| runs_as_root(&role.user)) {

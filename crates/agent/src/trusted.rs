@@ -33,7 +33,8 @@ impl TrustedFolder {
     /// Reads the file `name` in the folder.
     ///
     /// # Errors
-    /// Returns an error if another user may change the file, or if it does not exist.
+    /// Returns an error if another user may change the file, or if it does not exist, is larger than 1 MiB or is not
+    /// text.
     pub(crate) fn read(&self, name: &str) -> Result<String, String> {
         let path = self.path.join(name);
         judge(&stat(&self.folder, &self.path)?, &self.path)?;

@@ -18,7 +18,7 @@ pub(crate) struct TrialWatch<'a> {
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
-    /// Duration of the start-up before the window. Samples count their time from the flows' first data.
+    /// Duration of the warm-up before the window. Samples count their time from the flows' first data.
     warm_up: Nanos,
     opened: Option<Instant>,
 }

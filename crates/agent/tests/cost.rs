@@ -76,7 +76,8 @@ fn a_spinning_helper_thread_and_a_forked_child_appear_in_the_cost() {
     let quiet = without_helpers(|| trial(&agent));
     assert!(quiet.workload_ns.0 > 0 && quiet.children_ns.0 == 0, "{quiet:?}");
 
-    // How much of a processor the spinning ones get is up to the machine: the window is most of the time that they spin.
+    // The scheduler decides how much of a processor the spinning thread and the spinning child get. The window is most
+    // of the time for which they spin.
     let over = AtomicBool::new(false);
     let (helped, spun) = std::thread::scope(|scope| {
         let spinning = scope.spawn(|| {

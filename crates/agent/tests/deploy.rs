@@ -37,7 +37,8 @@ impl FarHost {
         for folder in ["bin", "home", "runtime"] {
             fs::create_dir(far.path(folder)).unwrap();
         }
-        // Beside the tests' own folder; not built if only this test target is requested.
+        // Cargo puts the examples beside the tests' folder. It does not build them if only this test target is
+        // requested.
         let agent = std::env::current_exe().unwrap();
         let agent = agent.parent().unwrap().parent().unwrap().join("examples/test_agent");
         assert!(agent.exists(), "build it first: cargo build -p landspeed-agent --examples");

@@ -1,5 +1,5 @@
-//! A turn that takes longer than every lease, between a controller, an agent and a guardian in separate processes. The
-//! leases are short here, so that "longer" is seconds; nothing else is scaled.
+//! A write to a knob that takes longer than every lease, with controller, agent and guardian in separate processes. The
+//! leases are shortened to seconds; nothing else is scaled.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -41,7 +41,7 @@ static SLOW: Knob = Knob {
         name: "slow",
         about: "of the tests",
         domain: Domain::Int(0, 1000),
-        // The table's duration may be wrong by far, as long as the controller lives.
+        // The duration in the table is far too short. The write must succeed all the same while the controller lives.
         toggle: Nanos::millis(1),
         source: "none",
         ..Factor::KNOB

@@ -23,7 +23,7 @@ pub fn arms(trials: usize, candidate_first: bool) -> Vec<Arm> {
     (0..trials).map(arm).collect()
 }
 
-/// One block, with equally many trials of each cell.
+/// The figures of one block's trials, by arm. Both arms have equally many trials.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BlockFigures {
     incumbent: Vec<TrialFigures>,
@@ -53,8 +53,9 @@ impl BlockFigures {
         metric.ln_ratio(&self.candidate, &self.incumbent)
     }
 
-    /// Returns the block's contrast, oriented so that above zero is better: the log ratio with and without the effect
-    /// of lost time (`toll`), and the trials' deviations.
+    /// Returns the block's contrast in a figure: the log ratio with and without the effect of lost time (`toll`), and
+    /// each trial's deviation from its arm. A log ratio above zero means that the candidate is better. `None` if a
+    /// trial lacks the figure.
     pub(crate) fn contrast(
         &self,
         metric: Metric,
@@ -110,8 +111,8 @@ impl BlockFigures {
         })
     }
 
-    /// Returns the totals of the incumbent and of the candidate, without the effect of lost time; `None` if a trial
-    /// lacks the figure.
+    /// Returns the totals of a figure over the incumbent's and over the candidate's trials, without the effect of lost
+    /// time; `None` if a trial lacks the figure.
     pub(crate) fn sums(&self, metric: Metric, toll: &LostTimeEffects) -> Option<[ArmTotals; 2]> {
         let freed = |trial: &TrialFigures| metric.bettered(trial, toll.likely(metric, trial));
         let sums = |arm: &[TrialFigures]| metric.sums(&arm.iter().map(freed).collect::<Vec<_>>());

@@ -1,5 +1,5 @@
-//! The time budget of a datagram: how much of its time host, driver and link take at both ends, for several sizes, at
-//! the start of a run and after each step that it kept (jin-yoo-2007 section 4, figures 7 and 14).
+//! The time budget of a datagram: the time that hosts, drivers and the link take for it. A run measures the budget for
+//! several sizes, at its start and after each kept step (jin-yoo-2007 section 4, figures 7 and 14).
 
 use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
@@ -45,10 +45,10 @@ impl PathStage {
     }
 }
 
-/// The costs of datagrams of several sizes at one setting.
+/// The time budgets of datagrams of several sizes, measured with the same settings.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TimeBudget {
-    /// The id of the kept step after which it was measured; empty at the start.
+    /// The id of the kept step after which the budget was measured; empty at the start of the run.
     pub after: String,
     /// The budgets of the sizes, in ascending order of size.
     pub sizes: Vec<SizeBudget>,
@@ -78,7 +78,7 @@ impl SizeBudget {
     }
 }
 
-/// Returns the budgets of a run, in time order; none where it measured none.
+/// Returns the budgets that a run measured, in time order; empty if it measured none.
 pub fn budgets(record: &Record) -> Vec<TimeBudget> {
     let hosts = Side::BOTH.map(|wanted| {
         let mut of = lines_of!(record, Line::Host { side, facts } if *side == wanted => (**facts).clone());
@@ -97,7 +97,7 @@ pub fn budgets(record: &Record) -> Vec<TimeBudget> {
     budgets
 }
 
-/// Returns the slower of the two links' speeds; `None` where neither states one.
+/// Returns the speed of the slower link; `None` if neither link states its speed.
 fn link_rate(record: &Record, hosts: &[HostFacts; 2]) -> Option<BitRate> {
     let path: PathFacts = lines_of!(record, Line::Path(path) => path.clone()).next_back()?;
     let speeds = Side::BOTH.into_iter().zip(hosts).filter_map(|(side, host)| {
@@ -119,7 +119,7 @@ fn size_budget(trial: &Trial, hosts: &[HostFacts; 2], link: Option<BitRate>) -> 
         classes.into_iter().map(of).sum::<Option<f64>>()
     };
     let [driver_a, driver_b] = [HOST_A, HOST_B].map(driver);
-    // The host's part is the processor time, which is counted, without the driver's, which is sampled.
+    // The host's part is the counted processor time minus the driver's sampled processor time.
     let host =
         |name: &str, driver: Option<f64>| Some((cost.layers.get(name)? - driver.unwrap_or(0.0)).max(0.0));
     let rate = number("pacing-rate").map(|pace| BitRate(pace as f64)).or(link);

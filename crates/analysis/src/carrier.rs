@@ -35,8 +35,9 @@ enum TrafficDirection {
 }
 
 impl PassedTraffic {
-    /// Subtracts the traffic of other programs, estimated as `share` times `before`. That is the traffic in an earlier
-    /// window without the run's own, and `share` the ratio of the two windows' lengths.
+    /// Subtracts the traffic of other programs, estimated as `share` times `before`. Here `before` is the traffic in an
+    /// earlier window without the run's own traffic, and `share` is the length of this window divided by that of the
+    /// earlier one.
     #[must_use]
     pub fn beyond(mut self, before: &[LinkTraffic], share: f64) -> PassedTraffic {
         for link in &mut self.traffic {
@@ -63,8 +64,8 @@ impl PassedTraffic {
     }
 }
 
-/// Returns the interfaces of a host that carried the data and the acknowledgements, and others through which as much
-/// passed.
+/// Returns the interfaces of a host that carried the data and the acknowledgements, and the other interfaces through
+/// which as much traffic passed.
 pub fn carrier(end: &PathEnd<'_>, passed: &PassedTraffic) -> Carrier {
     let [data, acks] = if end.sends {
         [TrafficDirection::Out, TrafficDirection::In]
@@ -125,7 +126,8 @@ fn remark(side: Side, carrier: &Carrier) -> Option<String> {
     }
 }
 
-/// Returns a remark on the trials of a run whose data came in over another interface than the tuned one, if any.
+/// Returns a remark on the trials in which data came in at host B over another interface than the tuned one; `None` if
+/// there are no such trials.
 pub fn strays(record: &Record) -> Option<String> {
     let trials = record.lines.iter().filter_map(|line| match line {
         Line::Trial(trial) => Some(&trial.b),
@@ -156,8 +158,8 @@ fn stray(end: &EndpointOutcome) -> Option<(&str, &str)> {
 }
 
 impl<'a> PathEnd<'a> {
-    /// Returns the interface to name among several carriers: the route's if it is among them; else the one that has
-    /// the address, else one with any address, else the topmost.
+    /// Returns the interface to name among several carriers: the route's interface if it is a carrier or there are no
+    /// carriers; else the carrier with this end's address, else a carrier with any address, else the topmost carrier.
     fn chosen(&self, carriers: &[&'a str]) -> &'a str {
         if carriers.is_empty() || carriers.contains(&self.routed) {
             return self.routed;

@@ -1,9 +1,10 @@
-//! Confirmation of the whole gain after a run: blocks of final against start over a long time, at growing distances.
+//! Confirmation of the whole gain after a run: blocks that compare the final setting with the start, over a long time
+//! and at growing distances in time.
 //!
-//! The distances grow so that variation over seconds, over minutes and over a good part of the time all show between
-//! blocks; a disturbance that outlasts the time does not. Each block is weighted by the time around it. The number of
-//! blocks is fixed before the first, and only the user can stop early, so the interval is an ordinary one
-//! (Student's).
+//! The distances grow so that variation over seconds, over minutes and over a good part of the whole time shows as
+//! variation between blocks. A disturbance that lasts longer than the confirmation does not show. Each block is
+//! weighted by the time around it. The number of blocks is fixed before the first block, and only the user can stop
+//! early, so the interval is an ordinary Student's t interval.
 
 use std::collections::VecDeque;
 
@@ -22,7 +23,7 @@ pub(crate) const STEP: &str = "confirm";
 /// The factor by which each distance exceeds the one before it.
 const GROWTH: f64 = 1.25;
 
-/// The blocks of a confirmation, as the driver measures them.
+/// The plan of a confirmation, and the blocks that the driver has measured so far.
 #[derive(Debug)]
 pub struct GainConfirmation {
     pair: LadderBlock,
@@ -34,7 +35,8 @@ pub struct GainConfirmation {
 }
 
 impl GainConfirmation {
-    /// Returns a plan for blocks of `last` against `start` over `time`, where a change between them takes `toggle`.
+    /// Returns a plan for blocks of `last` against `start` over `time`, where a change between the two settings takes
+    /// `toggle`.
     pub fn new(start: &Cell, last: &Cell, time: Nanos, toggle: Nanos, rules: &LadderRules) -> Self {
         let due = moments(time, rules.block_time + rules.toggles(toggle));
         // Each order comes once in every two blocks, so that an effect of the order cancels.
@@ -68,7 +70,7 @@ impl GainConfirmation {
         self.due.len()
     }
 
-    /// Returns the time at which the next block is due, counted from the first; `None` after the last.
+    /// Returns the time at which the next block is due, counted from the first block; `None` after the last block.
     pub fn due(&self) -> Option<Nanos> {
         self.due.front().copied()
     }
@@ -80,22 +82,22 @@ impl GainConfirmation {
         LadderBlock { candidate_first, block, ..self.pair.clone() }
     }
 
-    /// Adds the block that was due; it began at `at` on the run's clock.
+    /// Adds the result of the block that was due. The block began at `at` on the run's clock.
     pub fn observe(&mut self, result: &BlockResult, at: Nanos) {
         self.due.pop_front();
         self.judged.add(BlockFigures::new(&result.figures, result.candidate_first), at, self.goal);
     }
 
-    /// Returns the result of the blocks so far; `None` where there is none.
+    /// Returns the result of the blocks so far; `None` if no block was measured yet.
     pub fn found(&self) -> Option<ConfirmationReport> {
         self.judged.found(self.goal)
     }
 }
 
-/// The judgement of a confirmation's blocks.
+/// The measured blocks of a confirmation, and which of them count.
 #[derive(Debug, Default)]
 pub(crate) struct ConfirmationBlocks {
-    /// Each block, with the time at which it began, counted from the first block, and with true if it counts.
+    /// For each block: the time at which it began, counted from the first block; its figures; and true if it counts.
     blocks: Vec<(Nanos, BlockFigures, bool)>,
     steals: StealHistory,
     began: Option<Nanos>,
@@ -110,7 +112,7 @@ impl ConfirmationBlocks {
         self.blocks.push((self.last, block, counts));
     }
 
-    /// Returns the result of the blocks so far; `None` where there is none.
+    /// Returns the result of the blocks so far; `None` if no block was measured yet.
     pub(crate) fn found(&self, goal: Metric) -> Option<ConfirmationReport> {
         self.began?;
         let counted = self.blocks.iter().filter(|(.., counts)| *counts).count() as u32;
@@ -130,9 +132,9 @@ impl ConfirmationBlocks {
         })
     }
 
-    /// Returns the mean ratio over the time, inverted if `sign` is -1. Blocks are weighted by the time around them,
-    /// because most blocks lie in the first minutes. The interval also covers the estimate that includes the discarded
-    /// blocks.
+    /// Returns the mean ratio candidate over incumbent, inverted if `sign` is -1. Blocks are weighted by the time
+    /// around them, because most blocks lie in the first minutes. The interval is widened to cover the interval that
+    /// includes the discarded blocks.
     fn estimate(&self, metric: Metric, sign: f64) -> Option<Estimate> {
         let of = |discarded: bool| {
             let blocks = self.blocks.iter().filter(|(.., counts)| *counts || discarded);
@@ -146,7 +148,8 @@ impl ConfirmationBlocks {
     }
 }
 
-/// Returns the time around each moment that a block at that moment represents: half of the distances to its neighbours.
+/// Returns the time that each block represents, in nanoseconds: half of the distances to its neighbours. `moments` are
+/// the times at which the blocks begin.
 fn spans(moments: &[Nanos]) -> Vec<f64> {
     let half = |one: Nanos, other: Nanos| other.saturating_sub(one).0 as f64 / 2.0;
     let before = |n: usize| n.checked_sub(1).map_or(0.0, |last| half(moments[last], moments[n]));
@@ -186,7 +189,7 @@ mod tests {
         assert_eq!(moments(Nanos(0), Nanos(0)), [Nanos(0)]);
     }
 
-    /// Runs a confirmation in which the final setting is worth `worth` at the time of a block.
+    /// Runs a confirmation in which the final setting's rate is `worth` times the start's, at the time of each block.
     fn confirm(blocks: usize, worth: impl Fn(Nanos) -> f64) -> Option<ConfirmationReport> {
         let mut confirm = GainConfirmation::new(
             &Cell::default(),

@@ -1,6 +1,6 @@
-//! The choice of what a run measures next. A designer is pure: the engine makes the trials, records them, and passes
-//! their record lines to the designer. A resumed run makes its designer from the trials of its record, so the designer
-//! decides where the run continues.
+//! The choice of what a run measures next. A designer does no input or output: the engine makes the trials, records
+//! them, and passes their record lines to the designer. A resumed run makes its designer from the trials of its record,
+//! so the designer decides where the run continues.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{GridEndReason, Line};

@@ -14,22 +14,24 @@ use crate::summary::{steps, trials};
 /// The second record compared with the first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunDiff {
-    /// The paths of both records, if they differ. Then no figure shows the effect of a setting.
+    /// The paths of both records, if they differ. The figures then compare two paths, so none shows the effect of a
+    /// setting.
     pub paths: Option<[String; 2]>,
-    /// The figure of the program that both runs tuned for; `None` if it was landspeed's own stream in one of them.
+    /// The program's figure that both runs tuned for; `None` if they tuned for different figures, or at least one of
+    /// them for landspeed's own stream.
     pub program: Option<ProgramMetric>,
-    /// The figures of the start cells, from the trials of the final check (from all trials of a record that has
-    /// none).
+    /// The figures of the start cells, from the trials of the final check (from all trials of a record without a final
+    /// check).
     pub start: FiguresDiff,
     #[serde(rename = "final")]
     pub final_: FiguresDiff,
     /// The steps that both records measured, by knob and value, in the order of the first record.
     pub steps: Vec<StepDiff>,
-    /// The number of steps that only the first and only the second record measured.
+    /// The number of steps that only the first record measured, and the number that only the second record measured.
     pub steps_of_one: [usize; 2],
-    /// The settings in which the final cells differ, as (where and knob, first, second).
+    /// The settings in which the final cells differ, as (place and knob, first value, second value).
     pub settings: Vec<(String, String, String)>,
-    /// The number of settings that only the first and only the second final cell has.
+    /// The number of settings that only the first final cell has, and the number that only the second one has.
     pub settings_of_one: [usize; 2],
     /// A sentence on what the intervals do not cover.
     pub caveat: String,
@@ -102,7 +104,8 @@ fn is_final(trial: &Trial) -> bool {
     trial.step == "final" || trial.step.starts_with("final ")
 }
 
-/// Returns the figures of one arm of the last final comparison, or of every trial where a record has none.
+/// Returns the figures of one arm's trials in the last final comparison, or of all trials if the record has no final
+/// comparison.
 fn cell_trials(record: &Record, arm: Arm) -> Vec<TrialFigures> {
     let Some(last) = trials(record).filter(|t| is_final(t)).last() else {
         return trials(record).map(|t| t.figures).collect();
@@ -157,7 +160,7 @@ fn host(record: &Record, wanted: Side) -> HostFacts {
         .unwrap_or_default()
 }
 
-/// Returns the steps that both measured, and the numbers of steps that only one of them did.
+/// Returns the steps that both records measured, and the numbers of steps that only `a` and only `b` measured.
 fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> (Vec<StepDiff>, [usize; 2]) {
     let (a, b) = (measured(a), measured(b));
     let both = a.iter().filter_map(|(step, a)| {
@@ -169,7 +172,7 @@ fn steps_diff(a: &[StepSummary], b: &[StepSummary]) -> (Vec<StepDiff>, [usize; 2
     (both, of_one)
 }
 
-/// Returns the last try of each step that was measured, by knob and value, in the order of the first try.
+/// Returns the last try of each measured step, named by knob and value, in the order of the steps' first tries.
 fn measured(steps: &[StepSummary]) -> Vec<(String, &StepSummary)> {
     let mut last: Vec<(String, &StepSummary)> = Vec::new();
     for step in steps.iter().filter(|step| step.blocks > 0) {

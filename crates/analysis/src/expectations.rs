@@ -2,7 +2,7 @@
 
 use landspeed_record::{PredictionAccuracy, StepAnswer, StepSummary};
 
-/// Returns the comparison over all steps of a run with `verdicts` verdicts; `None` where it had none.
+/// Returns the comparison over all steps of a run that had `verdicts` verdicts; `None` if `verdicts` is zero.
 pub(crate) fn expectations(steps: &[StepSummary], verdicts: u32) -> Option<PredictionAccuracy> {
     if verdicts == 0 {
         return None;

@@ -1,5 +1,5 @@
-//! The settings that a trial's flows really had, where those differ from the requested ones. This is the only place
-//! that decides what such settings are called.
+//! The settings that a trial's flows really had, where those differ from the requested ones. Only this module decides
+//! how such settings are named.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use landspeed_record::{EndpointOutcome, SettingMismatch, Settings, ZeroCopyCount
 /// The settings that define what is measured: a trial whose flows had another value measured something else.
 const DECIDING: [&str; 2] = ["transport", "socket-congestion"];
 
-/// Returns the deciding setting that one end's flows had in place of the requested one, if any.
+/// Returns the first deciding setting (`DECIDING`) in which one end's flows differ from the request, if any.
 pub fn another(end: &EndpointOutcome) -> Option<&SettingMismatch> {
     end.get::<Vec<SettingMismatch>>().iter().find(|found| DECIDING.contains(&found.setting.as_str()))
 }
@@ -24,7 +24,8 @@ pub fn turned_out(flow: &Settings, ends: [&EndpointOutcome; 2]) -> BTreeMap<Stri
     found.chain(copies.filter_map(|(name, what)| Some((name.to_owned(), what?.to_owned())))).collect()
 }
 
-/// Returns the name for MSG_ZEROCOPY sends that the kernel copied, if it copied any.
+/// Returns "copied" if the kernel copied all MSG_ZEROCOPY sends, "copied in part" if it copied some of them, and `None`
+/// if it copied none.
 fn sent(end: &EndpointOutcome) -> Option<&'static str> {
     let ZeroCopyCounts { completions, copied, .. } = *end.get();
     match copied {
@@ -34,7 +35,7 @@ fn sent(end: &EndpointOutcome) -> Option<&'static str> {
     }
 }
 
-/// Returns the name for received payload that was copied instead of mapped, if a receiving end mapped none.
+/// Returns "copied" if a receiving end mapped none of its payload, so that all of it was copied; `None` otherwise.
 fn received(ends: [&EndpointOutcome; 2]) -> Option<&'static str> {
     let mut receiving = ends.into_iter().filter(|end| end.received_bytes > Bytes(0));
     let none = |end: &EndpointOutcome| end.get::<ZeroCopyCounts>().mapped_bytes == Bytes(0);

@@ -14,10 +14,10 @@ use crate::fit::BothEnds;
 /// Returns the goodput, cost, round trips, steal and throttling of one trial, over all pairs of hosts that took part.
 ///
 /// - Rate: payload at the receivers, each over its own window.
-/// - Cost: payload per second over processor seconds per second, because the windows of the ends
-///   and of their observers differ a little. Each machine (`boot_id`) counts once however many of its
-///   namespaces take part. Zero where no processor time was counted.
-/// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero without.
+/// - Cost: payload per second divided by processor seconds per second, because the windows of the ends and of their
+///   observers differ a little. Each machine (`boot_id`) counts once however many of its namespaces take part. Zero
+///   where no processor time was counted.
+/// - Latency: the median of `idle`, the 1-byte ping-pong on the otherwise idle path; zero if it was not measured.
 /// - Round trip under load: the median over flows and samples at the ends that send; `None` where their transport
 ///   reports none.
 /// - Steal and throttling: the largest share of any end.
@@ -51,8 +51,8 @@ impl<'a> TrialEnd<'a> {
     }
 }
 
-/// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a
-/// figure of which more is better, or else the number of runs.
+/// Returns the deciding figure that a program reported, and its work per second of processor time. The work is a figure
+/// of which more is better, or else the program's one run in the window.
 fn program<'a>(
     mut ends: impl Iterator<Item = &'a EndpointOutcome>,
     cores: f64,

@@ -1,7 +1,7 @@
-//! Judges measurements: the ladder's decisions, the figures of a trial, the summary of a run.
+//! Judges measurements: makes the ladder's decisions, and computes the figures of a trial and the summary of a run.
 //!
-//! Everything here is a pure function or a state machine that its caller drives. It reads no clock, host or file. So
-//! a saved record can be judged again anywhere, and thousands of runs can be simulated (`make false-keeps`).
+//! Everything here is a pure function or a state machine that its caller drives, and reads no clock, host or file. So a
+//! saved record can be judged again anywhere, and thousands of runs can be simulated (`make false-keeps`).
 
 /// Returns an iterator over the values of a record's lines that match a pattern, in their order.
 macro_rules! lines_of {

@@ -1,9 +1,9 @@
 //! The processor time that trials lost to others, and its effect on their figures.
 //!
-//! A difference of lost time between the arms explains an effect only up to the difference in points times the
-//! figure's sensitivity. The sensitivity is estimated from trials of one arm in one block, which differ only by
-//! chance and by the time that each of them lost; all blocks of a run contribute. Its likeliest value is used to
-//! remove the effect of lost time from a block, its upper bound limits what lost time may explain.
+//! A difference in lost time between the arms explains an effect only up to that difference times the figure's
+//! sensitivity to lost time. The sensitivity is estimated from trials of one arm in one block, which differ only by
+//! chance and by the time that each of them lost; all blocks of a run contribute. Its likeliest value is used to remove
+//! the effect of lost time from a block. Its upper bound limits how much of an effect lost time may explain.
 
 use landspeed_record::TrialFigures;
 use landspeed_stats::Slope;
@@ -14,7 +14,7 @@ use crate::block_figures::BlockFigures;
 /// A way to lose processor time.
 #[derive(Debug)]
 pub(crate) struct LostTimeKind {
-    /// The words after "of the processor time".
+    /// The words that follow "of the processor time" in a sentence.
     pub(crate) whom: &'static str,
     pub(crate) share: fn(&TrialFigures) -> f64,
 }
@@ -24,14 +24,15 @@ pub(crate) const LOST_TIME_KINDS: [LostTimeKind; 2] = [
     LostTimeKind { whom: "to a quota or to heat", share: |trial| trial.throttled },
 ];
 
-/// The probability that the true sensitivity lies above the bound.
+/// The probability that the true sensitivity lies above its upper bound.
 const ERROR: f64 = 0.025;
-/// The lowest value of the upper bound: losing a processor for a part of the time costs at least that part of the
-/// work.
+/// The lowest value of a sensitivity's upper bound: losing a processor for a part of the time costs at least that part
+/// of the work.
 const LEAST: f64 = 1.0;
-/// The value of the upper bound where a run has too few data.
+/// The highest value of a sensitivity's upper bound, which it also has while a run has too few data.
 const MOST: f64 = 10.0;
-/// The largest share that is used: larger ones count as this one, because a full loss has no logarithm.
+/// The largest share of lost time that is used. Larger shares count as this one, because the logarithm of a full loss
+/// is infinite.
 const FULL: f64 = 0.95;
 
 impl LostTimeKind {
@@ -94,12 +95,12 @@ impl LostTimeEffects {
         }
     }
 
-    /// Returns ln of the likely loss in a trial's figure, above zero.
+    /// Returns ln of the factor by which lost time likely worsened a trial's figure, zero or above.
     pub(crate) fn likely(&self, metric: Metric, trial: &TrialFigures) -> f64 {
         self.effects(metric).map(|(effect, kind)| effect.likely * kind.loss(trial)).sum()
     }
 
-    /// Returns ln of the largest plausible loss in a trial's figure, above zero.
+    /// Returns ln of the largest plausible factor by which lost time worsened a trial's figure, zero or above.
     pub(crate) fn most(&self, metric: Metric, trial: &TrialFigures) -> f64 {
         self.effects(metric).map(|(effect, kind)| effect.most * kind.loss(trial)).sum()
     }
@@ -112,7 +113,8 @@ impl LostTimeEffects {
     /// Returns the factor by which the time lost to the hypervisor raises the number of blocks that a comparison
     /// needs.
     pub(crate) fn times(&self, metric: Metric) -> f64 {
-        /// The difference in lost time that chance leaves between the arms, relative to the spread by chance.
+        /// The difference in lost time that chance leaves between the arms, relative to the spread of lost time over
+        /// trials.
         const PART: f64 = 0.25;
         let [effect, _] = &self.0[metric as usize];
         (1.0 + PART * effect.most * effect.slope.sway().unwrap_or_default()).powi(2)

@@ -77,8 +77,8 @@ static METRICS: [MetricRow; Metric::ALL.len()] = [
     },
 ];
 
-/// Returns the numerator of a trial's cost: its rate or its program's figure. It is 1, for one run, if the program's
-/// figure is better when lower.
+/// Returns the numerator of a trial's cost: its rate or its program's figure. The numerator is 1, for one run, if a
+/// lower figure of the program is better.
 fn work(trial: &TrialFigures) -> f64 {
     match &trial.program {
         None => trial.rate_bps.0,
@@ -156,15 +156,16 @@ impl Metric {
     /// better is converted to one of which more is better.
     pub(crate) fn of(self, figures: &TrialFigures) -> Option<f64> {
         match (self, &figures.program) {
-            // No goodput is a measurement too: the path was cut.
+            // A goodput of zero is a measurement too: the path carried nothing.
             (Metric::Rate, None) => Some(figures.rate_bps.0.max(0.0)),
             (Metric::Rate, Some(work)) => measured(work.better()),
             _ => self.of_figures(figures),
         }
     }
 
-    /// Returns the log ratio of two arms' trials, each arm by its geometric mean. A factor beyond a thousand is taken
-    /// as a thousand, because zero has no logarithm, and one broken trial must not weigh more.
+    /// Returns ln(candidate / incumbent) of the arms' geometric means; `None` if a trial lacks the figure. A ratio
+    /// beyond a factor of 1,000 counts as 1,000, because zero has no logarithm, and one broken trial must not weigh
+    /// more.
     pub(crate) fn ln_ratio(self, candidate: &[TrialFigures], incumbent: &[TrialFigures]) -> Option<f64> {
         const FARTHEST: f64 = 6.907_755;
         let (candidate, incumbent) = (self.mean_ln(candidate)?, self.mean_ln(incumbent)?);

@@ -8,7 +8,7 @@ use crate::Metric;
 use crate::block_figures::BlockFigures;
 use crate::lost::{LostTimeEffects, LostTimeKind};
 
-/// The confidence of the intervals over a number of blocks that no stopping rule chose.
+/// The confidence level of intervals whose number of blocks was not chosen by a stopping rule.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
 /// The blocks of one comparison in time order, each with a flag that is true if it counts.
@@ -18,7 +18,7 @@ pub(crate) struct BlockSeries {
 }
 
 impl BlockSeries {
-    /// Adds a block. Returns true if it counts: if it is not `stolen`, and `primary` was measured.
+    /// Adds a block. Returns true if the block counts, that is, if it is not `stolen` and `primary` was measured in it.
     pub(crate) fn add(&mut self, block: BlockFigures, stolen: bool, primary: Metric) -> bool {
         let counts = !stolen && block.ln_ratio(primary).is_some();
         self.blocks.push((block, counts));
@@ -48,7 +48,8 @@ impl BlockSeries {
         self.of_counted().filter_map(|b| b.ln_ratio(metric)).collect()
     }
 
-    /// Returns the log ratio of each block that counts, where measured; above zero the candidate is better.
+    /// Returns the log ratio of each block that counts, where measured. A value above zero means that the candidate is
+    /// better.
     pub(crate) fn betters(&self, metric: Metric) -> Vec<f64> {
         self.ln_ratios(metric).iter().map(|x| x * metric.sign()).collect()
     }
@@ -91,8 +92,9 @@ impl BlockSeries {
         self.blocks.iter().filter(|(_, counts)| *counts).map(|(block, _)| block)
     }
 
-    /// Returns the ratio candidate over incumbent in the blocks that count; `None` if none of them measured it. Its
-    /// interval is one for a fixed number of blocks, widened to cover the interval of all blocks.
+    /// Returns the ratio candidate over incumbent of a figure in the blocks that count; `None` if none of them measured
+    /// the figure. The interval is valid for a fixed number of blocks, and is widened to cover the interval over all
+    /// blocks.
     pub(crate) fn estimate(&self, metric: Metric) -> Option<Estimate> {
         let ratios = self.ln_ratios(metric);
         if ratios.is_empty() {
@@ -114,8 +116,8 @@ impl BlockSeries {
         (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
     }
 
-    /// Returns the geometric means of the incumbent's and of the candidate's figures, so that their ratio is that of
-    /// [`BlockSeries::estimate`]. A figure that was never measured is zero.
+    /// Returns the geometric means of the incumbent's and of the candidate's figures, so that the ratio of the two is
+    /// that of [`BlockSeries::estimate`]. A figure that was never measured is zero.
     pub(crate) fn centers(&self) -> (TrialFigures, TrialFigures) {
         (self.center(Arm::Incumbent), self.center(Arm::Candidate))
     }
@@ -126,7 +128,7 @@ impl BlockSeries {
             let lns: Vec<f64> =
                 self.lns(of).iter().map(|arms| arms[usize::from(arm == Arm::Candidate)]).collect();
             let mean = (lns.iter().sum::<f64>() / lns.len() as f64).exp();
-            // A trial that carried nothing has no logarithm.
+            // The rate of a trial that carried nothing has no finite logarithm, so the median replaces the mean.
             if mean.is_normal() { Some(mean) } else { middle(of) }
         };
         let of = |metric: Metric| mean(&|trial| metric.of(trial)).unwrap_or_default();
@@ -150,7 +152,7 @@ impl BlockSeries {
     }
 
     /// Returns the mean log of a figure over the incumbent's and over the candidate's trials, for each block in which
-    /// all trials have it.
+    /// all trials have the figure.
     fn lns(&self, of: &dyn Fn(&TrialFigures) -> Option<f64>) -> Vec<[f64; 2]> {
         let mean = |trials: &[TrialFigures]| {
             let lns = trials.iter().map(|trial| Some(of(trial)?.ln()));

@@ -5,13 +5,13 @@ use landspeed_stats::{mean_and_deviation, quantile};
 
 /// The ratio to the usual loss above which a block's loss stands out.
 const FACTOR: f64 = 2.0;
-/// The quantile of the losses of a run's earlier blocks that is the usual loss.
+/// The quantile of the losses of a run's earlier blocks that is taken as the usual loss.
 const USUAL: f64 = 0.9;
 /// The number of blocks that is needed to know the usual loss.
 const LEAST_BLOCKS: usize = 4;
 
-/// Returns the share of processor time that the hypervisor took from a block's trials, by which the block is
-/// discarded. The share does not depend on the arms, so discarding cannot favour one.
+/// Returns the mean share of processor time that the hypervisor took from a block's trials. The share decides whether
+/// the block is discarded. It is taken over both arms, so discarding cannot favour one of them.
 pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
     trials.iter().map(|trial| trial.steal).sum::<f64>() / trials.len().max(1) as f64
 }
@@ -19,24 +19,25 @@ pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
 /// The shares of processor time that the hypervisor took from a run's blocks, over all comparisons.
 ///
 /// Interleaved trials share the time that is stolen from their block, which makes the block vary more but does not
-/// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only one that
+/// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only a block that
 /// stands out is discarded. An answer must hold both without the discarded blocks and with them. A change that itself
-/// causes steal is detected by comparing the arms (`lost`).
+/// causes steal is detected by comparing the arms (module `lost`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StealHistory {
     seen: Vec<f64>,
 }
 
 impl StealHistory {
-    /// Records `steal`, the share that the run's next block lost. Returns true if it stands out: if it is above `least`
-    /// and more than twice the loss that nine in ten of the earlier blocks did not exceed.
+    /// Records `steal`, the share that the run's next block lost. Returns true if the share stands out: it is above
+    /// `least` and more than twice the usual loss, which nine in ten of the earlier blocks did not exceed.
     pub(crate) fn stands_out(&mut self, steal: f64, least: f64) -> bool {
         let usual = quantile(&self.seen, USUAL).filter(|_| self.seen.len() >= LEAST_BLOCKS);
         self.seen.push(steal);
         steal > least && usual.is_some_and(|usual| steal > FACTOR * usual)
     }
 
-    /// Returns the mean loss of the blocks, 0 to 1, and true if it came in bursts; `None` for too few blocks.
+    /// Returns the mean loss of the blocks, 0 to 1, and true if it came in bursts (its standard deviation exceeds half
+    /// of the mean); `None` for too few blocks.
     pub(crate) fn usual(&self) -> Option<(f64, bool)> {
         let (mean, deviation) = mean_and_deviation(&self.seen);
         (self.seen.len() >= LEAST_BLOCKS).then_some((mean, 2.0 * deviation > mean))

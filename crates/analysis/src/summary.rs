@@ -15,7 +15,7 @@ use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 use crate::{Metric, confirm};
 
-/// The facts about a run that its summary contains beside the ladder's findings.
+/// The facts about a run that its summary contains in addition to the ladder's findings.
 #[derive(Debug, Clone)]
 pub struct RunFacts<'a> {
     /// The record's first line.
@@ -71,8 +71,8 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
 }
 
 /// Returns the summary of a saved record, whose name is `path`. The decisions on steps are those that the run made,
-/// because it set the hosts by them. `start`, `final_` and `gain` are computed again from the raw trials. The summary
-/// of a run that ended early has the results so far, and the reason in `void`.
+/// because the run set the hosts according to them. `start`, `final_` and `gain` are computed again from the raw
+/// trials. The summary of a run that ended early has the results so far, and the reason in `void`.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a tuning run.
@@ -169,7 +169,7 @@ pub(crate) fn steps(record: &Record) -> Vec<StepSummary> {
 }
 
 /// Returns the summary of a step with `from_a` and `from_b`, the values of its knob that the hosts had before it. Older
-/// records lack both, so they are then taken from the step's cells.
+/// records lack both values; then they are taken from the step's cells.
 fn with_starts(line: &StepLine) -> StepSummary {
     let mut step = line.summary.clone();
     if step.from_a.is_some() || step.from_b.is_some() {
@@ -231,7 +231,8 @@ fn whole_blocks(record: &Record) -> Vec<Vec<&Trial>> {
     blocks
 }
 
-/// Returns the figures of a block from its trials in time order; `None` if the order of their arms is not a block's.
+/// Returns the figures of a block from its trials in time order; `None` if the order of their arms is not that of a
+/// block.
 fn block(trials: &[&Trial]) -> Option<BlockFigures> {
     let candidate_first = trials[0].arm == Arm::Candidate;
     let in_order = trials.iter().map(|t| t.arm).eq(arms(trials.len(), candidate_first));

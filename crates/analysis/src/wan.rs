@@ -1,17 +1,18 @@
-//! Judges whether a wide-area link in user space was the path that it was configured to be.
+//! Judges whether a wide-area link that was emulated in user space behaved like the configured path.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{DirectionStats, WanReport, WanStats};
 
-/// The bound on the lateness of 99 % of a direction's frames, as a share of the round trip. A path whose delay is off
-/// by a twentieth has another bandwidth-delay product, which such runs are meant to study.
+/// The bound on the lateness of 99 % of a direction's frames, as a share of the round trip. If the delay is off by
+/// more, so is the bandwidth-delay product, which runs over such a link are meant to study.
 const LATE_SHARE: f64 = 0.05;
 /// The least bound on the lateness of 99 % of the frames, however short the path. A real-time thread needs this long
 /// to wake on a busy machine, so an emulator in user space cannot emulate a shorter path more exactly.
 const LATE_LEAST: Nanos = Nanos::micros(200);
 /// The largest bound on the lateness of 99 % of the frames, however long the path. Lateness looks like a queue to
-/// delay-based congestion controls. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at
-/// 1 Gb/s; HSTCP-LP and BBR judge by less. With real-time scheduling, an emulator in user space needs a fifth of this.
+/// delay-based congestion controls. FAST keeps 100 packets in the queue, which are 12 ms at 100 Mb/s and 1.2 ms at 1
+/// Gb/s; HSTCP-LP and BBR react to shorter queues. With real-time scheduling, 99 % of the frames of an emulator in user
+/// space are late by at most a fifth of this bound.
 const LATE_LONG: Nanos = Nanos::micros(500);
 /// The lateness that no frame may exceed. It is the least retransmission time-out of Linux (TCP_RTO_MIN; RFC 6298
 /// requires a second), so a sender could take a later frame for lost.
@@ -23,8 +24,8 @@ fn late_bound(rtt: Nanos) -> Nanos {
 }
 
 /// Returns the reasons why figures that were measured over the link are not those of the configured path, one line
-/// each; none if they are. It needs the link's counts only, so a saved report can be judged again, and a run of a study
-/// by the counts during that run.
+/// each; empty if they are. The function needs only the link's counts. So it can judge a saved report again, and a
+/// single run of a study by the counts during that run.
 ///
 /// A link is unfit if it dropped a frame by its own fault ([`DirectionStats::faults`]), if more than 1 % of a
 /// direction's frames were later than [`late_bound`], or if any frame was later than [`LATE_MOST`].
@@ -76,7 +77,8 @@ mod tests {
     #[test]
     fn a_link_on_time_is_fit() {
         assert_eq!(unfit(&link(20, Nanos::micros(500), Nanos::millis(3))), Vec::<String>::new());
-        // The figures of an ordinary run on two shared cores, and of a path too short for a share.
+        // First the figures of an ordinary run on two shared cores, then those of a path so short that the least bound
+        // holds.
         assert_eq!(judged(link(180, Nanos::micros(110), Nanos::millis(2))).unfit, Vec::<String>::new());
         assert!(unfit(&link(0, Nanos::micros(200), Nanos::millis(2))).is_empty());
     }

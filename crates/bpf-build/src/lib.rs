@@ -1,7 +1,7 @@
 //! Compiles BPF objects from C sources with clang, for build scripts.
 //!
-//! This crate has no dependencies. Its alternative, libbpf-cargo, would build forty more crates, and libbpf twice
-//! (docs/decisions/0008).
+//! This crate has no dependencies. The alternative, libbpf-cargo, would add forty crates to the build and build libbpf
+//! twice (docs/decisions/0008).
 
 use std::env;
 use std::ffi::OsString;
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Compiles `source` into `OUT_DIR/NAME.bpf.o`, with the additional clang arguments `more`. The crate whose build
-/// script calls this must depend on libbpf-sys, which passes the path of libbpf's headers to the build scripts of such
-/// crates.
+/// script calls this function must depend on libbpf-sys, because libbpf-sys passes the path of libbpf's headers to the
+/// build scripts of the crates that depend on it.
 ///
 /// # Panics
 /// Panics if clang is missing or rejects the source, so that the build ends with clang's message.

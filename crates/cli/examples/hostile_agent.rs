@@ -1,7 +1,7 @@
 //! An agent for the tests of this crate, which forges the answers of a real agent.
 //!
-//! It appends a sequence to every name of a host or a link, and to every reason why something cannot be done. The
-//! sequence would clear the screen, return to the first column and reverse the writing direction.
+//! It appends a control sequence to every name of a host or a link, and to every reason why something cannot be done.
+//! The sequence would clear the screen, return to the first column and reverse the writing direction.
 
 use std::io::{Read, Write};
 use std::process::{Command, ExitCode, Stdio};

@@ -17,8 +17,8 @@ pub(crate) enum RecordArg {
 }
 
 impl RecordArg {
-    /// Returns the word that names the record at `path` in another command: this word, or the path if the data folder
-    /// `given` was named.
+    /// Returns the word that names the record at `path` in another command: the same word or, if the user named the
+    /// data folder `given`, the path.
     pub(crate) fn again(&self, given: Option<&Path>, path: &Path) -> String {
         match self {
             _ if given.is_some() => quoted(&path.display().to_string()),
@@ -34,7 +34,7 @@ impl From<&str> for RecordArg {
     }
 }
 
-/// Returns landspeed's data folder: `given`, or by default the user's by the XDG rules.
+/// Returns landspeed's data folder: `given`, or by default the user's folder by the XDG rules.
 pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
     if let Some(given) = given {
         return Ok(given.to_owned());
@@ -46,8 +46,8 @@ pub(crate) fn folder(given: Option<&Path>) -> Result<PathBuf> {
         .join("landspeed"))
 }
 
-/// Returns the path of a new record. Its name is the kind, the start and the process id, so that a listing sorts by
-/// time.
+/// Returns the path of a new record. The file's name consists of the kind, the start and the process id, so records of
+/// a kind sort by time.
 pub(crate) fn fresh(folder: &Path, kind: RecordKind, started: &str) -> PathBuf {
     let stamp: String = started.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
     folder.join(format!("{}-{stamp}-{}.jsonl", kind.name, std::process::id()))
@@ -152,8 +152,8 @@ fn matching<'a>(word: &str, all: &'a [PathBuf]) -> Vec<&'a PathBuf> {
     if exact.is_empty() { by(&|name| name.starts_with(word) || name.ends_with(word)) } else { exact }
 }
 
-/// Returns "; nearest: ...", with the names that share the longest beginning or end. Ids are times, so this is a
-/// better measure than the number of typing errors.
+/// Returns "; nearest: ...", with the names that share the longest beginning or end. Ids are times, so the shared
+/// length is a better measure than the number of typing errors.
 fn nearest(word: &str, all: &[PathBuf]) -> String {
     let mut names: Vec<String> = all.iter().map(|path| name(path, all)).collect();
     names.sort_by_key(|name| std::cmp::Reverse(in_common(word, name)));
@@ -184,14 +184,15 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |t| t.to_string())
 }
 
-/// Returns the command line, quoted for a shell. An agent's line with a token is valid for one run only, so a
-/// placeholder replaces it.
+/// Returns the command line, quoted for a shell. A placeholder replaces an agent's line with a token, because it is
+/// valid for one run only.
 pub(crate) fn command_line() -> String {
     let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word of the command line, quoted for a shell, or a placeholder for an agent's line, whose token is spent.
+/// Returns a word of the command line, quoted for a shell. For an agent's line, whose token is used up, returns a
+/// placeholder.
 pub(crate) fn typed_again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }

@@ -1,4 +1,4 @@
-//! Messages for users who type options of other tools or misspell a word. Each names what to type here.
+//! Messages for users who type options of other tools or misspell a word. Each message says what to type instead.
 
 use std::ffi::OsString;
 
@@ -30,7 +30,7 @@ const IPERF3: &[(&str, &str, &str)] = &[
     ("-p", "--port", "landspeed {} --data-port N"),
 ];
 
-/// Commands that send a flow. Other commands have none of its options.
+/// Commands that send a flow. Only they have options of a flow.
 const SENDERS: [&str; 3] = ["measure", "explain", "tune"];
 
 /// Returns the message on what to type instead of the words that clap refuses, or `None` if that is not known.
@@ -95,7 +95,8 @@ pub(crate) fn split_time(words: &[OsString]) -> Option<String> {
     })
 }
 
-/// Returns the abbreviation of a unit of time, which follows a number without a space, or `None` for any other word.
+/// Returns the abbreviation of a unit of time, as landspeed accepts it after a number ("3m"), or `None` for any other
+/// word.
 fn unit_of(word: &str) -> Option<&'static str> {
     match word.to_ascii_lowercase().as_str() {
         "ms" | "millisecond" | "milliseconds" => Some("ms"),

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 const SCHEME: &[u8] = b"landspeed://";
 
 /// Overwrites the tokens of agents' lines with `x` in this process's own arguments, so that `ps` does not show them. If
-/// that fails, each token stays readable until it is used.
+/// the overwriting fails, other users can read each token, which is valid until it is used.
 pub(crate) fn tokens() -> Result<()> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let tokens = tokens_in(&line);

@@ -38,7 +38,7 @@ fn sides() -> impl TypedValueParser<Value = Side> {
     PossibleValuesParser::new(["a", "b"]).map(|name| if name == "a" { Side::A } else { Side::B })
 }
 
-/// The settings of both hosts that a run kept and that are to be made permanent.
+/// The settings of both hosts that a run kept, to be made permanent.
 pub(crate) struct KeptSettings {
     pub(crate) path: PathBuf,
     pub(crate) summary: TuneSummary,
@@ -75,7 +75,7 @@ impl KeptSettings {
         changes(self.summary.start_cell.host(side), self.end.host(side)).collect()
     }
 
-    /// Returns the flow's settings that the run kept, which the program must set.
+    /// Returns the flow's settings that the run kept. The user's program must set them on its sockets.
     pub(crate) fn of_flow(&self) -> Vec<KeptChange<'_>> {
         changes(&self.summary.start_cell.flow, &self.end.flow).collect()
     }
@@ -103,7 +103,7 @@ impl KeptSettings {
         }
     }
 
-    /// Returns why this host cannot be that side of the run, or `None` if its name and its interface are the same.
+    /// Returns why this host cannot be the run's host `side`, or `None` if its name and its interface match.
     fn differs(&self, side: Side, here: &HostFacts) -> Option<String> {
         let then = self.summary.host(side);
         if then.hostname != here.hostname {

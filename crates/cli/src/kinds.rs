@@ -47,7 +47,7 @@ static KINDS: &[KindRow] = &[
     },
 ];
 
-/// Returns the row of the kind that a header names.
+/// Returns the row of the kind `kind`, as a record's header names it, or an error if no row has this name.
 pub(crate) fn find(kind: &str) -> Result<&'static KindRow> {
     let row = KINDS.iter().find(|row| row.kind.name == kind);
     row.with_context(|| {
@@ -81,7 +81,7 @@ mod tests {
         assert!(why.contains("hologram") && why.contains("update"), "{why}");
     }
 
-    /// A run of a newer landspeed may have a plan that this one does not know.
+    /// A record of a newer landspeed may have a plan that this version cannot read.
     #[test]
     fn a_plan_that_cannot_be_read_is_told_from_another_kind() {
         let header = RecordKind::GRID.header("", "");

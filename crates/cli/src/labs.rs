@@ -1,4 +1,4 @@
-//! Creates and removes labs of this machine. With a lab, the journals about its hosts' settings are removed too.
+//! Creates and removes labs of this machine. The removal of a lab includes the journals about its hosts' settings.
 
 use std::process::ExitCode;
 
@@ -30,20 +30,20 @@ pub(crate) fn sweep() {
     }
 }
 
-/// Removes labs and the journals about their hosts, whose settings no longer exist.
+/// Removes labs, and the journals about the settings of their hosts, which no longer exist.
 pub(crate) fn down(which: &LabSelection) -> Result<Vec<RemovedLab>> {
     let gone = lab::down(which)?;
     forget(&gone)?;
     Ok(gone)
 }
 
-/// Removes the labs of this process, which creates no more.
+/// Removes the labs of this process. Afterwards, a thread that creates a lab waits forever, so the process must end.
 pub(crate) fn leave() -> Result<()> {
     forget(&lab::leave()?)
 }
 
-/// Runs the keeper: waits until the process that started it has died, and then removes labs whose owner has died. It
-/// refuses to be started by hand.
+/// Runs the keeper, which waits until the process that started it has died and then removes labs whose owner has died.
+/// If a user started it by hand, prints an error instead.
 pub(crate) fn keep() -> Result<ExitCode> {
     if !lab::outlive_owner() {
         eprintln!("landspeed keeper is started by a process that makes a lab, not by hand");

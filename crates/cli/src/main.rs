@@ -46,7 +46,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
         }
     };
-    // The parsed arguments still contain the tokens.
+    // The tokens can be hidden now, because the parsed arguments contain them.
     let _ = hide::tokens();
     landspeed_lab::topology::lab::keep_with(landspeed_kernel::daemon::own_command("keeper"));
     let ended = command.run();
@@ -80,8 +80,8 @@ fn status(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Returns the error with its causes. Errors of libraries often include their cause, so a cause that is already part
-/// of the text is not repeated.
+/// Returns the error with its causes. A cause that the text already contains is left out, because errors of libraries
+/// often include their cause.
 fn line(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
         "" => cause,

@@ -89,15 +89,16 @@ fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
     std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Writes the figures for a monitoring system, if requested. A reader of the file never sees a part of it.
+/// Writes the figures for a monitoring system, if requested. The file is replaced as a whole, so a reader never sees a
+/// part of it.
 pub(crate) fn save_metrics(args: &MetricsArgs, text: impl Fn() -> Option<String>) -> Result<()> {
     let Some(file) = &args.openmetrics else { return Ok(()) };
     let text = text().context("--openmetrics: this report has no figures for it: use --json")?;
     put_in_place(file, &text, 0o644).with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Prints text on standard output, with exactly one newline at the end. Returns an error if the reader has closed the
-/// pipe, which `main` ignores.
+/// Prints text on standard output, with exactly one newline at the end. If the reader has closed the pipe, returns an
+/// error, which `main` ignores.
 pub(crate) fn out(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
     stdout.write_all(text.trim_end().as_bytes())?;
@@ -106,7 +107,7 @@ pub(crate) fn out(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Prints the command to run after a list, for a person at a terminal.
+/// Prints the command to run next, if standard output is a terminal and JSON was not requested.
 pub(crate) fn next(json: bool, command: &str) -> Result<()> {
     let is_watched = !json && std::io::stdout().is_terminal();
     if is_watched { out(&format!("\nnext: {command}")) } else { Ok(()) }
@@ -160,7 +161,8 @@ pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     UsageError(error.to_string()).into()
 }
 
-/// Returns an error if a question could not be answered. Commands call this before they reach a host.
+/// Returns an error if standard input is not a terminal, so that no question can be answered. Commands call it before
+/// they contact a host.
 pub(crate) fn can_agree() -> Result<()> {
     if !std::io::stdin().is_terminal() {
         bail!("this needs a yes, and there is no terminal to ask at: add --yes");

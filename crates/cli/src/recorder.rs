@@ -5,7 +5,7 @@ use landspeed_record::{Line, RecordWriteError, RecordWriter};
 
 use crate::stop::StopRequest;
 
-/// A sink that writes each line to the record, and then reports it to the user.
+/// A sink that writes each line to the record, and then passes it to `report`, which shows it to the user.
 pub(crate) struct Recorder {
     writer: RecordWriter,
     stop: StopRequest,

@@ -20,10 +20,10 @@ use crate::labs;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
-/// A lock that the thread holds while it ends this process.
+/// A lock that the signal thread holds while it ends this process.
 static ENDING: Mutex<()> = Mutex::new(());
 
-/// The user's request for an orderly end, which signals set.
+/// The user's request for an orderly end. A signal sets it.
 #[derive(Clone)]
 pub(crate) struct StopRequest {
     asked: Arc<AtomicBool>,
@@ -102,8 +102,8 @@ impl StopRequest {
     }
 }
 
-/// Blocks forever if a signal is already ending this process. The caller must not exit then, because its error may only
-/// be due to the removal of its lab.
+/// Blocks forever if a signal is already ending this process. The caller must not report its error and exit, because
+/// the removal of its lab may have caused the error.
 pub(crate) fn unless_leaving() {
     drop(ENDING.lock());
 }

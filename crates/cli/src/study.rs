@@ -31,10 +31,11 @@ const PROTOCOLS: [&str; 11] =
     ["reno", "highspeed", "htcp", "scalable", "fast", "ltcp", "hstcp_lp", "bic", "udt", "cubic", "bbr"];
 /// The paper's longest path. The paper does not state its queue.
 const PATH: &str = "lab:wan:rate=1G,rtt=164ms,queue=0.5bdp";
-/// Least length of a region, in durations of slow start from ten segments to the path's window. Shorter regions show
-/// little else.
+/// Least length of a region, in durations of slow start from ten segments to the path's window. Shorter regions would
+/// show little besides slow start.
 const SLOW_STARTS: f64 = 2.0;
-/// Bytes of each short flow, about the size of a web page (HTTP Archive's median is 2 MB in some 70 requests).
+/// Size of each short flow, of the order of one request of a web page (HTTP Archive: the median page has 2 MB in some
+/// 70 requests).
 const SHORT: Bytes = Bytes::kib(64);
 /// Number of short flows in a run.
 const SHORT_FLOWS: u64 = 40;
@@ -87,7 +88,7 @@ pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
     }
 }
 
-/// Returns an error for options that no study supports, before any host is contacted.
+/// Returns an error for options that no study supports. It is called before any host is contacted.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
     if args.ask.contains(&QuestionArg::RoundTrips) && !args.simulate {
@@ -186,7 +187,8 @@ fn titles(contests: &[Contest]) -> BTreeMap<String, String> {
     part.map(|row| (row.name.to_owned(), row.short.to_owned())).collect()
 }
 
-/// Returns the seconds of slow start from ten segments (RFC 6928) to the path's window, doubling each round trip.
+/// Returns the duration of slow start in seconds. The window doubles each round trip, from ten segments (RFC 6928) to
+/// the path's window.
 fn slow_start(path: &StudyPath) -> f64 {
     let segments = path.bdp().0 as f64 / f64::from(path.mtu_bytes.max(1));
     path.rtt_ns.as_secs_f64() * (segments / 10.0).log2().max(1.0)
@@ -242,8 +244,8 @@ fn meetings(names: &[&str]) -> Vec<Contest> {
         .collect()
 }
 
-/// Returns contests of 1, 2, 4 ... streams of each protocol. Each number has three windows around an even share of
-/// the capacity of path and queue.
+/// Returns contests of 1, 2, 4 ... streams of each protocol. Each number has three windows: an even share of what the
+/// path and half its queue hold, and half and twice that share.
 fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let counts = std::iter::successors(Some(1_u16), |n| n.checked_mul(2)).take_while(|n| *n <= most);
     let even = |streams: u16| (path.bdp().0 + path.room().0 / 2) / u64::from(streams);
@@ -279,10 +281,11 @@ struct StudyProgress {
     ahead: Vec<StudyRunKey>,
     made: usize,
     planned: usize,
-    /// Times when the study started or was resumed, and when the present run began.
+    /// Time when the study started or was resumed.
     began: Instant,
+    /// Time when the present run began.
     run_began: Instant,
-    /// Number of runs since `began`.
+    /// Number of runs made since `began`.
     since: u32,
 }
 
@@ -338,8 +341,8 @@ impl StudyProgress {
         (self.study.engine == StudyEngine::Kernel).then(|| self.study.duration())
     }
 
-    /// Returns the estimated time of the remaining runs, from the mean of the runs that were made, or before the first
-    /// from the length of a run's flows.
+    /// Returns the estimated time of the remaining runs. It is based on the mean time of the runs so far or, before the
+    /// first run, on the duration of a run's flows.
     fn left(&self) -> Nanos {
         let each = match self.since {
             0 => self.length().unwrap_or_default(),

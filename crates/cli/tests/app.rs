@@ -62,8 +62,8 @@ fn refused(server: &str, client: &str) -> String {
     err
 }
 
-/// Panics unless all processes and directories of roles disappear, those of landspeed and those whose command line
-/// matches.
+/// Panics unless landspeed's processes, the processes whose command line matches `programs`, and the roles' directory
+/// disappear within ten seconds.
 fn nothing_is_left(place: &TestHome, programs: &str) {
     let left = || text(&output(&format!("pgrep -f '^({programs})' -a"))).0;
     let gone = || processes(place.path()).is_empty() && left().is_empty();
@@ -101,7 +101,7 @@ fn an_application_calls_the_helpers_beside_landspeed() {
     let (out, err) = text(&found);
     assert!(found.status.success() && out.contains("\"p50\""), "{out}{err}");
 
-    // A landspeed alone in a folder says what it lacks.
+    // Without landspeed-helpers beside it, landspeed reports what is missing.
     let alone = place.path().join("landspeed");
     std::fs::copy(LANDSPEED, &alone).expect("a copy");
     let mut command = Command::new(&alone);

@@ -42,7 +42,7 @@ fn unknown_names_are_refused_by_name() {
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
-    // A grid has neither observations to print nor figures of a stream on the way.
+    // A grid prints neither observations nor a stream's figures by interval.
     for option in [["--watch", "cpu"], ["--interval", "1s"]] {
         let args = [&["measure", "stream", "--vary", "flows=1,2"], &option[..]].concat();
         let (_, err) = text(&landspeed(&args));
@@ -173,7 +173,7 @@ fn one_host_is_measured_from_this_one() {
     }
 }
 
-/// Tests that windows that are too small for a path are found at both ends, with the command that mends them.
+/// Tests that windows that are too small for a path are found at both ends, with the command that enlarges them.
 #[test]
 fn a_path_is_checked_at_both_ends() {
     needs_root!();
@@ -220,7 +220,7 @@ fn the_help_of_a_workload_is_its_own() {
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
-/// Tests that a run is refused before a host is reached if it could not end well.
+/// Tests that a run that must fail, for example because it cannot keep a record, is refused before a host is contacted.
 #[test]
 fn what_is_cheap_to_check_is_checked_before_a_host_is_reached() {
     needs_root!();
@@ -244,7 +244,8 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().display().to_string();
-    // A separate file system, in a mount namespace that ends with the command. Another program fills it once there is a record.
+    // A separate file system, in a mount namespace that ends with the command. Another program fills the file system
+    // once there is a record.
     let script = format!(
         "mount -t tmpfs -o size=16m none {dir} || exit 9
         (for n in {{1..300}}; do ls {dir}/*.jsonl >/dev/null 2>&1 && break; sleep 0.1; done

@@ -22,7 +22,7 @@ fn the_rate_of_a_link_is_found_or_a_host_is_named() {
     let report: MeasureReport = serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"));
     let FigureValue::RateBps(found) = figure(&report, "in IP packets") else { panic!("{report:?}") };
     let FigureValue::Text(limited) = figure(&report, "limited by") else { panic!("{report:?}") };
-    // On a machine that runs other tests, a host may be the limit, and the report must say so.
+    // On a machine that runs other tests, a host may be the limit. The report must then name it.
     let is_named = limited.starts_with("host-limited") || report.wan.is_some_and(|wan| !wan.unfit.is_empty());
     assert!(is_named || (found.0 / 50e6 - 1.0).abs() <= 0.02, "{found}, limited by {limited}");
     assert!(report.streams[0].rate_bps.0 <= 50e6, "what arrived is no more than the link carries");

@@ -142,7 +142,8 @@ fn offload(two: &RoutedNamespaces, end: &str, link: &str, name: &str) -> bool {
     shown.lines().any(|line| line.trim().starts_with(&format!("{name}: on")))
 }
 
-/// Tests two hosts with two interfaces each in one subnet: the kernel answers ARP for any of its addresses on either.
+/// Tests two hosts with two interfaces each in one subnet. The kernel answers ARP requests for any of its addresses on
+/// either interface.
 #[test]
 fn two_interfaces_in_one_subnet() {
     needs_root!();
@@ -171,8 +172,8 @@ fn two_interfaces_in_one_subnet() {
     }
 }
 
-/// Tests data over one cable and acknowledgements over another: receive settings apply where data arrive, send
-/// settings where acknowledgements leave.
+/// Tests data over one cable and acknowledgements over another. Receive settings apply to the interface where data
+/// arrive, send settings to the interface where acknowledgements leave.
 #[test]
 fn each_direction_has_its_own_cable() {
     needs_root!();
@@ -205,7 +206,7 @@ fn each_direction_has_its_own_cable() {
     assert_eq!(two.settings(), before);
 }
 
-/// Returns the settings that a host was found with, except for `others`.
+/// Returns the settings that a host had before the run, changed by `others`.
 fn changed(host: &Host, others: &[(&str, &str)]) -> Settings {
     let mut settings = host.found();
     settings.extend(others.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
@@ -311,7 +312,7 @@ fn dead_addresses_cost_little_and_are_told() {
     two.ip("a", "route add default via 10.77.0.254");
     let begun = Instant::now();
     let group = two.joined(None);
-    // The previous ten seconds for a single dead address would be too long.
+    // An earlier version waited ten seconds for a single dead address, which would be too long.
     assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
     assert_eq!(group.first().path.address_b, "10.77.0.2");
     assert_eq!(group.first().path.silent.len(), 4, "{:?}", group.first().path.silent);

@@ -70,7 +70,7 @@ fn a_kept_control_stays_until_it_is_unloaded() {
 #[test]
 fn keeping_without_a_bpf_file_system_says_how_to_mount_one() {
     needs_controls!();
-    // A folder of another file system in its place.
+    // /sys/fs/bpf is a folder of another file system.
     let run = output(&format!(
         "unshare --mount sh -c 'mount -t tmpfs none /sys/fs/bpf && {LANDSPEED} cc load --keep ltcp'"
     ));

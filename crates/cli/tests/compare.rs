@@ -231,7 +231,7 @@ fn outlives_what_others_loaded(before: &[String]) {
         texts.into_iter().any(|text| text.contains("\"line\":\"run\""))
     };
     within(Duration::from_secs(60), ran_once);
-    // All flows of the second run are open by then.
+    // After this time all flows of the second run are open.
     std::thread::sleep(Duration::from_secs(4));
     drop(holder);
     let (out, err) = text(&study.wait_with_output().expect("it ends"));
@@ -259,12 +259,12 @@ fn killed(folder: &std::path::Path, before: &[String]) {
     let _ = child.wait();
     assert!(loaded.contains(&"ls_htcp".to_owned()), "{loaded:?}");
     assert_eq!(left(before), before);
-    // The rest of the lab is the same as after a crash, and can be removed.
+    // What remains of the lab is what a crash would leave, and can be removed.
     let down = Command::new(LANDSPEED).args(["lab", "down"]).output().expect("landspeed runs");
     assert!(down.status.success(), "{:?}", text(&down));
 }
 
-/// Returns the controls still loaded after agents had time to notice that their controller is gone.
+/// Returns the controls that are still loaded after agents had time to notice the end of their controller.
 fn left(before: &[String]) -> Vec<String> {
     within(Duration::from_secs(30), || ours_in_kernel() == before);
     ours_in_kernel()

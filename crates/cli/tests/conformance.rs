@@ -232,8 +232,8 @@ fn run(path: &str, check: &ConformanceCheck) -> CheckOutcome {
 
 impl CheckOutcome {
     /// Returns the number of connection ends that stayed on TCP because the listener did not accept in time. On a busy
-    /// machine that happens to some connections of a burst (docs/reference/paths.md). The server then takes the client
-    /// for one that does not run over the path.
+    /// machine, some connections of a burst are accepted too late (docs/reference/paths.md). The server then treats the
+    /// client as one that does not run over the path.
     fn late(&self) -> u64 {
         2 * self.left["not-accepted"].as_u64().unwrap_or(0)
     }

@@ -21,8 +21,8 @@ use support::{LANDSPEED, needs_root, text};
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The start of a command that runs a program with priority over all others on the machine, `make disturbed`'s
-/// included. Other programs really take processor time from a flow, and a test of the verdict on a quiet path needs a
-/// quiet path. Niceness is not enough, because it only applies within a scheduling group.
+/// included. Other programs take processor time from a flow, but a test of the verdict on a quiet path needs a quiet
+/// path. Niceness is not enough, because it only applies within a scheduling group.
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
 /// Returns true if programs can get priority here; otherwise reports a skipped test.
@@ -119,7 +119,7 @@ impl Drop for ShapedRouter {
     }
 }
 
-/// Tests that a router between the hosts is the answer, also where other programs want the cores.
+/// Tests that a router between the hosts is named as the cause, even if other programs use the cores.
 #[test]
 fn a_router_that_shapes_is_named_with_its_rate() {
     needs_root!();
@@ -170,7 +170,7 @@ fn a_link_in_user_space_says_what_it_did_and_was_worth() {
     assert_eq!(wan.unfit, landspeed_analysis::wan::unfit(&wan.link), "a saved report can be judged again");
 }
 
-/// Tests that all parts that lack a right report it, and that the rest continues.
+/// Tests that each part that lacks a permission reports it, and that the other parts continue.
 #[test]
 fn without_rights_it_says_what_it_lacks_and_goes_on() {
     needs_root!();
@@ -313,7 +313,7 @@ fn another_programs_flow_is_judged_by_what_it_does() {
     };
     let idle = BackgroundFlow::new(Duration::from_secs(60));
     let (at, gone) = (idle.at.to_string(), format!("127.0.0.9:{}", idle.at.port()));
-    // Its first write is long past by then.
+    // The flow's first write is over after this time.
     std::thread::sleep(Duration::from_millis(50));
     let none = failed(&["--flow", &gone]);
     assert!(none.contains("no such flow") && none.contains(&at), "the nearest flow is named: {none}");

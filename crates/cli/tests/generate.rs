@@ -75,7 +75,7 @@ fn documents_are_as_their_schemas_say() {
 
 #[test]
 fn what_older_versions_wrote_lacks_no_more_than_members_that_were_added_since() {
-    // Recorded studies are left out, because the member that names a contestant has another name now.
+    // Recorded studies are left out, because the member that names a contestant was renamed.
     let [record, explain, measure] = ["record", "explain", "measure"].map(CompiledSchema::of_older);
     for (schema, file) in [
         (&explain, "explain.json"),

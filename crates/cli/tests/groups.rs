@@ -1,5 +1,5 @@
-//! Tests of runs over many hosts that landspeed did not create, each reached by ssh. A host that dies costs only what
-//! it was needed for, a knob is turned on all hosts of its side, and all of them are restored.
+//! Tests of runs over many hosts that landspeed did not create, each reached by ssh. If a host dies, only the parts of
+//! the run that need it are lost. A knob is set on all hosts of its side, and all hosts are restored.
 
 mod support;
 
@@ -178,7 +178,8 @@ fn a_program_of_four_hosts_is_tuned_on_all_of_them() {
     let done = tune(&hosts).output().expect("landspeed runs");
     let (out, err) = text(&done);
     let summary: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-    // Whether it is kept depends on its guards, which ask for a quiet machine: other tests share this one.
+    // Whether the step is kept depends on its guards, which need a quiet machine. Other tests run on this machine, so
+    // this is not checked.
     let mut steps = summary["steps"].as_array().expect("steps").iter();
     let step = steps.find(|step| step["knob"] == "mtu").expect("a step");
     assert_eq!(step["rate"]["ratio"].as_f64().map(f64::round), Some(6.0), "{out}{err}");

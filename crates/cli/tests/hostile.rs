@@ -1,5 +1,5 @@
-//! Tests that text from hostile hosts cannot control a terminal, and that a hostile controller cannot harm an agent. The crates
-//! record and report test hostile records.
+//! Tests that text from hostile hosts cannot control a terminal, and that a hostile controller cannot harm an agent.
+//! The crates `record` and `report` test hostile records.
 
 mod support;
 
@@ -84,7 +84,8 @@ struct ControllerScript {
     said: Vec<u8>,
     /// What the agent must answer, if it must answer.
     answer: &'static str,
-    /// True if the script has the agent measure its memory, for which it takes arrays larger than the caches.
+    /// True if the script makes the agent measure memory bandwidth, for which the agent allocates arrays larger than
+    /// the caches.
     measures: bool,
 }
 
@@ -188,7 +189,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let greeting = if script.greets { hello } else { Vec::new() };
     let said = [&greeting[..], &script.said].concat();
     let speaker = std::thread::spawn(move || {
-        // An agent that has heard enough hangs up.
+        // A write fails if the agent has already closed the connection.
         let _ = orders.write_all(&said);
         std::thread::sleep(Duration::from_millis(700));
         peak_memory(pid)

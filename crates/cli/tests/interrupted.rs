@@ -1,5 +1,5 @@
-//! Tests of Ctrl-C, SIGTERM and a closed terminal. A command with nothing to finish removes its lab and exits with
-//! 128 plus the signal's number; one with something to report ends in order. And of hosts that are lost in a run.
+//! Tests of Ctrl-C, SIGTERM and a closed terminal. A command with nothing to finish removes its lab and exits with 128
+//! plus the signal's number; one with something to report ends in order. Further tests lose a host during a run.
 
 mod support;
 
@@ -59,7 +59,7 @@ fn measure_and_explain_take_their_lab_down_and_end() {
 fn compare_takes_its_lab_down_and_reports() {
     needs_controls!();
     let args = ["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"];
-    // It ends immediately if the study has not begun, and with its report if it has.
+    // The command ends immediately if the study has not begun, otherwise with its report.
     let (code, said, left) = interrupted(&args, Signal::INT, Duration::from_secs(5));
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(code.is_some(), "it ends in order: {said}");
@@ -87,7 +87,7 @@ fn a_lost_host_is_restored_by_the_command_that_the_error_names() {
     args.extend(reach.iter().map(String::as_str));
     let run = hosts.landspeed(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
     let is_set = within(Duration::from_secs(60), || windows() != own);
-    // Both end at once, so that neither restores the host.
+    // Agent and guardian end at the same time, so that neither restores the host.
     let victims = ["landspeed agent", "landspeed guardian"].map(|name| hosts.pids("b", name)).concat();
     victims.iter().for_each(|pid| signal(*pid, Signal::STOP));
     victims.iter().for_each(|pid| signal(*pid, Signal::KILL));

@@ -89,7 +89,7 @@ fn a_question_is_short_and_ctrl_c_or_no_answer_ends_it_at_once() {
         assert!(head[0].contains("(data) -> ") && head[0].contains("RTT ") && head[0].contains("Linux "));
         assert!(head[1].contains(" settings can matter; time for about "), "{}", head[1]);
         assert!(head.iter().all(|line| line.chars().count() <= 80), "{}", run.shown);
-        // The first run has reserved the hosts: another is refused before it measures or asks.
+        // The first run has reserved the hosts, so another run is refused before it measures or asks.
         let began = Instant::now();
         let second = pair.tune(&["--yes"]).stdin(Stdio::null()).output().unwrap();
         let (_, said) = text(&second);
@@ -231,7 +231,7 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let told: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
     assert!(told.len() >= 3 && said.contains("retransmits"), "{said}");
     assert!(told[0].0 == 0.0 && told.windows(2).all(|two| two[0].1 == two[1].0), "no gap: {told:?}");
-    // Without -i an interval would be a second.
+    // Without -i, an interval would be one second long.
     assert!(told[2].1 < 2.0, "{told:?}");
     assert!(said.contains("unfinished: "), "{said}");
 }
@@ -273,7 +273,7 @@ fn a_lab_is_held_until_it_is_taken_down() {
     );
     let again = text(&run(&["lab", "up", "mine"]));
     assert!(again.1.contains("lab mine is up already"), "{again:?}");
-    // None of these may take it down.
+    // None of these commands may remove the lab.
     for other in [&["undo"][..], &["lab", "down"], &["measure", "pingpong", "-t", "100ms", "--sizes", "1"]] {
         let ended = run(other);
         assert!(ended.status.success(), "{other:?}: {ended:?}");

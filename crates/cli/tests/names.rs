@@ -16,7 +16,7 @@ fn landspeed(args: &[&str]) -> Output {
 
 fn json(schema: &str, args: &[&str]) -> Value {
     let output = landspeed(&[args, &["--json"]].concat());
-    // `doctor` ends with 1 where something is wrong on this machine.
+    // `doctor` ends with 1 if something is wrong on this machine.
     let is_done = output.status.success() || (args[0] == "doctor" && output.status.code() == Some(1));
     assert!(is_done, "{args:?}: {output:?}");
     checked(schema, &text(&output).0)

@@ -60,7 +60,7 @@ fn measure(hosts: &TestHosts, ends: &[&str]) -> Command {
     hosts.landspeed(&args)
 }
 
-/// Returns an agent's line without the token, which may be on a command line.
+/// Returns an agent's line without the token. Such a line may be on a command line.
 fn invite(line: &str) -> String {
     // The token is the user part of the URL; the pin is the fragment.
     match (line.split_once("://"), line.rsplit_once('@')) {
@@ -128,7 +128,7 @@ fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);
     let summary: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
-    // A placebo that a busy machine lets look useful makes the run void: then the exit code is 1, as it should be.
+    // On a busy machine a placebo may look useful, which makes the run void. The exit code is then 1, correctly.
     let is_void = !summary["void"].is_null();
     assert!(output.status.success() || is_void, "{}: {out}{err}", output.status);
     assert!(err.contains("sending landspeed (") && err.contains(" of root@10.99.0.3 ..."), "{err}");
@@ -185,7 +185,8 @@ fn a_hand_started_agent_serves_who_has_its_line() {
     let wrong_pin = b.token_file(&hosts, "pin", &mispinned);
     let (ok, _, err) = with(&wrong_pin, &invite(&mispinned));
     assert!(!ok && err.contains("certificate"), "{err}");
-    // The printed line works in one piece, even as pasting leaves it. No other user can read its token while it runs.
+    // The printed line works as one argument, even with the quotes and the line break of a paste. No other user can
+    // read its token while it runs.
     let pasted = format!("'{}'\n", b.line);
     let ends = [&[reach[0].as_str(), &pasted], &reach.iter().map(String::as_str).collect::<Vec<_>>()[2..]];
     let mut run = measure(&hosts, &ends.concat()).stdout(Stdio::piped()).spawn().expect("it runs");
@@ -242,7 +243,7 @@ fn tune(hosts: &TestHosts, user: &str, more: &[&str]) -> Command {
 fn users_tune_as_far_as_sudo_lets_them() {
     needs_root!();
     let hosts = TestHosts::new();
-    // The user `free` has fish if it is installed, a login shell that reads no POSIX scripts.
+    // The login shell of the user `free` is fish, if it is installed. fish cannot run POSIX scripts.
     let mut run = Terminal::start(&tune(&hosts, "free", &[]));
     run.await_text("Continue? [y/N] ");
     run.press(CTRL_D);

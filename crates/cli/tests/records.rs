@@ -120,7 +120,7 @@ fn every_record_is_listed_whatever_became_of_it() {
     let (code, out, _) = folder.run(&["records"]);
     assert_eq!(code, Some(0));
     assert!(!out.contains('\u{1b}'), "{out}");
-    // As many records as a year may leave: only the beginning and the end of each are read.
+    // As many records as a year of use may leave. Only the beginning and the end of each are read.
     for second in 0..300 {
         let text = format!("{}{}", until("host"), "x".repeat(100_000));
         folder.write(&format!("tune-20250101T00{:02}{:02}Z-1", second / 60, second % 60), &text);

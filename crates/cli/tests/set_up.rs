@@ -34,7 +34,7 @@ impl JoinedNamespaces {
         sh(&format!("ip netns add {a} && ip netns add {b}"));
         sh(&format!("ip link add data netns {a} type veth peer name data netns {b}"));
         for (ns, address) in [(a, "10.98.0.1/24"), (b, "10.98.0.2/24")] {
-            // Without IPv6 there is only one address at which a host can be reached.
+            // IPv6 is disabled, so that a host has only one address.
             sh(&format!("ip netns exec {ns} sysctl -qw net.ipv6.conf.all.disable_ipv6=1"));
             sh(&format!("ip -n {ns} link set lo up && ip -n {ns} link set data up"));
             sh(&format!("ip -n {ns} addr add {address} dev data"));
@@ -90,7 +90,7 @@ impl Drop for JoinedNamespaces {
     }
 }
 
-/// Ends a test without nft.
+/// Ends a test, as skipped, if nft is not installed.
 macro_rules! needs_nft {
     () => {
         needs_root!();

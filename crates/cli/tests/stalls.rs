@@ -89,7 +89,7 @@ fn measured(path: &PathNamespaces, settings: &[&str]) -> String {
     let output = landspeed(&words, path);
     let (said, complaint) = support::text(&output);
     assert!(output.status.code() == Some(1) && said.contains("PARTIAL"), "{said}{complaint}");
-    // Line breaks are the subject of another test.
+    // Another test checks line breaks.
     said.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -121,7 +121,7 @@ fn a_black_hole_blocked_icmp_and_dropped_fragments_are_named() {
             let words =
                 ["measure", "stream", "--time", "1s", "--vary", "mtu=1500,4000", "--blocks", "2", "--yes"];
             let (said, complaint) = support::text(&landspeed(&words, &path));
-            // The size that does not arrive costs its own trials; the other size has its figures.
+            // Only the trials of the size that does not arrive fail. The other size has its figures.
             let why = "mtu=4000: 2 of 2 trials failed: the path carried nothing for";
             assert!(said.contains(why), "{said}{complaint}");
         });

@@ -123,7 +123,7 @@ fn without_doubts(seen: &str) -> Vec<&str> {
 /// Replaces figures and their units by #, and separates columns by two spaces, because widths depend on the figures.
 fn line_masked(line: &str) -> String {
     const UNITS: [&str; 10] = ["Gb/s", "Mb/s", "kb/s", "GB", "MB", "kB", "ms", "\u{b5}s", "us", "%"];
-    // The effect of a larger window on these may be clear or not.
+    // The effect of a larger window on these figures may be clear or not.
     const SIDES: [&str; 3] = ["  bytes/CPU-sec", "  idle RTT", "  RTT under load"];
     let text = line.trim_start();
     // Either of two causes may be named for a window this small.
@@ -153,7 +153,7 @@ fn line_masked(line: &str) -> String {
     line[..line.len() - text.len()].to_owned() + &columns.join("  ")
 }
 
-/// Tests the five forms of one run in parallel, each on its own path: they mostly wait.
+/// Tests the five forms of one run, each on its own path. They run in parallel, because they mostly wait.
 #[test]
 fn a_run_on_terminals_and_elsewhere() {
     if std::env::var_os("LANDSPEED_SLOW").is_none() {

@@ -152,6 +152,6 @@ fn a_quota_shows_as_the_time_in_which_it_held_the_hosts_back() {
     let trials = block("lab:back-to-back", &quota.agent(folder.path()));
     let mut shares: Vec<f64> = trials.figures().map(|figures| figures.throttled).collect();
     shares.sort_by(f64::total_cmp);
-    // The median, because other load on the processor may keep a trial from using up its quota.
+    // The median is checked, because other load on the processor may keep a trial from using up its quota.
     assert!(shares[shares.len() / 2] > 0.1 && shares[shares.len() - 1] <= 1.0, "{shares:?}");
 }

@@ -24,7 +24,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let (data, page) = (folder.path().join("data"), folder.path().join("page.html"));
     let before = outside();
-    // The final check and the late placebo take 45 s of it; on a busy machine the first placebo takes 20 s.
+    // The final check and the late placebo take 45 s of the budget. On a busy machine, the first placebo takes 20 s.
     let result = Command::new(LANDSPEED)
         .args(["tune", "--json", "--budget", "100s", "--seed", "7"])
         .args(["--against", "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on"])
@@ -42,7 +42,7 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
     assert_eq!(summary["restored"], true);
-    // The size of the gain is not checked, because other tests run at the same time. But what is kept must agree with
+    // The size of the gain is not checked, because other tests run at the same time. But the kept steps must agree with
     // the report.
     let steps = summary["steps"].as_array().expect("steps");
     let measured = steps.iter().filter(|step| step["blocks"].as_u64() > Some(0));
@@ -103,7 +103,7 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{out}");
     let first = verdicts.first().expect("it looked before the first step");
     assert_eq!((&first["number"], &first["after"]), (&0.into(), &"".into()));
-    // Verdicts can be recomputed anywhere: the record has the observations of both ends.
+    // The record has the observations of both ends, so verdicts can be recomputed anywhere.
     let watched =
         lines.iter().find(|line| line["step"] == "watch 0" && line["line"] == "trial").expect("a trial");
     for end in ["a", "b"] {

@@ -18,7 +18,7 @@ fn every_observer_that_can_run_here_prints_figures_of_both_hosts() {
         names.join(","),
         csv.display()
     ));
-    // One table is one file.
+    // There is one CSV file per table.
     let files = std::fs::read_dir(folder.path()).expect("a folder").flatten();
     let tables: Vec<String> =
         files.map(|file| std::fs::read_to_string(file.path()).expect("a file")).collect();

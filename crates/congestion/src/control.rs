@@ -6,7 +6,7 @@ use crate::native::CongestionOps;
 #[derive(Debug)]
 pub struct Control {
     /// The control's name in landspeed, such as "bic". The folder and the C source of the control have the same name.
-    /// It never begins with `ls_`.
+    /// The name never begins with `ls_`.
     pub name: &'static str,
     /// The name for the socket option `TCP_CONGESTION`. Our controls have names that begin with `ls_`, so that they
     /// do not clash with the kernel's.

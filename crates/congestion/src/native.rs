@@ -2,18 +2,19 @@
 //!
 //! A driver of a control must make the calls in the kernel's order (tcp_input.c):
 //!
-//! 1. `init` once, when the connection has its first round trip or the option is set.
+//! 1. `init` once, when the connection has its first RTT sample or the socket option is set.
 //! 2. For each acknowledgement, after `snd_una`, `packets_out`, `delivered`, `srtt_us`, `rtt_min` and
-//!    `tcp_mstamp` are up to date (tcp_ack): `pkts_acked`; then loss detection, which may enter a state; then
-//!    either `cong_control` with the rate sample (rate-based controls, in every state), or `cong_avoid`, and that
-//!    only outside recovery: in `Cwr` and `Recovery` proportional rate reduction moves the window (RFC 6937).
+//!    `tcp_mstamp` are up to date (tcp_ack): `pkts_acked`; then loss detection, which may change the state of recovery;
+//!    then `cong_control` with the rate sample for rate-based controls, in every state, or `cong_avoid` for other
+//!    controls, outside recovery only. In `Cwr` and `Recovery`, proportional rate reduction (RFC 6937) sets the
+//!    window of other controls.
 //! 3. On entering `Cwr` or `Recovery` (tcp_init_cwnd_reduction): `prior_cwnd = snd_cwnd`, `snd_ssthresh =
 //!    ssthresh()`, then `set_state`. On leaving (tcp_end_cwnd_reduction): `snd_cwnd = snd_ssthresh` for
 //!    controls that are not rate-based, `cwnd_event(CompleteCwr)`, `set_state(Open)`.
 //! 4. On a timeout (tcp_enter_loss): `prior_cwnd`, `snd_ssthresh = ssthresh()`, `cwnd_event(Loss)`,
 //!    `snd_cwnd = in flight + 1`, `snd_cwnd_cnt = 0`, then `set_state(Loss)`.
 //! 5. When a reduction turns out to be needless: `snd_cwnd = undo_cwnd()`, and `snd_ssthresh` gets its earlier value.
-//!    The simulator never takes a reduction back.
+//!    The simulator never undoes a reduction.
 //! 6. `cwnd_event(TxStart)` when a packet is sent while none is in flight; `CwndRestart` after an idle time.
 
 use std::ffi::{c_char, c_void};
@@ -81,21 +82,21 @@ pub fn native(name: &str) -> Option<NativeControl> {
 }
 
 // SAFETY, for every call below: the C sources read and write only the connection and the sample that they are given,
-// and both have the layout that the sources expect. They keep no pointer, never divide by zero, and have no state
-// outside the connection (cc.h). So any `Sock` may be passed, whatever it holds.
+// and both have the layout that the sources expect. The sources keep no pointer, never divide by zero, and have no
+// state outside the connection (cc.h). So any `Sock` may be passed, whatever it holds.
 impl NativeControl {
     pub fn row(self) -> &'static Control {
         self.row
     }
 
-    /// Returns the control with another table of callbacks: from a different build of its source, or from the kernel.
-    /// The memory of the control's description is never freed.
+    /// Returns the control with another table of callbacks: from a different build of its source, or from a build of
+    /// Linux's source. The memory of the control's description is never freed.
     ///
     /// # Safety
     /// `table` must point to a `struct tcp_congestion_ops` of `c/native.h` that lives as long as the program, and
     /// whose callbacks read and write nothing but the connection and the sample that they are given.
     pub unsafe fn with_table(self, table: *const c_void) -> Self {
-        // SAFETY: the caller's promise; `CongestionOps` has that structure's layout.
+        // SAFETY: the caller promises a valid table, and `CongestionOps` has that structure's layout.
         let ops = unsafe { &*table.cast::<CongestionOps>() };
         NativeControl { row: Box::leak(Box::new(Control { ops, ..*self.row })) }
     }
@@ -166,7 +167,7 @@ impl NativeControl {
     /// of recovery.
     pub fn cong_control(self, sk: &mut Sock, ack: u32, sample: &RateSample) {
         if let Some(call) = self.row.ops.cong_control {
-            // SAFETY: see above. None of our controls reads the flags of tcp_input.c.
+            // SAFETY: see above. The flags of tcp_input.c are 0, because none of our controls reads them.
             unsafe { call(sk, ack, 0, sample) }
         }
     }

@@ -150,8 +150,9 @@ impl Sock {
         CaState::of(self.inner.icsk_ca_state)
     }
 
-    /// Sets whether the window was used in full. Controls let it grow only then. If it was not, slow start still
-    /// continues while `snd_cwnd < 2 * max_packets_out`, so that field must be updated too.
+    /// Sets whether the window was used in full. A control increases the window only if it was. In slow start, the
+    /// control also increases it while `snd_cwnd < 2 * max_packets_out`, so the driver must update `max_packets_out`
+    /// too.
     pub fn set_cwnd_limited(&mut self, limited: bool) {
         self.inner.is_cwnd_limited = u8::from(limited);
     }
@@ -234,7 +235,7 @@ pub struct RateSample {
     pub prior_mstamp: u64,
     /// The duration of the interval in which `delivered` packets arrived, in µs; -1 if the sample is invalid.
     pub interval_us: i64,
-    /// The RTT from this acknowledgement, in µs; -1 if it gives none.
+    /// The RTT from this acknowledgement, in µs; -1 if there is no measurement.
     pub rtt_us: i64,
     /// The value that `Sock::delivered` had when the acknowledged packet was sent.
     pub prior_delivered: u32,

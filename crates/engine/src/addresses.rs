@@ -1,4 +1,4 @@
-//! Chooses the addresses of the second host, B, to try, and their order.
+//! Chooses the addresses at which the second host, B, is tried, and their order.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -7,7 +7,8 @@ use landspeed_record::{HostFacts, LinkFacts};
 
 use crate::{Error, Host, PathOptions};
 
-/// The largest number of candidates that are tried. Each takes a request of an agent, which serves 32 at a time.
+/// The largest number of candidates that are tried. Each candidate takes one request to an agent, which serves 32
+/// requests at a time.
 const MOST: usize = 24;
 
 /// A candidate address of B. A link-local one also has the interface through which each host uses it.
@@ -45,7 +46,7 @@ impl AddressCandidate {
 
 /// Returns the candidate addresses of B, in the order in which to try them. If the user requested an address, it is the
 /// only one. Otherwise the order is: given addresses, B's own addresses, addresses that are valid on one link only, and
-/// last those that A has too, at which A would reach itself.
+/// last the addresses that A also has, at which A would reach itself.
 pub(crate) fn address_candidates(
     a: &HostFacts,
     b: &HostFacts,

@@ -10,8 +10,8 @@ use crate::{Error, Host};
 
 /// The longest time between two calls of [`RunCallbacks::stop`] while a run waits for its answers.
 const LOOK: Duration = Duration::from_millis(100);
-/// How long an end may take to notice that the other end has failed. After that it is cancelled, and may take the same
-/// time again to answer.
+/// The longest time that an end may take to notice that the other end has failed. Then the end is cancelled, and may
+/// take the same time again to answer.
 const NOTICE: Duration = Duration::from_secs(1);
 
 /// Callbacks during a run.

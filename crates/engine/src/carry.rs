@@ -12,8 +12,8 @@ use landspeed_workload::pingpong;
 use crate::pair::RunSpec;
 use crate::{Error, Pair};
 
-/// The fewest bytes that a round of one byte moves in each direction: the headers of IPv4 and TCP and the byte, on an
-/// interface without a header of its own.
+/// The fewest bytes that a round of a 1-byte ping-pong moves in each direction: the headers of IPv4 and TCP and the
+/// byte, on an interface without a link-layer header.
 const ROUND: u64 = 41;
 /// Message size of a second ping-pong, in bytes. It is large, so that the ping-pong differs clearly from other traffic.
 const LARGER: u64 = 16 << 10;
@@ -30,8 +30,8 @@ pub(crate) struct PathObservation {
 /// The outcomes of a ping-pong at A and at B.
 type PingPongOutcomes = [EndpointOutcome; 2];
 
-/// Measures the idle RTT and determines which interfaces carried it. Repeats the measurement with more bytes if the
-/// counters are not clear.
+/// Measures the idle RTT by a ping-pong and determines which interfaces carried the ping-pong. Repeats the measurement
+/// with more bytes if the counters are not clear.
 ///
 /// # Errors
 /// Returns an error if the path answers no ping-pong.

@@ -6,9 +6,9 @@ use landspeed_record::{HostFacts, LinkFacts};
 /// any core.
 ///
 /// On two hosts, `same-core` is the core that serves the link's interrupt, and `neighbours` are all other cores of the
-/// machine. In a lab both hosts are one machine, and a veth's packets are processed where they are sent. So there
-/// `same-core` puts both ends on one core (the paper's uniprocessor kernel, feng-2003 section 3.3.1), and `neighbours`
-/// gives each end one half of the cores.
+/// machine. In a lab both hosts are one machine, and a veth's packets are processed on the core that sends them. So
+/// there `same-core` puts both ends on one core (the paper's uniprocessor kernel, feng-2003 section 3.3.1), and
+/// `neighbours` gives each end one half of the cores.
 pub(crate) fn cores(
     placement: &str,
     client: (&HostFacts, &LinkFacts),
@@ -31,8 +31,8 @@ fn interrupt_core(link: &LinkFacts) -> u32 {
     link.irq_cpus.first().copied().unwrap_or(0)
 }
 
-/// Returns every core except the interrupt's, in the order of the distance of their numbers. Cores of one package have
-/// neighbouring numbers.
+/// Returns every core except the interrupt's core, sorted by the distance of its number from the interrupt core's.
+/// Cores of one package have neighbouring numbers.
 fn others(host: &HostFacts, link: &LinkFacts) -> Vec<u32> {
     let taken = interrupt_core(link);
     let mut cores: Vec<u32> = (0..host.cpus).filter(|core| *core != taken).collect();

@@ -1,5 +1,5 @@
 //! Measures two curves at the start and at the end of a run: rate over write size, and RTT over message size. They are
-//! reduced from the papers' (feng-2003: 32,768 writes per size, 34 GB in all) to a few seconds.
+//! shorter than the papers' curves (feng-2003: 32,768 writes per size, 34 GB in all) and take a few seconds.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cell, Line, SweepPoint, Trial};
@@ -47,7 +47,7 @@ pub(crate) fn curve(
     let messages = pingpong::spec(messages, timing.ping.times(PINGS));
     let [client, _] = pair.run(&RunSpec::new(messages, &cell.flow).after(Nanos::millis(2)))?;
     a.latency = client.latency;
-    // The receiving end has the sweep. The record keeps it with B, the receiver.
+    // The end that received has the points of the sweep. The record has them at B in any case.
     let seen = [&a, &b].map(|end| end.get::<Vec<SweepPoint>>());
     if let [of_a, []] = seen.map(Vec::as_slice) {
         b.details.put(of_a.to_vec());

@@ -160,7 +160,7 @@ fn the_papers_ladder_comes_first() {
     let tried: Vec<&str> = candidates.iter().filter(|c| c.skip.is_none()).map(|c| c.knob.as_str()).collect();
     let first = ["placement", "write-size", "mtu", "tcp-rmem", "tx-checksum", "tso", "gro"];
     assert_eq!(tried[..first.len()], first);
-    // It is among the dozen that fit into five minutes.
+    // MSG_ZEROCOPY is among the dozen candidates that fit into five minutes.
     assert!(tried.iter().position(|knob| *knob == "zerocopy-send").unwrap() < 12);
 }
 

@@ -42,7 +42,7 @@ struct ExperimentFile {
     topology: Option<Spanned<String>>,
     #[serde(default)]
     baseline: Option<Spanned<String>>,
-    /// Start-up time of each trial that is not counted. If missing, it is the workload's usual one.
+    /// The start-up time of each trial, which is not counted. If missing, it is the workload's usual start-up time.
     #[serde(default)]
     warm_up: Option<Spanned<String>>,
     #[serde(default)]
@@ -75,7 +75,7 @@ struct StopSection {
     budget: Option<Spanned<String>>,
 }
 
-/// What the short version changes. It takes a few minutes.
+/// The changes of the short version, which takes a few minutes.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ShortSection {
@@ -283,7 +283,7 @@ fn bundled(vary: &VarySection, names: FactorNames<'_>) -> Result<GridFactor, Fil
     Ok(bundle(vary.factor.get_ref(), levels))
 }
 
-/// Returns the settings of a level. If the level has its own workload, it is one of them.
+/// Returns the settings of a level. If the level has its own workload, the workload is one of the settings.
 fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<GridSetting>, FileMistake> {
     let Some(named) = &level.workload else { return settings(&level.set, names) };
     let mut own = settings(&level.set, FactorNames { runner: workload(named)?.as_ref(), ..names })?;

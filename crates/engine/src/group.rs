@@ -96,8 +96,8 @@ impl HostGroup {
         Ok(())
     }
 
-    /// Makes all hosts run one program together. Its first host is A of the first pair. Without this call, each pair
-    /// runs its own program.
+    /// Makes all hosts run one program together. The program's first host is A of the first pair. Without this call,
+    /// each pair runs its own program.
     pub fn share_program(&mut self) {
         DataPath::share_program(&mut self.paths, &SessionKey::random().hex());
     }
@@ -167,16 +167,16 @@ impl HostGroup {
         self.paths.iter().map(|path| path.ends[side as usize]).collect()
     }
 
-    /// Returns a cell with `flow` and the current settings of the hosts. A side has the knobs that can be turned on all
-    /// its hosts and have the same value on them.
+    /// Returns a cell with `flow` and the current settings of the hosts. A side has the knobs that can be set on all
+    /// its hosts and have the same value on all of them.
     pub fn found(&self, flow: Settings) -> Cell {
         let [a, b] = Side::BOTH.map(|side| common(self.on(side).map(Host::found)));
         Cell { a, b, flow }
     }
 
-    /// Reserves the right to turn knobs on all hosts, unless it is already reserved. [`HostGroup::restore`] and the end
-    /// of the sessions release it. Call it first, so that a run that may not turn knobs is refused before it measures
-    /// anything.
+    /// Reserves the right to set knobs on all hosts, unless the right is already reserved. [`HostGroup::restore`] and
+    /// the end of the sessions release the right. Call this method first, so that a run that may not set knobs is
+    /// refused before it measures anything.
     ///
     /// # Errors
     /// Returns an error if a host may not be tuned, if another run is tuning it, if an earlier run left changes on it,
@@ -193,7 +193,7 @@ impl HostGroup {
     /// Sets the knobs of all hosts to `cell`, in parallel.
     pub fn set(&mut self, cell: &Cell) -> Result<(), Error> {
         let changes = (0..self.hosts.len()).map(|host| self.changes(host, cell)).collect::<Vec<_>>();
-        // Waits for all, even if one fails, so that no turn stays in flight.
+        // Waits for all hosts, even if one fails, so that no request stays in flight.
         let begun: Vec<_> =
             self.hosts.iter().zip(&changes).map(|(host, changes)| host.turn(changes)).collect();
         let turned = self.hosts.iter_mut().zip(begun).zip(&changes);
@@ -221,7 +221,7 @@ impl HostGroup {
         })
     }
 
-    /// Runs `work`, which may turn the hosts' knobs, and then restores them, even if `work` failed.
+    /// Runs `work`, which may set the hosts' knobs, and then restores the knobs, even if `work` failed.
     ///
     /// # Errors
     /// Returns an error before `work` runs if a host may not be tuned. Otherwise returns the error of `work`, extended

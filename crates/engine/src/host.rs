@@ -12,11 +12,12 @@ use landspeed_record::{
 
 use crate::Error;
 
-/// A host with an agent, as the controller knows it.
+/// A host with an agent, as the controller sees it.
 pub struct Host {
     pub name: String,
     pub facts: HostFacts,
-    /// Name of the link that carries the data, on which device knobs are turned. It is empty until a path is known.
+    /// Name of the link that carries the data. Device knobs are set on this link. The name is empty until a path is
+    /// known.
     pub device: String,
     /// The link that carries the acknowledgements; `None` if it is the link of the data.
     acks: Option<AckLink>,
@@ -24,11 +25,11 @@ pub struct Host {
     session: Session,
     /// The command with which a user restores this host after it was lost and is reachable again.
     pub(crate) undo_command: String,
-    /// The current values of knobs, as probed and then turned by this run.
+    /// The current values of knobs, as probed and then set by this run.
     applied: Settings,
 }
 
-/// A link that carries only acknowledgements. Device knobs of the other side, `of`, are turned on this link.
+/// A link that carries only acknowledgements. Device knobs of the other side, `of`, are set on this link.
 #[derive(Debug, Clone)]
 struct AckLink {
     device: String,
@@ -131,8 +132,8 @@ impl Host {
         }
     }
 
-    /// Sets the links that carry the data and the acknowledgements, from this host's side. The host at A sends the
-    /// data.
+    /// Sets the links of this host that carry the data and the acknowledgements. `side` is the host's side; the host at
+    /// A sends the data.
     pub(crate) fn faces(&mut self, carrier: &Carrier, side: Side) {
         let of = match side {
             Side::A => FactorPlacement::Receiver,
@@ -189,7 +190,7 @@ impl Host {
         self.facts.links.iter().find(|link| link.name == name).cloned().unwrap_or_default()
     }
 
-    /// Returns the probed values of the knobs that can be turned on this host.
+    /// Returns the probed values of the knobs that can be set on this host.
     pub fn found(&self) -> Settings {
         self.states
             .iter()
@@ -232,8 +233,8 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
-    /// Reserves the right to turn knobs on the host. It sends an empty turn, which starts the guardian, which locks the
-    /// namespace.
+    /// Reserves the right to set knobs on the host. Sends a request without changes: it starts the guardian, and the
+    /// guardian locks the namespace.
     pub(crate) fn reserve(&self) -> Result<(), Error> {
         if !self.facts.may_tune {
             let (host, why) = (self.name.clone(), self.facts.may_not_tune_because.clone());
@@ -246,8 +247,8 @@ impl Host {
         }
     }
 
-    /// Requests the changes of knobs without waiting for the answer. Sends nothing and returns `None` if there are
-    /// none.
+    /// Requests the changes of knobs without waiting for the answer. Sends nothing and returns `None` if there are no
+    /// changes.
     pub(crate) fn turn(&self, changes: &[KnobChange]) -> Result<Option<PendingReply>, Error> {
         if changes.is_empty() {
             return Ok(None);
@@ -261,7 +262,7 @@ impl Host {
         self.start(&request).map(Some)
     }
 
-    /// Waits until a turn that [`Host::turn`] started has ended. If it succeeded, the changes become the current
+    /// Waits for the answer to the changes that [`Host::turn`] requested. If they succeeded, they become the current
     /// settings.
     pub(crate) fn turned(
         &mut self,
@@ -280,7 +281,7 @@ impl Host {
         }
     }
 
-    /// Checks that each value was read back as it was written. Ensuring this is the agent's task.
+    /// Checks that each value was read back as it was written. The agent has to ensure it.
     fn reads_back(&self, turns: &[KnobChangeReport], changes: &[KnobChange]) -> Result<(), Error> {
         if turns.len() != changes.len() {
             return Err(self.unexpected("turn"));
@@ -305,7 +306,7 @@ impl Host {
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
-            // These messages name the host.
+            // The notes for these errors name the host already.
             Err(Error::Session { source: error @ (Ended { .. } | TimedOut { .. }), .. }) => {
                 return RestoreOutcome::unknown(self.when_it_is_back(&error));
             }
@@ -317,7 +318,7 @@ impl Host {
         restored
     }
 
-    /// Returns a text on what happens to this host after its loss, and what the user can do.
+    /// Returns a text that says how this host is restored after its loss, and what the user can do.
     fn when_it_is_back(&self, error: &landspeed_agent::session::Error) -> String {
         let (name, undo) = (&self.name, &self.undo_command);
         format!("{name} was lost: {error}; its guardian restores it by itself. When it is back: {undo}")
@@ -345,7 +346,7 @@ impl Host {
         restored
     }
 
-    /// Adds a note for each knob that differs from the start. If the agent has restored all knobs that were turned,
+    /// Adds a note for each knob that differs from the start. If the agent has restored all knobs that were changed,
     /// another program has caused the differences.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
@@ -387,14 +388,14 @@ fn reads_same(before: &KnobState, after: &KnobState) -> bool {
 }
 
 impl AckLink {
-    /// Returns true if this knob is turned on the link of the acknowledgements.
+    /// Returns true if this knob is set on the link of the acknowledgements.
     fn take(&self, knob: &str) -> bool {
         knob::find(knob)
             .is_ok_and(|knob| knob.factor.scope == FactorScope::Device && knob.factor.on == self.of)
     }
 }
 
-/// Returns how long the host may take to turn these knobs, by their declarations.
+/// Returns how long the host may take to set these knobs, according to the knobs' declarations.
 fn time_of(changes: &[KnobChange]) -> Duration {
     let knobs = changes.iter().filter_map(|change| knob::find(&change.knob).ok());
     knobs.map(|knob| knob.factor.patience()).sum::<Nanos>().into()

@@ -15,13 +15,13 @@ use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, Want
 pub enum Pairing {
     /// The first two hosts form the only pair.
     FirstTwo,
-    /// The topology defines the pairs. It has one, except for `lab:wan:pairs=N`.
+    /// The topology defines the pairs. It has one pair, except for `lab:wan:pairs=N`.
     Topology,
     /// The first host is paired with each other host, and all run one program.
     Star,
-    /// Each other host is paired with the last one, and sends to it.
+    /// Each host but the last is paired with the last host, and sends to it.
     FanIn,
-    /// The last host is paired with each other one, and sends to all of them.
+    /// The last host is paired with each other host, and sends to all of them.
     FanOut,
 }
 
@@ -95,8 +95,8 @@ impl JoinedHosts {
         Ok(JoinedHosts { group, lost, hosts })
     }
 
-    /// Returns the statistics of the emulated wide-area link between the hosts, and if they are valid; `None` without
-    /// such a link.
+    /// Returns the statistics of the emulated wide-area link between the hosts, with the reasons why the link is unfit,
+    /// if any; `None` without such a link.
     pub fn wan(&self) -> Option<WanReport> {
         self.hosts.link().map(PathLink::stats).map(judged)
     }
@@ -132,8 +132,9 @@ fn wanted(
     ends.iter().filter_map(both).map(path).collect()
 }
 
-/// Returns the addresses of a host to try first: those that the topology knows, then the one in its agent's line. For a
-/// host reached by ssh, they are the address that ssh used and those to which the name resolves on this machine.
+/// Returns the addresses of a host to try first: the addresses in the topology, then the address in its agent's line.
+/// For a host reached by ssh, the latter are the address that ssh used and the addresses to which the host's name
+/// resolves on this machine.
 fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
     let known = place.v4.map(IpAddr::from).into_iter().chain(place.v6.map(IpAddr::from));
     let named = match &place.reach {
@@ -147,7 +148,7 @@ fn hints(place: &TopologyHost, host: &Host) -> Vec<IpAddr> {
     known.chain(named).collect()
 }
 
-/// Resolves a name with `getent`. A static binary cannot do it, because its getaddrinfo(3) loads the host's NSS
+/// Resolves a name with `getent`. A static binary cannot resolve names itself: its getaddrinfo(3) loads the host's NSS
 /// modules, which need another libc, and crashes (docs/decisions/0030).
 fn addresses(name: &str) -> Vec<IpAddr> {
     let said = Command::new("getent").args(["ahosts", name]).output().map(|output| output.stdout);

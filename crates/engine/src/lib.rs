@@ -1,6 +1,7 @@
 //! Experiments: plans and runs trials from the controller's side, over the topologies, transports, workloads, knobs and
-//! observers. The crate `analysis` decides what to try next and computes the results. A host's agent does the work
-//! there. This crate keeps the sessions with the hosts, turns their knobs from cell to cell, and records the results.
+//! observers. The crate `analysis` decides what to try next and computes the results. The agent of a host does the work
+//! on that host. This crate keeps the sessions with the hosts, sets their knobs from cell to cell, and records the
+//! results.
 
 mod addresses;
 mod answers;

@@ -16,12 +16,12 @@ use crate::addresses::AddressCandidate;
 use crate::answers::graver;
 use crate::{Error, Host};
 
-/// The longest time for the proof of a flow. It is longer than the ends wait for each other, so that they can report
-/// why they gave up.
+/// The longest time for the proof of a flow. It exceeds [`PATIENCE`], the time that the ends wait for each other, so
+/// that they can report why they gave up.
 const MEET: Duration = Duration::from_secs(12);
 /// How long the two ends of a flow that is being proven wait for each other.
 const PATIENCE: Nanos = Nanos::secs(10);
-/// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first one fails
+/// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first attempt fails
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
 /// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
@@ -29,7 +29,7 @@ const STAGGER: Duration = Duration::from_millis(250);
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may take to notice that its server has failed, before its proof is given up.
 const NOTICE: Duration = Duration::from_secs(1);
-/// Interval at which a wait checks if it is over.
+/// Interval at which a wait checks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
 /// Time until the user is notified of addresses that have not answered. Further notices follow every [`NEXT_WORD`].
 const WORD: Duration = Duration::from_secs(1);

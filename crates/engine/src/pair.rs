@@ -114,7 +114,7 @@ pub(crate) struct DataPath {
     program_hosts: ProgramHosts,
 }
 
-/// The hosts that run one program together, from the view of one pair of them.
+/// The hosts that run one program together, as described to one of their pairs.
 #[derive(Debug, Default)]
 struct ProgramHosts {
     /// Addresses of all hosts that run the program. The first one is that of the pair's host A.
@@ -377,8 +377,8 @@ impl<'g> Pair<'g> {
 
     /// Measures the idle RTT, and returns the outcomes of both hosts too.
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
-        // An RTT by satellite is longer than the usual probe. On a lossy path a byte and its repeats can be lost for
-        // longer than seconds: TCP doubles its time-out with each.
+        // An RTT over satellite is longer than the first duration. On a lossy path a byte and its retransmissions can
+        // be lost for many seconds, because TCP doubles its timeout with each retransmission.
         for duration in [Nanos::millis(100), Nanos::secs(3), self.data.patience] {
             let ping = RunSpec::new(pingpong::one_byte(duration), &with(&[])).after(Nanos::millis(5));
             let ends = self.run(&ping)?;

@@ -13,7 +13,7 @@ use crate::{Error, Host};
 /// Options for reaching hosts. They apply to all hosts of a command line.
 #[derive(Debug, Clone, Default)]
 pub struct ReachOptions {
-    /// True if knobs will be turned, which needs root on the host.
+    /// True if knobs will be set, which needs root on the host.
     pub tune: bool,
     /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
     /// else this landspeed is copied there.
@@ -150,7 +150,8 @@ impl ReachOptions {
 fn undo_command(place: &TopologyHost) -> String {
     match &place.reach {
         ReachMethod::Ssh(_) => format!("landspeed undo {}", place.name),
-        // The hosts of a lab come with their links; the lab's own end restores them.
+        // A namespace without a device is not a lab's. The hosts of a lab have devices, and the end of the lab restores
+        // them.
         ReachMethod::Namespace(_) if place.device.is_none() => format!("landspeed undo {}", place.name),
         ReachMethod::Namespace(_) | ReachMethod::Local => "landspeed undo".to_owned(),
         ReachMethod::Invite(_) => format!("run `landspeed undo` on {}", place.name),

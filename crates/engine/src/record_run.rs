@@ -64,8 +64,8 @@ impl PathProperties {
     }
 
     /// Returns the window that fills the path and half of its queue. Slow start sends at twice the rate of the
-    /// acknowledgements, so half of a window may accumulate in the queue. So the window is at most two queues, unless
-    /// the path alone holds more. An unknown queue counts as zero.
+    /// acknowledgements, so half of a window may accumulate in the queue. The window is therefore at most twice the
+    /// queue, unless the path alone holds more. An unknown queue counts as zero.
     fn window(&self) -> Bytes {
         let bdp = self.bdp().0;
         let room = self.queue.map_or(0, |queue| queue.0);
@@ -129,7 +129,7 @@ fn both(
 }
 
 /// Returns a cell with jumbo frames and with buffers. The send buffer caps the window at `window`, if given. The
-/// receive buffer never limits it.
+/// receive buffer never limits the window.
 pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
     let most = Bytes(i32::MAX as u64);
     let room = Bytes(4 * (properties.bdp().0 + properties.queue.unwrap_or(properties.bdp()).0));
@@ -142,7 +142,7 @@ pub(crate) fn cell(properties: &PathProperties, window: Option<Bytes>) -> Cell {
 }
 
 /// Runs one stream of `time` after a start-up of `start`, with the paper's congestion control. Returns the outcomes of
-/// A and B, and the statistics of landspeed's own link during the run, if there is one.
+/// A and B, and the statistics of the emulated link during the run, if there is one.
 pub(crate) fn stream(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,
@@ -158,7 +158,7 @@ pub(crate) fn stream(
     Ok((ends, link.map(|link| link.since_mark().0)))
 }
 
-/// Runs one stream and returns its figures. `window_bytes` is the cap of its window, or `None`.
+/// Runs one stream and returns its figures. `window_bytes` is the cap of its window; `None` for no cap.
 fn one(
     pair: &Pair<'_>,
     hosts: &dyn HostSet,

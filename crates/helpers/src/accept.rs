@@ -10,8 +10,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// The stack size of a connection's thread, in bytes.
 const STACK: usize = 256 << 10;
 
-/// Calls `answer` for each connection on its own thread, with at most `most` connections at a time. Further ones are
-/// closed immediately. Never returns.
+/// Calls `answer` for each connection on its own thread, with at most `most` connections at a time. Further connections
+/// are closed immediately. Never returns.
 pub(crate) fn serve_each(
     listener: &TcpListener,
     most: usize,
@@ -19,7 +19,7 @@ pub(crate) fn serve_each(
 ) {
     let places = Arc::new(());
     loop {
-        // The connection was closed before it was accepted, or no descriptors are left. Later ones may succeed.
+        // The connection was closed before it was accepted, or no descriptors are left. A later accept may succeed.
         let Ok((stream, _)) = listener.accept() else {
             thread::sleep(PAUSE);
             continue;

@@ -20,7 +20,7 @@ const END: &[u8] = b"</GANGLIA_XML>";
 /// The result of gathering. Times and bytes are sums over all nodes and rounds.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct GatherResult {
-    /// The number of rounds that count.
+    /// The number of measured rounds.
     pub rounds: u32,
     /// Number of nodes.
     pub nodes: usize,
@@ -36,7 +36,7 @@ pub struct GatherResult {
     pub metrics: usize,
 }
 
-/// Reads the state of every node in each of `rounds` rounds, after one round that does not count.
+/// Reads the state of every node in each of `rounds` rounds, after one round that is not measured.
 ///
 /// # Errors
 /// Returns an error with the name of a node that cannot be reached, is silent, or does not answer as gmond does.

@@ -1,4 +1,5 @@
-//! Programs that applications start beside other people's programs. They are not part of the program `landspeed`.
+//! Helper programs that landspeed's applications start in addition to third-party programs. They are not part of the
+//! program `landspeed`.
 //!
 //! | module | contents |
 //! |---|---|

@@ -19,7 +19,7 @@ use crate::accept::serve_each;
 const DAEMON: &str = "orted";
 /// Time limit for a request to arrive.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Interval at which a running daemon is checked.
+/// Interval between two checks of a running daemon.
 const LOOK: Duration = Duration::from_millis(10);
 /// The time limit for a daemon to end after SIGTERM.
 const IN_ORDER: Duration = Duration::from_secs(3);
@@ -75,7 +75,8 @@ fn answer(mut stream: TcpStream, secret: Secret, daemon: &str) -> Result<(), Str
     stream.write_all(&[code]).map_err(failed)
 }
 
-/// Waits for the end of a child and returns its exit status. Returns an error if the client hangs up first.
+/// Waits for the end of a child and returns its exit status. Returns an error if the client first closes the connection
+/// or sends anything.
 fn ended(child: &mut Child, stream: &TcpStream) -> Result<u8, String> {
     stream.set_nonblocking(true).map_err(|error| error.to_string())?;
     loop {
@@ -108,7 +109,8 @@ fn end(child: &mut Child) {
 /// status.
 ///
 /// # Errors
-/// Returns an error if the host cannot be reached or has gone, or if the words start a program other than the daemon.
+/// Returns an error if the host cannot be reached or closes the connection, or if the words start a program other than
+/// the daemon.
 pub fn run(host: SocketAddr, secret: Secret, words: &[String]) -> Result<u8, String> {
     let words = plain(words)?;
     let mut stream = TcpStream::connect_timeout(&host, PATIENCE).map_err(|error| {
@@ -136,7 +138,7 @@ fn plain(words: &[String]) -> Result<Vec<String>, String> {
     let line = words.join(" ");
     let words = shlex::split(&line).ok_or_else(|| format!("the quotes of '{line}' do not match"))?;
     match words.split_first() {
-        // A daemon that leaves its terminal seems to have ended, although its ranks still run.
+        // A daemon that detaches from its parent seems to have ended, although its ranks still run.
         Some((_, rest)) if rest.iter().any(|word| word == "--daemonize") => {
             Err("mpirun needs --leave-session-attached".to_owned())
         }

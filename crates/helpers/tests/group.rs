@@ -142,8 +142,8 @@ fn strangers_at_the_door_change_nothing() {
     drop(stranger.join().unwrap());
 }
 
-/// Checks that every host fails and that its error names another host. The first one to connect reports `why`. A
-/// later one may find that that host is gone.
+/// Checks that every host fails and that its error names another host. The first host that connects reports `why`. A
+/// host that connects later may find that the other one is gone.
 fn assert_joining_failed(ended: Vec<Result<QueryOutcome, Error>>, why: &str) {
     let texts: Vec<String> = ended.into_iter().map(|ended| ended.unwrap_err().to_string()).collect();
     assert!(texts.iter().any(|text| text.contains(why)), "{texts:?}");

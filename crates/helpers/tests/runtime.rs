@@ -149,11 +149,11 @@ fn a_slow_last_filter_keeps_memory_within_the_bound() {
     assert_eq!(outcome.bound.0, 3 * BUFFER as u64 * (2 * 2 + 2));
     assert!(outcome.peak <= outcome.bound, "{outcome:?}");
 
-    // The filters count this themselves. Each maker may count a buffer that it has sent after the last filter has
-    // already taken it, but never the other way around.
+    // The filters themselves count these bytes too. A maker counts a buffer only after it has sent the buffer, so the
+    // last filter may subtract it first, and the count is never too high.
     let most = chain.most.load(Ordering::SeqCst) as u64;
     assert!(most <= outcome.bound.0, "{most} bytes of {:?}", outcome.bound);
-    // Without a bound, all of two units would pile up.
+    // Without a bound, the buffers of two units would accumulate.
     assert!(outcome.bound.0 * 2 < 2 * 2 * (BUFFERS * BUFFER) as u64);
 }
 

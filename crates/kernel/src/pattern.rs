@@ -1,4 +1,4 @@
-//! Patterns of names.
+//! Matches names against patterns with the wildcard "*".
 
 /// Returns true if `name` matches `pattern`, in which "*" means any text, including none.
 pub fn matches(pattern: &str, name: &str) -> bool {

@@ -1,4 +1,5 @@
-//! Tests against the running kernel, in network namespaces that the kernel removes with their thread.
+//! Tests against the running kernel. Each runs in a network namespace that the kernel removes when the test's thread
+//! ends.
 
 use std::process::Command;
 
@@ -169,7 +170,7 @@ fn root_qdiscs_are_replaced_and_put_back() {
     });
 }
 
-/// `tx off` changes eight features, and TSO without checksums stays off although the kernel reports success.
+/// Without checksum offload TSO stays off, although the kernel reports success.
 #[test]
 fn tso_needs_checksums() {
     in_new_namespace(|_| {

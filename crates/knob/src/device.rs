@@ -1,4 +1,5 @@
-//! Access to a device: checks of its name, which comes from the network, and the sysfs of its namespace.
+//! Access to a network device: checks of its name, which arrives over the network, and the sysfs of its network
+//! namespace.
 
 use std::io;
 
@@ -17,11 +18,11 @@ pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
     is_name(name).then_some(name).ok_or_else(no_name)
 }
 
-/// Returns true if the kernel could have given a device this name (dev_valid_name) and it is safe as one component of
-/// a path. Netlink allows more names, but the settings of such devices under /proc cannot be reached.
+/// Returns true if `name` is a valid device name (dev_valid_name in the kernel) and is safe as one component of a path.
+/// It also rejects some names that the kernel accepts: `all`, `default`, and names with non-ASCII bytes.
 pub(crate) fn is_name(name: &str) -> bool {
     let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
-    // "all" and "default" have other meanings below /proc/sys/net.
+    // "all" and "default" have other meanings below /proc/sys/net, so settings of such devices cannot be reached there.
     let reserved = [".", "..", "all", "default"];
     (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
 }
@@ -51,8 +52,8 @@ pub(crate) fn refused(knob: &str, error: netlink::Error) -> Error {
 /// The sysfs of this thread's network namespace.
 ///
 /// /sys shows the devices of the namespace in which it was mounted, not those of the thread that reads it. After
-/// setns(2), a file in /sys may belong to another host's device of the same name. This type therefore makes a private
-/// mount, which is in no mount table and is removed when the value is dropped.
+/// setns(2), a file in /sys may belong to a device of the same name in another namespace. This type therefore mounts a
+/// private sysfs. The mount is in no mount table and is removed when the value is dropped.
 pub(crate) struct Sysfs(OwnedFd);
 
 impl Sysfs {
@@ -71,7 +72,7 @@ impl Sysfs {
         }
     }
 
-    /// Opens /sys itself, if the names and indexes of its devices are those of this namespace.
+    /// Opens /sys, if it shows devices with the same names and indexes as this thread's network namespace has.
     fn shared() -> Result<Self, Error> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open("/sys", flags, Mode::empty())

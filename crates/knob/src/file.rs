@@ -86,8 +86,8 @@ impl<'a> KernelFile<'a> {
     }
 }
 
-/// Returns true if a file does not exist, or if the error means that its setting does not (xps_cpus of a device with
-/// one queue: ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
+/// Returns true if the error means that the file or its setting does not exist (xps_cpus of a device with one queue:
+/// ENOENT; scaling files of an absent driver: ENODEV, EINVAL, EOPNOTSUPP).
 fn lacks(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV | libc::EINVAL | libc::EOPNOTSUPP))
 }
@@ -164,8 +164,8 @@ pub(crate) struct FileSetting {
     choices: fn() -> Vec<String>,
 }
 
-/// The files of a setting's members, in the order of the members. The paths are below the sysfs, or absolute if there
-/// is none.
+/// The files of a setting's members, in the order of the members. The paths are relative to the sysfs in the first
+/// field, or absolute if that field is `None`.
 pub(crate) struct MemberFiles(pub(crate) Option<Sysfs>, pub(crate) Vec<String>);
 
 impl MemberFiles {
@@ -175,8 +175,8 @@ impl MemberFiles {
 }
 
 impl FileSetting {
-    /// Returns a setting that is kept in the files that `find` returns. If there are none, the error of `find` gives
-    /// the reason.
+    /// Returns a setting whose value is in the files that `find` returns. If a target has no such files, `find` returns
+    /// an error with the reason.
     pub(crate) const fn new(
         knob: &'static str,
         encoding: FileEncoding,

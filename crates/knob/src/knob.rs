@@ -62,8 +62,9 @@ pub trait HostKnob: Sync {
     /// Returns [`Error::Unavailable`] with the reason if this host lacks the knob.
     fn read(&self, target: &KnobTarget) -> Result<String, Error>;
 
-    /// Writes `value`, which is in the domain, and nothing else. A value that the knob already has is written too:
-    /// "off" for an offload that is off only because another one is off keeps it off when the other one is switched on.
+    /// Writes `value`, which is in the domain, and changes nothing else. Also writes a value that the knob already has:
+    /// an offload may be off only because another one is off, and writing "off" keeps it off when the other one is
+    /// switched on.
     fn write(&self, target: &KnobTarget, value: &str) -> Result<(), Error>;
 
     /// Returns `value` as the system's own command (sysctl, ethtool, ip, tc) spells it, or `None` if that command

@@ -5,10 +5,11 @@ use landspeed_record::Settings;
 use crate::Knob;
 use crate::table::all;
 
-/// Returns the changes that lead from `now` to `wanted` on one host, in an order in which each takes effect. A change
-/// that fulfils what another knob needs comes before the change of that knob, and a change that removes it comes after.
-/// For example, TSO is switched on after checksums and off before them. A fixed interrupt delay is set after the
-/// adaptive one is switched off, and restored before it is switched on again. Otherwise the order is that of the table.
+/// Returns the changes that lead from `now` to `wanted` on one host, in an order in which each takes effect. If a knob
+/// needs a value of another knob, the other knob gets that value before the knob is changed, and loses it only after
+/// the knob is changed. For example, TSO is switched on after checksums and off before them. A fixed interrupt delay is
+/// set after adaptive coalescing is switched off, and restored before adaptive coalescing is switched on again.
+/// Otherwise the order is that of the table.
 ///
 /// A knob that `now` does not contain counts as changed. A name that is not in the table is left out.
 pub fn in_order(now: &Settings, wanted: &Settings) -> Vec<(&'static str, String)> {

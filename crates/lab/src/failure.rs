@@ -1,8 +1,8 @@
-//! Operations that the operating system refused.
+//! Errors of system operations, each with the name of the operation.
 
 use std::io;
 
-/// An operation that the operating system refused, and its error.
+/// A failed system operation: its name and the I/O error.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation}: {source}")]
 pub struct IoFailure {

@@ -1,5 +1,5 @@
-//! Hosts and the networks between them: topologies, landspeed's own emulated link with a rate, delay, queue and losses,
-//! and labs with deliberate faults.
+//! Hosts and the networks between them: topologies, the emulated link (rate, delay, queue, losses), and labs with
+//! deliberate faults.
 
 pub mod emulator;
 mod failure;

@@ -34,8 +34,8 @@ const CASES: [Case; 3] = [
     // Superpackets of small segments.
     Case { rate: "2500M", rtt: LONG, bps: 2.5e9, mtu: 1500, least_share: 0.90 },
 ];
-/// Two pairs, of which one sends in each direction. The acknowledgements of one share the line with the data of the
-/// other.
+/// Two pairs of hosts that send in opposite directions. The acknowledgements of one pair share the line with the data
+/// of the other pair.
 const BOTH_WAYS: Case = Case { rate: "1G", rtt: Nanos::millis(40), bps: 1e9, mtu: 1500, least_share: 0.90 };
 const LATE_P99: Nanos = Nanos::micros(500);
 /// The largest time that ping may measure in addition to the link's RTT, in milliseconds: both network stacks, and a

@@ -2,9 +2,9 @@
 
 use std::io;
 
-/// The reason why an observation or the measurement of a limit failed. Only its figures are then missing, and the trial
-/// continues. The [`Watcher`](crate::Watcher) converts the error to a line of `Observations::unseen`, and
-/// [`measure`](crate::capacity::measure) to a note.
+/// The reason why an observation or the measurement of a limit failed. Only the figures of this observation or
+/// measurement are then missing, and the trial continues. The [`Watcher`](crate::Watcher) converts the error to a line
+/// of `Observations::unseen`, and [`measure`](crate::capacity::measure) to a note.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A system call failed.
@@ -17,7 +17,7 @@ pub enum Error {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel's answer does not have the shape that its documentation gives.
+    /// The kernel's answer does not have the documented form.
     #[error(
         "cannot make sense of {object}: {why}; please report the file's contents with your kernel's version"
     )]
@@ -51,13 +51,14 @@ pub enum Error {
     Gone {
         /// The thread, socket or device.
         object: String,
-        /// The reason, or the remedy. The message ends with this text.
+        /// The reason or the remedy, with which the message ends.
         why: String,
     },
     /// A condition of a measurement does not hold.
     #[error("{0}")]
     Unable(String),
-    /// STREAM's arrays do not hold the values that the four kernels must leave in them.
+    /// After the measurement of memory bandwidth, STREAM's arrays do not contain the values that its four kernels
+    /// compute.
     #[error(
         "STREAM's arrays are wrong after {repetitions} repetitions (relative error {error:.1e}): its rates \
          are void; check this host's memory"
@@ -68,7 +69,7 @@ pub enum Error {
         /// The largest relative error of the three arrays' means.
         error: f64,
     },
-    /// The time limit passed, or the measurement was cancelled, before there was a figure.
+    /// The measurement reached its time limit or was cancelled before it had a result.
     #[error("no time was left to {0}")]
     Late(&'static str),
 }

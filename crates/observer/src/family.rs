@@ -1,4 +1,4 @@
-//! The processes that a watch target names, and their descendants.
+//! Finds the processes that a watch target names, and their descendants.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,8 +11,8 @@ use crate::cpu::{descendants, with_descendants};
 use crate::host::namespace::is_first;
 use crate::{Error, procfile};
 
-/// Returns the processes of a target and their descendants, as far as they are in this network namespace. The set is
-/// empty for a target that names no process.
+/// Returns the processes that a target names and their descendants, without those in other network namespaces. The set
+/// is empty if the target names no process.
 pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     let roots = match target {
         WatchTarget::Pid { pid } => BTreeSet::from([leader(pid)?]),
@@ -22,10 +22,11 @@ pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     };
     let mut all = with_descendants(&roots);
     let own = std::process::id();
-    // The shell that was named may have started the program that watches.
+    // A named process, such as a shell, may have started this process; this process is then not part of the target.
     all.retain(|pid| *pid != own || roots.contains(pid));
     let here = namespace("thread-self");
-    // sock_diag lists this thread's network namespace, so that no socket of another one would ever match.
+    // sock_diag lists only the sockets of this thread's network namespace, so no socket of a process in another one
+    // would match.
     all.retain(|pid| elsewhere_than(here.as_deref(), *pid).is_none());
     match (roots.first(), all.is_empty()) {
         (Some(root), true) => Err(elsewhere(*root, here.as_deref())),
@@ -33,7 +34,8 @@ pub(crate) fn family(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     }
 }
 
-/// Returns the id of the process that the thread `id` belongs to. The id of a process is also that of its first thread.
+/// Returns the id of the process to which the thread `id` belongs. If `id` is the id of a process, returns it, because
+/// it is also the id of the first thread.
 fn leader(id: u32) -> Result<u32, Error> {
     let status = procfile::read(&format!("/proc/{id}/status")).map_err(|_| Error::Gone {
         object: format!("process {id}"),
@@ -57,18 +59,19 @@ fn named(name: &str) -> Result<BTreeSet<u32>, Error> {
     }
 }
 
-/// Returns the kernel's name for the network namespace of `of`, a process id or "thread-self". It is of the form
-/// "net:[4026531833]".
+/// Returns the kernel's name for the network namespace of `of`, which is a process id or "thread-self". The name has
+/// the form "net:[4026531833]".
 fn namespace(of: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{of}/ns/net")).ok()
 }
 
-/// Returns the network namespace of process `pid` if it is not `here`.
+/// Returns the name of the network namespace of process `pid`; `None` if the namespace is `here` or unknown.
 fn elsewhere_than(here: Option<&Path>, pid: u32) -> Option<PathBuf> {
     namespace(&pid.to_string()).filter(|there| here.is_some_and(|here| here != there))
 }
 
-/// Returns the error for a process of another namespace, with the command that watches the process there.
+/// Returns the error for a process in another network namespace. The error has the command that watches the process
+/// there.
 fn elsewhere(pid: u32, here: Option<&Path>) -> Error {
     let there = elsewhere_than(here, pid).unwrap_or_default();
     let (namespace, command) = match name_of(pid) {

@@ -5,11 +5,11 @@ use landspeed_record::{Detail, DetailError, FigureValue, Observations, PartFigur
 
 use crate::Observer;
 
-/// A figure that an observer prints, taken from what was observed.
+/// A figure that an observer prints, taken from the observations.
 pub type ObserverHeadline = landspeed_record::Headline<Observations>;
 
-/// Declares an observer's figures, grouped by the detail of the observations that they are taken from. Each has a name,
-/// a description and an expression for its amount, which is `None` if the amount was not observed.
+/// Declares an observer's figures, grouped by the detail of the observations from which they are taken. Each figure has
+/// a name, a description and an expression for its amount. The expression is `None` if the amount was not observed.
 macro_rules! headlines {
     ($($seen:ident: $detail:ty => { $($name:literal, $about:literal: $amount:expr;)+ })+) => {
         &[$($($crate::ObserverHeadline {
@@ -31,7 +31,7 @@ pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
 }
 
 /// Returns the figures of the observers `rows` for the observations `seen` of `host`. Also returns one line for each
-/// observer whose details have a shape that this version of landspeed does not know.
+/// observer whose details this version of landspeed cannot parse.
 pub fn figures(
     rows: &[&'static Observer],
     host: &str,
@@ -49,7 +49,7 @@ pub fn figures(
     (printed, unread)
 }
 
-/// Returns the mean of `times`; `None` if there are none.
+/// Returns the mean of `times`; `None` if `times` is empty.
 pub(crate) fn mean(times: impl Iterator<Item = Nanos>) -> Option<Nanos> {
     let times: Vec<Nanos> = times.collect();
     times.iter().copied().sum::<Nanos>().0.checked_div(times.len() as u64).map(Nanos)

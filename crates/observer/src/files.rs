@@ -1,4 +1,4 @@
-//! Small files of /proc and /sys, below a root that tests can choose.
+//! Reads small files of /proc and /sys, below a root folder that tests can choose.
 
 use std::fs;
 use std::path::{Path, PathBuf};

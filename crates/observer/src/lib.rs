@@ -1,8 +1,8 @@
-//! Observers: they record what happens on a host while a workload runs.
+//! Observers, which record measurements of a host while a workload runs.
 //!
-//! Each observer is one folder with one [`Observer`] in the table [`OBSERVERS`]; names, help and the reference page
-//! come from the table. An observer states what it cannot see, and why, so that a reader of a record knows what missing
-//! data means.
+//! Each observer is one folder and one [`Observer`] in the table [`OBSERVERS`]. The names, the help and the reference
+//! page are made from this table. An observer states what it cannot see and why, so that a reader of a record can
+//! interpret missing data.
 //!
 //! A [`Watcher`] holds the observers of one trial:
 //!
@@ -15,15 +15,16 @@
 //! let seen = watcher.close();             // the window ends
 //! ```
 //!
-//! Observers that cost more, or that only explanations need, do not always run ([`Observer::runs`]); [`rows`] selects
-//! them by name for [`Watcher::with`]. [`LiveWatch`] watches existing flows of other programs.
+//! Observers that cost more, or that only explanations need, do not run by default ([`Observer::runs`]). [`rows`]
+//! selects observers by name for [`Watcher::with`]. [`LiveWatch`] watches existing flows of other programs.
 //!
-//! [`host::probe`] describes the host. Everything is read in the network namespace of the *calling thread*, so call
-//! all of it from a thread in the workload's namespace.
+//! [`host::probe`] describes the host. All functions of this crate read the network namespace of the *calling thread*,
+//! so call them from a thread in the workload's namespace.
 
 #![warn(missing_docs)]
 
-// A new observer needs a folder, a line here and a row of `OBSERVERS`; a detail of its own needs a row of `DETAILS`.
+// A new observer needs a folder, a line here and a row of `OBSERVERS`. If it declares its own detail, the detail needs
+// a row of `DETAILS`.
 pub mod capacity;
 mod cost;
 mod cpu;
@@ -57,11 +58,12 @@ use landspeed_record::DetailRow;
 
 /// All observers. They open in this order and close in the reverse order.
 ///
-/// - Processor time is last, so that it is read closest around the window and excludes the other observers' own cost.
-/// - Observers that take long to finish are first, so that they close after all other windows are closed: "cost"
-///   looks up symbols, "path" detaches its programs.
-/// - "flows" and "processes" select the flows of a live watch, which takes time if the busiest flows are requested. So
-///   they precede all observers whose counters are compared with each other. In a trial they select nothing.
+/// - "cpu" is last: its window is the innermost one, so that it excludes the time that the other observers take to open
+///   and close.
+/// - Observers that take long to close are first, so that all other windows are closed before: "cost" looks up symbols,
+///   and "path" detaches its programs.
+/// - "flows" and "processes" select the flows of a live watch. This takes time if the busiest flows are requested, so
+///   both precede all observers whose counters are compared with each other. In a trial they select nothing.
 pub static OBSERVERS: &[&Observer] = &[
     &cost::COST,
     &path::PATH,
@@ -78,8 +80,8 @@ pub static OBSERVERS: &[&Observer] = &[
     &cpu::CPU,
 ];
 
-/// The details that observers declare in their own folders. A detail that `analysis` or `report` reads is declared in
-/// `landspeed_record` instead (`observe.rs`), because these crates import no observer.
+/// The details that observers declare in their own folders. A detail that the crates `analysis` or `report` read is
+/// declared in `landspeed_record` (`observe.rs`), because these crates do not depend on this one.
 pub static DETAILS: &[DetailRow] = &[DetailRow::of::<sockstat::SockStat>()];
 
 pub use cost::COST;

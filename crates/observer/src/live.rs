@@ -19,8 +19,9 @@ use landspeed_record::{Observations, WatchTarget};
 use crate::sockets::select;
 use crate::{Error, Observer, RunPolicy, WatchSubject, Watcher, rows};
 
-/// Returns the link on the route to the peer of the target's busiest flow; "lo" if the peer is on this host. If no flow
-/// has a peer, returns the link with the address that one of the sockets is bound to, or `None` if there is none.
+/// Returns the name of the link on the route to the peer of the target's busiest flow; "lo" if the peer is on this
+/// host. If no flow has a peer, returns the link that has the address to which one of the sockets is bound. Returns
+/// `None` if there is no such link.
 pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     let subject = WatchSubject { target, ..WatchSubject::default() };
     let found = select(&SockDiag::open()?, &subject)?.found;
@@ -29,7 +30,8 @@ pub fn busiest_link(target: WatchTarget) -> Result<Option<String>, Error> {
     if let Some(peer) = peers.into_iter().find(|ip| !ip.is_unspecified()) {
         return Ok(Some(rtnl.route_get(peer)?.device));
     }
-    // Datagram sockets without a peer: the link with the address that one of them is bound to.
+    // The sockets are datagram sockets without a peer: find the link that has the address to which one of them is
+    // bound.
     let bound: Vec<IpAddr> = found.iter().map(|found| found.key().local.ip()).collect();
     let holder = rtnl.all_addresses()?.into_iter().find(|held| bound.contains(&held.address));
     Ok(holder.map(|held| rtnl.link_at(held.index)).transpose()?.map(|link| link.name))
@@ -45,15 +47,15 @@ pub struct LiveWatch {
 }
 
 impl LiveWatch {
-    /// Prepares all observers that explain or always run, to watch `link`; if `link` is `None`, the one that
-    /// [`busiest_link`] returns.
+    /// Prepares all observers with the policies [`RunPolicy::Always`] and [`RunPolicy::Explaining`] to watch `link`. If
+    /// `link` is `None`, they watch the link that [`busiest_link`] returns.
     pub fn new(target: WatchTarget, link: Option<&str>) -> Result<Self, Error> {
         Self::with(&rows(&[], RunPolicy::Explaining).expect("no name is asked for"), target, link)
     }
 
-    /// Prepares `observers`, except those that need the workload's own sockets, to watch `link`; if `link` is `None`,
-    /// the one that [`busiest_link`] returns. If this returns none, the observers of a link report so, and the others
-    /// still work.
+    /// Prepares `observers` to watch `link`, except those that need the workload's own sockets. If `link` is `None`,
+    /// they watch the link that [`busiest_link`] returns. If it returns none, the observers that need a link report
+    /// that it is missing, and the others still work.
     pub fn with(
         observers: &[&'static Observer],
         target: WatchTarget,
@@ -76,8 +78,8 @@ impl LiveWatch {
         &self.link
     }
 
-    /// Watches for `length` on this thread, with a sample at each interval `every`. Ends early if `stop` returns true;
-    /// it is called before each sample.
+    /// Watches for `length` on this thread, and takes a sample after each interval `every`. Calls `stop` before each
+    /// sample, and ends early if it returns true.
     pub fn watch(&mut self, length: Duration, every: Duration, stop: impl Fn() -> bool) -> Observations {
         self.watcher.open(&WatchSubject { target: self.target, ..WatchSubject::default() });
         let opened = Instant::now();
@@ -85,7 +87,7 @@ impl LiveWatch {
         while next < opened + length && !stop() {
             std::thread::sleep(next.saturating_duration_since(Instant::now()));
             self.watcher.sample(opened.elapsed().into());
-            // A late sample delays those that follow; samples are not taken in bursts to catch up.
+            // If a sample is late, the following ones are late too, so that samples are never taken in bursts.
             next = (next + every).max(Instant::now());
         }
         if !stop() {

@@ -1,4 +1,4 @@
-//! The plug-in interface of this crate: an observer, and its watch over the windows of trials.
+//! The interface that each observer implements: [`Observer`] describes it, and [`Watch`] runs it.
 
 use std::os::fd::BorrowedFd;
 
@@ -7,10 +7,10 @@ use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
 
 use crate::{Error, ObserverHeadline};
 
-/// The subject of a watch, known when the window opens.
+/// What an observer watches during one window.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct WatchSubject<'a> {
-    /// Thread ids of the workload, all in this process; empty if other programs own the flows. The threads live until
+    /// Thread ids of the workload, all in this process; empty if other programs own the flows. The threads exist until
     /// the window is closed.
     pub threads: &'a [i32],
     /// The workload's sockets, each with its flow's number; empty if other programs own the flows. A flow may have
@@ -20,19 +20,19 @@ pub struct WatchSubject<'a> {
     pub target: WatchTarget,
 }
 
-/// The condition under which an observer runs without being requested by name. A cause of the verdict needs an observer
-/// that runs `Always` or `Explaining`.
+/// The condition under which an observer runs without being requested by name. If the verdict uses an observer to find
+/// a cause, the observer must run `Always` or `Explaining`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunPolicy {
     /// In every trial and in every explanation.
     Always,
     /// Only when a path or a flow is explained.
     Explaining,
-    /// Only if requested by name, for instance because it disturbs what it observes.
+    /// Only if it is requested by name, for example because it disturbs the flows.
     OnRequest,
 }
 
-/// One kind of observation: a row of the table.
+/// An observer: a row of the table [`OBSERVERS`](crate::OBSERVERS).
 pub struct Observer {
     /// The name, one lower-case word: "cpu", "tcp-info".
     pub name: &'static str,
@@ -49,8 +49,8 @@ pub struct Observer {
     pub headlines: &'static [ObserverHeadline],
     /// Checks that the observer can run on this host; returns the reason if it cannot.
     pub can_run: fn() -> Result<(), String>,
-    /// Returns a watch of the interface with this name, which the workload's packets take. Does the slow look-ups,
-    /// because no window is open yet.
+    /// Returns a watch of the interface with this name, which the workload's packets use. Does all slow look-ups,
+    /// because at this time no window is open yet.
     pub watch: fn(&str) -> Box<dyn Watch>,
 }
 
@@ -65,7 +65,7 @@ impl Observer {
         (self.can_run)()
     }
 
-    /// Returns a watch of the interface `link`, which the workload's packets take.
+    /// Returns a watch of the interface `link`, which the workload's packets use.
     pub fn watch(&self, link: &str) -> Box<dyn Watch> {
         (self.watch)(link)
     }
@@ -74,7 +74,8 @@ impl Observer {
 /// A running observer. It can be opened and closed any number of times, and each window is independent of the earlier
 /// ones.
 pub trait Watch: Send {
-    /// Begins a window. Reads the counters whose difference [`Watch::close`] reports. It must be quick.
+    /// Begins a window over `subject`. Reads the counters whose growth [`Watch::close`] reports. The call must be
+    /// quick.
     fn open(&mut self, subject: &WatchSubject<'_>) -> Result<(), Error>;
 
     /// Takes a sample within the window, `at` after the flows' first data.
@@ -82,7 +83,7 @@ pub trait Watch: Send {
         Ok(())
     }
 
-    /// Ends the window and adds the observations to `seen`. Counts of zero are added too, because an absent detail
-    /// means that nothing was observed.
+    /// Ends the window and adds the observations to `seen`. Adds counts of zero too, because an absent detail means
+    /// that the count is unknown.
     fn close(&mut self, seen: &mut Observations) -> Result<(), Error>;
 }

@@ -1,4 +1,4 @@
-//! Reads files of /proc and /sys: small files that the kernel makes as they are read.
+//! Reads files of /proc and /sys, whose contents the kernel generates when they are read.
 
 use std::fs;
 use std::io::{self, Read};
@@ -8,8 +8,8 @@ use landspeed_record::units::CpuNanos;
 
 use crate::Error;
 
-/// The largest number of bytes that are read of one file. Real files are much smaller. A longer one, from a fake /proc
-/// or a faulty driver, is truncated.
+/// The largest number of bytes that are read from one file. Real files are much smaller. A longer file, from a fake
+/// /proc or a faulty driver, is truncated.
 const LIMIT: u64 = 8 << 20;
 
 pub(crate) fn read(path: &str) -> Result<String, Error> {
@@ -17,7 +17,7 @@ pub(crate) fn read(path: &str) -> Result<String, Error> {
     fs::File::open(path)
         .and_then(|file| file.take(LIMIT).read_to_end(&mut bytes))
         .map_err(|source| Error::io("read", path, source))?;
-    // Names of processes may hold any byte but NUL.
+    // The name of a process may contain any bytes except NUL.
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn readable(path: &str) -> Result<(), String> {
     fs::File::open(path).map(drop).map_err(|error| format!("cannot read {path}: {error}"))
 }
 
-/// Returns the entries of a folder whose names are numbers, ascending: processes, threads, interrupts.
+/// Returns the names of a folder's entries that are numbers (processes, threads or interrupts), in ascending order.
 pub(crate) fn numbered(folder: impl AsRef<Path>) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(folder)?.flatten();
     let mut numbers: Vec<u32> =
@@ -59,8 +59,8 @@ impl TaskStat {
         Self::parse(&read(path)?).ok_or_else(|| Error::shape(path, "too few fields"))
     }
 
-    /// Parses a stat file. Fields are numbered from 1; the third is the first after the name, which may itself hold
-    /// ')' and spaces.
+    /// Parses a stat file. Fields are numbered from 1. Field 2, the name, may itself contain ')' and spaces, so the
+    /// fields after its last ')' are parsed, from field 3 on.
     fn parse(text: &str) -> Option<Self> {
         let fields: Vec<&str> = text.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();

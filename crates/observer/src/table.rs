@@ -7,8 +7,8 @@ pub fn observer(name: &str) -> Option<&'static Observer> {
     OBSERVERS.iter().copied().find(|observer| observer.name == name)
 }
 
-/// Returns the observers with the run policy `when`, those that always run, and those named in `asked`, each once and
-/// in the order of the table.
+/// Returns the observers with the run policy `when`, the observers that always run, and the observers named in `asked`.
+/// Each occurs once, in the order of the table.
 ///
 /// # Errors
 /// Returns an error for a name that no observer has.

@@ -5,16 +5,16 @@ use landspeed_record::units::Nanos;
 
 use crate::{Error, Observer, RunPolicy, Watch, WatchSubject, rows};
 
-/// A watch of an observer that can run on this host.
+/// An observer that can run on this host, and its watch.
 struct PreparedObserver {
     name: &'static str,
     watch: Box<dyn Watch>,
-    /// True if a window is open: it was opened without an error and not closed since.
+    /// True from a successful opening of a window until its close.
     open: bool,
 }
 
-/// The observers of one host, run together over the window of a trial. A failure of one observer stops neither the
-/// others nor the trial; it becomes a line of [`Observations::unseen`].
+/// The observers of one host, which run together over the window of a trial. If one observer fails, the others and the
+/// trial continue, and the failure becomes a line of [`Observations::unseen`].
 pub struct Watcher {
     prepared: Vec<PreparedObserver>,
     /// The reasons why observers cannot run on this host.
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Watcher {
 }
 
 impl Watcher {
-    /// Prepares the observers that always run, to watch the interface `link`.
+    /// Prepares the observers with the policy [`RunPolicy::Always`] to watch the interface `link`.
     pub fn new(link: &str) -> Self {
         Self::with(&rows(&[], RunPolicy::Always).expect("no name is asked for"), link)
     }
@@ -54,8 +54,9 @@ impl Watcher {
         watcher
     }
 
-    /// Begins a window over `subject`. A window that is still open is discarded. The watcher holds duplicates of the
-    /// sockets until [`Watcher::close`], so a flow is observed to its end even if the workload closes it first.
+    /// Begins a window over `subject`. Discards a window that is still open. The watcher keeps duplicates of the
+    /// sockets until [`Watcher::close`], so that it can read a flow's last state even if the workload closes the flow
+    /// before.
     pub fn open(&mut self, subject: &WatchSubject<'_>) {
         self.failed.clear();
         for observer in &mut self.prepared {
@@ -72,7 +73,7 @@ impl Watcher {
         }
     }
 
-    /// Ends the window and returns what was observed. If no window is open, only `unseen` is filled.
+    /// Ends the window and returns the observations. If no window is open, fills only `unseen`.
     pub fn close(&mut self) -> Observations {
         let mut seen = Observations::default();
         for observer in self.prepared.iter_mut().rev().filter(|observer| observer.open) {
@@ -85,8 +86,8 @@ impl Watcher {
     }
 }
 
-/// Adds a line for a failed `outcome` of observer `name`. A line that exists already is not added again, because a
-/// sample may fail a hundred times.
+/// If `outcome` is an error, adds a line with the name of the observer and the error to `failed`. Does not add the same
+/// line twice, because a hundred samples may fail in the same way.
 fn note(failed: &mut Vec<String>, name: &str, outcome: Result<(), Error>) {
     if let Err(error) = outcome {
         let line = format!("{name}: {error}");

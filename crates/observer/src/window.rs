@@ -1,11 +1,11 @@
-//! Builds watches that start each window with a new state.
+//! Builds watches from types that are the state of one window.
 
 use landspeed_record::Observations;
 use landspeed_record::units::Nanos;
 
 use crate::{Error, Watch, WatchSubject};
 
-/// An open window of one observer.
+/// The state of one observer during one window.
 pub(crate) trait OpenWindow: Send {
     fn sample(&mut self, _at: Nanos) -> Result<(), Error> {
         Ok(())
@@ -19,7 +19,8 @@ struct WindowedWatch<Open, W> {
     window: Option<W>,
 }
 
-/// Returns a watch whose windows are opened by `open`. A window that is still open is discarded first.
+/// Returns a watch that calls `open` to open a window. It discards a window that is still open before it opens the next
+/// one.
 pub(crate) fn windows<W: OpenWindow + 'static>(
     open: impl FnMut(&WatchSubject<'_>) -> Result<W, Error> + Send + 'static,
 ) -> Box<dyn Watch> {
@@ -50,8 +51,8 @@ struct CounterWindow<R, Read, Tell> {
     tell: Tell,
 }
 
-/// Returns a watch of counters. `read` reads them at the beginning and at the end of a window, and `tell` reports from
-/// the two readings.
+/// Returns a watch of counters. `read` reads the counters at the beginning and at the end of a window, and `tell`
+/// computes the observations from the two readings.
 pub(crate) fn difference<R: Send + 'static>(
     read: impl Fn() -> Result<R, Error> + Clone + Send + 'static,
     tell: impl Fn(&R, &R, &mut Observations) + Copy + Send + 'static,

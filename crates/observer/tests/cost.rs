@@ -1,4 +1,4 @@
-//! The observer `cost` on live traffic over loopback and between two namespaces.
+//! Tests of the observer `cost` with live traffic over loopback and between two namespaces.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -89,8 +89,8 @@ fn window(watch: &mut dyn Watch, threads: &[i32], length: Duration) -> CostProfi
     close(watch)
 }
 
-/// Watches longer and longer windows, and returns the profile of the first one with enough samples. A busy machine may
-/// give the threads hardly any time, and a few samples prove nothing.
+/// Watches windows of increasing length, and returns the profile of the first one with enough samples. On a busy
+/// machine the threads may get little processor time, and a few samples prove nothing.
 fn full_window(watch: &mut dyn Watch, threads: &[i32]) -> CostProfile {
     const ENOUGH: u64 = 200;
     let mut seen = CostProfile::default();

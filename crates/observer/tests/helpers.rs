@@ -1,5 +1,5 @@
-//! Tests of the processor time that one end of a trial uses besides its workers. They are a separate binary, because
-//! the whole process is counted, including other tests.
+//! Tests of the processor time that one end of a trial uses besides its workers. They are a separate test binary,
+//! because this time is that of the whole process, including other tests.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -128,7 +128,7 @@ fn another_trials_workers_are_not() {
 const A_WHILE: &str = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
 const LONGER: &str = "i=0; while [ $i -lt 9000000 ]; do i=$((i+1)); done";
 
-/// A child process that is killed when this is dropped.
+/// A child process that is killed when this value is dropped.
 struct Shell(Child);
 
 impl Shell {

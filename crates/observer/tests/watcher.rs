@@ -1,4 +1,4 @@
-//! Several observers together, as an agent uses them.
+//! Tests of several observers that run together, as an agent runs them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,4 +1,4 @@
-//! Makes accept(2) and accept4(2) in the program's place.
+//! Executes accept(2) and accept4(2) in the program's place.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -16,7 +16,8 @@ use crate::alarm::bounded;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, option, to_bytes, wait, wait_soon};
 
-/// Interval at which a waiting accept checks that the program's call still waits. A signal may have ended that call.
+/// Interval at which a waiting accept checks if the program's call still waits, because a signal may have ended the
+/// call.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Time limit for accept(2) on a listener that is readable.
@@ -29,7 +30,7 @@ const TURNS: usize = 32;
 enum UndeliveredConnection {
     /// Only this process has a descriptor of the connection.
     Ours(OwnedFd),
-    /// The program has this descriptor of the connection, but does not know its number.
+    /// The program has this descriptor of the connection, but no call has returned its number.
     There(RawFd),
 }
 
@@ -38,14 +39,14 @@ enum UndeliveredConnection {
 pub(crate) struct Acceptor {
     /// Undelivered connections, by the cookie of the listening socket.
     left: Mutex<BTreeMap<u64, VecDeque<UndeliveredConnection>>>,
-    /// One lock for each group of threads. A call holds it from accepting a connection until the connection is
-    /// delivered. A program repeats a call that a signal has ended; the lock makes the repeated call wait for the
-    /// connection of the first.
+    /// Locks, each for a group of threads. A call holds the lock of its thread from accepting a connection until the
+    /// connection is delivered. If a signal ends the call, the program repeats it. The lock makes the repeated call
+    /// wait for the first call's connection.
     turns: [Mutex<()>; TURNS],
 }
 
-/// A descriptor that becomes readable shortly before a connection arrives, and a function that reads what has made it
-/// readable.
+/// A descriptor that becomes readable shortly before a connection arrives, and a function that reads the data that made
+/// the descriptor readable.
 pub(crate) type ArrivalNotice<'a> = (BorrowedFd<'a>, &'a dyn Fn());
 
 /// A connection that was accepted and not yet delivered to the program.
@@ -60,8 +61,8 @@ pub(crate) struct AcceptedConnection<'a> {
 }
 
 impl Acceptor {
-    /// Returns the listener's next connection, or as an error the answer to a call that gets none. A blocking call
-    /// waits for a connection; `notice` can wake it before the connection arrives.
+    /// Returns the listener's next connection. If the call gets none, returns the call's answer as the error. A
+    /// blocking call waits for a connection, and `notice` can wake it shortly before one arrives.
     pub(crate) fn next(
         &self,
         listener: &OwnedFd,
@@ -80,18 +81,18 @@ impl Acceptor {
                 self.until_one_comes(listener, call, notice)?;
             }
             let turn = self.turns[call.thread as usize % TURNS].lock();
-            // A call that a signal has ended takes nothing, because a call after it may take the next connection
-            // first.
+            // A call that a signal has ended must not take a connection, because a later call could then get the next
+            // connection first.
             if !call.waits() {
                 return Err(SyscallAnswer::Gone);
             }
-            // Checking for a connection and taking it happen under one lock, so that no other thread takes it in
+            // Holds one lock while it checks for a connection and takes it, so that no other thread takes it in
             // between.
             let mut left = self.left.lock();
             match left.get_mut(&of).and_then(VecDeque::pop_front) {
                 Some(UndeliveredConnection::Ours(fd)) => return Ok(found(fd, false, turn)),
                 Some(UndeliveredConnection::There(number)) => {
-                    // Signals may have ended more than one call.
+                    // A signal may have ended this call too.
                     if !call.answer(SyscallAnswer::Return(i64::from(number))) {
                         left.entry(of).or_default().push_front(UndeliveredConnection::There(number));
                     }
@@ -102,11 +103,12 @@ impl Acceptor {
             if waits && !has_one(listener) {
                 continue;
             }
-            // Another process, or a call that continued in the kernel, may have taken the connection.
+            // Limits the time, because another process, or a call that continued in the kernel, may have taken the
+            // connection.
             return match bounded(TAKES, || accept_with(listener, SocketFlags::CLOEXEC)) {
                 Ok(fd) => Ok(found(fd, true, turn)),
                 Err(Errno::INTR) if waits => continue,
-                // This process has no descriptor left; the program may have one.
+                // This process has no descriptor left. The kernel then accepts for the program, which may have one.
                 Err(Errno::MFILE | Errno::NFILE) => Err(SyscallAnswer::Continue),
                 Err(errno) => Err(SyscallAnswer::Errno(errno.raw_os_error())),
             };
@@ -128,7 +130,7 @@ impl Acceptor {
         accepted: AcceptedConnection<'_>,
         from: Option<SocketAddr>,
     ) -> SyscallAnswer {
-        // The turn ends when this function returns.
+        // The lock of the thread's group is held until this function returns.
         let AcceptedConnection { fd, listener, _turn, .. } = accepted;
         let flags = flags(call);
         let kept = if flags & SOCK_NONBLOCK != 0 { OFlags::NONBLOCK } else { OFlags::empty() };
@@ -142,15 +144,16 @@ impl Acceptor {
             Ok(number) => number,
             Err(error) => {
                 self.push(listener, UndeliveredConnection::Ours(fd));
-                // The program may have no descriptor left.
+                // The program gets the error if it has no descriptor left, or if the kernel has no memory.
                 let why = error.raw_os_error().filter(|why| [libc::EMFILE, libc::ENOMEM].contains(why));
                 return why.map_or(SyscallAnswer::Gone, SyscallAnswer::Errno);
             }
         };
-        // Closed before the answer, so that the connection ends when the program closes its descriptor.
+        // Closes this process's copy before the answer, so that the connection ends when the program closes its
+        // descriptor.
         drop(fd);
         if !call.answer(SyscallAnswer::Return(i64::from(number))) {
-            // A signal ended the call in between: the next call gets the number.
+            // A signal has ended the call in between. The next call returns the number.
             self.push(listener, UndeliveredConnection::There(number));
         }
         SyscallAnswer::Gone
@@ -177,7 +180,7 @@ impl Acceptor {
                 && let Some((_, read)) = notice
             {
                 read();
-                // The connection follows immediately.
+                // The connection arrives immediately after the notice.
                 [came] = wait_soon([comes], Duration::ZERO);
             }
             if !ended.is_empty() || !call.waits() {

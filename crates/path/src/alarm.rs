@@ -15,8 +15,8 @@ thread_local! {
     static ALARM: Option<Alarm> = Alarm::new();
 }
 
-/// Runs `does` with a time limit for its system calls. After `time`, and then at every further `time` until `does`
-/// returns, a blocked call fails with EINTR.
+/// Runs `does` with a time limit for its system calls. A blocked call fails with EINTR after `time`, and again each
+/// time that `time` passes, until `does` returns.
 pub(crate) fn bounded<T>(time: Duration, does: impl FnOnce() -> T) -> T {
     ALARM.with(|alarm| {
         alarm.iter().for_each(|alarm| alarm.set(time));
@@ -57,7 +57,7 @@ impl Alarm {
 
 impl Drop for Alarm {
     fn drop(&mut self) {
-        // SAFETY: it is deleted once.
+        // SAFETY: the timer is deleted only here, and so only once.
         unsafe { libc::timer_delete(self.0) };
     }
 }

@@ -46,8 +46,8 @@ pub(crate) fn begun(
         if recv(&theirs, &mut [0], RecvFlags::empty())?.0 != 1 {
             return Err(Errno::PIPE.into());
         }
-        // This call is on descriptor -1 and does nothing. It makes the supervisor note a call number: the keeper finds
-        // calls by those noted before.
+        // This call on descriptor -1 fails and has no other effect. It makes the supervisor note a first call number,
+        // from which the keeper finds later ones.
         if let Some(call) = first {
             // SAFETY: the arguments are numbers.
             unsafe { libc::syscall(call, -1, -1, -1, -1) };
@@ -59,15 +59,15 @@ pub(crate) fn begun(
     let (child, supervisor) = thread::scope(|threads| {
         let supervised = threads.spawn(|| supervised(ours, supervise));
         let child = command.spawn();
-        // The closure holds this process's copy of the child's end. Without the copy, a child that fails before its
-        // message is noticed.
+        // Closes this process's copy of the child's end, which the closure holds. `supervised` then gets an end of file
+        // if the child fails before it sends its message.
         drop(command);
         (child, supervised.join())
     });
     let panicked = |_| Err(Error::refused("start a thread")(io::ErrorKind::Other.into()));
     match (child, supervisor.unwrap_or_else(panicked)) {
         (Ok(child), Ok(supervisor)) => Ok((child, supervisor)),
-        // The child only reports that it was not allowed to begin; `why` has the reason.
+        // The child's own error is only a broken pipe. The reason is in `why`.
         (Err(error), Err(why)) if error.kind() == io::ErrorKind::BrokenPipe => Err(why),
         (Err(source), _) => Err(Error::Start { program, source }),
         (_, Err(why)) => Err(why),
@@ -84,7 +84,8 @@ fn supervised(
     Ok(supervisor)
 }
 
-/// Reports over the socket `to` why the filter has no listener. Returns the error with which the child then fails.
+/// Sends the number of `error`, the reason why the filter was not installed, over the socket `to`. Returns EPIPE, the
+/// error with which the child then fails.
 fn refused(to: &OwnedFd, error: &io::Error) -> io::Error {
     let number = error.raw_os_error().and_then(|number| u8::try_from(number).ok()).unwrap_or_default();
     let _ = rustix::net::send(to, &[number], SendFlags::NOSIGNAL);

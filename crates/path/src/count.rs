@@ -19,7 +19,7 @@ pub enum FallbackReason {
     NotAccepted,
     /// The socket was in an epoll set before it was connected.
     InEpoll,
-    /// The process had another descriptor of the socket before it was connected.
+    /// The process had another descriptor of the socket before the socket was connected.
     Duplicated,
     /// The connection took too long to establish.
     NotConnected,
@@ -27,7 +27,7 @@ pub enum FallbackReason {
     Stranger,
     /// The other end is in another network namespace, which landspeed has no right to inspect.
     OtherNamespace,
-    /// The kernel refused something.
+    /// The kernel refused a step, or too many connections were being established.
     Refused,
     /// The other end, or a device between the ends, does not support Multipath TCP.
     PlainPeer,
@@ -136,7 +136,7 @@ impl ConnectionCounter {
         self.counts.lock().carried += 1;
     }
 
-    /// Counts the bytes of a socket whose connection the path may soon carry.
+    /// Begins to count the bytes of a socket whose connection the path may soon carry.
     pub(crate) fn expect(&self, fd: impl AsFd) {
         self.counter.iter().for_each(|counter| counter.mark(&fd));
     }

@@ -1,9 +1,9 @@
 //! Runs a program over a path.
 //!
-//! Three processes take part. The *front* is the process that was started: a shell waits for it, and it gets the
-//! signals. It forks the *supervisor*, which starts the program and answers its system calls. The supervisor runs until
-//! no process has the program's filter, so that a program that moves to the background is still carried. A *keeper*
-//! takes over if the supervisor is killed. Supervisor and keeper each have a session of their own.
+//! Three processes take part. The *front* is the process that the shell starts and waits for. It receives the signals,
+//! and forks the *supervisor*. The supervisor starts the program and answers its system calls. It runs until no process
+//! has the program's filter, so that connections of background processes are still carried. A *keeper* takes over if
+//! the supervisor is killed. Supervisor and keeper each have a session of their own.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -43,7 +43,7 @@ const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t 
 pub struct ExecOutcome {
     /// Exit status, as wait(2) returns it.
     pub status: ExitStatus,
-    /// Connections that the program and the processes that it started made until the program ended.
+    /// Connections of the program and of the processes that it started, counted until the program ended.
     pub counts: ConnectionCounts,
     /// Time from the program's start to its end.
     pub took: Duration,
@@ -87,7 +87,7 @@ enum FrontMessage {
 ///
 /// # Errors
 /// Returns an error if the program cannot be started, if the kernel or the host lacks what the path needs, or if
-/// `options` choose between connections and the path cannot.
+/// `options` select some connections and the path must carry all.
 pub fn exec(
     path: &dyn Path,
     options: &Options,
@@ -109,7 +109,7 @@ pub fn exec(
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
         .map_err(|error| Error::refused("make a pair of sockets")(error.into()))?;
     adopt();
-    // SAFETY: this process has one thread, so its copy can do all that it could.
+    // SAFETY: this process has one thread, so the child may call any function.
     match unsafe { libc::fork() } {
         -1 => Err(Error::refused("start the supervisor")(io::Error::last_os_error())),
         0 => {
@@ -173,7 +173,7 @@ fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<Fr
     let failed = || FrontMessage::Failed("the supervisor ended before the program began".to_owned());
     let message = message.unwrap_or_else(failed);
     if !matches!(message, FrontMessage::Ended { goes_on: true, .. }) {
-        // Waits for the supervisor, so that its resources are free.
+        // Waits until the supervisor has ended, so that its resources are freed.
         let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
     }
     Ok(message)
@@ -235,12 +235,12 @@ impl FrontMessage {
     }
 
     fn tell(&self, front: &OwnedFd) {
-        // The front may have been killed, and needs no message then.
+        // If the front was killed, sending fails, and the message is not needed.
         let _ = send(front, &serde_json::to_vec(self).unwrap_or_default(), SendFlags::NOSIGNAL);
     }
 }
 
-/// Runs the supervisor's process: starts the program, serves its calls, reports to the front, and exits.
+/// Runs the supervisor's process: starts the program, answers its calls, reports to the front, and exits.
 fn supervisor(
     path: &dyn Path,
     options: &Options,
@@ -290,7 +290,7 @@ fn supervised(
     let began = Instant::now();
     let program = child.id() as i32;
     FrontMessage::Begun(program).tell(front);
-    // The program stays in the session, and on the terminal, in which it was started.
+    // This process leaves the session and the terminal in which the program stays.
     let _ = setsid();
     adopt();
     let status = reaped(program).map_err(Error::refused("wait for the program"))?;
@@ -300,16 +300,16 @@ fn supervised(
     Ok((supervisor, FrontMessage::Ended { status, counts, took, cpu, goes_on }))
 }
 
-/// Raises this process's soft limit of descriptors to the hard limit, so that the program's connections do not use them
-/// up. Returns the old limit, which the caller restores for the program.
+/// Raises this process's soft limit of descriptors to the hard limit (RLIMIT_NOFILE), because each waiting call takes
+/// some descriptors. Returns the old limit, which the caller restores for the program.
 fn raise_descriptors() -> Rlimit {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
     limit
 }
 
-/// Makes this process the parent of orphaned descendants. landspeed may then inspect them (ptrace_scope of Yama), and
-/// is notified of how they ended.
+/// Makes this process the parent of orphaned descendants. They stay its descendants, which Yama's ptrace_scope lets it
+/// inspect, and it can wait for their end.
 fn adopt() {
     // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };
@@ -328,9 +328,10 @@ fn reaped(program: i32) -> io::Result<i32> {
     }
 }
 
-/// Serves processes in the background until no process has the filter.
+/// Keeps this process running, and reaps background processes, until no process has the filter.
 fn goes_on(supervisor: &Supervisor) {
-    // A pipe on these descriptors then closes when the program ends, and a shell that reads it continues.
+    // Replaces standard input, output and error. Otherwise a shell that reads the program's output through a pipe would
+    // wait for this process too.
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null)
             .and_then(|()| rustix::stdio::dup2_stdout(&null))

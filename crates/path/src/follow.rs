@@ -1,8 +1,8 @@
 //! Starts the keeper, and restarts it each time it ends.
 //!
-//! When a supervisor is killed, the descriptors that it holds for a call must stay open. So the keeper shares the
-//! supervisor's table of descriptors (CLONE_FILES). At first the keeper is a copy of the supervisor that only waits, in
-//! a few system calls. Once the supervisor has ended, it executes its own program.
+//! When a supervisor is killed, the descriptors that it holds for calls must stay open. The keeper therefore shares the
+//! supervisor's table of descriptors (CLONE_FILES). At first the keeper is a fork of the supervisor that only waits for
+//! the supervisor's end. Then the keeper executes its own program.
 
 use std::ffi::{CString, OsStr, c_char, c_int};
 use std::io;
@@ -22,8 +22,7 @@ use crate::socket::wait;
 const AGAIN: Duration = Duration::from_millis(10);
 /// A keeper that ends sooner than this counts as unable to run.
 const LIVES: Duration = Duration::from_secs(1);
-/// The largest number of consecutive restarts of a keeper that ended within `LIVES`. After them no keeper is started
-/// any more.
+/// The number of consecutive restarts of keepers that ended within `LIVES`, after which no keeper is started any more.
 const MOST_SOON: u32 = 20;
 /// The number of consecutive unused descriptor numbers after which `keep_descriptors` ends. It is far larger than the
 /// gaps in a table.
@@ -40,9 +39,9 @@ struct KeeperProgram {
     shown: Vec<u8>,
 }
 
-/// Starts `keeper`, which takes over when this process ends, and restarts it whenever it ends before. Its standard
-/// input, output and error will be the listener, the notes, and a pidfd of this process. It also shares all other
-/// descriptors of this process.
+/// Starts the keeper, which takes over when this process ends, and restarts the keeper if it ends earlier. `heirlooms`
+/// are the listener and the notes. The keeper gets them and a pidfd of this process as standard input, output and
+/// error. It shares all other descriptors of this process.
 ///
 /// # Errors
 /// Returns an error if the keeper cannot be started.
@@ -53,8 +52,8 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
         let mut last = Instant::now();
         let mut soon = 0;
         loop {
-            // What ends a session or its control group must not end the keeper. A failure is ignored, because it
-            // cannot be reported.
+            // Moves the keeper out of its session's cgroup, so that it survives the end of the session. A failure is
+            // ignored, because it cannot be reported.
             landspeed_kernel::daemon::shelter(child.as_raw_nonzero().get().cast_unsigned(), "path");
             while matches!(waitpid(Some(child), WaitOptions::empty()), Err(Errno::INTR)) {}
             soon = if last.elapsed() < LIVES { soon + 1 } else { 0 };
@@ -63,7 +62,7 @@ pub(crate) fn follow(keeper: &Command, heirlooms: [OwnedFd; 2]) -> io::Result<()
             }
             thread::sleep(AGAIN);
             last = Instant::now();
-            // With no process to spare, try again later.
+            // If the process limit is reached, tries again later.
             match will.start() {
                 Ok(next) => child = next,
                 Err(_) => thread::sleep(LIVES),
@@ -106,8 +105,8 @@ impl KeeperProgram {
     /// Runs in the keeper's process: waits until the supervisor has ended, then executes the keeper's program.
     ///
     /// # Safety
-    /// Call it in a child that has its own copy of the memory. Other threads may have held any lock when the child was
-    /// made, so it allocates nothing and takes no lock.
+    /// Call it in a child that has its own copy of the memory. Other threads may have held locks when the child was
+    /// forked, so this function allocates nothing and takes no lock.
     unsafe fn wait(&self, arguments: &[*const c_char]) -> ! {
         // SAFETY: these are system calls, on memory that lives as long as this process.
         unsafe {
@@ -129,7 +128,7 @@ impl KeeperProgram {
         }
     }
 
-    /// Overwrites the command line with `shown`.
+    /// Overwrites this process's command line with `shown`, so that "ps" shows the keeper's.
     ///
     /// # Safety
     /// Call it only where [`KeeperProgram::wait`] may be called.
@@ -151,7 +150,7 @@ fn word(text: &OsStr) -> io::Result<CString> {
 /// Returns the start and end address of this process's command line (proc_pid_stat(5)).
 fn line() -> Option<(usize, usize)> {
     let text = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // Begins after the process name, which may contain spaces.
+    // Skips the process name, which may contain spaces.
     let mut words = text.rsplit_once(')')?.1.split_whitespace().skip(45);
     Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
 }

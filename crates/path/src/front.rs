@@ -9,18 +9,18 @@ use rustix::event::PollFlags;
 
 use crate::socket::wait;
 
-/// Signals that are passed on.
+/// The signals that are passed on to the program.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
 
-/// The signals of this process, received by signalfd(2).
+/// Receives the signals `SIGNALS` that are sent to this process, by signalfd(2).
 pub(crate) struct FrontSignals {
     signals: OwnedFd,
     before: sigset_t,
 }
 
 impl FrontSignals {
-    /// Blocks the signals, so that they are only received through this value. Call it before this process starts any
-    /// thread.
+    /// Blocks the signals, so that only this value receives them. Call it before this process starts any thread,
+    /// because threads inherit the mask.
     pub(crate) fn new() -> io::Result<Self> {
         let (mut taken, mut before) = (MaybeUninit::<sigset_t>::uninit(), MaybeUninit::<sigset_t>::uninit());
         // SAFETY: the sets are valid, and written before they are read; the descriptor is new.
@@ -37,8 +37,7 @@ impl FrontSignals {
         }
     }
 
-    /// Returns a function that restores the old signal mask. A program's process runs it before it executes the
-    /// program.
+    /// Returns a function that restores the old signal mask. The child process calls it before it executes the program.
     pub(crate) fn released(&self) -> impl Fn() -> io::Result<()> + Send + Sync + use<> {
         let before = self.before;
         move || {

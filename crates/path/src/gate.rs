@@ -15,7 +15,7 @@ use crate::{ConnectionSelector, FallbackReason};
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum GateDecision {
     ThePath,
-    /// The kernel answers. If there is a reason, the call's connection is counted with it as left on TCP.
+    /// The kernel answers. If there is a reason, the call's connection is counted as left on TCP for that reason.
     TheKernel(Option<FallbackReason>),
 }
 
@@ -30,7 +30,7 @@ impl CallGate {
         CallGate { own: Rights::own(), only }
     }
 
-    /// Returns the side that answers. `is_last` is true if no other thread would be left to answer calls while this one
+    /// Returns the side that answers the call. `is_last` is true if no other thread can answer calls while this thread
     /// waits.
     pub(crate) fn decide(&self, call: &NotifiedCall<'_>, is_last: bool) -> GateDecision {
         match call.number {
@@ -66,7 +66,8 @@ impl CallGate {
         Rights::of(call.thread) != self.own
     }
 
-    /// Returns true if `only` may admit the connection of a call. The peer of an accept is not known yet.
+    /// Returns true if `only` may admit the connection of a call. The peer of an accept is not known yet, so only the
+    /// listener's address is checked.
     fn may_admit(&self, call: &NotifiedCall<'_>, fd: &OwnedFd) -> bool {
         match call.number {
             libc::SYS_connect => call.destination().is_none_or(|to| self.only.admits(to, to)),
@@ -75,8 +76,8 @@ impl CallGate {
     }
 }
 
-/// Returns the reason why the socket of a call cannot be inspected. Returns `None` if it is not an IP socket, or if
-/// there is no such descriptor.
+/// Returns the reason why the socket of a call cannot be inspected. Returns `None` if the socket is not an IP socket,
+/// or if there is no such descriptor.
 fn unseen(call: &NotifiedCall<'_>, error: &io::Error) -> Option<FallbackReason> {
     let is_of_ip = call.number != libc::SYS_connect || [16, 28].contains(&call.int(2));
     match error.raw_os_error()? {

@@ -15,11 +15,11 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionSelector, Error, Path};
 
-/// How many call numbers above the last noted one the keeper checks. A killed supervisor may have received these calls
-/// before it could note them.
+/// The number of call numbers after the last noted one that the keeper checks. A killed supervisor may have received
+/// these calls before it could note them.
 const UNNOTED: u64 = 64;
 
-/// What a killed supervisor left for one call: its open descriptors, how far it had processed the call, and the numbers
+/// The state that a killed supervisor left for one call: its open descriptors, the stage of the call, and the numbers
 /// that describe what it held for the call.
 pub struct Inheritance {
     table: BTreeSet<RawFd>,
@@ -47,7 +47,7 @@ impl Inheritance {
         let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
         let numbers: BTreeSet<RawFd> =
             names.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-        // The descriptor of the directory itself is closed by now.
+        // Leaves out the descriptor with which the directory was read: it is closed by now.
         let is_open = |number: &RawFd| fs::exists(format!("/proc/self/fd/{number}")).unwrap_or(false);
         numbers.into_iter().filter(|number| *number > 2 && !own.contains(number)).filter(is_open).collect()
     }
@@ -76,7 +76,7 @@ pub fn keep(
     let shared =
         Arc::new(SupervisorNotes::of(shared).map_err(Error::refused("read the supervisor's notes"))?);
     wait([(supervisor.as_fd(), PollFlags::IN)], None);
-    // If the program has ended too, no keeper follows: each one would start the next, forever.
+    // If no process has the filter any more, starts no next keeper. Otherwise each keeper would start another, forever.
     if is_over(&listener) {
         inheritance.close();
         path.clear();
@@ -105,16 +105,17 @@ fn inherit(heir: &Supervisor, rules: &[SyscallRule], mut inheritance: Inheritanc
             call.answer(resumed(heir, &call, &mut inheritance));
         }
     }
-    // Closes what no call needs any more, such as connections whose programs have closed them.
+    // Closes the descriptors that no call needs any more, such as those of connections that programs have closed.
     inheritance.close();
-    // The supervisor may have received a call that it had not noted, or not completely. Call numbers are consecutive
-    // (next_id in seccomp.c).
+    // The supervisor may have received calls without noting them, or without completing a note. Their numbers begin at
+    // the last noted one, because call numbers are consecutive (next_id in seccomp.c).
     let last = heir.shared.last();
     let ids: Vec<u64> =
         (0..=UNNOTED).map(|more| last.wrapping_add(more)).filter(|id| heir.listener.waits(*id)).collect();
     let waiting: Vec<[u64; CALL]> = if ids.is_empty() { Vec::new() } else { waiting(rules, &threads) };
     for id in &ids {
-        // The kernel does not report which thread has which number, so only a single call can be matched.
+        // The kernel does not report which thread made the call with which number. Only a single call can therefore be
+        // identified; several calls continue in the kernel.
         let answer = match (ids.as_slice(), waiting.as_slice()) {
             ([id], [what]) => heir.carrier.answer(&NotifiedCall::left(&heir.listener, *id, *what)),
             _ => SyscallAnswer::Continue,
@@ -136,7 +137,8 @@ fn resumed(heir: &Supervisor, call: &NotifiedCall<'_>, inheritance: &mut Inherit
     })
 }
 
-/// Returns the calls that `rules` select and in which threads wait now. Reads all threads of the processes of `known`.
+/// Returns the system calls in which threads wait now, if a rule has the call's number. Checks all threads of the
+/// processes to which the threads `known` belong.
 fn waiting(rules: &[SyscallRule], known: &BTreeSet<i32>) -> Vec<[u64; CALL]> {
     let task = |thread: &i32| fs::read_dir(format!("/proc/{thread}/task")).into_iter().flatten().flatten();
     let threads: BTreeSet<i32> =

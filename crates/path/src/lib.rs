@@ -1,26 +1,26 @@
 //! Paths: the mechanisms that carry the bytes of a program's sockets, below the sockets API.
 //!
-//! A program calls socket(2), connect(2) and accept(2) as usual. Where a [`Path`] can, it puts another carrier below a
-//! TCP connection. The program is not changed, not linked again, and does not notice. A connection that cannot be
-//! carried stays on TCP and is counted with the reason.
+//! A program calls socket(2), connect(2) and accept(2) as usual. If possible, a [`Path`] carries the connection over
+//! another transport than TCP. The program is neither changed nor linked again, and does not notice. A connection that
+//! cannot be carried stays on TCP, and is counted with the reason.
 //!
-//! | module | is |
+//! | module | content |
 //! |---|---|
 //! | `kernel` | the kernel's TCP, unchanged |
 //! | `local` | an AF_UNIX socket in place of a connection between two programs on one host |
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
-//! | `notify` | system calls of a program, answered by another process (seccomp_unotify(2)) |
-//! | `gate`, `rights` | which calls are left to the kernel before a path gets them |
+//! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
+//! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |
 //! | `supervisor` | the threads that answer calls |
-//! | `follow`, `heir` | the keeper: waits for the supervisor's end, and answers from then on |
-//! | `exec`, `begin`, `front` | runs a program over a path: all of it, its start, the process that a shell waits for |
+//! | `follow`, `heir` | the keeper, which answers calls after the supervisor's end: its start and its work |
+//! | `exec`, `begin`, `front` | run a program over a path: the run, its start, the process that a shell waits for |
 //!
-//! A new path is a folder, a row of [`PATHS`] and a line above. Begin with a copy of `mptcp`, the smaller one. The
-//! supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for each call that
-//! [`Path::rules`] selects. After the supervisor's death a keeper calls [`Path::alone`], and [`PathCarrier::resume`]
-//! for each call that the supervisor had not answered. A path answers calls that it does not know with
-//! [`SyscallAnswer::Continue`].
+//! A new path needs a folder, an entry in [`PATHS`] and a row in the table above. Begin with a copy of `mptcp`, which
+//! is smaller than `local`. The supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for
+//! each call that [`Path::rules`] selects. If the supervisor is killed, the keeper calls [`Path::alone`], and then
+//! [`PathCarrier::resume`] for each call that the supervisor had received but not answered. A path answers calls that
+//! it does not handle with [`SyscallAnswer::Continue`].
 
 #![warn(missing_docs)]
 
@@ -57,7 +57,7 @@ use std::sync::Arc;
 
 pub use notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
 
-/// A way to carry the bytes of a program's sockets.
+/// A mechanism that carries the bytes of a program's sockets.
 pub trait Path: Sync {
     /// Returns the path's name, such as "local".
     fn name(&self) -> &'static str;
@@ -84,8 +84,8 @@ pub trait Path: Sync {
         options: &Options,
     ) -> Result<Box<dyn PathCarrier>, Error>;
 
-    /// Returns the carrier for a keeper, the process that replaces a killed supervisor. It serves the connections that
-    /// are already carried, and carries no new ones.
+    /// Returns the carrier for a keeper, the process that replaces a killed supervisor. The carrier answers calls on
+    /// connections that are already carried, and carries no new ones.
     fn alone(&self, shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier>;
 
     /// Removes the files that a killed supervisor has left.
@@ -94,10 +94,10 @@ pub trait Path: Sync {
 
 /// Carries the connections of one program and of the processes that it starts.
 pub trait PathCarrier: Send + Sync {
-    /// Answers a system call of the program. This may block as long as the system call itself would.
+    /// Answers a system call of the program. May block, as the system call itself may.
     fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer;
 
-    /// Counts a connection that the kernel's TCP kept, with the reason.
+    /// Counts a connection that stayed on the kernel's TCP, by its reason.
     fn left(&self, why: FallbackReason);
 
     /// Returns the numbers of connections, carried and left on TCP, and their bytes so far.
@@ -118,17 +118,17 @@ pub struct Options {
     pub only: ConnectionSelector,
     /// True if the path counts bytes.
     pub bytes: bool,
-    /// True if running without the path is an error. Otherwise a program that the path cannot carry runs over TCP.
+    /// True if it is an error that the path cannot be used. If false, the program then runs over TCP.
     pub require: bool,
 }
 
 /// Environment variable that names a network in which no two hosts have the same address. Programs with the same value
-/// run in the same network. The maker of the network sets it, because landspeed cannot find out if addresses are
-/// unique.
+/// run in the same network. Whoever creates the network sets the variable, because landspeed cannot determine if
+/// addresses are unique.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
-/// All paths. The first one leaves the kernel's TCP unchanged. Tests list the names of the others again: see
-/// CONTRIBUTING.md.
+/// All paths. The first one leaves all connections on TCP. Some tests repeat the names of the others (see
+/// CONTRIBUTING.md).
 pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath];
 
 /// Returns the path with this name, or `None` if there is none.

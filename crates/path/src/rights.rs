@@ -1,5 +1,5 @@
-//! Compares the rights of a process with this process's own. landspeed makes a connection in a process's place only if
-//! both are equal.
+//! Compares the rights of a process with this process's own. landspeed makes a connection for a process only if both
+//! have the same rights.
 //!
 //! For a call that landspeed makes, the kernel checks landspeed's rights, not the program's. So the calls of a process
 //! that has changed its own rights are left to the kernel. It may have changed them by setuid(2) and similar calls,
@@ -18,7 +18,7 @@ use crate::notify::{NotifiedCall, SyscallRule};
 /// The rule that intercepts landlock_restrict_self(2), by which a process restricts itself without a trace in /proc.
 pub(crate) const SEEN: SyscallRule = SyscallRule { call: libc::SYS_landlock_restrict_self, when: &[] };
 
-/// The value of RLIMIT_RSS that marks a restricted process: large, and below infinity.
+/// The value of RLIMIT_RSS that marks a restricted process, in bytes: large, but not RLIM_INFINITY.
 const MARK: rlim_t = rlim_t::MAX >> 2;
 
 /// The beginnings of the lines of /proc/PID/status that are compared.
@@ -62,8 +62,8 @@ pub(crate) fn mark(call: &NotifiedCall<'_>) {
     limit(call.process(), Some(rlimit { rlim_cur: MARK, rlim_max: MARK }));
 }
 
-/// Sets RLIMIT_RSS of a process to `new`, if given (prlimit(2)). Returns the hard limit before the call. The process 0
-/// is this one.
+/// Sets RLIMIT_RSS of a process to `new`, if given (prlimit(2)). Returns the hard limit before the call. If `process`
+/// is 0, it is this process.
 fn limit(process: i32, new: Option<rlimit>) -> Option<rlim_t> {
     let mut old = rlimit { rlim_cur: 0, rlim_max: 0 };
     let new = new.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -84,7 +84,7 @@ mod tests {
             let mut child = Command::new(words[0]);
             let mut child =
                 child.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-            // It echoes the byte only once it runs its last program.
+            // The child echoes the byte only once it runs its last program, cat.
             std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"x").unwrap();
             std::io::Read::read_exact(child.stdout.as_mut().unwrap(), &mut [0]).unwrap();
             let found = Rights::of(child.id() as i32);

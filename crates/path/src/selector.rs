@@ -73,7 +73,7 @@ pub enum PortOrNetworkError {
     /// The number is not a port.
     #[error("a port is a number from 1 to 65535")]
     Port,
-    /// The prefix length is not a number from 0 to the number of bits of the address, which is the value.
+    /// The prefix length is not a number from 0 to the length of the address in bits. The value is that length.
     #[error("after '/' comes how many bits the addresses of the network have in common: 0 to {0}")]
     Bits(u32),
     /// The address is not the first one of its network. The values are that first address and the prefix length in
@@ -103,7 +103,7 @@ impl FromStr for PortOrNetwork {
     }
 }
 
-/// Returns a network as a choice. A network of IPv4-mapped IPv6 addresses becomes one of IPv4.
+/// Returns a network as a choice. A network of IPv4-mapped IPv6 addresses becomes a network of IPv4 addresses.
 fn unmapped(first: IpAddr, bits: u8) -> PortOrNetwork {
     match (plain(SocketAddr::new(first, 0)).ip(), bits.checked_sub(96)) {
         (IpAddr::V4(v4), Some(bits)) if first.is_ipv6() => PortOrNetwork::Network(v4.into(), bits),

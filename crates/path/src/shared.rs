@@ -15,9 +15,9 @@ use crate::socket::{from_bytes, to_bytes};
 pub(crate) const THREADS: usize = 1024;
 /// Number of slots for the addresses of carried sockets.
 const PLACES: usize = 1 << 16;
-/// Number of adjacent slots among which a socket's addresses may be stored.
+/// Number of adjacent slots, in one of which a socket's addresses are stored.
 const NEAR: usize = 16;
-/// The cookie of a slot that is being written, larger than all cookies.
+/// The value of `cookie` while a slot is being written. It is larger than any socket's cookie.
 const BUSY: u64 = u64::MAX;
 /// Number of 8-byte words that store an address: one byte for its length, and up to 28 bytes of address.
 const WORDS: usize = 4;
@@ -44,7 +44,7 @@ struct CallNote {
 }
 
 /// The numbers that describe what a path holds for a call. Some are numbers of descriptors, which are open in the
-/// keeper too because it shares the supervisor's table.
+/// keeper too, because the keeper shares the supervisor's table of descriptors.
 pub(crate) type HeldNumbers = [u64; HELD];
 /// How many numbers are in [`HeldNumbers`].
 pub(crate) const HELD: usize = 12;
@@ -67,17 +67,17 @@ pub struct SupervisorNotes {
     at: NonNull<NotesLayout>,
 }
 
-// SAFETY: atomics in shared memory, which lives as long as `SupervisorNotes`.
+// SAFETY: the shared memory contains only atomics, and stays mapped as long as `SupervisorNotes` exists.
 unsafe impl Send for SupervisorNotes {}
 // SAFETY: as above.
 unsafe impl Sync for SupervisorNotes {}
 
-/// How far a supervisor has processed a call.
+/// The stage that a supervisor has reached in processing a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CallStage {
     /// The call has had no effect yet that the program could notice.
     Open,
-    /// The call has been done, and will return 0.
+    /// The call has succeeded, and will return 0.
     Done,
     /// The program is about to get a descriptor of the socket with this inode number.
     Gives(u64),
@@ -130,7 +130,7 @@ impl SupervisorNotes {
     pub(crate) fn note(&self, thread: usize, id: u64, what: [u64; CALL]) {
         let noted = &self.layout().calls[thread];
         self.layout().last.store(id, Ordering::Release);
-        // A reader must not take a half-written note for a call.
+        // The ID is 0 while the note is written, so that no reader uses a half-written note.
         noted.id.store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held[0].store(0, Ordering::Relaxed);
@@ -144,7 +144,7 @@ impl SupervisorNotes {
         self.layout().last.load(Ordering::Acquire)
     }
 
-    /// Records that the call that a thread answers has been done.
+    /// Records that the call that a thread answers has succeeded.
     pub(crate) fn done(&self, thread: usize) {
         self.layout().calls[thread].stage.store(CallStage::Done.to_word(), Ordering::Release);
     }
@@ -157,7 +157,7 @@ impl SupervisorNotes {
     /// Records what a thread of the supervisor holds for its call.
     pub(crate) fn holds(&self, thread: usize, held: HeldNumbers) {
         let noted = &self.layout().calls[thread];
-        // The first word is written last: a reader must not take half of it for the whole.
+        // The first word is 0 until the others are written, so that no reader uses half-written numbers.
         noted.held[0].store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held.iter().zip(held).skip(1).for_each(|(to, word)| to.store(word, Ordering::Relaxed));
@@ -178,8 +178,8 @@ impl SupervisorNotes {
         .filter(|(id, ..)| *id != 0)
     }
 
-    /// Stores a socket's own and its peer's address. If all slots for the socket are taken, the oldest socket among
-    /// them is forgotten.
+    /// Stores a socket's own and its peer's address. If all slots for the socket are in use, the addresses of the
+    /// oldest socket in them are overwritten.
     pub(crate) fn keep_names(&self, cookie: u64, own: SocketAddr, peer: SocketAddr) {
         let place = self.claimed(cookie);
         fence(Ordering::Release);
@@ -188,8 +188,8 @@ impl SupervisorNotes {
         place.cookie.store(cookie, Ordering::Release);
     }
 
-    /// Claims a slot for a socket, so that no other thread writes it. Prefers a free slot, and otherwise takes that of
-    /// the oldest socket.
+    /// Claims a slot for a socket, so that no other thread writes it. Prefers a free slot, and otherwise takes the slot
+    /// of the oldest socket, which has the lowest cookie.
     fn claimed(&self, cookie: u64) -> &AddressSlot {
         let age = |place: &AddressSlot| place.cookie.load(Ordering::Relaxed);
         loop {
@@ -203,7 +203,7 @@ impl SupervisorNotes {
         }
     }
 
-    /// Returns the stored addresses of the socket with this cookie: its own and its peer's.
+    /// Returns the stored addresses of the socket with this cookie: its own and its peer's. `None` if none are stored.
     pub(crate) fn names(&self, cookie: u64) -> Option<(SocketAddr, SocketAddr)> {
         let place = self.near(cookie).find(|place| place.cookie.load(Ordering::Acquire) == cookie)?;
         let found = (read(&place.own)?, read(&place.peer)?);
@@ -243,7 +243,7 @@ impl AsFd for SupervisorNotes {
 
 impl Drop for SupervisorNotes {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        // SAFETY: the memory was mapped with this length, and nothing refers to it any more.
         let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<NotesLayout>()) };
     }
 }
@@ -259,7 +259,7 @@ mod tests {
         let (own, peer) = ("10.0.0.1:80".parse().unwrap(), "[fe80::1%2]:9".parse().unwrap());
         shared.keep_names(7, own, peer);
         assert_eq!((other.names(7), other.names(8)), (Some((own, peer)), None));
-        // These cookies all map to the same places.
+        // These cookies all map to the same slots.
         let places = PLACES as u64;
         (1..=NEAR as u64).for_each(|round| shared.keep_names(7 + round * places, peer, own));
         assert_eq!((other.names(7), other.names(7 + places)), (None, Some((peer, own))));
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(shared.calls().next().map(|(.., held)| held[0]), Some(0));
         shared.note(4, 101, what);
         assert_eq!(shared.calls().last(), Some((101, what, CallStage::Open, [0; HELD])));
-        // A supervisor that is killed while it notes a call has already stored its number.
+        // A supervisor that is killed while it notes a call has already stored the call's number.
         shared.layout().calls[4].id.store(0, Ordering::Relaxed);
         assert_eq!((shared.calls().count(), shared.last()), (1, 101));
     }

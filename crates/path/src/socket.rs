@@ -110,7 +110,7 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<SocketAddr> {
     }
 }
 
-/// Returns the address. An IPv4-mapped IPv6 address is returned as IPv4, because both name one host.
+/// Returns the address; an IPv4-mapped IPv6 address as the IPv4 address, because both name the same host.
 pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V6(v6) => v6.to_ipv4_mapped().map_or(IpAddr::V6(v6), IpAddr::V4),
@@ -125,14 +125,14 @@ pub(crate) fn own(fd: impl AsFd) -> Option<SocketAddr> {
     address.try_into().ok()
 }
 
-/// Returns the address of an IP socket's peer; `None` if it is not connected.
+/// Returns the address of an IP socket's peer; `None` if the socket is not connected.
 pub(crate) fn peer(fd: impl AsFd) -> Option<SocketAddr> {
     let address = rustix::net::getpeername(fd).ok()??;
     address.try_into().ok()
 }
 
-/// Waits until one of the descriptors has one of its events, or until `time` has passed; without end for `None`.
-/// Returns the events of each descriptor.
+/// Waits until one of the descriptors has one of its events, or until `time` has passed. Waits without a limit if
+/// `time` is `None`. Returns the events of each descriptor.
 pub(crate) fn wait<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Option<Duration>,
@@ -145,11 +145,12 @@ pub(crate) fn wait<const N: usize>(
     }
 }
 
-/// How long to poll for a reply before the thread sleeps, which is about the time of a wakeup.
+/// The time for which a thread polls before it sleeps: about the time that a wakeup takes.
 pub(crate) const SOON: Duration = Duration::from_micros(50);
 
-/// Polls the descriptors for [`SOON`] and yields to other threads, because another process is about to act; then sleeps
-/// for at most `time`. Returns the events of each descriptor once one has an event.
+/// Polls the descriptors for [`SOON`], because another process is expected to act at once, and yields to other threads.
+/// Then sleeps for at most `time`. Returns the events of each descriptor as soon as one has an event, or after that
+/// time.
 pub(crate) fn wait_soon<const N: usize>(
     fds: [(BorrowedFd<'_>, PollFlags); N],
     time: Duration,

@@ -14,20 +14,20 @@ use crate::notify::{NotifiedCall, NotifyListener, SyscallAnswer};
 use crate::shared::{SupervisorNotes, THREADS};
 use crate::{ConnectionSelector, PathCarrier};
 
-/// Stack size of a thread, in bytes. A thread uses only a few hundred.
+/// Stack size of a thread, in bytes. The largest array on the stack has 4 KiB.
 const STACK: usize = 128 << 10;
-/// Number of descriptors that this process has open apart from those for waiting calls.
+/// Number of descriptors that are reserved for other purposes than waiting calls.
 const OPEN: u64 = 32;
 /// Number of descriptors that this process has open for each waiting call.
 const OF_A_CALL: u64 = 4;
 
-/// Answers the system calls of a program, over a path or by leaving them to the kernel.
+/// Answers the system calls of a program: passes each one to the path, or leaves it to the kernel.
 pub(crate) struct Supervisor {
     pub(crate) listener: NotifyListener,
     pub(crate) carrier: Box<dyn PathCarrier>,
     pub(crate) shared: Arc<SupervisorNotes>,
     gate: CallGate,
-    /// Number of threads so far.
+    /// Number of threads started so far.
     threads: Mutex<usize>,
     /// The largest number of threads.
     most: usize,
@@ -52,8 +52,8 @@ impl Supervisor {
         Ok([self.listener.as_fd().try_clone_to_owned()?, self.shared.as_fd().try_clone_to_owned()?])
     }
 
-    /// Starts one more thread that answers calls. If that fails, the calling thread may only answer calls that do not
-    /// wait.
+    /// Starts one more thread that answers calls. Returns an error at the limit `most`, or if the kernel refuses. The
+    /// calling thread may then only answer calls that do not block.
     pub(crate) fn start(self: &Arc<Self>) -> io::Result<()> {
         let mut threads = self.threads.lock();
         if *threads >= self.most {
@@ -74,7 +74,7 @@ impl Supervisor {
         while let Some(mut call) = self.listener.receive() {
             self.shared.note(thread, call.id, call.what());
             call.noted_by(&self.shared, thread);
-            // One thread always waits for calls, and for nothing else.
+            // At least one thread must stay idle, to receive the next call.
             let is_last = self.idle.fetch_sub(1, Ordering::AcqRel) == 1 && self.start().is_err();
             let answer = self.answer(&call, is_last);
             call.answer(answer);
@@ -86,8 +86,9 @@ impl Supervisor {
         match self.gate.decide(call, is_last) {
             GateDecision::ThePath => self.carrier.answer(call),
             GateDecision::TheKernel(why) => {
-                // A call that a signal ended is made again, and counted then. Its thread may be gone, so that nothing
-                // could be read of it.
+                // Counts only a call that still waits. The program repeats a call that a signal has ended, and the
+                // repeated call is counted. If the thread has ended, `why` may be wrong, because nothing could be read
+                // of the thread.
                 why.into_iter().filter(|_| call.waits()).for_each(|why| self.carrier.left(why));
                 SyscallAnswer::Continue
             }
@@ -95,8 +96,8 @@ impl Supervisor {
     }
 }
 
-/// Returns the largest number of threads. The limit keeps the descriptors of waiting calls from using up those that the
-/// path itself needs.
+/// Returns the largest number of threads. It is so low that the calls of all threads leave `OPEN` descriptors for the
+/// path itself.
 fn most() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from(limit.saturating_sub(OPEN) / OF_A_CALL).unwrap_or(THREADS).clamp(1, THREADS)

@@ -17,7 +17,7 @@ pub const ANSWER: usize = CHALLENGE + MAC;
 /// Length of the confirm, the third pass, in bytes.
 pub const CONFIRM: usize = MAC;
 
-/// Random bytes that no peer can predict.
+/// Random bytes that the other end cannot predict.
 pub type Challenge = [u8; CHALLENGE];
 
 /// The state of one handshake, at the client or at the server.
@@ -32,8 +32,8 @@ pub struct KeyProof {
 }
 
 impl KeyProof {
-    /// Starts a proof at the client. `number` is that of the flow, or the length of the request; `client` is a fresh
-    /// challenge.
+    /// Starts a proof at the client. `number` is the number of the flow, or the length of the request in bytes.
+    /// `client` is a fresh challenge.
     pub fn start(number: u32, client: Challenge) -> Self {
         KeyProof { number, client, server: [0; CHALLENGE] }
     }
@@ -47,7 +47,8 @@ impl KeyProof {
         bytes
     }
 
-    /// Starts the server's proof from a hello, with the server's challenge; `None` if a stranger sent the hello.
+    /// Starts the server's proof from a hello. `server` is the server's challenge. Returns `None` if the hello's MAC
+    /// was not made with `key`.
     pub fn greeted(key: &ProofKey, hello: &[u8; HELLO], server: Challenge) -> Option<Self> {
         let (number, rest) = hello.split_first_chunk::<4>()?;
         let (client, mac) = rest.split_first_chunk::<CHALLENGE>()?;
@@ -63,7 +64,8 @@ impl KeyProof {
         bytes
     }
 
-    /// Returns the client's proof with the challenge of the server's answer; `None` if the server lacks the key.
+    /// Checks the server's answer. Returns the client's proof with the challenge of the answer, or `None` if the
+    /// answer's MAC was not made with `key`.
     pub fn answered(self, key: &ProofKey, answer: &[u8; ANSWER]) -> Option<Self> {
         let (server, mac) = answer.split_first_chunk::<CHALLENGE>()?;
         let proof = KeyProof { server: *server, ..self };
@@ -80,7 +82,7 @@ impl KeyProof {
         self.holds(key, "confirm", confirm).then_some(self.number)
     }
 
-    /// Returns the server's fourth pass, which acknowledges the confirm. Only the UDP transport sends it.
+    /// Returns the fourth pass, with which the server acknowledges the confirm. Only the UDP transport sends it.
     pub fn welcome(&self, key: &ProofKey) -> [u8; MAC] {
         *self.mac(key, "welcome").as_bytes()
     }
@@ -122,12 +124,12 @@ pub struct ServerProof {
     got: usize,
 }
 
-/// The result of feeding bytes to a [`ServerProof`].
+/// The next step of a [`ServerProof`], after some bytes from the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServerProofStep {
     /// More bytes are needed.
     More,
-    /// Send these bytes to the client, then feed the bytes that it answers.
+    /// Send these bytes to the client, then read its confirm.
     Answer([u8; ANSWER]),
     /// The client holds the key. The value is the number in its hello.
     Proven(u32),
@@ -146,8 +148,8 @@ impl ServerProof {
         self.proof.is_some()
     }
 
-    /// Returns the buffer to read the next bytes into. It ends with the expected message, because the bytes after the
-    /// handshake belong to the flow.
+    /// Returns the buffer into which the caller must read the next bytes. The buffer has room for the rest of the
+    /// expected message only, because the bytes after the handshake belong to the flow.
     pub fn room(&mut self) -> &mut [u8] {
         let wanted = if self.proof.is_none() { HELLO } else { CONFIRM };
         &mut self.bytes[self.got..wanted]

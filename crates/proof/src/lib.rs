@@ -11,10 +11,10 @@
 //!
 //! At a data port the key is the session's, and the number is the flow's ([`KeyProof`]). At any other port a request
 //! follows the hello ([`verify_server`]) and the number is its length. The key is derived from the run's token, the
-//! kind of the port and the request, so that no proof serves for another request or at another kind of port.
+//! kind of the port and the request, so that no proof is valid for another request or at another kind of port.
 //!
-//! The hello's MAC lets a server drop strangers immediately. The confirm shows that the hello was no replay of an
-//! earlier one; only then does the server do anything for the client. The bytes after the handshake are neither
+//! The hello's MAC lets a server drop strangers immediately. The confirm shows that the hello was not a replay of an
+//! earlier hello. The server does nothing for the client before the confirm. The bytes after the handshake are neither
 //! encrypted nor authenticated.
 
 #![warn(missing_docs)]
@@ -42,8 +42,8 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// Returns the address under which the connections of a stranger are counted. For IPv6 it is the /64 network, because
-/// one host may use every address of its network.
+/// Returns the address under which the connections of a stranger are counted. For IPv6 it is the first address of the
+/// /64 network, because one host may use all addresses of its network.
 pub fn one_source(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),

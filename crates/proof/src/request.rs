@@ -17,7 +17,7 @@ impl Secret {
     /// Derives the secret of a kind of port, such as "spawn", from a token.
     ///
     /// # Errors
-    /// Returns an error if the token is empty, because everyone knows the empty text.
+    /// Returns an error if the token is empty, because an empty token is no secret.
     pub fn of(token: &str, port: &str) -> std::result::Result<Self, String> {
         if token.is_empty() {
             return Err(format!("set {TOKEN} to the same secret text on every host"));
@@ -34,7 +34,7 @@ impl Secret {
         Secret::of(&std::env::var(TOKEN).unwrap_or_default(), port)
     }
 
-    /// Returns the key that proves one request.
+    /// Returns the key for the handshake of one request.
     fn key(&self, request: &[u8]) -> ProofKey {
         *blake3::keyed_hash(&self.0, request).as_bytes()
     }
@@ -97,7 +97,7 @@ pub fn receive_request(stream: &mut (impl Read + Write), secret: Secret, most: u
     stream.read_exact(&mut request)?;
     let key = secret.key(&request);
     let Some(proof) = KeyProof::greeted(&key, &hello, random()) else {
-        // An answer without a proof, so that a client with another token knows why it is refused.
+        // An answer with a wrong MAC, from which a client with another token sees why it is refused.
         stream.write_all(&[0; ANSWER])?;
         return Err(denied("a request without this run's token"));
     };
@@ -114,7 +114,7 @@ fn denied(why: &'static str) -> Error {
     Error::new(ErrorKind::PermissionDenied, why)
 }
 
-/// A connection whose reads and writes together have a time limit, however slowly the peer sends.
+/// A connection with one time limit for all reads and writes together, even if the peer sends slowly.
 #[derive(Debug)]
 pub struct DeadlineStream<'a> {
     stream: &'a TcpStream,
@@ -166,7 +166,7 @@ mod tests {
         Secret::of(text, "test").unwrap()
     }
 
-    /// Returns the results of both ends of a stream, for the given secrets of the client and of the server.
+    /// Returns the results of the client and of the server, each with the given secret, at the two ends of a stream.
     fn pair(client: Secret, server: Secret, request: &'static [u8]) -> (Result<()>, Result<Vec<u8>>) {
         let (mut here, mut there) = UnixStream::pair().unwrap();
         let asking = thread::spawn(move || verify_server(&mut here, client, request)?.confirm(&mut here));

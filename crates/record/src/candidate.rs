@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Cell;
 
-/// One change together with its prerequisites. All of them are tried, kept or left out as a whole.
+/// A change and its prerequisites, which are tried, kept or left out together.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Candidate {
@@ -19,8 +19,8 @@ pub struct Candidate {
     pub change: Cell,
     /// The prerequisites as "knob=value", for display.
     pub with: Vec<String>,
-    /// Other knobs whose effect depends on this one. If this candidate was rejected, it is tried again once one of
-    /// them is kept.
+    /// Names of other knobs whose effect depends on this one. If this candidate was rejected, it is tried again after a
+    /// candidate of one of these knobs is kept.
     pub interacts: Vec<String>,
     /// Place in the order of trials, lowest first, from the literature and the probe.
     pub rank: u32,

@@ -54,7 +54,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Returns this cell with the values of `change` in place of this cell's values.
+    /// Returns this cell with the values of `change`. Keys that `change` lacks keep their values.
     #[must_use]
     pub fn with(&self, change: &Cell) -> Cell {
         let lay = |under: &Settings, over: &Settings| {

@@ -16,20 +16,20 @@ pub struct DatagramCounts {
     pub received: u64,
     /// Payload of the datagrams received, without duplicates.
     pub received_bytes: Bytes,
-    /// Datagrams that were not received, although one that was sent later was.
+    /// Datagrams that did not arrive although a datagram that was sent later did.
     pub lost: u64,
-    /// Datagrams received after one that was sent later (RFC 4737 section 3.3).
+    /// Datagrams received after a datagram that was sent later (RFC 4737 section 3.3).
     pub reordered: u64,
     /// Further copies of datagrams that had already been received.
     pub duplicated: u64,
     /// Datagrams dropped because they did not belong to the flow, or were malformed.
     pub malformed: u64,
-    /// Number of times that the socket's receive buffer had no room for a datagram, or for several that the stack had
-    /// joined.
+    /// Number of times that the socket's receive buffer had no room for a datagram, or for several datagrams that the
+    /// stack had joined.
     pub overflowed: u64,
-    /// Time in which `received_bytes` arrived; `None` if nothing arrived. It ends with the last arrival in the
-    /// window. It begins with the last arrival before the window or, if there was none, with the first arrival. The
-    /// bytes of the arrival at its beginning do not count.
+    /// Time in which `received_bytes` arrived; `None` if nothing arrived. The time ends with the last arrival in the
+    /// window. It begins with the last arrival before the window, whose bytes are not in `received_bytes`. If there was
+    /// none, it begins with the first arrival.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub arrivals_ns: Nanos,
 }
@@ -57,7 +57,8 @@ impl DatagramCounts {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SegmentationFallbacks(pub u64);
 
-/// Returns remarks on the datagrams of an outcome, one line each. They report losses, which a rate does not show.
+/// Returns remarks on the datagrams of an outcome, one line each. The remarks report losses and drops, which a rate
+/// does not show.
 pub(crate) fn notes(outcome: &EndpointOutcome) -> Vec<String> {
     let by_size = !outcome.get::<SweepDatagrams>().0.is_empty();
     let flows = outcome.get::<Vec<DatagramCounts>>();

@@ -35,15 +35,15 @@ const NOT_READ: &str = "what came has another shape than this landspeed reads";
 /// A type that is stored in a record under its own name. [`detail!`](crate::detail) implements it.
 pub trait Detail: Serialize + DeserializeOwned + JsonSchema + Clone + Send + Sync + 'static {
     const NAME: &'static str;
-    /// Names under which older records hold the members of this type, as (member, name among the other details).
+    /// The members of this type that older records hold as separate details, as (member, name of the detail).
     const FORMERLY: &'static [(&'static str, &'static str)] = &[];
 
     /// Returns the value for a detail that the record does not have.
     fn absent() -> &'static Self;
 }
 
-/// Implements [`Detail`] for a type with a default: `detail!("name" => Type)`. If older records hold the type's
-/// members one by one, use `detail!("name" => Type, formerly "member" = "old-name", ...)`.
+/// Implements [`Detail`] for a type with a default: `detail!("name" => Type)`. If older records hold the type's members
+/// as separate details, use `detail!("name" => Type, formerly "member" = "old-name", ...)`.
 #[macro_export]
 macro_rules! detail {
     ($name:literal => $type:ty $(, formerly $($member:literal = $old:literal),+)?) => {
@@ -108,7 +108,7 @@ impl DetailRow {
     }
 }
 
-/// A map of details by name. Those that this landspeed does not know are kept unchanged.
+/// A map of details by name. Details that this landspeed does not know are kept unchanged.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Details(BTreeMap<String, Entry>);
@@ -119,8 +119,8 @@ impl Details {
         self.read().unwrap_or_else(|_| T::absent())
     }
 
-    /// Returns the detail, or [`Detail::absent`] if there is none. Use it for types outside this crate, which are not
-    /// checked when the record is read.
+    /// Returns the detail, or [`Detail::absent`] if there is none. Use this function for types outside this crate,
+    /// because reading a record does not check them.
     ///
     /// # Errors
     /// Returns an error if the value does not fit the type.
@@ -178,7 +178,7 @@ impl Details {
         Ok(())
     }
 
-    /// Joins the members that an older record holds one by one to a detail.
+    /// Joins the members that an older record holds as separate details into one detail.
     fn gather<T: Detail>(&mut self) {
         let old = T::FORMERLY.iter().filter_map(|(member, name)| Some((*member, self.0.remove(*name)?)));
         let members: serde_json::Map<String, Value> =
@@ -189,7 +189,7 @@ impl Details {
     }
 }
 
-/// A value in two forms, of which one may be missing: the JSON that was read, and the typed value.
+/// A value in two forms: the JSON that was read, and the typed value. One of the two may be missing.
 #[derive(Clone)]
 struct Entry {
     came: Option<Value>,
@@ -237,7 +237,7 @@ impl Entry {
         Entry { came: None, typed: OnceLock::from(Box::new(detail) as Box<dyn ErasedDetail>) }
     }
 
-    /// Returns the value as a `T`, converting it at most once.
+    /// Returns the value as a `T`. The JSON is converted at most once.
     fn typed<T: Detail>(&self) -> Result<&T, DetailError> {
         let misshapen = |error: &dyn fmt::Display| DetailError::new(T::NAME, &error);
         let typed: &dyn ErasedDetail = match self.typed.get() {

@@ -9,7 +9,7 @@ use crate::DetailError;
 pub struct Figure {
     /// Name, such as "retransmitted segments".
     pub name: String,
-    /// The meaning; empty if the name says it all.
+    /// Explanation of the figure; empty if the name is clear by itself.
     #[serde(default)]
     pub about: String,
     #[serde(flatten)]
@@ -25,13 +25,13 @@ pub enum FigureValue {
     PerSecond(f64),
     /// A part of a whole, 0 to 1.
     Share(f64),
-    /// An amount of data.
+    /// An amount of data, in bytes.
     Bytes(Bytes),
-    /// A bit rate.
+    /// A bit rate, in bit/s.
     RateBps(BitRate),
-    /// A duration.
+    /// A duration, in nanoseconds.
     TimeNs(Nanos),
-    /// Processor time.
+    /// Processor time, in nanoseconds.
     CpuNs(CpuNanos),
     /// A number with a unit that an application's file defines.
     Measured(CustomQuantity),
@@ -64,7 +64,7 @@ pub struct PartFigures {
 pub struct Headline<T> {
     /// Name, such as "retransmitted segments".
     pub name: &'static str,
-    /// The meaning, in one line.
+    /// Explanation of the figure, in one line.
     pub about: &'static str,
     /// Computes the figure, or returns `None` if it was not measured.
     pub of: fn(&T) -> Result<Option<FigureValue>, DetailError>,

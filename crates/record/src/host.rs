@@ -18,7 +18,7 @@ pub enum CpuAccounting {
     /// CONFIG_IRQ_TIME_ACCOUNTING measures irq and softirq time to the nanosecond and does not charge it to tasks.
     /// The time of ksoftirqd is included.
     TasksAndIrq,
-    /// All non-idle time of all cores from /proc/stat, including that of anything else on the host.
+    /// All non-idle time of all cores from /proc/stat, including the time of all other programs on the host.
     #[default]
     Stat,
 }
@@ -33,8 +33,8 @@ pub struct HostFacts {
     /// Distribution, from os-release's PRETTY_NAME.
     pub distribution: String,
     pub landspeed: String,
-    /// Boot ID (/proc/sys/kernel/random/boot_id). Two agents with one boot ID share a machine, so its processor time
-    /// is counted once.
+    /// Boot ID (/proc/sys/kernel/random/boot_id). Two agents with the same boot ID share a machine, whose processor
+    /// time is then counted once.
     pub boot_id: String,
     /// SO_NETNS_COOKIE of the agent's network namespace, unique within a boot; `None` if the kernel has none (before
     /// Linux 5.14).
@@ -63,7 +63,7 @@ pub struct HostFacts {
     /// Memory size (MemTotal); `None` if the kernel does not report it.
     #[serde(with = "unknown::Measured::<Bytes>")]
     pub memory_bytes: Bytes,
-    /// cpufreq governor of cpu0; empty without one.
+    /// cpufreq governor of cpu0; empty if there is none.
     pub governor: String,
     /// Hypervisor: "kvm", "vmware", ...; empty on bare metal, as far as it can be detected.
     pub virtualization: String,
@@ -72,8 +72,9 @@ pub struct HostFacts {
     /// Congestion controls that a socket may use.
     pub congestion_available: Vec<String>,
     /// Congestion controls that may become the default of the agent's network namespace
-    /// (net.ipv4.tcp_congestion_control). In the machine's initial namespace these are all in `congestion_available`,
-    /// elsewhere those that need no privilege (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
+    /// (net.ipv4.tcp_congestion_control). In the machine's initial namespace, these are all of `congestion_available`.
+    /// In other namespaces, these are the congestion controls that need no privilege
+    /// (`tcp_set_default_congestion_control` in net/ipv4/tcp_cong.c).
     pub congestion_defaults: Vec<String>,
     /// The host's address through which ssh reached the agent; `None` if the agent was not started by ssh.
     pub reached_at: Option<IpAddr>,
@@ -97,7 +98,7 @@ pub struct LinkFacts {
     pub mtu_bytes: u32,
     /// Hardware address in colon notation.
     pub mac: String,
-    /// Nominal speed in Mb/s; `None` if the device reports none, or a meaningless one.
+    /// Nominal speed in Mb/s; `None` if the device reports no speed, or a meaningless one.
     pub speed_mbps: Option<u64>,
     /// Addresses, IPv4 first, link-local last.
     pub addresses: Vec<IpAddr>,
@@ -109,11 +110,12 @@ pub struct LinkFacts {
     pub rx_queues: u32,
     /// Transmit queues in use.
     pub tx_queues: u32,
-    /// Processors that handle the device's interrupts, in queue order; empty without interrupts.
+    /// Processors that handle the device's interrupts, in queue order; empty if the device has no interrupts.
     pub irq_cpus: Vec<u32>,
     /// Index of the bridge, bond or VRF that the interface belongs to; `None` if it belongs to none.
     pub upper: Option<u32>,
-    /// Index of the interface below this one (VLAN, macvlan), if that is in the same network namespace.
+    /// Index of the interface below this one, for a VLAN or macvlan; `None` if there is none in the same network
+    /// namespace.
     pub lower: Option<u32>,
     /// True if the link is up and has a carrier.
     pub up: bool,

@@ -1,7 +1,7 @@
 //! The reader of all JSON from untrusted sources: a peer's frame, a line of a record.
 //!
-//! A document is bounded before it is used. Every text in it passes through [`EscapedText`], so that terminal control
-//! characters are escaped before any field holds them.
+//! The size of each document is limited. Every text of a document passes through [`EscapedText`], so that terminal
+//! control characters are escaped before any field holds them.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, Map
 use serde_json::{Map, Number, Value};
 
 /// Largest number of values in a document, including each member of a list or object. The outcome of a trial with
-/// 30,000 samples has half a million.
+/// 30,000 samples has half a million values.
 const MOST_VALUES: u32 = 2_000_000;
-/// Largest number of objects in a document. Each takes a few hundred bytes of memory.
+/// Largest number of objects in a document. Each object takes a few hundred bytes of memory.
 const MOST_OBJECTS: u32 = 130_000;
 /// Largest amount of text in a document, in bytes, without the names of members. 400 call stacks are 3 MB.
 const MOST_TEXT: usize = 4 << 20;
@@ -43,7 +43,7 @@ fn value(json: &[u8]) -> Result<Value, DecodeError> {
     Ok(value)
 }
 
-/// Converts an error of serde, which quotes what was sent, into one with escaped text.
+/// Converts an error of serde and escapes its text, which quotes the input.
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn decode_error(error: serde_json::Error) -> DecodeError {
     DecodeError(error.to_string().into())
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(decode::<Vec<u8>>(list("0", 1_000_000).as_bytes()).unwrap().len(), 1_000_000);
         assert!(refused(list("0", 3_000_000)).contains("values"));
         assert!(refused(list("{}", 200_000)).contains("objects"));
-        // The size of what an agent with 14 MB of notes sends.
+        // A message as large as that of an agent with 14 MB of notes.
         assert!(refused(list(&format!("\"{}\"", "x".repeat(2000)), 7000)).contains("text"));
         let long: String = decode(format!("\"{}\"", "x".repeat(1 << 20)).as_bytes()).unwrap();
         assert!(long.len() < 10_000 && long.ends_with('…'));

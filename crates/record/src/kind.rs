@@ -7,7 +7,7 @@ use crate::{Header, RECORD_FORMAT, Record};
 pub struct RecordKind {
     /// Name in headers, and the beginning of file names.
     pub name: &'static str,
-    /// The command that writes it.
+    /// The command that writes records of this kind.
     pub command: &'static str,
 }
 
@@ -30,7 +30,7 @@ impl RecordKind {
         }
     }
 
-    /// Checks that a record, which was read from `path`, is of this kind.
+    /// Checks that `record`, which was read from `path`, is of this kind.
     ///
     /// # Errors
     /// Returns an error if the record's header names another kind.
@@ -38,7 +38,7 @@ impl RecordKind {
         if record.header.kind == self.name { Ok(()) } else { Err(self.missing(record, path)) }
     }
 
-    /// Returns the error about a record, read from `path`, that does not hold the data of this kind.
+    /// Returns the error about `record`, which was read from `path` and has no data of this kind.
     pub fn missing(&self, record: &Record, path: &str) -> WrongKind {
         let kind = &record.header.kind;
         let writer = RecordKind::ALL.into_iter().find(|known| known.name == kind);
@@ -51,7 +51,7 @@ impl RecordKind {
     }
 }
 
-/// An error about a record that is of another kind, or that has no plan that this landspeed can read.
+/// An error about a record of another kind, or about a record whose plan this landspeed cannot read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the record {path} holds nothing of `{command}` ({why}): choose one that it wrote")]
 pub struct WrongKind {

@@ -1,18 +1,18 @@
 //! The types of all data that landspeed records, plans and reports.
 //!
-//! A record is a file of JSON Lines ([`Line`]) that grows during the run. It holds a [`Header`], the hosts, the
-//! states of their knobs, every raw [`Trial`], every verdict and decision, and the result of the restore. Summaries
-//! are computed from a record and are never stored alone. A reader ignores unknown fields and skips unknown lines. It
-//! leaves out a line with an unknown value and notes that it did. An older landspeed therefore reads a newer record
-//! of the same format.
+//! A record is a file of JSON Lines ([`Line`]) that grows during the run. It holds a [`Header`], the hosts, the states
+//! of their knobs, every raw [`Trial`], every verdict and decision, and the result of the restore. Summaries are
+//! computed from a record and are never stored alone. A reader ignores unknown fields and skips lines of an unknown
+//! kind. It leaves out a line with an unknown value and reports the line. An older landspeed can therefore read a newer
+//! record of the same format.
 //!
-//! All data from a peer or from a record is read with [`decode`], which bounds its size and escapes its text. No
-//! field of these types can therefore hold a terminal control character that a peer or a record brought in.
+//! All data from a peer or from a record is read with [`decode`], which limits its size and escapes its text. Therefore
+//! no field can hold a terminal control character from a peer or a record.
 //!
-//! Data that only one observer, workload or transport adds is in an open map ([`Details`]). This crate defines the
-//! type of such data if `analysis` or `report` reads it. The observer, workload or transport defines all other types.
+//! Data that only one observer, workload or transport adds is in an open map ([`Details`]). If `analysis` or `report`
+//! reads a detail, this crate defines its type. Otherwise the observer, workload or transport defines the type.
 //!
-//! All types here are plain data: nothing in this crate accesses a host.
+//! Most types here are plain data. No code in this crate measures or changes a host.
 
 mod candidate;
 mod cell;
@@ -106,5 +106,5 @@ pub use trial::{
 pub use wan::{DirectionStats, WanCarrier, WanReport, WanStats};
 pub use writer::{RecordWriteError, RecordWriter};
 
-/// The version of the record format that this build writes. Readers accept this and every older one.
+/// The version of the record format that this build writes. It reads this version and all older ones.
 pub const RECORD_FORMAT: u32 = 1;

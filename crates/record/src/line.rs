@@ -15,7 +15,7 @@ pub struct Header {
     /// Record format; see [`crate::RECORD_FORMAT`].
     pub format: u32,
     pub landspeed: String,
-    /// Kind of record, after the command that wrote it, such as "tune".
+    /// Kind of record, named after the command that wrote it, such as "tune".
     pub kind: String,
     /// Start of the run, RFC 3339 UTC.
     pub started: String,
@@ -49,9 +49,9 @@ fn is_uncounted(place: &RecordSequence) -> bool {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathFacts {
-    /// Interface of host A that faces host B.
+    /// Interface of host A towards host B.
     pub link_a: String,
-    /// Interface of host B that faces host A.
+    /// Interface of host B towards host A.
     pub link_b: String,
     /// Address of host A on `link_a`.
     pub address_a: String,
@@ -63,7 +63,7 @@ pub struct PathFacts {
     /// Interfaces of host B that carried the data, according to the counters of its interfaces.
     #[serde(skip_serializing_if = "Carrier::is_unknown")]
     pub carrier_b: Carrier,
-    /// Addresses of host B that were tried, but had not answered when another one did.
+    /// Addresses of host B that were tried and had not answered when another address of host B answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
     /// Idle median round trip at the start; `None` if it was not measured.
@@ -101,14 +101,15 @@ impl Carrier {
         self.is_observed && self.data == self.routed && self.acks == self.routed && self.beside.is_empty()
     }
 
-    /// Returns true if several interfaces could have carried the data, and the route's is not among them.
+    /// Returns true if several interfaces could have carried the data, and the interface of the route is not among
+    /// them.
     pub fn is_unclear(&self) -> bool {
         self.data != self.routed && !self.beside.is_empty()
     }
 }
 
 impl PathFacts {
-    /// Returns the interface of a host that faces the other host.
+    /// Returns the interface of host `side` towards the other host.
     pub fn link(&self, side: Side) -> &str {
         match side {
             Side::A => &self.link_a,
@@ -128,7 +129,7 @@ pub struct StepLine {
     pub candidate: Cell,
 }
 
-/// A verdict that was made during a run. It decides what the run tries first from then on.
+/// A verdict that was made during a run. From then on, it decides which changes the run tries first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct VerdictLine {
@@ -150,10 +151,10 @@ pub struct VerdictLine {
 pub struct RestoreOutcome {
     /// True if every host reads back as before the run.
     pub restored: bool,
-    /// True if another program changed every setting that does not read back as before. Such settings are left on
-    /// purpose, and there is nothing to undo.
+    /// True if another program changed every setting that does not read back as before. Such settings are left as they
+    /// are on purpose, and there is nothing to undo.
     pub left: bool,
-    /// True if the hosts that are not known to be restored could not be asked, because their sessions ended.
+    /// True if all hosts that are not known to be restored could not be asked, because their sessions ended.
     pub unknown: bool,
     /// What was restored and what differs, one line each.
     pub notes: Vec<String>,
@@ -175,8 +176,8 @@ impl RestoreOutcome {
         RestoreOutcome { unknown: true, notes: vec![why], ..RestoreOutcome::default() }
     }
 
-    /// Returns the result for the hosts of both results together. If any host does not read back as before, only the
-    /// notes of such hosts are kept.
+    /// Returns the joint result for the hosts of both results. If any host does not read back as before the run, only
+    /// the notes of such hosts are kept.
     #[must_use]
     pub fn and(self, other: RestoreOutcome) -> RestoreOutcome {
         let both = [self, other];
@@ -205,13 +206,13 @@ impl RestoreOutcome {
     }
 }
 
-/// A host that took part in a run besides those of the first pair.
+/// A host that took part in a run and does not belong to the first pair.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct GroupMember {
     /// Name of the host, as the user gave it.
     pub name: String,
-    /// Side of the host: the settings of a cell for this side are those of the host.
+    /// Side of the host. The host gets the settings of a cell for this side.
     pub side: Option<Side>,
     /// Facts about the host, as its agent probed them.
     pub facts: HostFacts,
@@ -241,7 +242,8 @@ pub enum Line {
     /// A host of a group beyond the first pair. The two hosts of the first pair have lines of the kind `host` and
     /// `knobs`.
     Member(Box<GroupMember>),
-    /// All changes that were considered: those that may be tried, in order, and those that are not, with the reason.
+    /// All changes that were considered, in order: those that may be tried, and those that are not tried, with the
+    /// reason.
     Plan {
         /// The setting at the start.
         start: Cell,
@@ -252,8 +254,8 @@ pub enum Line {
     Trying {
         /// ID of the step (`StepSummary::id`), or "start", "final", "without tso", ...
         step: String,
-        /// Description of the trial: "tso=on with tx-checksum=on", "checking tso: all kept steps over the same ...".
-        /// Where space is short, the part before the "=" or the colon suffices.
+        /// Description of the trial: "tso=on with tx-checksum=on", "checking tso: all kept steps over the same ...". If
+        /// space is short, the part before the "=" or the colon is enough.
         what: String,
         at_ns: Nanos,
         /// Largest number of blocks that the step may take; `None` if it depends on the time left or is unknown.
@@ -262,7 +264,7 @@ pub enum Line {
     },
     /// One short measurement of a setting.
     Trial(Box<Trial>),
-    /// A verdict: what holds the path back at the setting in force.
+    /// A verdict: the causes that limit the path at the setting in force.
     Verdict(Box<VerdictLine>),
     Step(Box<StepLine>),
     /// The plan of `landspeed compare`.
@@ -275,13 +277,12 @@ pub enum Line {
     GridTrial(Box<GridTrial>),
     /// What ended a grid.
     GridEnd(GridEndReason),
-    /// Costs of the paths of a grid, measured at this point of the run by exchanges over each path. The reference
-    /// path comes first.
+    /// Costs of the paths of a grid, measured at this point of the run by exchanges over each path.
     PathCosts {
         /// Costs of each path, the reference first.
         costs: Vec<PathCost>,
     },
-    /// Something that a reader should know: a discarded block, a refused knob.
+    /// A remark for the reader, for example about a discarded block or a refused knob.
     Note {
         /// The note, in one line.
         text: String,

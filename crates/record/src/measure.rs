@@ -38,7 +38,7 @@ pub struct MeasureReport {
     pub latency_of: String,
     /// Distribution of the times that `latency_of` names, by message size.
     pub latency: Vec<LatencyFigure>,
-    /// Connections set up per second, in documents before format 3. Newer ones have this figure in `figures`.
+    /// Connections set up per second, in documents before format 3. Newer documents have this figure in `figures`.
     #[serde(default, skip_serializing)]
     pub connections_per_s: Option<f64>,
     /// Processor time by host.
@@ -76,7 +76,7 @@ pub struct MeasureReport {
     pub causes: Vec<Finding>,
     pub notes: Vec<String>,
     pub record: Option<String>,
-    /// The command that follows from these figures; empty in older documents.
+    /// The command to run next, chosen from these figures; empty in older documents.
     #[serde(default)]
     pub next: String,
 }
@@ -93,7 +93,7 @@ pub struct LostHost {
 
 impl LostHost {
     /// Creates the entry of the host `name` from an error. If the text of the error begins with the name, the entry
-    /// omits it there.
+    /// omits the name.
     pub fn new(name: &str, error: &impl std::fmt::Display) -> Self {
         let text = error.to_string();
         let why = text.strip_prefix(name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(&text);
@@ -117,7 +117,7 @@ pub struct StreamFigure {
     pub window_ns: Nanos,
 }
 
-/// The times in which nothing of a stream arrived.
+/// The times in which no data of a stream arrived.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SilenceFigure {
     /// The sending host.
@@ -235,9 +235,9 @@ pub struct TcpFigure {
     /// Lowest round trip of all flows; `None` if none was measured.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub min_rtt_ns: Option<Nanos>,
-    /// Share of the time with data in flight that was limited by the peer's window, 0 to 1.
+    /// Share of the time with data in flight in which the peer's window limited the flows, 0 to 1.
     pub rwnd_limited: f64,
-    /// Share of the time with data in flight that was limited by the host's send buffer, 0 to 1.
+    /// Share of the time with data in flight in which the host's send buffer limited the flows, 0 to 1.
     pub sndbuf_limited: f64,
     /// Congestion controls that the flows' sockets reported; empty in older documents.
     #[serde(default)]
@@ -290,8 +290,8 @@ impl MeasureReport {
         self
     }
 
-    /// Returns this report with the figures of another pair added. A host of both pairs keeps the processor time that
-    /// this report has.
+    /// Returns this report with the figures of another pair added. For a host that is in both pairs, the processor time
+    /// of this report is kept.
     #[must_use]
     pub fn with_pair(mut self, other: MeasureReport) -> Self {
         let new = |cpu: &HostCpu| self.cpu.iter().all(|known| known.host != cpu.host);
@@ -352,7 +352,7 @@ fn stream(sender: Side, receiver: &EndpointOutcome) -> Option<StreamFigure> {
     if receiver.received_bytes.0 == 0 || receiver.flow_bytes.is_empty() {
         return None;
     }
-    // Datagrams come with the time in which they arrived. For a stream there is only the window.
+    // The counts of datagrams include the time in which they arrived. For a byte stream, only the window is known.
     let (rate_bps, flow_rate_bps) = match receiver.get::<Vec<DatagramCounts>>().as_slice() {
         [] => (
             receiver.received_bytes.per(window),

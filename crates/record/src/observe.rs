@@ -11,7 +11,7 @@ use crate::{
     QdiscWatch, unknown,
 };
 
-/// Processor time of one core over the window, by class, from /proc/stat (in steps of USER_HZ).
+/// Processor time of one core over the window, by class, from /proc/stat, in steps of 1/USER_HZ s.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct CoreCpuTime {
@@ -47,14 +47,15 @@ pub struct CpuUsage {
     pub cores: Vec<CoreCpuTime>,
     /// Exact run time of the workload's own threads.
     pub workload_ns: CpuNanos,
-    /// Exact run time of the process's other threads, such as a transport's, without those of the agent.
+    /// Exact run time of the process's other threads, such as those of a transport. The agent's own threads are not
+    /// included.
     pub helpers_ns: CpuNanos,
-    /// Run time of the processes that this end's agent started, for this end or another.
+    /// Run time of the processes that this end's agent started, for this end or for another end.
     pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
-    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. Unlike that of ksoftirqd, no
-    /// other figure includes it, whichever way the kernel accounts.
+    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. No other figure includes this
+    /// time, whatever the kernel's accounting. (Others may include the time of ksoftirqd.)
     pub napi_ns: CpuNanos,
 }
 
@@ -70,7 +71,7 @@ impl CpuUsage {
         if wanted == 0.0 {
             return 0.0;
         }
-        // The kernel accounts for stolen time in lumps, which may begin before the window.
+        // The kernel accounts for stolen time in large steps, which may begin before the window.
         (self.cores.iter().map(|c| c.steal_ns).sum::<CpuNanos>().0 as f64 / wanted).min(1.0)
     }
 }
@@ -80,9 +81,9 @@ impl CpuUsage {
 #[serde(default)]
 pub struct Throttling {
     pub window_ns: Nanos,
-    /// Time throttled by a processor quota, summed over processors. This is the largest value among the control
-    /// groups of the agent, or of the flow's processes, and the groups around them. The kernel adds to it only when
-    /// the group may run again.
+    /// Time for which a processor quota throttled a control group, summed over processors. It is the largest value
+    /// among the control groups of the agent, or of the flow's processes, and their parent groups. The kernel adds a
+    /// throttled period only when the group may run again.
     pub quota_ns: Nanos,
     /// The control group that a quota throttled longest; empty if none was throttled.
     pub group: String,
@@ -90,12 +91,12 @@ pub struct Throttling {
     pub allowed_ns: Nanos,
     /// Length of a period of the quota; zero if it is not known.
     pub period_ns: Nanos,
-    /// Time throttled by heat, of the processor for which it was longest.
+    /// Time for which heat throttled a processor: the longest such time of any processor.
     pub heat_ns: Nanos,
 }
 
 impl Throttling {
-    /// Returns the longer of the times throttled by a quota and by heat, as a share of the window, 0 to 1.
+    /// Returns the throttled time as a share of the window, 0 to 1: the longer of the times by quota and by heat.
     pub fn share(&self) -> f64 {
         if self.window_ns.0 == 0 {
             return 0.0;
@@ -127,7 +128,7 @@ pub struct TcpSample {
     /// Slow-start threshold; `None` before the first loss, while nothing bounds slow start.
     #[serde(with = "unknown::Threshold")]
     pub ssthresh_segments: u32,
-    /// Largest payload of a segment that this end sends.
+    /// Largest payload of a segment that this end sends (MSS).
     pub mss_bytes: Bytes,
     /// Segments retransmitted.
     pub retransmits: u64,
@@ -138,7 +139,7 @@ pub struct TcpSample {
     /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
     #[serde(with = "unknown::Measured::<BitRate>")]
     pub delivery_rate_bps: BitRate,
-    /// Time with data in flight.
+    /// Time with data in flight or in the send queue.
     pub busy_ns: Nanos,
     /// The part of `busy_ns` that was limited by the peer's window.
     pub rwnd_limited_ns: Nanos,
@@ -161,16 +162,16 @@ pub struct LinkCounters {
     pub window_ns: Nanos,
     /// Bytes received.
     pub rx_bytes: Bytes,
-    /// Packets received (after GRO if the driver counts there).
+    /// Packets received (counted after GRO by some drivers).
     pub rx_packets: u64,
     /// Incoming packets that were dropped by the NIC for want of receive buffers (rx_missed_errors), by its driver or
-    /// by the stack. /proc/net/dev has only the sum of these.
+    /// by the stack. /proc/net/dev has only the sum of the three counts.
     pub rx_dropped: u64,
     /// Incoming packets with errors.
     pub rx_errors: u64,
     /// Bytes sent.
     pub tx_bytes: Bytes,
-    /// Packets sent (before TSO if the driver counts there).
+    /// Packets sent (counted before TSO by some drivers).
     pub tx_packets: u64,
     /// Outgoing packets that were dropped.
     pub tx_dropped: u64,
@@ -218,7 +219,7 @@ details!(OBSERVATION_DETAILS {
     "settings" => Vec<LinkSettings>;
 });
 
-/// All observations besides the workload's own figures. Each observer that has data adds a detail.
+/// All observations except the workload's own figures. Each observer with data adds a detail.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(remote = "Self", default)]
 #[schemars(!remote)]

@@ -26,8 +26,8 @@ pub struct SweepPoint {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct SweepDatagrams(pub Vec<DatagramCounts>);
 
-/// The number of rounds of a ping-pong that were given up because the message or the answer was lost (client only).
-/// The latency does not include them.
+/// The number of rounds of a ping-pong that the client gave up because the message or the answer was lost (client
+/// only). The latency does not include these rounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct LostRounds(pub u64);
 
@@ -36,11 +36,12 @@ pub struct LostRounds(pub u64);
 pub struct ConnectionCount(pub u64);
 
 /// The number of connections that began within the window and were not set up, because they were given up or a second
-/// had passed since the window's end (client only). The set-up times include them, with the time waited.
+/// had passed since the window's end (client only). The set-up times include, for each, the time for which the client
+/// waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct FailedConnections(pub u64);
 
-/// Counts of zero-copy transfers: those that the kernel did without a copy, and those that it copied after all.
+/// Counts of zero-copy transfers, and of those that the kernel copied after all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ZeroCopyCounts {
@@ -66,12 +67,12 @@ pub struct ProgramFigure {
     pub more_is_better: bool,
 }
 
-/// The figures that an application's file defines, as the program reported them. Empty at an end whose role prints
-/// none.
+/// The figures that an application's file defines, as the program reported them. Empty at an end whose role prints no
+/// figures.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ProgramFigures {
-    /// Name of the figure that decides.
+    /// Name of the figure that decides whether a change helps.
     pub asked: String,
     /// All figures of the application's file.
     pub all: Vec<ProgramFigure>,
@@ -83,8 +84,8 @@ impl ProgramFigures {
         self.all.iter().find(|figure| figure.name == self.asked)
     }
 
-    /// Returns the figure whose cost is reported: the deciding one if more of it is better, or else the first such
-    /// figure. `None` if there is no such figure, because a latency has no cost.
+    /// Returns the figure whose cost is reported: the deciding figure if more of it is better, or else the first figure
+    /// of which more is better. `None` if there is no such figure, because a latency has no cost.
     pub fn costed(&self) -> Option<&ProgramFigure> {
         self.deciding().into_iter().chain(&self.all).find(|figure| figure.more_is_better)
     }
@@ -151,7 +152,7 @@ pub struct EndpointOutcome {
     pub not_as_asked: Vec<String>,
     /// Observations at this end.
     pub observed: Observations,
-    /// Details of the workload or the transport, by name. In JSON they are beside the other members.
+    /// Details of the workload or the transport, by name. In JSON, each detail is a member beside those above.
     #[serde(flatten)]
     #[schemars(skip)]
     pub details: Details,

@@ -1,5 +1,5 @@
-//! The outline of a record: its first two lines and its last. Reading it is fast, because a list of hundreds of long
-//! records must appear without delay.
+//! The outline of a record: its first two lines and its last line. The outline is read without the rest of the record,
+//! so that a list of hundreds of long records appears without delay.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -8,7 +8,7 @@ use std::path::Path;
 use crate::reader::{header, line};
 use crate::{Header, Line, RecordReadError, decode};
 
-/// The first two lines of a record and its last.
+/// The first two lines of a record and its last line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordOutline {
     pub header: Header,
@@ -21,7 +21,7 @@ pub struct RecordOutline {
     pub in_progress: bool,
 }
 
-/// Reads the first two lines of a record and its last.
+/// Reads the first two lines of a record and its last line.
 pub fn outline(path: &Path) -> Result<RecordOutline, RecordReadError> {
     let name = path.display().to_string();
     let io = |source| RecordReadError::Io { path: name.clone(), source };
@@ -53,13 +53,13 @@ pub fn count_runs(path: &Path) -> io::Result<usize> {
     }
 }
 
-/// Returns true if a run that writes the record has locked it.
+/// Returns true if a run holds the lock on the record, which it does while it writes the record.
 fn is_locked(file: &File) -> bool {
     matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
-/// Returns the last complete line. Returns an empty one if there is none or if it is longer than 4 MiB, which no line
-/// at the end of a run is.
+/// Returns the last complete line, without its newline. Returns an empty line if there is none, or if it is longer than
+/// 4 MiB. All lines at the end of a run are shorter.
 fn last_line(file: &mut File) -> io::Result<Vec<u8>> {
     const TAIL: u64 = 4 << 20;
     let len = file.metadata()?.len();

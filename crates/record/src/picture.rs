@@ -5,7 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::pieces;
 
-/// A picture as a PNG file, in JSON as pieces of Base64. It is safe to show unchanged, because a browser only draws it.
+/// A picture as a PNG file, in JSON as pieces of Base64. It is safe to show unchanged, because a PNG file contains no
+/// code that a browser runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, schemars::JsonSchema)]
 #[schemars(with = "Vec<String>")]
 pub struct Png(Vec<u8>);

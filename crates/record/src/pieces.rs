@@ -1,5 +1,5 @@
-//! Serialisation of bytes as pieces of Base64 (RFC 4648, section 4). Each piece is short enough to be read without
-//! being cut.
+//! Serialisation of bytes as pieces of Base64 (RFC 4648, section 4). The reader cuts text of more than 8 KiB, and each
+//! piece is shorter.
 
 use std::fmt::Display;
 

@@ -1,5 +1,5 @@
-//! The reader of records. A record may come from a stranger: sizes are bounded, an error names the number of the
-//! broken line, and nothing in the record is executed.
+//! The reader of records. A record may come from an untrusted source, so the size of its lines is limited, and nothing
+//! in it is executed. An error names the number of the malformed line.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{DecodeError, Header, Line, PathFacts, RECORD_FORMAT, decode};
 
-/// Longest line that is read, in bytes. A trial with a thousand TCP samples is about 300 KB.
+/// Longest line that is read, in bytes. The line of a trial with a thousand TCP samples has about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
 
 #[derive(Debug, thiserror::Error)]
@@ -27,12 +27,12 @@ pub enum RecordReadError {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Record {
     pub header: Header,
-    /// The lines after the header, in order, without unknown ones.
+    /// The lines after the header, in order, without lines of an unknown kind.
     pub lines: Vec<Line>,
     /// True if the last line was cut off because the run died while it wrote the line.
     pub cut_off: bool,
-    /// One message for each line that was left out because it holds a value that this landspeed does not know. A
-    /// message has the number of the line and the reason.
+    /// One message for each line that was left out because it holds a value that this landspeed does not know. The
+    /// message names the number of the line and the value.
     pub unread: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ pub fn read(path: &Path) -> Result<Record, RecordReadError> {
     Ok(record)
 }
 
-/// Returns true for valid JSON that has the tag of a record line.
+/// Returns true for valid JSON with the tag of a record line, which is the member `line`.
 fn is_tagged(text: &[u8]) -> bool {
     decode::<Value>(text).is_ok_and(|value| value["line"].is_string())
 }
@@ -93,7 +93,8 @@ pub(crate) fn header(input: &mut impl BufRead, name: &str) -> Result<Header, Rec
     }
 }
 
-/// Reads the next line, including its newline. Returns an empty one at the end of the record.
+/// Reads the next line, including its newline, up to [`LINE_LIMIT`] bytes. Returns an empty line at the end of the
+/// record.
 pub(crate) fn line(input: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     input.take(LINE_LIMIT).read_until(b'\n', &mut text)?;

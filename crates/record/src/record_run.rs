@@ -11,13 +11,13 @@ pub const RECORD_RUN_FORMAT: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordRunFigures {
-    /// Limit on the data in flight, set by the sender's buffer; `None` if only congestion control bounds it.
+    /// Limit on the data in flight, set by the sender's buffer; `None` if only congestion control limits it.
     pub window_bytes: Option<Bytes>,
     /// Payload rate at the receiver, without the start-up.
     pub rate_bps: BitRate,
     /// Payload rate divided by the path's rate. Headers and idle times take the rest.
     pub efficiency: f64,
-    /// Largest share of the path's rate that headers leave for payload, with this MTU.
+    /// Largest possible `efficiency` with this MTU: the share of the path's rate that headers leave for payload.
     pub ceiling: f64,
     /// Payload rate times distance (the Internet2 Land Speed Record's metric); `None` without a distance.
     pub bit_metres_per_s: Option<f64>,
@@ -27,7 +27,7 @@ pub struct RecordRunFigures {
     pub retransmits: u64,
     /// Segments retransmitted from the flow's start to its end, outside the window too.
     pub retransmits_in_all: u64,
-    /// Smoothed round trip at the end of the flow. What exceeds the idle round trip is time in queues.
+    /// Smoothed round trip at the end of the flow. Its excess over the idle round trip is time in queues.
     pub rtt_ns: Nanos,
     /// Statistics of landspeed's own link from the flow's start to its end; `None` without such a link.
     pub link: Option<WanStats>,
@@ -39,8 +39,7 @@ pub struct RecordRunFigures {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LabRecovery {
-    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended before
-    /// that.
+    /// Time from the retransmission until the window is as large as before the loss; `None` if the run ended earlier.
     pub back_s: Option<f64>,
     /// Recovery time for the window before the loss by the paper's formula: half the window, at one segment per round
     /// trip.
@@ -49,14 +48,14 @@ pub struct LabRecovery {
     pub window_segments: u32,
     /// Smallest window after the loss, in segments.
     pub least_segments: u32,
-    /// Segments retransmitted. Without other losses there are two: the one lost on purpose, and the one whose loss
-    /// ends slow start.
+    /// Segments retransmitted. Without other losses there are two: the segment lost on purpose, and the segment whose
+    /// loss ends slow start.
     pub retransmits: u64,
     /// Reasons why the run does not count, one line each; empty for a run that counts.
     pub unfit: Vec<String>,
 }
 
-/// The cost of one loss for a Reno flow that fills the path, as a recovery time (feng-2003 Table 1).
+/// The recovery time after one loss, for a Reno flow that fills the path (feng-2003 Table 1).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LossRecovery {
@@ -98,7 +97,7 @@ pub struct RecordRunReport {
     pub capped: RecordRunFigures,
     /// Run without a limit on the window.
     pub uncapped: RecordRunFigures,
-    /// The cost of one loss on this path, as a recovery time.
+    /// The recovery time after one loss on this path.
     pub recovery: LossRecovery,
     /// True if every value reads back as before the run.
     pub restored: bool,

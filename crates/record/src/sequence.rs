@@ -1,4 +1,4 @@
-//! The order of a folder's records, by a counter that is independent of the clock.
+//! The order of the records in a folder, by a counter that is independent of the clock.
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 /// Name of the file with the counter, in the folder of the records.
 const FILE: &str = ".sequence";
 
-/// The place of a record among those of its folder.
+/// The place of a record in the order of its folder's records.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RecordSequence {
-    /// Random ID of the folder whose counter gave the number. A record may be copied to another folder.
+    /// Random ID of the folder whose counter gave the number. It stays the same if the record is copied to another
+    /// folder.
     pub folder: String,
-    /// Number given by this counter, from 1.
+    /// Number that the counter gave, from 1.
     pub number: u64,
 }
 
@@ -48,14 +49,14 @@ fn last(file: &mut File) -> io::Result<Option<RecordSequence>> {
     Ok(place.map(|(folder, number)| RecordSequence { folder: folder.to_owned(), number }))
 }
 
-/// Returns an ID that no other folder has.
+/// Returns a random ID for a folder; empty if the kernel's file cannot be read.
 fn fresh_number() -> String {
     let random = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
     random.trim().to_owned()
 }
 
-/// Sorts records, given as (place, time, record), newest first. Records that one folder counted are in the order of
-/// their numbers. Among records of several folders or without a place, the time decides.
+/// Sorts records, given as (place, time, record), newest first. Records of one folder are in the order of their
+/// numbers. The time decides the order of records from different folders, and of records without a place.
 pub fn newest_first<K: Ord, T>(records: Vec<(RecordSequence, K, T)>) -> Vec<T> {
     let mut folders: BTreeMap<String, Vec<(u64, K, T)>> = BTreeMap::new();
     for (RecordSequence { folder, number }, time, record) in records {

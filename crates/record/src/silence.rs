@@ -1,13 +1,14 @@
-//! The times in which a running flow carried nothing.
+//! The periods in which a running flow carried no payload.
 
 use crate::units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// The shortest pause that counts as a silence. Shorter ones occur in any flow.
+/// The shortest pause that counts as a silence. Shorter pauses occur in any flow.
 const SHORTEST: Nanos = Nanos::millis(300);
-/// A pause counts as a silence if it is longer than the time of this many full packets at the flow's own rate.
+/// A pause counts as a silence only if, at the flow's own mean rate, this many full packets take no more time than the
+/// pause.
 const PACKETS: u64 = 4;
-/// Size of a full Ethernet packet with its headers.
+/// Size of a full IP packet on Ethernet, headers included.
 const PACKET: Bytes = Bytes(1500);
 
 /// The periods in which no payload arrived at a receiving end.
@@ -19,12 +20,13 @@ pub struct Silences {
 }
 
 impl Silences {
-    /// Returns true if a pause is long enough to be recorded.
+    /// Returns true if a pause is long enough to be recorded: 300 ms or longer.
     pub fn is_silence(pause: Nanos) -> bool {
         pause >= SHORTEST
     }
 
-    /// Keeps the silences that are longer than four full packets take in a flow that carried `bytes` in `window`.
+    /// Keeps the silences that are at least as long as four full packets take at the mean rate of the flow, which
+    /// carried `bytes` in `window`.
     #[must_use]
     pub fn beyond(mut self, bytes: Bytes, window: Nanos) -> Silences {
         let packets = (bytes.0 / PACKET.0).max(1);
@@ -44,13 +46,13 @@ impl Silences {
     }
 }
 
-/// The early end of a run whose path carried nothing for longer than the run was to wait.
+/// The early end of a run, because the path carried nothing for the longest time that the run waits.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PathStall {
     /// Time during which nothing arrived from the peer; zero if the run ended normally.
     pub waited_ns: Nanos,
-    /// The transport's timeout at the end of the run, for the flow whose timer expired most often.
+    /// The transport's retransmission timeout at the end of the run, for the flow whose timer expired most often.
     pub timeout_ns: Nanos,
     /// Number of consecutive timeouts of the flow whose timer expired most often.
     pub timeouts: u32,

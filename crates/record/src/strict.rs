@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use toml::Spanned;
 
-/// A mistake in the text of a file, and its position in bytes.
+/// A mistake in the text of a file, and its position in bytes, if that is known.
 #[derive(Debug)]
 pub struct FileMistake {
     pub at: Option<Range<usize>>,
@@ -23,13 +23,13 @@ pub struct FileError {
     pub why: String,
 }
 
-/// Returns a function that makes a [`FileMistake`] of a message, at the position of `at`.
+/// Returns a function that creates a [`FileMistake`] from a message. The position of the mistake is that of `at`.
 pub fn here<T>(at: &Spanned<T>) -> impl Fn(String) -> FileMistake + use<T> {
     let span = at.span();
     move |why| FileMistake { at: Some(span.clone()), why }
 }
 
-/// Parses the text of the file `path` into its keys, and turns these into a value with `check`.
+/// Parses `text`, the content of the file `path`, as an `F`, which `check` converts to a `T`.
 ///
 /// # Errors
 /// Returns an error with the line of the first mistake.

@@ -11,10 +11,10 @@ pub const SUMMARY_FORMAT: u32 = 1;
 pub struct Estimate {
     /// Point estimate of the ratio; 1 means no change.
     pub ratio: f64,
-    /// Low end of the ratio's interval; `None` if the data are too few for an end.
+    /// Low end of the ratio's interval; `None` if there are too few data to compute it.
     #[serde(with = "unknown::LowEnd")]
     pub low: f64,
-    /// High end of the ratio's interval; `None` if the data are too few for an end.
+    /// High end of the ratio's interval; `None` if there are too few data to compute it.
     #[serde(with = "unknown::HighEnd")]
     pub high: f64,
 }
@@ -42,8 +42,9 @@ pub struct ProgramMetricValue {
     pub value: f64,
     /// True if lower values of the figure are better.
     pub less_is_better: bool,
-    /// Work per second of processor time over both hosts; `None` if it was not measured. The work is the figure
-    /// itself if more of it is better, else the program's first such figure, else its number of runs.
+    /// Work per second of processor time over both hosts; `None` if it was not measured. The work is the figure itself
+    /// if more of it is better. Otherwise it is the program's first figure of which more is better or, without such a
+    /// figure, the number of runs.
     #[serde(with = "unknown::Measured::<f64>")]
     pub per_cpu_s: f64,
 }
@@ -54,14 +55,14 @@ impl ProgramMetricValue {
         if self.less_is_better { 1.0 / self.value } else { self.value }
     }
 
-    /// Returns a copy with the figure for which [`ProgramMetricValue::better`] returns `better`.
+    /// Returns a copy with the value for which [`ProgramMetricValue::better`] returns `better`.
     #[must_use]
     pub fn with_better(self, better: f64) -> Self {
         ProgramMetricValue { value: if self.less_is_better { 1.0 / better } else { better }, ..self }
     }
 }
 
-/// The program that a run measures, and the figure that decides.
+/// The program that a run measures, and the figure that decides whether a change helps.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ProgramMetric {
@@ -174,17 +175,17 @@ pub struct StepSummary {
     pub cost: Option<Estimate>,
     /// Ratio of idle round-trip time, candidate to incumbent (above one is slower); `None` if it was not measured.
     pub latency: Option<Estimate>,
-    /// For a step that was kept, ratio of the primary statistic between the last setting with the step and that
-    /// setting without it, from new trials after the step; `None` without such trials.
+    /// For a kept step: the primary statistic of the last setting, divided by the primary statistic of the same setting
+    /// without the step, from new trials after the step. `None` without such trials.
     pub left_out: Option<Estimate>,
-    /// For a kept step: true if the blocks spread over the rest of the run confirm it. `None` for other steps, and in
-    /// older records.
+    /// For a kept step: true if the blocks that were spread over the rest of the run confirm its answer. `None` for
+    /// other steps, and in older records.
     #[serde(default)]
     pub confirmed: Option<bool>,
     /// Number of blocks that count for the answer.
     pub blocks: u32,
-    /// Number of blocks discarded because their steal was far above the usual. They are chosen without knowledge of
-    /// the arms. An answer must hold both without and with them.
+    /// Number of blocks that were discarded because the hypervisor took away far more processor time than usual. The
+    /// choice does not depend on the arms. An answer must hold both without and with the discarded blocks.
     pub discarded: u32,
     /// The reason for the answer, in one line.
     pub reason: String,
@@ -205,8 +206,8 @@ pub struct Gain {
     pub loaded_latency: Option<Estimate>,
 }
 
-/// A repeated comparison of the final setting with the start, in blocks at growing distances over a long time after
-/// the run (`--confirm-for`).
+/// A repeated comparison of the final setting with the setting at the start, in blocks at growing intervals over a long
+/// time after the run (`--confirm-for`).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ConfirmationReport {
@@ -214,11 +215,11 @@ pub struct ConfirmationReport {
     pub over_ns: Nanos,
     /// Number of blocks that count for the answer.
     pub blocks: u32,
-    /// Number of blocks discarded because their steal was far above the usual. They are chosen without knowledge of
-    /// the arms. An answer must hold both without and with them.
+    /// Number of blocks that were discarded because the hypervisor took away far more processor time than usual. The
+    /// choice does not depend on the arms. An answer must hold both without and with the discarded blocks.
     pub discarded: u32,
-    /// Ratios of the final setting's figures to those of the start, from these blocks alone. Each block is weighted
-    /// by the time around it. Intervals are Student's, at 95 %.
+    /// Ratios of the final setting's figures to the figures of the start, from these blocks alone. The weight of each
+    /// block is the time that it represents. Intervals are Student's, at 95 %.
     pub gain: Gain,
     /// True if the interval of the primary statistic lies above the least effect of interest.
     pub holds: bool,
@@ -242,8 +243,8 @@ pub struct PredictionAccuracy {
     pub compared: u32,
     /// Steps in `compared` whose measured interval contains the expected ratio.
     pub held: u32,
-    /// Geometric mean of the measured divided by the expected ratio, over the steps in `compared`; `None` without
-    /// any.
+    /// Geometric mean of the measured ratio divided by the expected ratio, over the steps in `compared`; `None` without
+    /// such steps.
     pub measured_over_expected: Option<f64>,
 }
 
@@ -255,7 +256,7 @@ pub struct TuneSummary {
     pub took_ns: Nanos,
     /// The primary statistic: "rate", "latency" or "cpu".
     pub goal: String,
-    /// The program whose figure replaces the rate; `None` for landspeed's own stream.
+    /// The program whose figure takes the place of goodput; `None` for landspeed's own stream.
     #[serde(default)]
     pub program: Option<ProgramMetric>,
     /// The baseline: "found" or "sc03".
@@ -306,15 +307,15 @@ pub struct TuneSummary {
     pub restored_notes: Vec<String>,
     /// Reason why the run does not count, such as a kept placebo or an early end; `None` for a valid run.
     pub void: Option<String>,
-    /// Signs of noise in the run's own trials under which the rate of false keeps is not bounded, in words
-    /// (docs/results/decisions.md).
+    /// Signs of noise in the run's own trials, one sentence each. With such noise, the probability of keeping a useless
+    /// step is not bounded (docs/results/decisions.md).
     #[serde(default)]
     pub doubts: Vec<String>,
     pub record: String,
 }
 
 impl TuneSummary {
-    /// Returns true if landspeed made the hosts itself. The first word of the topology is then "lab".
+    /// Returns true if landspeed created the hosts itself, as a lab. The first word of the topology is then "lab".
     pub fn is_lab(&self) -> bool {
         self.topology.split([':', ' ']).next() == Some("lab")
     }

@@ -1,4 +1,4 @@
-//! A measurement over time: goodput, round trip and window of TCP's flows.
+//! A measurement over time: the goodput, round trip and window of TCP flows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -75,8 +75,8 @@ fn sending(samples: &[TcpSample]) -> BTreeSet<u32> {
     samples.iter().filter(grew).map(|sample| sample.flow).collect()
 }
 
-/// Returns the point at the end of the time between two ticks. The differences include only flows that both ticks
-/// have.
+/// Returns the point for the time between two ticks, at the second tick. The differences include only flows that both
+/// ticks have.
 fn point((from, then): (Nanos, &Tick<'_>), (at_ns, now): (Nanos, &Tick<'_>)) -> TimelinePoint {
     let sum =
         |of: &dyn Fn(&TcpSample) -> u64| now.values().fold(0u64, |sum, one| sum.saturating_add(of(one)));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn flows_add_up_over_time() {
-        // The third flow sends nothing, the second enters late, and the last tick is that of the end.
+        // The third flow sends nothing, the second enters late, and the last tick is the sample at the end.
         let samples = [
             sample(0, 100, 0),
             sample(2, 100, 7),

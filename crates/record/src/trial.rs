@@ -22,11 +22,11 @@ pub enum Role {
 pub struct Workload {
     /// Name, as on the command line of `measure`.
     pub name: String,
-    /// Parameters by name, in canonical spelling. A missing one has its default.
+    /// Parameters by name, in canonical spelling. A missing parameter has its default.
     #[serde(default)]
     pub parameters: Settings,
-    /// Text of the application's file. It may be absent for an application that ships with landspeed, which is found
-    /// by its name. It is never written to a record.
+    /// Text of the application's file. It may be absent for an application that is part of landspeed, because its name
+    /// is enough to find it. It is never written to a record.
     #[serde(skip)]
     pub file: Option<Arc<str>>,
 }
@@ -56,11 +56,11 @@ pub struct Program {
     pub text: String,
     /// Addresses of all hosts, in the order of the hosts' numbers.
     pub hosts: Vec<IpAddr>,
-    /// Number, from 1, of the host that receives this program.
+    /// Number of the host that receives this program, from 1.
     pub number: u32,
-    /// Number, from 1, of the host at the other end of the pair.
+    /// Number of the host at the other end of the pair, from 1.
     pub other: u32,
-    /// A name that changes when services must restart. A service that outlives its trial runs until this name
+    /// A name that changes when services must restart. A service that continues after its trial runs until this name
     /// changes.
     pub epoch: String,
     /// A secret that all roles of this trial share, and that no other trial has.
@@ -75,7 +75,7 @@ impl std::fmt::Debug for Program {
     }
 }
 
-/// Default time that a run waits for a silent path or peer.
+/// Default for the longest time that a run waits while nothing arrives from the path or the peer.
 pub const PATIENCE: Nanos = Nanos::secs(30);
 
 /// A request to an agent to run one end of a trial.
@@ -83,19 +83,19 @@ pub const PATIENCE: Nanos = Nanos::secs(30);
 pub struct TrialSpec {
     pub workload: Workload,
     pub flow: Settings,
-    /// Cores to which this end's worker threads are pinned, in turn. Empty leaves them unpinned.
+    /// Cores to which this end's worker threads are pinned, in turn. If it is empty, the threads are not pinned.
     pub cores: Vec<u32>,
-    /// Time after the start of the flows that does not count.
+    /// Time after the start of the flows that is not measured.
     pub warm_up_ns: Nanos,
     /// Time between two TCP_INFO samples. If it is zero, only the start and the end of the window are sampled.
     pub interval_ns: Nanos,
     /// Names of the observers to run in addition to the usual ones.
     #[serde(default)]
     pub observers: Vec<String>,
-    /// Time between two reports of progress; zero for none.
+    /// Time between two reports of progress; zero for no reports.
     #[serde(default)]
     pub progress_ns: Nanos,
-    /// Longest time to wait for a silent path or peer; zero means [`PATIENCE`].
+    /// Longest time to wait while nothing arrives from the path or the peer; zero means [`PATIENCE`].
     #[serde(default)]
     pub patience_ns: Nanos,
     /// The program, if the workload is an application.
@@ -104,14 +104,14 @@ pub struct TrialSpec {
 }
 
 impl TrialSpec {
-    /// Returns the longest time to wait for a silent path or peer.
+    /// Returns the longest time to wait while nothing arrives from the path or the peer.
     pub fn patience(&self) -> Nanos {
         if self.patience_ns == Nanos(0) { PATIENCE } else { self.patience_ns }
     }
 }
 
-/// The progress of one end of a run, reported during the run. Except for round trip and congestion window, the
-/// figures are totals, so that a lost report does no harm.
+/// The progress of one end of a run, reported during the run. All figures except round trip and congestion window are
+/// totals, so that a lost report does no harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TrialProgress {
@@ -134,8 +134,8 @@ pub struct TcpProgress {
     pub window_bytes: Bytes,
 }
 
-/// A histogram of latency samples: round trips or connection set-up times in nanoseconds (upper edge, three
-/// significant figures), and the number of samples at each.
+/// A histogram of latency samples, which are round trips or connection set-up times. The latency of a bin is its upper
+/// edge in nanoseconds, with three significant figures.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LatencyHistogram {
@@ -146,7 +146,7 @@ pub struct LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// Joins histograms of one message size into one, or returns `None` without any.
+    /// Joins histograms of the same message size into one, or returns `None` without histograms.
     pub fn together(several: impl IntoIterator<Item = LatencyHistogram>) -> Option<LatencyHistogram> {
         several.into_iter().reduce(|mut all, more| {
             all.bins.extend(more.bins);
@@ -172,7 +172,7 @@ impl LatencyHistogram {
     }
 
     /// Returns the latency that a share `q` (0 to 1) of the samples does not exceed. Returns `None` if fewer than 10
-    /// samples lie beyond it, because such a percentile is noise. The median and lower percentiles need only one
+    /// samples are above that rank, because such a percentile is noise. The median and lower percentiles need only one
     /// sample.
     pub fn percentile(&self, q: f64) -> Option<Nanos> {
         let count = self.count();

@@ -1,28 +1,28 @@
-//! Serialisation of unknown figures as null. In memory most of them are `None`. There are two exceptions: the end of
-//! an unbounded interval is a number that no measurement reaches, and a figure that code only adds up or compares is
-//! zero ([`Measured`]).
+//! Serialisation of unknown figures as null. In memory most unknown figures are `None`. There are three exceptions. An
+//! unbounded end of an interval is a number that no measurement reaches. A slow-start threshold that is not set has the
+//! kernel's number. A figure that code only adds up or compares has its default value, such as zero ([`Measured`]).
 //!
-//! Older records have a number in place of null: zero, or the one for an unbounded end. These numbers are read as
-//! unknown.
+//! Older records have these numbers in place of null. The reader takes them as unknown.
 //!
-//! Each type here is the JSON form of a field. In `#[serde(with = "unknown::LowEnd")]`, serde uses the functions of
-//! the type, and the schema uses the type itself. The comment of a type is on its `impl`, because a comment on the
-//! type would make it a type of its own in the schema.
+//! Each type here is the JSON form of a field. In `#[serde(with = "unknown::LowEnd")]`, serde uses the functions of the
+//! type, and the schema uses the type itself. The comment of a type is on its `impl`, because the schema would define a
+//! type with a comment separately.
 
 use std::marker::PhantomData;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The number for an unbounded upper end of an interval. `landspeed_stats::estimate` uses the same one.
+/// The number for an unbounded upper end of an interval. `landspeed_stats::estimate` uses the same number.
 const FARTHEST: f64 = 1e9;
-/// The limit from which an end counts as unbounded. It allows for rounding.
+/// An upper end of at least this number, or a lower end of at most its reciprocal, counts as unbounded. The distance
+/// from [`FARTHEST`] allows for rounding.
 const NEAR: f64 = 0.999 * FARTHEST;
 
 #[derive(schemars::JsonSchema)]
 #[schemars(with = "Option<f64>")]
 pub(crate) struct LowEnd;
 
-/// The lower end of an interval. In JSON, the end of an unbounded interval is null.
+/// The lower end of an interval. In JSON, an unbounded end is null.
 impl LowEnd {
     pub(crate) fn serialize<S: Serializer>(end: &f64, to: S) -> Result<S::Ok, S::Error> {
         Some(*end).filter(|end| *end > 1.0 / NEAR).serialize(to)
@@ -37,7 +37,7 @@ impl LowEnd {
 #[schemars(with = "Option<f64>")]
 pub(crate) struct HighEnd;
 
-/// The upper end of an interval. In JSON, the end of an unbounded interval is null.
+/// The upper end of an interval. In JSON, an unbounded end is null.
 impl HighEnd {
     pub(crate) fn serialize<S: Serializer>(end: &f64, to: S) -> Result<S::Ok, S::Error> {
         Some(*end).filter(|end| *end < NEAR).serialize(to)
@@ -61,8 +61,8 @@ where
 #[schemars(with = "Option<u32>")]
 pub(crate) struct Threshold;
 
-/// A slow-start threshold. One that is not set yet is 2^31 - 1 in memory, as in the kernel (TCP_INFINITE_SSTHRESH),
-/// and null in JSON.
+/// A slow-start threshold, in segments. Before it is set, it is 2^31 - 1 in memory, as in the kernel
+/// (TCP_INFINITE_SSTHRESH), and null in JSON.
 impl Threshold {
     const INFINITE: u32 = 0x7fff_ffff;
 
@@ -79,8 +79,8 @@ impl Threshold {
 #[schemars(with = "Option<T>", bound = "T: schemars::JsonSchema")]
 pub(crate) struct Measured<T>(PhantomData<T>);
 
-/// A figure whose default value means that it is unknown, because no measurement gives that value. It is null in
-/// JSON.
+/// A figure whose default value means that it is unknown, because no measurement gives that value. In JSON, the default
+/// value is null.
 impl<T: Default> Measured<T> {
     pub(crate) fn serialize<S: Serializer>(figure: &T, to: S) -> Result<S::Ok, S::Error>
     where

@@ -23,8 +23,8 @@ pub struct WanStats {
     pub spec: String,
     /// The part that forwards the frames: landspeed's threads or the kernel.
     pub carrier: WanCarrier,
-    /// Rate of the link from the first host to the second, in bits of IP packets. If the rate follows a trace, this
-    /// is its mean.
+    /// Rate of the link from the first host to the second, in bits of IP packets; the mean rate if the rate follows a
+    /// trace.
     pub rate_bps: BitRate,
     /// Idle round trip of the configured path.
     pub rtt_ns: Nanos,
@@ -35,21 +35,22 @@ pub struct WanStats {
     /// Capacity of the queue from the first host to the second, in packets; `None` if the queue has no limit in
     /// packets.
     pub queue_packets: Option<u64>,
-    /// Time that the counts cover: from the making of the link, or from the start of the run.
+    /// Length of the time that the counts cover. It begins when the link is created or when the run starts.
     pub window_ns: Nanos,
     /// Statistics from the first host to the second.
     pub a_to_b: DirectionStats,
     /// Statistics from the second host to the first.
     pub b_to_a: DirectionStats,
-    /// Remarks for the reader, one line each. Examples are the lack of real-time scheduling, a direction that has
-    /// ended, and the reason why the kernel's emulator was not used.
+    /// Remarks for the reader, one line each: for example that real-time scheduling is not available, that a direction
+    /// has ended, or why the kernel's emulator was not used.
     pub notes: Vec<String>,
 }
 
 /// The statistics of one direction. A segment is an IP packet as it would be on a wire: a superpacket (TSO, GRO)
 /// counts as several segments.
 ///
-/// `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still in the link`.
+/// The counts add up: `arrived + duplicated = forwarded + queue + loss + size + overrun drops + refused + those still
+/// in the link`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct DirectionStats {
@@ -67,7 +68,7 @@ pub struct DirectionStats {
     pub size_drops: u64,
     /// Segments delayed on purpose, so that others could overtake them.
     pub reordered_segments: u64,
-    /// Segments whose IP header was marked "congestion experienced" because the queue was long.
+    /// Segments whose IP header was marked "congestion experienced" (ECN) because the queue was long.
     pub marked_segments: u64,
     /// Segments delivered a second time.
     pub duplicated_segments: u64,
@@ -82,8 +83,8 @@ pub struct DirectionStats {
     pub neighbour_frames: u64,
     /// Largest amount of data that waited in the queue, in bytes of IP packets.
     pub most_queued_bytes: Bytes,
-    /// Median lateness of the frames, the time by which they left the link later than the path's rate and delay
-    /// require; `None` if no frame left, or if the link does not measure it.
+    /// Median lateness of the frames. The lateness of a frame is the time by which it leaves the link later than the
+    /// path's rate and delay require. `None` if no frame left, or if the link does not measure it.
     #[serde(deserialize_with = "unknown::or_default")]
     pub late_p50_ns: Option<Nanos>,
     /// 99th percentile of the frames' lateness; `None` if no frame left, or if the link does not measure it.
@@ -123,7 +124,8 @@ impl DirectionStats {
         }
     }
 
-    /// Returns the number of drops that are faults of the link. If there are any, the path was worse than configured.
+    /// Returns the number of drops that are faults of the link. If it is above zero, the path was worse than
+    /// configured.
     pub fn faults(&self) -> u64 {
         self.overrun_drops.saturating_add(self.missed_frames).saturating_add(self.refused_segments)
     }
@@ -134,7 +136,7 @@ impl DirectionStats {
 pub struct WanReport {
     /// Statistics of the link.
     pub link: WanStats,
-    /// Reasons why figures measured over the link do not hold for the configured path, one line each. Empty if they
-    /// do.
+    /// Reasons why figures measured over the link do not hold for the configured path, one line each. Empty if the
+    /// figures hold.
     pub unfit: Vec<String>,
 }

@@ -18,9 +18,9 @@ pub struct RecordWriteError {
     remedy: &'static str,
 }
 
-/// A writer of lines to a record file. It hands each line to the kernel before the next, so that only the last line
-/// can be cut off. The writer holds an exclusive lock on the file (flock), because two runs with one record would
-/// each repeat runs of the other.
+/// A writer of lines to a record file. It hands each line to the kernel before the next, so that only the last line can
+/// be cut off. The writer holds an exclusive lock on the file (flock). Without the lock, two processes that continue
+/// one record would measure the same runs twice.
 #[derive(Debug)]
 pub struct RecordWriter {
     file: File,
@@ -28,10 +28,11 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Creates `path`, which must not exist yet, with access for its owner only.
+    /// Creates the file `path`, which must not exist yet, with access for its owner only. Missing folders are created
+    /// too.
     ///
     /// # Errors
-    /// Returns an error if the file exists or cannot be created.
+    /// Returns an error if the file exists, or if the file or its folder cannot be created.
     pub fn create(path: &Path) -> Result<Self, RecordWriteError> {
         let open = || -> io::Result<File> {
             if let Some(folder) = path.parent() {
@@ -108,7 +109,8 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-/// Returns the process that holds the lock, from /proc/locks: "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
+/// Returns the ID of the process that holds the lock, from a line of /proc/locks:
+/// "1: FLOCK  ADVISORY  WRITE 4711 08:01:123 0 EOF".
 fn writer_of(file: &File) -> Option<u32> {
     let inode = format!(":{}", file.metadata().ok()?.ino());
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
@@ -118,8 +120,8 @@ fn writer_of(file: &File) -> Option<u32> {
     ours.next()?.get(4)?.parse().ok()
 }
 
-/// Returns the position after the last complete line. It searches from the end, because records are long and lines
-/// have a few megabytes at most.
+/// Returns the position after the last complete line; 0 if there is none. The search begins at the end, because records
+/// are long and a line has a few megabytes at most.
 fn end_of_last_line(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut block = [0; 65_536];

@@ -1,5 +1,5 @@
-//! Tests that records read back as written, that those of a newer landspeed are read as far as they are known, and that
-//! malformed ones are refused with a specific error.
+//! Tests that records read back as written, that the known parts of newer records are read, and that malformed records
+//! are refused with a specific error.
 
 use std::path::Path;
 
@@ -52,7 +52,7 @@ fn newer_lines_are_skipped_and_newer_formats_refused() {
     assert!(matches!(read(&path), Err(RecordReadError::NoHeader { .. })));
 }
 
-/// A line of a record, and a value of an enum in it.
+/// Returns lines of a record, each with the text of an enum's value in the line.
 fn lines_with_enums() -> [(Line, &'static str); 6] {
     let finding = Finding {
         cause: Cause::RandomLoss,

@@ -62,7 +62,7 @@ impl DiffReport {
     }
 }
 
-/// Returns the sentence that names the faster run. The runs were not interleaved, so an interval without 1 is no
+/// Returns the sentence that names the faster run. The runs were not interleaved, so an interval that excludes 1 is no
 /// proof.
 fn headline(diff: &RunDiff) -> String {
     if let Some([a, b]) = &diff.paths {

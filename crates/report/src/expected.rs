@@ -30,7 +30,7 @@ pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
     }
 }
 
-/// Returns the expected ratio of goodput, if the advice has one.
+/// Returns the expected ratio of goodput, or `None` if the advice has no plausible one.
 pub(crate) fn expected(advised: &StepPrediction) -> Option<f64> {
     advised.expected_ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0)
 }

@@ -3,8 +3,8 @@
 //! A report is a [`Document`]. It is built once (by [`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
 //! [`record_run`] and others) and printed as text, as an HTML page, as Markdown or as CSV. [`json`] prints the data
 //! behind a report. The input is plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can
-//! be shown anywhere. A record may come from a stranger, so text in a document is escaped for terminals, and maud
-//! escapes it for HTML. The words that a page explains are in `glossary.txt`, in a section for each kind of page.
+//! be shown anywhere. A record may come from a stranger, so a document escapes its text for terminals, and maud escapes
+//! it for HTML. `glossary.txt` holds the words that a page explains, in one section for each kind of page.
 
 mod block;
 mod chart;

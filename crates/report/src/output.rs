@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 
 use crate::block::micros;
 
-/// Width in columns that is assumed without a terminal.
+/// Width of a line, in columns, if neither COLUMNS nor a terminal gives a width.
 const PLAIN_WIDTH: u16 = 100;
 
 /// What an output stream can show.
@@ -41,7 +41,7 @@ impl OutputCapabilities {
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|v| !v.is_empty());
         let terminal = stream.is_terminal();
         let found = rustix::termios::tcgetwinsize(stream).ok().map(|size| size.ws_col).filter(|&w| w > 0);
-        // POSIX: the user's wish takes the place of what the terminal says.
+        // POSIX: COLUMNS, which the user sets, overrides the width that the terminal reports.
         let width = columns(std::env::var_os("COLUMNS")).or(found);
         OutputCapabilities {
             terminal: terminal && !dumb,
@@ -51,19 +51,19 @@ impl OutputCapabilities {
         }
     }
 
-    /// Returns `text` in the characters that this stream can show, with microseconds as "µs" where possible.
+    /// Returns `text` in the characters that this stream can show: with "µs" for microseconds, or in ASCII only.
     pub fn spell(self, text: &str) -> String {
         if self.unicode { micros(text) } else { text.chars().map(ascii).collect() }
     }
 }
 
-/// Returns the width that the value `given` of COLUMNS requests, if it is a number above zero.
+/// Returns the width in `given`, the value of COLUMNS, or `None` if it is not a number above zero.
 fn columns(given: Option<OsString>) -> Option<u16> {
     given?.to_str()?.parse().ok().filter(|&width| width > 0)
 }
 
-/// Returns true if the locale's characters are UTF-8 (POSIX: the first one set of LC_ALL, LC_CTYPE, LANG). If none is
-/// set, as under cron and in containers, UTF-8 is assumed, as systemd does.
+/// Returns true if the locale's encoding is UTF-8. `locale` is the values of LC_ALL, LC_CTYPE and LANG, of which the
+/// first that is set applies (POSIX). If none is set, as under cron and in containers, UTF-8 is assumed, as in systemd.
 fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
     let set = locale.into_iter().flatten().find(|value| !value.is_empty());
     set.is_none_or(|value| {
@@ -72,7 +72,7 @@ fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
     })
 }
 
-/// Replaces a character by a single ASCII one, so that columns stay aligned.
+/// Returns the ASCII character that replaces `of`. It is always a single one, so columns stay aligned.
 fn ascii(of: char) -> char {
     match of {
         c if c.is_ascii() => c,

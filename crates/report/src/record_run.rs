@@ -6,7 +6,7 @@ use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
     TableCell,
 };
-use crate::words::{hosts, number};
+use crate::words::{number, quoted_hosts};
 use crate::{gauges, safe};
 
 /// Returns the report of a record run as a document.
@@ -66,7 +66,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
 /// path back.
 fn next(run: &RecordRunReport) -> String {
     match run.capped.unfit.is_empty() {
-        true => format!("landspeed explain {}   # what holds the path back", hosts(&run.topology)),
+        true => format!("landspeed explain {}   # what holds the path back", quoted_hosts(&run.topology)),
         false => format!("{}   # on a quieter machine", run.command),
     }
 }

@@ -93,7 +93,7 @@ pub fn tune_result(outline: &RecordOutline) -> ListedResult {
     }
 }
 
-/// Returns the result of a study. `runs` returns the number of runs that were made.
+/// Returns the result of a study. The study is done if all planned runs were made; `runs` returns the number made.
 pub fn study_result(outline: &RecordOutline, runs: impl Fn() -> usize) -> ListedResult {
     let Some(Line::Study(study)) = &outline.second else { return ListedResult::default() };
     let (made, planned) = (runs(), study.contests.len() * study.repeats as usize);
@@ -133,7 +133,7 @@ pub fn gain_is_proven(summary: &TuneSummary) -> bool {
 
 /// Returns the list of records as a document.
 pub fn records(report: &RecordsReport) -> Document {
-    // Narrow terminals need no "when": the id is a time as well.
+    // Narrow terminals leave out "when", because the id contains the time too.
     let when = TableColumn::words("when").above_width(100);
     let [id, run, path, result] = ["id", "run", "path", "result"].map(TableColumn::words);
     let columns = vec![id, when, run, path, result, TableColumn::number("size")];

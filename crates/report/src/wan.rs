@@ -49,8 +49,8 @@ fn row(name: &str, direction: &DirectionStats) -> [TableCell; 8] {
     ]
 }
 
-/// Returns the numbers of dropped segments by cause, causes of the emulated path first, then the numbers of reordered,
-/// marked and duplicated segments.
+/// Returns the numbers of dropped segments by cause, with the link's own faults last, then the numbers of reordered,
+/// marked and duplicated segments. Numbers of zero are left out.
 fn dropped(direction: &DirectionStats) -> String {
     let causes = [
         ("queue", direction.queue_drops),
@@ -78,8 +78,8 @@ pub(crate) fn warning(wan: Option<&WanReport>) -> Option<&'static str> {
     )
 }
 
-/// Returns the sentence on whether figures that were measured over the link are valid, then the reasons if they are
-/// not, and the link's own notes.
+/// Returns the lines on the link's accuracy: whether figures measured over it are valid, the reasons if they are not,
+/// and the link's own notes.
 pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     let first = match (wan.unfit.is_empty(), wan.link.carrier) {
         (false, _) => {
@@ -95,7 +95,8 @@ pub(crate) fn verdict(wan: &WanReport) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence on what the link's processor time means for figures of cost.
+/// Returns the sentence on which processors emulate the link, and on how much of their time is counted for neither
+/// host.
 pub(crate) fn shared(wan: &WanReport) -> String {
     if wan.link.carrier == WanCarrier::Netem {
         return "The kernel emulates it on the hosts' own processors, within their receive work (softirq)."

@@ -7,8 +7,8 @@ use landspeed_record::{ConfirmationReport, Estimate, StepSummary, TuneSummary};
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
 
-/// The least effect of interest (design, section 5). A step whose ratio is within this share of 1 is of no use even if
-/// its effect is real.
+/// The least effect of interest. A step whose ratio differs from 1 by no more than this share is of
+/// no use, even if its effect is real.
 pub(crate) const LEAST_EFFECT: f64 = 0.02;
 
 /// Returns the first cell of a metric's row: the metric's name or, if the run measured a program, the name of the
@@ -55,7 +55,7 @@ pub(crate) fn confirmation(found: &ConfirmationReport, primary: Metric) -> Strin
     format!("{verdict} over {over}: {figure}, {} blocks{discarded}", found.blocks)
 }
 
-/// Returns true if enough was measured for a real interval, with both ends within a factor of a thousand of 1.
+/// Returns true if the estimate is plausible and both ends of its interval are known: at least 0.001 and at most 1,000.
 pub(crate) fn has_ends(e: &Estimate) -> bool {
     e.is_plausible() && e.low >= 0.001 && e.high <= 1_000.0
 }
@@ -77,7 +77,8 @@ pub(crate) fn number(x: f64) -> String {
     }
 }
 
-/// Formats a number whose unit is not one of landspeed's: thousands are grouped, small numbers keep three digits.
+/// Formats a number whose unit comes from a program. Numbers from 1,000 on are grouped by three digits; smaller ones
+/// keep about three significant digits.
 pub(crate) fn amount(x: f64) -> String {
     if x >= 999.5 { grouped(x.round() as u64) } else { number(x) }
 }
@@ -86,10 +87,10 @@ pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }
 
-/// Formats an interval: "[1.38, 1.50]". An end that is unknown because there were too few trials is "?". If both are
-/// unknown, the text is "[range unknown]".
+/// Formats an interval: "[1.38, 1.50]". With too few trials, an end may be unknown, which is printed as "?". If both
+/// ends are unknown, the text is "[range unknown]".
 pub(crate) fn interval(e: &Estimate) -> String {
-    // An end beyond a factor of a thousand is not worth printing.
+    // An end below 0.001 or above 1,000 says nothing, so it is printed as unknown.
     let end = |x: f64| if (0.001..=1_000.0).contains(&x) { number(x) } else { "?".to_owned() };
     match (e.low < 0.001, e.high > 1_000.0) {
         (true, true) => "[range unknown]".to_owned(),

@@ -1,9 +1,8 @@
 //! The agenda of a simulation: the time of each event source's next event, and the earliest of these times.
 //!
-//! Packets wait in FIFO queues, so only the head of a queue can be next. A simulation therefore has few event
-//! sources, however many packets are under way. The earliest time is found by a tournament of the sources (Knuth, The
-//! Art of Computer Programming 3, section 5.4.1): a changed time repeats only the comparisons from its leaf to the
-//! root.
+//! Packets wait in FIFO queues, so only the head of a queue can be next. A simulation therefore has few event sources,
+//! however many packets are in flight. The earliest time is found by a tournament of the sources (Knuth, The Art of
+//! Computer Programming 3, section 5.4.1): a changed time repeats only the comparisons from its leaf to the root.
 
 use landspeed_record::units::Nanos;
 

@@ -9,9 +9,11 @@
 //!
 //! To keep the cost of a packet at about a tenth of a microsecond, the simulator simplifies. Acknowledgements neither
 //! queue nor get lost, hosts are infinitely fast, TCP's packets all have one size, and packets never overtake each
-//! other. A flow's own delay, in addition to the line's, is only on its way back.
+//! other. A flow can have a delay of its own, in addition to the line's, but only on the way from the receiver to the
+//! sender.
 //!
-//! [`recovery_time`] is the formula of feng-2003 for the recovery after a loss, with which the simulator is compared.
+//! [`recovery_time`] is the formula of feng-2003 for the recovery time after a loss. Tests compare the simulator with
+//! it.
 
 mod agenda;
 mod ends;

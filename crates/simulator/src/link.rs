@@ -1,9 +1,9 @@
 //! A line of fixed rate with a queue before it and a fixed delay after it.
 //!
-//! The order is that of a real path, and of the lab's `wan` link: the queue drops packets that do not fit (tail
-//! drop), the line transmits each packet at its rate and loses some, and the rest arrives a fixed time later. A lost
-//! packet has used the line. Packets stay in order, so the time of a packet's arrival is known when it enters, and
-//! all packets wait in one ring.
+//! The order is that of a real path, and of the lab's `wan` link: the queue drops packets that do not fit (tail drop),
+//! the line transmits each packet at its rate and loses some, and the rest arrives a fixed time later. A lost packet
+//! has used the line. Packets stay in order. A packet's arrival time is therefore known when the packet enters, and one
+//! ring holds all packets.
 
 use std::collections::VecDeque;
 
@@ -72,8 +72,8 @@ pub(crate) struct SimulatedLink {
     free_at: Nanos,
     /// The fraction of a nanosecond that `free_at` leaves out, in units of 1/rate.
     remainder: u64,
-    /// The transmission time of a packet of the last packet's size. It is kept because nearly all packets have the
-    /// same size, and the division takes longer than everything else.
+    /// The transmission time for the size of the last packet. It is cached, because nearly all packets have the same
+    /// size, and the division takes longer than all other work for a packet.
     usual: TransmissionTime,
     line: VecDeque<SimulatedPacket>,
     waiting: QueueOccupancy,
@@ -99,7 +99,7 @@ impl SimulatedLink {
         }
     }
 
-    /// Adds a packet to the queue and returns its fate. `now` must not be earlier than in calls before.
+    /// Adds a packet to the queue and returns its fate. `now` must not be earlier than in previous calls.
     pub(crate) fn admit(&mut self, now: Nanos, mut packet: SimulatedPacket) -> PacketFate {
         self.pass(now);
         self.counts.arrived += 1;
@@ -119,7 +119,7 @@ impl SimulatedLink {
         if packet.is_lost { PacketFate::Lost } else { PacketFate::Arrives }
     }
 
-    /// Returns the time at which the next packet reaches the other end; [`NEVER`] if none is under way.
+    /// Returns the time at which the next packet reaches the other end; [`NEVER`] if none is in flight.
     pub(crate) fn next(&self) -> Nanos {
         self.line.front().map_or(NEVER, |packet| packet.leaves + self.delay)
     }
@@ -141,7 +141,7 @@ impl SimulatedLink {
         self.counts
     }
 
-    /// Returns the flow index of each packet that is under way and will arrive.
+    /// Returns the flow index of each packet that is in flight and will arrive.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = u16> {
         self.line.iter().filter(|packet| !packet.is_lost).map(|packet| packet.flow)
     }
@@ -155,8 +155,8 @@ impl SimulatedLink {
         }
     }
 
-    /// Puts a packet on the line. Returns the time at which the packet's last bit leaves. It is exact to the
-    /// nanosecond, however long the line runs.
+    /// Puts a packet on the line. Returns the time at which the packet's last bit leaves. The time is exact to the
+    /// nanosecond, because rounding errors do not add up.
     fn occupy(&mut self, now: Nanos, size: u16) -> Nanos {
         if self.free_at < now {
             (self.free_at, self.remainder) = (now, 0);

@@ -1,4 +1,4 @@
-//! The rules by which a line loses packets. Packets for which its queue has no room are not among them.
+//! The rules by which a line loses packets. Drops by a full queue are not losses of the line.
 
 /// The rule by which a line loses packets. Packets are counted in the order in which they enter the line. Probes are
 /// neither counted nor lost.
@@ -43,7 +43,7 @@ impl LossProcess {
         self.count == self.next && self.advance()
     }
 
-    /// Moves `next` to the following packet to lose, after it was reached. Returns true.
+    /// Sets `next` to the number of the following packet to lose. Returns true.
     fn advance(&mut self) -> bool {
         match &self.spec {
             LossSpec::EveryNth { nth } => self.next += nth,

@@ -7,8 +7,8 @@ use crate::link::{PacketFate, SimulatedLink};
 use crate::packet::SimulatedPacket;
 use crate::scenario::SimulationScenario;
 
-/// A source of events. Sources are numbered in the order of declaration. Of two events at the same time, the one with
-/// the lower number comes first.
+/// A source of events. Sources are numbered in the order of declaration. Of two events at the same time, the one whose
+/// source has the lower number comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventSource {
     /// The events at fixed times: starts and stops of flows, samples and probes.
@@ -70,7 +70,7 @@ impl SimulatedNetwork {
         packet
     }
 
-    /// Returns for each flow the number of its packets that are under way and will arrive.
+    /// Returns for each flow the number of its packets that are in flight and will arrive.
     pub(crate) fn under_way(&self) -> Vec<u64> {
         let mut counts = vec![0; self.flows];
         for flow in self.link.under_way() {

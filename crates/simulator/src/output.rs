@@ -13,7 +13,7 @@ pub struct SimulationOutcome {
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
     pub probes: Vec<SimulatedProbeSample>,
-    /// The number of probes sent. Those without a sample were dropped, or were still under way at the end.
+    /// The number of probes sent. Probes without a sample were dropped, or were still in flight at the end.
     pub probes_sent: u64,
     /// The number of simulated events: arrivals of packets and acknowledgements, timers, samples and others.
     pub events: u64,
@@ -24,8 +24,7 @@ pub struct FlowOutcome {
     /// The contestant, as the scenario names it.
     pub contestant: String,
     pub start_ns: Nanos,
-    /// The time at which all of the flow's data was acknowledged. `None` if that did not happen, or if the data had
-    /// no end.
+    /// The time at which all of the flow's data was acknowledged; `None` if some was not, or if the data had no end.
     pub finished_ns: Option<Nanos>,
     pub samples: Vec<SimulatedFlowSample>,
     pub sender: SenderCounts,
@@ -77,14 +76,14 @@ pub struct SimulatedProbeSample {
 }
 
 impl FlowOutcome {
-    /// Returns the mean goodput from `from` to `to`. It is the payload of all intervals that end after `from` and not
-    /// after `to`, divided by the whole time.
+    /// Returns the mean goodput from `from` to `to`: the payload of all intervals that end after `from` and not after
+    /// `to`, divided by `to - from`.
     pub fn goodput(&self, from: Nanos, to: Nanos) -> BitRate {
         let within = self.samples.iter().filter(|sample| sample.at_ns > from && sample.at_ns <= to);
         within.map(|sample| sample.goodput_bytes).sum::<Bytes>().per(to - from)
     }
 
-    /// Returns true if every packet sent is accounted for: it arrived, was dropped or lost, or is still under way.
+    /// Returns true if every packet sent is accounted for: it arrived, was dropped or lost, or is still in flight.
     pub fn is_whole(&self) -> bool {
         self.sender.sent == self.receiver.received + self.no_room + self.lost + self.under_way
     }

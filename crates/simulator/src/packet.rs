@@ -20,7 +20,8 @@ pub(crate) struct SimulatedPacket {
     pub(crate) is_lost: bool,
 }
 
-/// A TCP acknowledgement on its way back. None is lost there, so each carries only new information.
+/// A TCP acknowledgement on its way to the sender. No acknowledgement is lost, so each one carries only new
+/// information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TcpAck {
     pub(crate) arrives: Nanos,

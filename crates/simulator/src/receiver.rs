@@ -1,8 +1,8 @@
 //! The receiving end of a TCP flow, which puts segments in order and acknowledges them.
 //!
-//! It follows Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check). Every second segment is acknowledged, or any
-//! after a delay. A segment above or within a gap is acknowledged immediately (RFC 5681, section 4.2), and so is each
-//! of the first segments of a connection.
+//! It follows Linux's rules (net/ipv4/tcp_input.c, __tcp_ack_snd_check). Every second segment is acknowledged, and a
+//! single segment after a delay. A segment above or within a gap is acknowledged immediately (RFC 5681, section 4.2),
+//! and so is each of the first segments of a connection.
 
 use landspeed_record::units::Nanos;
 
@@ -63,7 +63,7 @@ impl TcpReceiver {
         }
     }
 
-    /// Returns the number of segments in order so far, which an application could have read.
+    /// Returns the number of segments that have arrived in order, so that an application could have read them.
     pub(crate) fn in_order(&self) -> u64 {
         self.next
     }
@@ -77,8 +77,8 @@ impl TcpReceiver {
         self.ack_at
     }
 
-    /// Processes segment `seq`. Returns the acknowledgement if one leaves immediately. The field `arrives` of that is
-    /// `now`, because the way back is not included.
+    /// Processes segment `seq`. Returns the acknowledgement if one leaves immediately. Its field `arrives` is `now`:
+    /// the caller adds the delay of the way back.
     pub(crate) fn on_segment(&mut self, now: Nanos, seq: u64) -> Option<TcpAck> {
         self.counts.received += 1;
         if seq != self.next {

@@ -22,7 +22,7 @@ pub fn full_window(rate: BitRate, rtt: Nanos, segment: Bytes) -> f64 {
     rate.0 * rtt.as_secs_f64() / 8.0 / segment.0.max(1) as f64
 }
 
-/// The length of the headers of IPv4 and TCP, in bytes. It has no timestamps, because the formula has none.
+/// The length of the headers of IPv4 and TCP, in bytes. Timestamps are not included, because the formula ignores them.
 const HEADERS: u16 = 40;
 /// The number of full windows of segments that are sent before the loss. By then the window is full, because slow
 /// start from ten segments sends less than two windows.
@@ -72,7 +72,7 @@ pub fn simulated_recovery(
     Ok(watch.back.filter(|back| *back <= within))
 }
 
-/// A watch for the recovery of a flow: it detects the first loss, and then the return to the full window.
+/// Detects the recovery of a flow: the first loss, and then the return to the full window.
 struct RecoveryWatch {
     /// The window to which the flow must return, in segments: the number that the path holds, or the window before
     /// the loss if that was smaller.
@@ -102,7 +102,7 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Simu
         return_ns: path.rtt_ns,
         mtu_bytes: path.mtu_bytes,
         header_bytes: HEADERS,
-        // The window is always what the path holds, at the loss and after, so that there is no queue.
+        // Both limits are the number of segments that the path holds, so that there is no queue at the loss or later.
         initial_ssthresh: Some(window as u32),
         receive_window_bytes: Some(Bytes(window * segment.0)),
         ..FlowSpec::default()

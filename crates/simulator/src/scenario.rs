@@ -17,7 +17,7 @@ pub struct SimulationScenario {
     pub flows: Vec<FlowSpec>,
     pub duration_ns: Nanos,
     pub sample_ns: Nanos,
-    /// A round-trip probe that runs beside the flows, if any.
+    /// The round-trip probe that runs in parallel with the flows; `None` for no probe.
     pub probe: Option<ProbeSpec>,
 }
 
@@ -35,19 +35,19 @@ pub struct FlowSpec {
     pub stop_ns: Option<Nanos>,
     /// The amount of data to send; `None` for data without end.
     pub data_bytes: Option<Bytes>,
-    /// Size of full packets, in bytes.
+    /// Size of a full IP packet, in bytes.
     pub mtu_bytes: u16,
     /// The length of the headers in a packet of TCP, in bytes. The default is 40 of IPv4 and TCP and 12 of
     /// timestamps.
     pub header_bytes: u16,
     /// The receive window; `None` for no limit.
     pub receive_window_bytes: Option<Bytes>,
-    /// Congestion window at the start, in segments (RFC 6928).
+    /// Initial congestion window, in segments (RFC 6928).
     pub initial_window: u32,
     /// The window at which slow start first ends, in segments, as `ip route ... ssthresh` would set it; `None` for no
     /// limit.
     pub initial_ssthresh: Option<u32>,
-    /// The least margin of the retransmission timeout beyond the RTT (TCP_RTO_MIN).
+    /// The smallest difference between the retransmission timeout and the smoothed RTT (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
     /// Seed for the random choices of a congestion control, and for UDT's first sequence number.

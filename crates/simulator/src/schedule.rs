@@ -52,7 +52,7 @@ impl Schedule {
         flow.min(self.sample_at).min(self.probe_at)
     }
 
-    /// Removes and returns the next event. Of events at the same time, a sample comes first.
+    /// Removes and returns the next event. Of events at the same time, a sample comes first, then a probe.
     pub(crate) fn take(&mut self) -> ScheduledEvent {
         let at = self.next();
         if self.sample_at == at {
@@ -63,8 +63,8 @@ impl Schedule {
             self.probe_at += self.probe_every;
             return ScheduledEvent::Probe;
         }
-        // One of the three times is the earliest. The flows' time is NEVER once none is left, and then the simulation
-        // is over.
+        // Only the flows' time can be the earliest here. If no start or stop is left, that time is NEVER, and the
+        // simulation is over.
         self.flows.pop().map_or(ScheduledEvent::Sample, |(_, event)| event)
     }
 }

@@ -1,4 +1,4 @@
-//! The simulator's loop, which applies one event after the other.
+//! The simulator's main loop, which handles the events in the order of their times.
 
 use landspeed_record::units::{Bytes, Nanos};
 
@@ -110,8 +110,8 @@ impl<'a> Simulation<'a> {
         self.network.agenda.set(timers, self.flows[n].next_timer());
     }
 
-    /// Updates the time of a flow's timers in the agenda, but only to an earlier one. Packets postpone timers all the
-    /// time, so the agenda keeps the old time. An event that comes too early does no harm.
+    /// Updates the time of a flow's timers in the agenda if the new time is earlier. A later time is not stored,
+    /// because nearly every packet postpones a timer. The timer's event then comes too early, which does no harm.
     fn look_at_timers(&mut self, n: usize) {
         let timers = self.network.agenda_index(EventSource::Timers(n));
         self.network.agenda.set_earlier(timers, self.flows[n].next_timer());

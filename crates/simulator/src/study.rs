@@ -1,5 +1,5 @@
-//! The studies of `landspeed compare` in the simulator. The study, its schedule and its record are those of real
-//! hosts.
+//! Runs the studies of `landspeed compare` in the simulator. The study, its schedule and its record are the same as for
+//! real hosts.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
@@ -14,9 +14,9 @@ use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
 use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
 use crate::simulation::simulate;
 
-/// The usual limit of the relative difference between a repeat's rate, RTT and queue and those of the path. It is
-/// enough to change which packets meet in the queue, and little compared with the changes of a real path from day to
-/// day.
+/// The usual largest relative difference between the rate, RTT and queue of a repeat and those of the study's path. It
+/// is large enough to change which packets meet in the queue, and small compared with the changes of a real path from
+/// day to day.
 pub const VARIED_SHARE: f64 = 0.02;
 
 /// A value that makes the random numbers of paths independent of those of flows.
@@ -113,8 +113,8 @@ fn run_flow(plan: FlowPlan, seen: &FlowOutcome) -> RunFlow {
     RunFlow { plan, samples, took_ns }
 }
 
-/// Converts a sample. For a flow that has left, window and goodput are zero: on real hosts it is closed by then, and
-/// its packets that are still under way do not count.
+/// Converts a sample. After the flow's planned end, window and goodput are zero. On real hosts the flow is closed by
+/// then, and its packets that are still in flight do not count.
 fn run_sample(sample: &SimulatedFlowSample, plan: &FlowPlan) -> RunSample {
     let TcpSample { cwnd_segments, rtt_ns, retransmits, .. } = sample.tcp;
     let here = sample.at_ns <= plan.leaves_ns;

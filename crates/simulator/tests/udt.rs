@@ -102,7 +102,7 @@ fn no_more_is_under_way_than_the_receiver_takes() {
     let window = Bytes(100 * 1500);
     let outcome = run(&scenario(vec![FlowSpec { receive_window_bytes: Some(window), ..flow("udt", 3) }], 30));
     let rate = rates(&outcome, 10, 30)[0];
-    // The receiver's room beyond what is acknowledged; it acknowledges every 10 ms.
+    // The limit is the receiver's free buffer beyond the acknowledged data. The receiver acknowledges every 10 ms.
     let bound = 100.0 * PAYLOAD as f64 * 8.0 / RTT.as_secs_f64();
     assert!((0.7 * bound..=bound).contains(&rate), "{rate} of {bound}");
 }

@@ -1,10 +1,11 @@
 //! The mean log ratio of a comparison's blocks, with the effect of the arms' order removed, and its standard error.
 //!
 //! In a block, either the candidate or the incumbent is measured first. An effect of the place in the block (a cold
-//! start after a toggle, a bend in a trend) favours one arm in one order and the other arm in the other, by the same
-//! amount. It is a regression term of known sign. Its coefficient is estimated together with the mean, which costs
-//! one degree of freedom and keeps the effect out of the variance. With this single two-valued regressor, the
-//! estimate is the mean of the two orders' means (Kutner et al., Applied Linear Statistical Models, section 8.3).
+//! start after a toggle, a bend in a trend) favours one arm in one order, and the other arm by the same amount in the
+//! other order. The effect is therefore a regression term of known sign. Its coefficient is estimated together with the
+//! mean. The estimate costs one degree of freedom and keeps the effect out of the variance. With this single two-valued
+//! regressor, the estimated mean is the mean of the two orders' means (Kutner et al., Applied Linear Statistical
+//! Models, section 8.3).
 
 use std::borrow::Borrow;
 use std::cell::RefCell;
@@ -22,18 +23,18 @@ pub struct BlockContrast {
     pub ln_ratio: f64,
     /// The log ratio after removing the effect of lost processor time on the block's trials.
     pub freed: f64,
-    /// The largest part of the log ratio that lost processor time may explain. It is above zero where the candidate
-    /// lost more.
+    /// The largest part of the log ratio that lost processor time may explain. It is above zero if the candidate lost
+    /// more processor time.
     pub explained_at_most: f64,
     /// The variance that lost processor time adds to `ln_ratio` by chance. It is estimated from the blocks of all
-    /// comparisons of a run, because one comparison has few.
+    /// comparisons of a run, because one comparison has few blocks.
     pub sway: f64,
     /// True if the candidate's trial came first.
     pub candidate_first: bool,
     /// The deviation of each trial's log, with the effect of lost time removed, from the mean of its arm in this
     /// block, in time order.
     pub within: Vec<f64>,
-    /// True if the block counts. A discarded block has false, and is used only to confirm a decision.
+    /// True if the block counts; false for a discarded block, which is used only to confirm a decision.
     pub counts: bool,
 }
 
@@ -52,9 +53,9 @@ impl BlockContrast {
     }
 }
 
-/// The least standard error, as a part of the standard error that the spread of the trials within their blocks
-/// implies. A few blocks can agree by chance, while the spread of their trials shows how far blocks would differ. A
-/// part of 1 would cost power where drift spreads the trials but cancels between the arms.
+/// The least standard error, as a part of the standard error that the spread of the trials within their blocks implies.
+/// A few blocks can agree by chance, but the spread of their trials still shows how much blocks differ. A part of 1
+/// would cost power if drift spreads the trials but cancels between the arms.
 const FLOOR: f64 = 0.7;
 
 /// The mean log ratio of several blocks, with its errors.
@@ -72,14 +73,16 @@ pub struct MeanLogRatio {
     pub error: f64,
     /// The degrees of freedom of `error`.
     pub freedom: f64,
-    /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
+    /// The effective number of blocks: with this many blocks, half in each order, the mean would have the same
+    /// variance.
     pub(crate) blocks: f64,
 }
 
 /// Two estimates of a block's variance: one from the differences between blocks, one from the spread of their trials.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VarianceEstimates {
-    /// The effective number of blocks: with this many, half of each order, the mean would have the same variance.
+    /// The effective number of blocks: with this many blocks, half in each order, the mean would have the same
+    /// variance.
     equal: f64,
     /// The variance of a block's log ratio without the effects of lost processor time and of the order.
     pub(crate) variance: f64,
@@ -91,8 +94,8 @@ pub(crate) struct VarianceEstimates {
 }
 
 impl VarianceEstimates {
-    /// Estimates both variances from `blocks`. Returns `None` for fewer than three blocks, except for two of the same
-    /// order, which are enough.
+    /// Estimates both variances from `blocks`. Returns `None` for too few blocks: at least three are needed, or two of
+    /// the same order.
     pub(crate) fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<VarianceEstimates> {
         let groups = groups(blocks, |block| block.freed);
         let (count, n) = (groups.len() as f64, blocks.len() as f64);
@@ -112,8 +115,8 @@ impl VarianceEstimates {
 }
 
 impl MeanLogRatio {
-    /// Estimates the mean log ratio from `blocks`. Returns `None` for fewer than three blocks, except for two of the
-    /// same order, which are enough.
+    /// Estimates the mean log ratio from `blocks`. Returns `None` for too few blocks: at least three are needed, or two
+    /// of the same order.
     pub fn of<B: Borrow<BlockContrast>>(blocks: &[B]) -> Option<MeanLogRatio> {
         let VarianceEstimates { equal, variance, freedom, implied, .. } = VarianceEstimates::of(blocks)?;
         let mean = |groups: Vec<OrderGroup>| {
@@ -134,14 +137,14 @@ impl MeanLogRatio {
         })
     }
 
-    /// Returns the low end of the interval, which exceeds the true value with probability `error` at most. The
-    /// interval holds both if lost processor time adds noise alone and if it also shifts the mean by up to `slack`.
+    /// Returns the low end of the interval, which exceeds the true value with probability `error` at most. This is true
+    /// both if lost processor time only adds noise, and if it also shifts the mean by up to `slack`.
     pub fn low(&self, error: f64) -> f64 {
         self.value - self.reach(error)
     }
 
-    /// Returns the high end of the interval, which is below the true value with probability `error` at most. The
-    /// interval holds both if lost processor time adds noise alone and if it also shifts the mean by up to `slack`.
+    /// Returns the high end of the interval, which is below the true value with probability `error` at most. This is
+    /// true both if lost processor time only adds noise, and if it also shifts the mean by up to `slack`.
     pub fn high(&self, error: f64) -> f64 {
         self.value + self.reach(error)
     }
@@ -157,15 +160,15 @@ impl MeanLogRatio {
         known_quantile(self.freedom, error) * self.error
     }
 
-    /// Returns the low end of the interval under the assumption that lost processor time added noise alone and did
-    /// not shift the mean. It exceeds the true value with probability `error` at most.
+    /// Returns the low end of the interval under the assumption that lost processor time only added noise and did not
+    /// shift the mean. It exceeds the true value with probability `error` at most.
     pub(crate) fn low_unexplained(&self, error: f64) -> f64 {
         self.value - known_quantile(self.freedom, error) * self.measured_error
     }
 }
 
-/// Two means: that of the blocks that count, and that of all blocks including the discarded ones. The interval covers
-/// the intervals of both.
+/// Two means: the mean of the blocks that count, and the mean of all blocks including the discarded ones. The joint
+/// interval contains the intervals of both means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CountedAndAllMeans {
     pub counted: MeanLogRatio,
@@ -198,7 +201,7 @@ impl CountedAndAllMeans {
 }
 
 /// Returns the quantile of Student's distribution with `freedom` degrees of freedom that is exceeded with probability
-/// `error`. Each value is computed once per thread, because steps request the same few values again and again.
+/// `error`. Each value is computed once per thread, because steps request the same few values repeatedly.
 pub(crate) fn known_quantile(freedom: f64, error: f64) -> f64 {
     thread_local!(static KNOWN: RefCell<HashMap<[u64; 2], f64>> = RefCell::default());
     let key = [freedom.to_bits(), error.to_bits()];
@@ -226,8 +229,9 @@ fn groups<B: Borrow<BlockContrast>>(blocks: &[B], of: impl Fn(&BlockContrast) ->
 }
 
 /// Returns the variance of a block's log ratio that the spread of its trials implies, and the degrees of freedom of
-/// that variance. The spread is that of the trials around their arm's mean in their block, less what each place in a
-/// block has in common over all blocks. (In both orders, each arm has one of the same two sets of places.)
+/// this variance; zeros for too few trials. The spread is computed from the deviations of the trials from their arm's
+/// mean in their block. The mean deviation of each place, over all blocks, is subtracted. (In both orders, each arm has
+/// one of the same two sets of places.)
 fn implied<B: Borrow<BlockContrast>>(blocks: &[B]) -> (f64, f64) {
     let blocks = || blocks.iter().map(Borrow::borrow);
     let trials = blocks().map(|block| block.within.len()).min().unwrap_or_default();

@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 use landspeed_record::Estimate;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The largest log ratio that an estimate holds, ln(10^9). Larger ones are clamped to it, because the numbers of a
-/// record are finite while the interval of a single block is unbounded.
+/// The largest log ratio that an estimate holds, ln(10^9). Larger log ratios are clamped to it, because the interval of
+/// a single block is unbounded while the numbers of a record are finite.
 const FARTHEST: f64 = 20.723_265_836_946_41;
 
 /// Returns the median: the middle value, or the mean of the two middle ones. `None` for no values.
@@ -38,10 +38,10 @@ pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 }
 
 /// Returns the mean of per-block log ratios as a ratio, with its two-sided Student interval at `confidence` (0.95,
-/// say). The number of blocks must not depend on their values; for decisions taken while blocks come in see
+/// say). The number of blocks must not depend on their values; for decisions that are made while blocks arrive, see
 /// [`crate::judge`].
 ///
-/// Both ends are finite, so that they survive JSON: an interval without ends goes from 10^-9 to 10^9.
+/// Both ends are finite, because JSON has no infinite numbers: an unbounded interval goes from 10^-9 to 10^9.
 pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     let (mean, deviation) = mean_and_deviation(ln_ratios);
     if ln_ratios.len() < 2 {

@@ -1,4 +1,4 @@
-//! A test of whether blocks vary by more than their trials explain.
+//! A test of whether blocks vary more than the spread of their trials explains.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
@@ -20,14 +20,14 @@ pub struct ExcessVariance {
 /// distribution has no variance.
 const LEAST: f64 = 4.0;
 
-/// Returns the excess variance of one comparison's blocks. If there are too few blocks, or if their trials do not
-/// vary, the result has no comparison in it.
+/// Returns the excess variance of one comparison's blocks. If there are too few blocks, or if their trials do not vary,
+/// the result covers no comparison.
 pub fn excess(blocks: &[BlockContrast]) -> ExcessVariance {
     let known = |parts: &VarianceEstimates| parts.implied > 0.0 && parts.implied_freedom > LEAST;
     let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
     let Some(parts) = VarianceEstimates::of(&counted).filter(known) else { return ExcessVariance::default() };
     let freedom = [parts.freedom, parts.implied_freedom];
-    // The mean of an F distribution is above one, and far above it where the denominator has few degrees of freedom.
+    // The mean of an F distribution is above one. It is far above one if the denominator has few degrees of freedom.
     let mean = freedom[1] / (freedom[1] - 2.0);
     ExcessVariance { weighted: parts.freedom * parts.variance / (parts.implied * mean), freedom }
 }

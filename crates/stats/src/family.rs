@@ -5,7 +5,7 @@
 //! candidates included).
 //!
 //! **Rule.** Before test i the ledger grants `g_i`, at most the wealth that is left. A test that does not keep its
-//! candidate costs its grant; one that keeps it costs nothing, because its grant is recycled (the fallback procedure
+//! candidate costs its grant; a test that keeps it costs nothing, because the grant is recycled (the fallback procedure
 //! of Wiens & Dmitrienko 2005, online in Tian & Ramdas 2021, "Online control of the familywise error rate").
 //!
 //! **Proof.** Let test i be useless if its true effect, given all that came before, is below the least effect of
@@ -54,7 +54,8 @@ impl ErrorLedger {
     }
 }
 
-/// A grant below this part of an even share decides nothing. The run then reports that its budget is spent.
+/// A grant below this part of an even share is too small to decide a test. It counts as zero, and the run reports that
+/// its budget is spent.
 const NEGLIGIBLE: f64 = 1e-3;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Statistics of paired measurements: intervals, decisions that stay valid under peeking, and the error budget of a
-//! run.
+//! Statistics of paired measurements: intervals, decisions that stay valid under repeated looks at the data, and the
+//! error budget of a run.
 //!
 //! Ladders work on **log ratios**, one per block: the mean log of the candidate's trials minus the mean log of the
 //! incumbent's. Zero is no change, and 0.0198 is 2 % better. Studies of transports work on figures over repeats:

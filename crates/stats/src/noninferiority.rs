@@ -19,12 +19,12 @@ pub enum GuardVerdict {
 /// plain mean of the blocks that count. At 0.95 this compares the lower end of the two-sided 90 % interval with the
 /// margin (two one-sided tests, Schuirmann 1987).
 ///
-/// The blocks' log ratios must be oriented so that above zero is better. `margin` is the share that may be lost: 0.1
+/// The blocks' log ratios must be oriented so that above zero is better. `margin` is the loss that is allowed: 0.1
 /// allows a ratio of 1 / 1.1. The returned estimate has the same orientation, and both of its ends are one-sided.
 ///
-/// A guard can only forbid a step and never keeps one, so it is tested at every look without correction. It holds if
-/// the mean, freed of lost processor time, is within the margin. It is broken only by a loss beyond what lost
-/// processor time may explain.
+/// A guard can only forbid a step and never keeps one, so it is tested at every look without correction. The guard
+/// holds if the interval of the mean, without the effect of lost processor time, is within the margin. It is broken
+/// only by a loss that is larger than lost processor time may explain.
 pub fn guard(blocks: &[BlockContrast], margin: f64, confidence: f64) -> (GuardVerdict, Estimate) {
     let counted: Vec<&BlockContrast> = blocks.iter().filter(|block| block.counts).collect();
     against(MeanLogRatio::of(&counted), margin, confidence)
@@ -52,7 +52,7 @@ fn against(fit: Option<MeanLogRatio>, margin: f64, confidence: f64) -> (GuardVer
     (verdict, ratio_of(fit.freed, low, high))
 }
 
-/// The least degrees of freedom that decide a guard. Four blocks, two of each order, have two.
+/// The least degrees of freedom that decide a guard. Four blocks, two in each order, have two degrees of freedom.
 const LEAST_FREEDOM: f64 = 2.0;
 
 /// The totals of one arm's trials in a block. For bytes per CPU-second they are the bytes and the seconds.
@@ -66,7 +66,7 @@ pub struct ArmTotals {
 /// Returns the log of the second arm's ratio of totals (gained over spent, summed over all blocks) relative to the
 /// first arm's. Its error comes from leaving out each block once (the jackknife: Tukey 1958; for ratios Cochran,
 /// Sampling Techniques, section 6.17). A mean of logs would hide a few very expensive trials, while totals are the
-/// actual cost.
+/// actual cost. Returns `None` for fewer than two blocks, and if the result is not finite.
 fn ratio_of_totals(blocks: &[[ArmTotals; 2]]) -> Option<MeanLogRatio> {
     let n = blocks.len() as f64;
     let sums = [0, 1].map(|arm| {
@@ -115,8 +115,8 @@ mod tests {
         assert_eq!(guard(&equal(4, -0.5), 0.1, 0.95).0, GuardVerdict::Broken);
     }
 
-    /// Returns blocks in which both arms send as much, but one in twelve of the candidate's trials costs twenty times
-    /// as much.
+    /// Returns blocks in which both arms send the same amount, but one in twelve of the candidate's trials costs twenty
+    /// times as much.
     fn mishaps() -> Vec<[ArmTotals; 2]> {
         let arm = |spent| ArmTotals { gained: 4.0, spent };
         (0..12).map(|i| [arm(4.0), arm(if i < 4 { 23.0 } else { 4.0 })]).collect()

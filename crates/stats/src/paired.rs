@@ -34,8 +34,8 @@ pub fn paired_test(differences: &[f64]) -> Option<f64> {
     Some(2.0 * student(n - 1.0).cdf(-t.abs()))
 }
 
-/// Returns the p-values of a family of tests after Holm's correction, in the order of `p_values`. Accepting every
-/// effect whose adjusted p-value is at most `a` as real makes even one error with probability at most `a`, however
+/// Returns the p-values of a family of tests after Holm's correction, in the order of `p_values`. If every effect whose
+/// adjusted p-value is at most `a` is accepted as real, the probability of one or more errors is at most `a`, however
 /// the tests depend on each other (Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
 /// Journal of Statistics 6, 1979).
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
@@ -88,7 +88,7 @@ mod tests {
         let adjusted = holm(&[0.04, 0.01, 0.02]);
         let by_hand = [0.04, 0.03, 0.04];
         assert!(adjusted.iter().zip(by_hand).all(|(a, b)| (a - b).abs() < 1e-12), "{adjusted:?}");
-        // An adjusted p-value is never smaller than that of a smaller raw one.
+        // An adjusted p-value is never smaller than the adjusted p-value of a smaller raw p-value.
         assert_eq!(holm(&[0.03, 0.04]), [0.06, 0.06]);
         assert_eq!(holm(&[]), Vec::<f64>::new());
     }

@@ -2,8 +2,8 @@
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// Returns the low and the high end of the two-sided 95 % interval for a probability after `hits` in `trials`
-/// (Clopper & Pearson 1934, by beta quantiles); 0 and 1 for no trials.
+/// Returns the low and the high end of the two-sided 95 % interval for a probability, from `hits` hits in `trials`
+/// trials (Clopper & Pearson 1934, by beta quantiles); 0 and 1 for no trials.
 pub fn proportion_interval(hits: u64, trials: u64) -> (f64, f64) {
     let (k, n) = (hits as f64, trials as f64);
     let quantile = |a: f64, b: f64, p: f64| Beta::new(a, b).map_or(f64::NAN, |beta| beta.inverse_cdf(p));

@@ -10,8 +10,8 @@ impl Random {
         Random(seed)
     }
 
-    /// Returns one of several generators for independent random decisions with the same `seed`. `which` is the number
-    /// of the decision; for 0 the generator equals that of [`Random::new`].
+    /// Returns one of several generators with the same `seed`, for independent random decisions. `which` is the number
+    /// of the decision; 0 gives the same generator as [`Random::new`].
     pub fn stream(seed: u64, which: u64) -> Self {
         // The streams start far apart in the generator's cycle, whatever the seed.
         Random(seed.wrapping_add(which.wrapping_mul(0xd1b5_4a32_d192_ed03)))
@@ -34,8 +34,8 @@ impl Random {
         }
     }
 
-    /// Returns true with probability `share`. The generator does not advance where the answer is certain (`share` is
-    /// 0 or less, or 1 or more).
+    /// Returns true with probability `share`. The generator does not advance if the result is certain (`share` is 0 or
+    /// less, or 1 or more).
     pub fn happens(&mut self, share: f64) -> bool {
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }

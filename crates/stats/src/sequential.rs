@@ -1,18 +1,19 @@
 //! Decisions about a step: it is kept only at its last look, and may be given up at any earlier look.
 //!
 //! A look is a judgement after a planned number of blocks. Only the last look can decide that a step helps, by one t
-//! test that uses the step's whole share of the run's error. Earlier looks can only give the step up (it harms, has
-//! no useful effect, or has no prospect), which keeps nothing useless: a stop for futility that is not binding lowers
-//! the error and never raises it (Jennison & Turnbull 2000, section 4.6). If an early look could keep a step, its
-//! decision would rest on the deviation of four or five blocks, which is tiny if those blocks happen to agree.
+//! test that uses the step's whole share of the run's error. Earlier looks can only give the step up, because it harms,
+//! has no useful effect, or has no prospect of success. This cannot keep a useless step: a stop for futility that is
+//! not binding lowers the error and never raises it (Jennison & Turnbull 2000, section 4.6). If an early look could
+//! keep a step, its decision would rest on the deviation of four or five blocks, which is tiny if those blocks happen
+//! to agree.
 //!
 //! The two ends of the interval have different errors. The low end has the error of the single test at the last look.
-//! The high end decides if the step is given up, with an error of 5 % per step over all looks. The first and the last
-//! look get three tenths of these 5 % each, and the others share the rest by the number of blocks between them (a
+//! The high end decides whether the step is given up, with an error of 5 % per step over all looks. The first and the
+//! last look get three tenths of these 5 % each, and the others share the rest by the number of blocks between them (a
 //! union bound over the looks, so that their joint distribution need not be known).
 //!
-//! Discarded blocks are used for a second opinion: a decision must hold both without and with them. Looks are counted
-//! in blocks that count.
+//! Discarded blocks are used only as a check: a decision must hold both without and with them. Only blocks that count
+//! determine the time of a look.
 
 use landspeed_record::Estimate;
 use statrs::distribution::ContinuousCDF;
@@ -21,7 +22,7 @@ use crate::contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio, known_qua
 use crate::estimate::student;
 use crate::ratio_of;
 
-/// The number of blocks at the first look. The deviation of fewer blocks is hardly known.
+/// The number of blocks at the first look. The deviation of fewer blocks is too uncertain.
 const FIRST_LOOK: u32 = 4;
 /// Up to this number of blocks, every block is a look. Beyond it, the distance between looks is a tenth of the number
 /// of blocks.
@@ -31,10 +32,10 @@ const HIGH_ERROR: f64 = 0.05;
 /// The part of `HIGH_ERROR` that the first look gets. The last look gets the same part, and the looks between them
 /// share the rest.
 const END_PART: f64 = 0.3;
-/// A step is given up if the probability that its remaining blocks will show that it helps is below this value.
+/// A step is given up if the probability that its remaining blocks show that it helps is below this value.
 const PROSPECT: f64 = 0.02;
-/// The number of blocks from which a step may be given up for want of prospects. The deviation of fewer blocks is
-/// hardly known.
+/// The number of blocks from which a step may be given up for want of prospects. The deviation of fewer blocks is too
+/// uncertain.
 const GIVE_UP_FROM: u32 = 6;
 
 /// The rules by which one step is decided. They are fixed before the step's first block.
@@ -81,8 +82,8 @@ pub struct StepJudgement {
 
 impl StepDesign {
     /// Returns the design of a step of up to `max_blocks` blocks (raised to the first look, 4). A step helps if its
-    /// mean log ratio is above `least_effect_ln`. The probability that a step which does not is found to help is
-    /// `alpha` at most.
+    /// mean log ratio is above `least_effect_ln`. The probability that a step without such an effect is found to help
+    /// is `alpha` at most.
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {
         StepDesign { alpha, least_effect_ln, thorough: false, looks: looks(max_blocks.max(FIRST_LOOK)) }
     }
@@ -104,8 +105,9 @@ impl StepDesign {
         FIRST_LOOK
     }
 
-    /// Returns the reason why `blocks` are not accepted as helping although they seem to. They seem to help if the
-    /// mean of the blocks that count lies above the least effect, at the design's error. `None` if it does not.
+    /// Returns the reason why a step is not accepted as helping although its `blocks` seem to show that it helps. They
+    /// seem to show this if the mean of the blocks that count is above the least effect, at the design's error.
+    /// Otherwise returns `None`.
     pub fn objection(&self, blocks: &[BlockContrast]) -> Option<Objection> {
         let shows = |fit: MeanLogRatio| fit.low_unexplained(self.alpha) > self.least_effect_ln;
         let both = CountedAndAllMeans::of(blocks).filter(|both| shows(both.counted))?;
@@ -113,7 +115,7 @@ impl StepDesign {
     }
 }
 
-/// A reason why blocks that seem to help are not accepted as helping.
+/// A reason why a step is not accepted as helping although its blocks seem to show that it helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Objection {
     /// The mean that includes the discarded blocks does not show the effect.
@@ -122,17 +124,18 @@ pub enum Objection {
     Lost,
 }
 
-/// Judges a step by its blocks so far, in the order of time, including the discarded ones. It may be called after any
-/// block, because only the looks of the design decide. Between looks, the result is that of the latest look.
+/// Judges a step by its blocks so far, in the order of time, including the discarded ones. This function may be called
+/// after any block, because only the looks of the design decide. Between looks, it returns the result of the latest
+/// look.
 pub fn judge(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let counted = counted(blocks);
     let look = design.looks.iter().rev().find(|look| look.blocks <= counted);
     at_look(design, blocks, look.copied())
 }
 
-/// Judges a step that ends now whatever its blocks show, because its time is over. `blocks` are in the order of time
-/// and include the discarded ones. This look is the step's last one, and as valid as a planned last look, because the
-/// clock does not depend on the blocks.
+/// Judges a step whose time is over, so that it ends now whatever its blocks show. `blocks` are in the order of time
+/// and include the discarded ones. This look is the step's last look. It is as valid as a planned last look, because
+/// the time does not depend on the blocks.
 pub fn judge_last(design: &StepDesign, blocks: &[BlockContrast]) -> StepJudgement {
     let seen = design.max_blocks().min(counted(blocks));
     let look = StepLook { blocks: seen, high_error: END_PART * HIGH_ERROR, is_last: true };
@@ -166,7 +169,7 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
     let state = match () {
         () if is_last && low > least => StepState::Helps,
         () if high < -least => StepState::Harms,
-        // A step that looks harmful gets a few more blocks to show it.
+        // A step that seems to harm gets a few more blocks, which may show that it does.
         () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => StepState::NoEffect,
         () if given_up || is_last => StepState::Undecided,
         () => StepState::Continue,
@@ -175,8 +178,8 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
 }
 
 /// Returns the predictive probability (Jennison & Turnbull 2000, section 10.3) that the low end at the last look will
-/// be above the least effect. The mean of the remaining blocks is taken from its distribution given the blocks so
-/// far, and their deviation is taken as the true one.
+/// be above the least effect. The mean of the remaining blocks has its distribution given the blocks so far. The
+/// deviation of the blocks so far is taken as the true deviation.
 fn prospect(design: &StepDesign, fit: &MeanLogRatio) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);
     let deviation = fit.measured_error * fit.blocks.sqrt();

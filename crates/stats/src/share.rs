@@ -1,7 +1,7 @@
 //! A measure of how equally flows share a path.
 
-/// Returns Jain's index of fairness, `(sum x)^2 / (n * sum x^2)`: 1 if all shares are equal and `1/n` if one flow has
-/// everything (Jain, Chiu and Hawe, DEC-TR-301, 1984; cottrell-2005 section IV.A).
+/// Returns Jain's index of fairness, `(sum x)^2 / (n * sum x^2)`: 1 if all shares are equal, and `1/n` if one flow has
+/// the whole capacity (Jain, Chiu and Hawe, DEC-TR-301, 1984; cottrell-2005 section IV.A).
 ///
 /// `None` if there are no shares, if all are zero, or if one is negative or not finite.
 pub fn jain(shares: &[f64]) -> Option<f64> {

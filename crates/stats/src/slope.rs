@@ -1,8 +1,8 @@
 //! The effect of one quantity (x) on another (y): a regression line through trials with the same settings.
 //!
-//! Trials of one arm in one block have the same settings. Apart from their place in the block, only chance and x make
-//! their y differ. The line's slope is ordinary least squares with arm, block and place as factors (Kutner et al.,
-//! Applied Linear Statistical Models, section 22.1).
+//! Trials of one arm in one block have the same settings. Apart from the effect of their place in the block, their y
+//! differ only by chance and because of x. The slope is computed by ordinary least squares with arm, block and place as
+//! factors (Kutner et al., Applied Linear Statistical Models, section 22.1).
 
 use crate::contrast::known_quantile;
 
@@ -33,7 +33,8 @@ struct CenteredSums {
 }
 
 impl Slope {
-    /// Adds a block. `x` and `y` hold its trials' deviations from the mean of their arm in that block, in time order.
+    /// Adds a block. `x` and `y` hold the deviations of the block's trials from the mean of their arm in this block, in
+    /// time order.
     pub fn add(&mut self, x: &[f64], y: &[f64]) {
         let trials = x.len().min(y.len());
         self.places.resize(self.places.len().max(trials), Moments::default());
@@ -43,21 +44,21 @@ impl Slope {
         self.blocks += 1.0;
     }
 
-    /// Returns the least-squares slope; `None` where x does not vary, or for too few trials.
+    /// Returns the least-squares slope; `None` if x does not vary, or for too few trials.
     pub fn value(&self) -> Option<f64> {
         self.sums().map(|sums| sums.xy / sums.xx)
     }
 
-    /// Returns the low end of the slope's interval, which exceeds the true slope with probability `error`. `None`
-    /// where x does not vary, or for too few trials.
+    /// Returns the low end of the slope's interval, which exceeds the true slope with probability `error`. `None` if x
+    /// does not vary, or for too few trials.
     pub fn low(&self, error: f64) -> Option<f64> {
         let sums = self.sums()?;
         let error_of_slope = (sums.unexplained() / sums.xx).sqrt();
         Some(sums.xy / sums.xx - known_quantile(sums.freedom, error) * error_of_slope)
     }
 
-    /// Returns the ratio of two standard deviations: that of x, divided by that of the part of y that x does not
-    /// explain. `None` where x does not vary or explains everything, or for too few trials.
+    /// Returns the standard deviation of x, divided by the standard deviation of the part of y that x does not explain.
+    /// `None` if x does not vary or explains y completely, or for too few trials.
     pub fn sway(&self) -> Option<f64> {
         let sums = self.sums()?;
         let sway = (sums.xx / sums.freedom / sums.unexplained()).sqrt();
@@ -66,8 +67,8 @@ impl Slope {
 
     fn sums(&self) -> Option<CenteredSums> {
         let sum = |of: fn(&Moments) -> f64| self.places.iter().map(of).sum::<f64>();
-        // Degrees of freedom are lost to the means of the places, to both arms' means in each block but one (the
-        // places determine the last block's), and to the slope.
+        // Degrees of freedom are lost to the means of the places, to both arms' means in each block except one (whose
+        // means follow from the means of the places), and to the slope.
         let means = self.places.len() as f64 + 2.0 * (self.blocks - 1.0);
         let freedom = sum(|place| place.n) - means - 1.0;
         let xx = sum(|place| place.xx - place.x * place.x / place.n);
@@ -86,7 +87,7 @@ impl Moments {
 }
 
 impl CenteredSums {
-    /// Returns the residual variance: that of the part of y that x does not explain.
+    /// Returns the residual variance: the variance of the part of y that x does not explain.
     fn unexplained(&self) -> f64 {
         (self.yy - self.xy * self.xy / self.xx).max(0.0) / self.freedom
     }

@@ -8,8 +8,8 @@ use crate::{mean_and_deviation, ratio_of};
 /// Returns the ratio of `new` over `old` (positive figures of single trials) with Welch's interval (1947) on their
 /// logs at two-sided `confidence` (0.95, say). Figures that are not positive are ignored.
 ///
-/// The two sets were measured at different times. Any drift between them is in the ratio and is *not* in the
-/// interval. `None` where either set has fewer than two positive figures.
+/// The two sets were measured at different times. Any drift between them changes the ratio, and the interval does *not*
+/// allow for it. `None` if either set has fewer than two positive figures.
 pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     let logs = |xs: &[f64]| -> Vec<f64> { xs.iter().filter(|x| **x > 0.0).map(|x| x.ln()).collect() };
     let (new, old) = (logs(new), logs(old));
@@ -25,8 +25,8 @@ pub fn unpaired(new: &[f64], old: &[f64], confidence: f64) -> Option<Estimate> {
     Some(ratio_of(difference, difference - half, difference + half))
 }
 
-/// Returns half the width of the two-sided interval of a difference, by Welch's degrees of freedom. Each part is one
-/// term of the difference: its variance, and the number of values from which that variance is estimated.
+/// Returns half the width of the two-sided interval of a difference, by Welch's degrees of freedom. Each of `parts` is
+/// one term of the difference: its variance, and the number of values from which the variance is estimated.
 fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
     let variance: f64 = parts.iter().map(|(variance, _)| variance).sum();
     if variance == 0.0 {
@@ -39,7 +39,7 @@ fn reach(parts: [(f64, usize); 2], confidence: f64) -> f64 {
 /// The distance between the means of two sets of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanDistance {
-    /// The first set's mean less the second's.
+    /// The first set's mean minus the second set's mean.
     pub difference: f64,
     /// The largest likely difference between a single run of one set and a single run of the other, at the requested
     /// confidence, if both sets have the same mean. It comes from the spread within both sets.
@@ -54,10 +54,10 @@ impl MeanDistance {
     }
 }
 
-/// Returns the difference between the means of two sets, and a bound: the largest likely difference of two single
-/// runs at `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The
-/// bound does not shrink with more runs, because the question is if one set may replace the other, not if they differ
-/// at all. `None` where either set has fewer than two values.
+/// Returns the difference between the means of two sets, and a bound: the largest likely difference of two single runs
+/// at `confidence` (0.95, say), by Welch's degrees of freedom (1947) for a difference of single values. The bound does
+/// not shrink with more runs, because the question is whether one set may replace the other, not whether they differ at
+/// all. `None` if either set has fewer than two values.
 pub fn apart(one: &[f64], other: &[f64], confidence: f64) -> Option<MeanDistance> {
     if one.len() < 2 || other.len() < 2 {
         return None;
@@ -89,7 +89,7 @@ mod tests {
         assert!((found.difference + 5.0).abs() < 1e-12);
         assert!((found.bound - 4.302_65 * 3.0_f64.sqrt()).abs() < 1e-3, "{found:?}");
         assert!(found.is_within());
-        // With twice as many values the spread is known better, and is no smaller.
+        // With twice as many values, the spread is known more precisely, but it is no smaller.
         let found = apart(&[0.0, 1.0, 2.0, 0.0, 1.0, 2.0], &[5.0, 7.0, 5.0, 7.0], 0.95).unwrap();
         assert!(!found.is_within() && found.bound > 2.0, "{found:?}");
         assert_eq!(apart(&[1.0], &[1.0, 2.0], 0.95), None);

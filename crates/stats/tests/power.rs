@@ -1,11 +1,11 @@
-//! Simulates the error and power of the sequential decision. Seeds are fixed; bounds leave room for Monte Carlo error
-//! (standard error at 20,000 runs and 90 %: 0.2 %).
+//! Simulates the error and power of the sequential decision. Seeds are fixed. The expected bounds allow for Monte Carlo
+//! error (standard error at 20,000 runs and 90 %: 0.2 %).
 
 use landspeed_stats::{BlockContrast, StepDesign, StepState, judge};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Runs one step. Returns its final state, and the number of blocks that it took.
+/// Runs one step. Returns the step's final state and number of blocks.
 fn run(design: &StepDesign, rng: &mut ChaCha8Rng, shape: (f64, f64), noise: NoiseDraw) -> (StepState, usize) {
     let mut seen = Vec::new();
     loop {
@@ -38,7 +38,8 @@ fn block(
     BlockContrast::new(mean + own - other, candidate_first, within)
 }
 
-/// Draws blocks most of which agree; one in ten has eight times the deviation, as when two processors change places.
+/// Draws the trials of a block. One block in ten has eight times the deviation of the others, as after a move to other
+/// processors.
 fn struck(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     let wide = rand::Rng::random_bool(rng, 0.1);
     let deviation = (0.9 + 0.1 * 64.0_f64).sqrt();
@@ -49,7 +50,7 @@ fn gaussian(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     [(); 8].map(|()| normal(rng))
 }
 
-/// Draws trials of which the first is slow, by more than the others vary.
+/// Draws trials of which the first is slow by four deviations of the others.
 fn cold(rng: &mut ChaCha8Rng, _: bool) -> [f64; 8] {
     let mut trials = gaussian(rng, false);
     trials[0] -= 4.0;
@@ -90,7 +91,7 @@ fn share_of(
     (f64::from(hits) / f64::from(runs), blocks as f64 / f64::from(runs))
 }
 
-/// The error of one test in a five-minute run, which plans twelve.
+/// The error of one test in a five-minute run, which plans twelve tests.
 const IN_RUN: f64 = 0.05 / 12.0;
 
 fn least() -> f64 {
@@ -133,9 +134,9 @@ fn what_helps_takes_all_its_blocks_and_what_does_not_ends_early() {
     assert!(blocks < 7.0, "{blocks}");
 }
 
-/// Checks that the last look uses its error. A true effect equal to the least effect is found to help with
-/// probability alpha at most, and little less if no step is given up. With few blocks it is half of alpha, because of
-/// the floor of the standard error.
+/// Checks that the last look uses its error. A true effect equal to the least effect is found to help with probability
+/// alpha at most, and with little less if no step is given up. With few blocks the probability is half of alpha,
+/// because of the floor of the standard error.
 #[test]
 fn the_error_is_what_was_asked_for() {
     let few =
@@ -144,7 +145,7 @@ fn the_error_is_what_was_asked_for() {
     for (alpha, blocks) in [(0.05, 11), (0.05, 40)] {
         let design = StepDesign::new(alpha, least(), blocks).thorough();
         let (error, _) = share(&design, StepState::Helps, (least(), 0.05), 40_000);
-        // The standard error is 0.0011 at alpha 0.05. Stops for "no effect" take a little off.
+        // The standard error is 0.0011 at alpha 0.05. Stops for "no effect" reduce the error a little.
         assert!(error < alpha + 0.0033 && error > alpha * 0.75, "alpha {alpha}, {blocks} blocks: {error}");
     }
 }

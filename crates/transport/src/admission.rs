@@ -1,6 +1,6 @@
-//! Limits the connections that have not yet proven the session's key, for transports that keep state of a client
-//! before its proof. It limits their number and the duration of each proof, and chooses the connection to turn away
-//! if there are too many.
+//! Limits the number of connections that have not yet proven the session's key, and the duration of each proof. Chooses
+//! the connection to turn away if there are too many. Only transports that keep state of a client before its proof need
+//! this.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 
 use landspeed_proof::{ProofKey, one_source};
 
-/// The longest time for a proof. Its packets may be lost several times, or wait for seconds in the queue of a slow
-/// link. Strangers are held back not by this time but by the limits on the number of connections.
+/// The longest time that a proof may take. The packets of a proof may be lost several times, or wait for seconds in the
+/// queue of a slow link. The limits on the number of connections hold strangers back, not this time limit.
 const PROOF_TIME: Duration = Duration::from_secs(30);
-/// The largest number of connections whose proof is under way. For one more, the oldest that has not greeted yet is
-/// turned away; if all have greeted, the oldest of all.
+/// The largest number of connections whose proof is under way. A further connection replaces the oldest one that has
+/// not greeted yet ([`Applicant::has_greeted`]). If all have greeted, it replaces the oldest one of all.
 const MOST: usize = 256;
-/// The largest number of connections from one address whose proof is under way and that have not greeted. A trial
+/// The largest number of connections from one address that have not greeted yet. A trial stays below it, because it
 /// opens only 32 flows at a time.
 const MOST_OF_ONE: usize = 64;
 
-/// A connection whose proof is under way. No method waits, so that no connection holds up another.
+/// A connection whose proof is under way. No method blocks, so that no connection delays another.
 pub(crate) trait Applicant {
     /// Continues the proof as far as possible.
     fn step(&mut self, key: &ProofKey) -> ProofState;
 
-    /// Returns true if the client has sent a hello that only a client with the key can make. A stranger may have
-    /// replayed this hello. Connections that have greeted are turned away last.
+    /// Returns true if the client has sent a hello that only a holder of the key can make. The client may still be a
+    /// stranger that replays another client's hello. Connections that have greeted are turned away last.
     fn has_greeted(&self) -> bool;
 
     /// Ends the connection in a way that makes a client with the key try again.
@@ -38,7 +38,8 @@ pub(crate) enum ProofState {
     Waiting,
     /// The key is proven, for the flow of this number.
     Proven(u32),
-    /// The client does not have the key. If the protocol has a message for that, it was sent to the client.
+    /// The client does not have the key, or the connection has failed. The client was informed if the protocol has a
+    /// message for this case.
     Stranger,
 }
 
@@ -66,8 +67,8 @@ impl<A: Applicant> Applicants<A> {
         Applicants { waiting: VecDeque::new(), proven: VecDeque::new(), strangers: 0 }
     }
 
-    /// Iterates over the connections whose proof is under way, and those that have proven the key but were not taken
-    /// yet.
+    /// Iterates over the connections whose proof is under way, and those that have proven the key but that
+    /// [`Applicants::next_proven`] has not returned yet.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &A> {
         let proven = self.proven.iter().map(|(_, applicant)| applicant);
         self.waiting.iter().map(|waiting| &waiting.applicant).chain(proven)
@@ -127,7 +128,7 @@ impl<A: Applicant> Applicants<A> {
     fn make_room(&mut self, from: Option<IpAddr>, key: &ProofKey) {
         while let Some(mut surplus) = self.surplus(from).and_then(|at| self.waiting.remove(at)) {
             let was_silent = !surplus.applicant.has_greeted();
-            // Its hello may have arrived since the last step.
+            // The connection's hello may have arrived since its last step.
             match surplus.applicant.step(key) {
                 ProofState::Proven(number) => self.proven.push_back((number, surplus.applicant)),
                 ProofState::Stranger => self.strangers += 1,
@@ -139,7 +140,8 @@ impl<A: Applicant> Applicants<A> {
         }
     }
 
-    /// Returns the index of the connection to turn away before another is admitted from `from`, if there is no room.
+    /// Returns the index of the connection to turn away before another one from `from` is admitted; `None` if there is
+    /// room for it.
     fn surplus(&self, from: Option<IpAddr>) -> Option<usize> {
         let silent =
             || self.waiting.iter().enumerate().filter(|(_, waiting)| !waiting.applicant.has_greeted());
@@ -156,7 +158,8 @@ impl<A: Applicant> Applicants<A> {
     }
 }
 
-/// Returns true if files or memory ran out. A client that is not accepted for that reason tries again.
+/// Returns true if `error` means that file descriptors or memory ran out. A client that is not accepted for this reason
+/// tries again.
 pub(crate) fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
@@ -171,7 +174,7 @@ mod tests {
 
     const KEY: ProofKey = [7; 32];
 
-    /// An applicant that notes when it is turned away.
+    /// An applicant that records when it is turned away.
     struct FakeApplicant {
         number: usize,
         greets: Rc<Cell<bool>>,

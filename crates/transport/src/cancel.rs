@@ -10,7 +10,7 @@ use crate::Error;
 /// The longest wait between two checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A flag that requests every thread that watches it to stop. All clones share the flag. Once raised, it stays
+/// A flag that tells threads to stop. The threads check it regularly. All clones share the flag. Once raised, it stays
 /// raised.
 #[derive(Debug, Clone, Default)]
 pub struct CancelFlag(Arc<AtomicBool>);
@@ -32,7 +32,7 @@ impl CancelFlag {
     }
 }
 
-/// The limits of a wait: a deadline and a flag.
+/// The limits of a wait: a deadline and a cancellation flag.
 #[derive(Debug, Clone, Copy)]
 pub struct Patience<'a> {
     /// The time at which to give up.
@@ -42,7 +42,8 @@ pub struct Patience<'a> {
 }
 
 impl Patience<'_> {
-    /// Returns the time to wait before the next check of these limits; `None` if the deadline has passed.
+    /// Returns the time to wait before the next check of these limits, at most 50 ms; `None` if the deadline has
+    /// passed.
     ///
     /// # Errors
     /// Returns [`Error::Cancelled`] if the wait was cancelled.
@@ -54,8 +55,8 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// Returns the time that a listener waits before its next check of these limits. `at` and `strangers`, the number
-    /// that the listener has turned away, are for the error.
+    /// Returns the time that a listener waits before its next check of these limits. The error contains `at`, the
+    /// listener's address, and `strangers`, the number of strangers that the listener has turned away.
     ///
     /// # Errors
     /// Returns [`Error::NobodyCame`] if the deadline has passed, and [`Error::Cancelled`] if the wait was cancelled.

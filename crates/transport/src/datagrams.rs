@@ -1,11 +1,11 @@
-//! Counts of datagrams.
+//! The datagram counts of a flow.
 
 use std::time::Instant;
 
 use landspeed_record::DatagramCounts;
 use landspeed_record::units::{Bytes, Nanos};
 
-/// The counts of one end of a flow since the flow began.
+/// The datagram counts of one end of a flow since the flow began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DatagramTotals {
     /// Datagrams passed to the kernel.
@@ -22,8 +22,8 @@ pub struct DatagramTotals {
     pub duplicated: u64,
     /// Datagrams dropped because they were malformed or did not belong to the flow.
     pub malformed: u64,
-    /// Buffers dropped because this end's socket was full. A buffer contains one datagram, or several that the stack
-    /// had joined.
+    /// Buffers dropped because the receive buffer of this end's socket was full. A buffer contains one datagram, or
+    /// several that the kernel's network stack had joined (GRO).
     pub overflowed: u64,
     /// The time at which the first datagram arrived; `None` if none has.
     pub first: Option<Instant>,
@@ -32,7 +32,8 @@ pub struct DatagramTotals {
 }
 
 impl DatagramTotals {
-    /// Returns the counts since `earlier`, an earlier snapshot of the same flow.
+    /// Returns the counts since `earlier`, an earlier snapshot of the same flow. Sequence numbers up to the highest one
+    /// that were not received count as lost.
     pub fn since(&self, earlier: &DatagramTotals) -> DatagramCounts {
         let expected = self.highest.saturating_sub(earlier.highest);
         let received = self.received.saturating_sub(earlier.received);

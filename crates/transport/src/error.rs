@@ -1,9 +1,9 @@
-//! The errors of opening flows.
+//! The errors of flows and of the ports for flows.
 
 use std::io;
 use std::net::SocketAddr;
 
-/// The reason why a flow, or a port for flows, could not be opened.
+/// The reason why an operation on a flow, or on a port for flows, failed.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -12,7 +12,8 @@ pub enum Error {
         operation: &'static str,
         object: String,
         source: io::Error,
-        /// A remedy that follows the reason in the text, so it begins with "; "; may be empty.
+        /// The remedy, which follows the kernel's reason in the text. It begins with "; ", or is empty if no remedy is
+        /// known.
         remedy: &'static str,
     },
     #[error(
@@ -54,12 +55,14 @@ impl Error {
         Error::NoAnswer { protocol: "UDP", server, refused: false }
     }
 
-    /// Returns the error for a server that does not answer over a stream socket, or refuses.
+    /// Returns the error for a server that does not answer over a stream socket or, if `refused` is true, that refuses
+    /// the connection.
     pub(crate) fn no_stream(server: SocketAddr, refused: bool) -> Self {
         Error::NoAnswer { protocol: "TCP", server, refused }
     }
 
-    /// Returns true if the kernel reported the reason. Such an error says more than a missing answer does.
+    /// Returns true if the kernel reported the reason as an error number. Such an error is more specific than a missing
+    /// answer.
     pub fn has_errno(&self) -> bool {
         match self {
             Error::Refused { source, .. } => source.raw_os_error().is_some(),

@@ -36,7 +36,8 @@ pub use transport::{
     Transport, TransportProperties, ZeroCopyCompletions,
 };
 
-/// All transports. A new one comes last, because the order decides the port numbers of those of one protocol.
+/// All transports. A new transport is added at the end, because the order determines the port numbers: transports of
+/// one protocol use successive ports.
 pub static TRANSPORTS: &[&dyn Transport] = &[
     &tcp::TcpTransport,
     &udp::UdpTransport,

@@ -1,4 +1,5 @@
-//! The system calls that move datagrams: one a call, many a call, or many joined into one (UDP_SEGMENT, UDP_GRO).
+//! The system calls that send and receive datagrams: one datagram per call, many per call, or many joined into one
+//! buffer (UDP_SEGMENT, UDP_GRO).
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::{MaybeUninit, size_of, size_of_val};
@@ -6,7 +7,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// The largest number of datagrams in one call of sendmmsg or recvmmsg.
 pub(crate) const BATCH: usize = 32;
-/// The most datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of the first kernels.
+/// The largest number of datagrams that one call with UDP_SEGMENT sends: UDP_MAX_SEGMENTS of kernels before 6.9.
 pub(crate) const SEGMENTS: usize = 64;
 
 /// How datagrams are handed to the kernel.
@@ -19,7 +20,7 @@ pub(crate) enum SendMode {
 }
 
 impl SendMode {
-    /// Returns the mode called `word`. An unknown word means one datagram in a call.
+    /// Returns the mode called `word`. An unknown word gives `Plain`: one datagram per call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => SendMode::Batch,
@@ -39,7 +40,7 @@ pub(crate) enum ReceiveMode {
 }
 
 impl ReceiveMode {
-    /// Returns the mode called `word`. An unknown word means one datagram in a call.
+    /// Returns the mode called `word`. An unknown word gives `Plain`: one datagram per call.
     pub(crate) fn named(word: &str) -> Self {
         match word {
             "batch" => ReceiveMode::Batch,
@@ -80,8 +81,8 @@ pub(crate) fn send(
     if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends each group of `each` entries of `parts` as a datagram, at most [`BATCH`] in one call. Returns how many were
-/// sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
+/// Sends each group of `each` entries of `parts` as one datagram, at most [`BATCH`] datagrams in the call. Returns the
+/// number of datagrams sent. If `flags` contain MSG_ZEROCOPY, the kernel may read `parts` after the call.
 pub(crate) fn send_many(
     fd: BorrowedFd<'_>,
     parts: &[IoSlice<'_>],
@@ -102,7 +103,7 @@ pub(crate) fn send_many(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Returns the header that sends `parts` as one datagram. It points at `parts`.
+/// Returns the header that sends `parts` as one datagram. The header contains a pointer to `parts`.
 pub(crate) fn header(parts: &[IoSlice<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -120,9 +121,9 @@ pub(crate) fn receive(fd: BorrowedFd<'_>, into: &mut [u8], flags: i32) -> io::Re
     usize::try_from(got).map_err(|_| io::Error::last_os_error())
 }
 
-/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, and waits only for
-/// the first. Returns the number of datagrams, and writes their lengths into `lengths`. A length is larger than the
-/// space of the entries if the datagram was truncated.
+/// Receives up to [`BATCH`] datagrams in one call, each into the next `each` entries of `parts`, and waits only for the
+/// first datagram. Returns the number of datagrams, and writes their lengths into `lengths`. A length is larger than
+/// the space of the entries if the datagram was truncated.
 pub(crate) fn receive_many(
     fd: BorrowedFd<'_>,
     parts: &mut [IoSliceMut<'_>],
@@ -138,8 +139,8 @@ pub(crate) fn receive_many(
         message.msg_hdr = receiving_header(room);
     }
     let flags = flags | libc::MSG_WAITFORONE | libc::MSG_TRUNC;
-    // SAFETY: the first `count` messages point at `each` parts, and those at exclusively borrowed memory. All outlive
-    // the call. No timeout is given.
+    // SAFETY: each of the first `count` messages points at `each` entries of `parts`, which point at exclusively
+    // borrowed memory. All outlive the call. No timeout is given.
     let got = unsafe {
         libc::recvmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count as u32, flags as _, std::ptr::null_mut())
     };
@@ -161,14 +162,14 @@ pub(crate) fn receive_joined(
     let mut message = receiving_header(parts);
     message.msg_control = control.as_mut_ptr().cast();
     message.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: `message` points at `parts`, those at exclusively borrowed memory, and at `control`. All outlive the
-    // call.
+    // SAFETY: `message` points at `control` and at `parts`, whose entries point at exclusively borrowed memory. All
+    // outlive the call.
     let got = unsafe { libc::recvmsg(fd.as_raw_fd(), &mut message, flags | libc::MSG_TRUNC) };
     let total = usize::try_from(got).map_err(|_| io::Error::last_os_error())?;
     Ok((total, segment(&message).unwrap_or(total)))
 }
 
-/// Returns the header that receives a datagram into `parts`. It points at `parts`.
+/// Returns the header that receives a datagram into `parts`. The header contains a pointer to `parts`.
 fn receiving_header(parts: &mut [IoSliceMut<'_>]) -> libc::msghdr {
     // SAFETY: msghdr is valid as zeros (no name, no data, no control).
     let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };

@@ -30,7 +30,7 @@ pub(crate) struct SocketOption {
     pub(crate) factor: Factor,
     /// The usual reason why the kernel reports another value than was set; may be empty.
     pub(crate) hint: &'static str,
-    /// Converts a value of the factor to the option's value. `None` means that the option is not set.
+    /// Converts a value of the factor to the option's value. Returns `None` if the option must be left as it is.
     pub(crate) asked: fn(&str) -> Option<OptionValue>,
     pub(crate) set: fn(&Socket, &OptionValue) -> io::Result<()>,
     pub(crate) get: fn(&Socket) -> io::Result<OptionValue>,
@@ -91,7 +91,7 @@ pub(crate) fn others<const N: usize>(view: &FactorView, proposals: [Proposal; N]
     proposals.into_iter().filter(|proposal| proposal.value != view.current).collect()
 }
 
-/// The rank of proposals that hand over many datagrams as one.
+/// The rank of proposals to pass many datagrams to the kernel, or to receive them, as one buffer.
 pub(crate) const AS_ONE: u32 = 26;
 /// The rank of proposals that only save system calls.
 pub(crate) const BATCHED: u32 = 60;
@@ -157,7 +157,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             persist: &[PersistMethod::Application("setsockopt(SOL_SOCKET, SO_BUSY_POLL), in microseconds")],
             about: "SO_BUSY_POLL: microseconds that a receive call spins on the device; 0 is off",
             domain: Domain::Int(0, 10_000),
-            // Zero leaves it to net.core.busy_read, which is a knob.
+            // Zero keeps the system's value (net.core.busy_read), which is a knob of its own.
             default: "0",
             interacts: &[
                 "net-busy-poll",

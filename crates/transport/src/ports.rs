@@ -3,8 +3,8 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr};
 
-/// Returns the first and the last local port of the range for connections (net.ipv4.ip_local_port_range, both
-/// families); `None` if it cannot be read.
+/// Returns the first and the last port of the range from which the kernel chooses local ports
+/// (net.ipv4.ip_local_port_range, for IPv4 and IPv6); `None` if it cannot be read.
 pub fn local_range() -> Option<[u16; 2]> {
     let text = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let mut ends = text.split_ascii_whitespace().map(str::parse);
@@ -14,14 +14,14 @@ pub fn local_range() -> Option<[u16; 2]> {
     }
 }
 
-/// Returns how many local ports of `range` TCP connections to `server` hold, including those in TIME_WAIT. Another
-/// connection to `server` cannot use them.
+/// Returns the number of local ports in `range` that TCP connections to `server` hold, including connections in
+/// TIME_WAIT. A new connection to `server` cannot use these ports. Returns zero if the connections cannot be read.
 pub fn held_towards(server: SocketAddr, range: [u16; 2]) -> u64 {
     let file = if server.is_ipv4() { "/proc/thread-self/net/tcp" } else { "/proc/thread-self/net/tcp6" };
     fs::read_to_string(file).map_or(0, |text| count(&text, &as_the_kernel_writes(server), range))
 }
 
-/// Counts the lines of /proc/net/tcp (proc_pid_net(5)) with this remote address and a local port of `range`.
+/// Counts the lines of /proc/net/tcp (proc_pid_net(5)) with the remote address `remote` and a local port in `range`.
 fn count(text: &str, remote: &str, range: [u16; 2]) -> u64 {
     let is_held = |line: &&str| {
         let mut words = line.split_ascii_whitespace().skip(1);

@@ -19,7 +19,7 @@ unsafe impl<const N: usize> PlainOldData for [u32; N] {}
 pub(crate) fn set<T: PlainOldData>(socket: impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let fd = socket.as_fd().as_raw_fd();
     let len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` lives through the call and has `len` bytes; the kernel only reads them.
+    // SAFETY: `value` is valid during the call and has `len` bytes; the kernel only reads them.
     let rc = unsafe { libc::setsockopt(fd, level, name, (&raw const value).cast(), len) };
     if rc == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -32,8 +32,8 @@ pub(crate) fn get<T: PlainOldData>(socket: impl AsFd, level: i32, name: i32) -> 
     Ok(value)
 }
 
-/// Reads an option whose value also carries the request to the kernel. `value` is the request, and then the kernel's
-/// answer. Returns the number of bytes that the kernel wrote.
+/// Reads an option whose buffer also carries a request to the kernel. `value` contains the request before the call, and
+/// the kernel's answer after it. Returns the number of bytes that the kernel wrote.
 pub(crate) fn exchange<T: PlainOldData>(
     socket: impl AsFd,
     level: i32,

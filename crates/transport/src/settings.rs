@@ -1,6 +1,6 @@
 //! The factors that flows of all transports have.
 //!
-//! A flow's settings are values of these factors and of those of its transport ([`crate::Transport::factors`]).
+//! A flow's settings are values of these factors and of the factors of its transport ([`crate::Transport::factors`]).
 
 use landspeed_record::Settings;
 use landspeed_record::factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
@@ -122,7 +122,7 @@ fn datagrams(view: &FactorView) -> Vec<Proposal> {
     full.into_iter().chain(jumbo).chain(larger(view, &[(8192, 126)])).collect()
 }
 
-/// Proposes those of `values` (value, rank) that are larger than the current one.
+/// Proposes those of `values` (value, rank) that are larger than the current value.
 fn larger(view: &FactorView, values: &[(u64, u32)]) -> Vec<Proposal> {
     let current = view.current.parse::<u64>().unwrap_or(0);
     let above = values.iter().filter(|(value, _)| *value > current);
@@ -143,7 +143,7 @@ pub fn defaults(transport: &dyn Transport) -> Settings {
     settings
 }
 
-/// Returns settings with these values alone. Factors that are not in `values` are left unset.
+/// Returns settings that contain only `values`. All other factors are unset.
 pub fn with(values: &[(&Factor, &str)]) -> Settings {
     values.iter().map(|(factor, value)| (factor.name.to_owned(), (*value).to_owned())).collect()
 }

@@ -1,4 +1,4 @@
-//! UDP sockets that share a port: one that reserves it, one of the listener, and one for each flow.
+//! UDP sockets that share a port: one that reserves the port, one for the listener, and one for each flow.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
@@ -29,7 +29,7 @@ pub(crate) fn reserve(at: SocketAddr, listen: ListenFn) -> Result<Box<dyn Reserv
     HeldPort::of(held, listen)
 }
 
-/// Opens a UDP socket through which to test what the kernel supports.
+/// Opens a UDP socket for tests of what the kernel supports.
 pub(crate) fn probe() -> Result<Socket, String> {
     Socket::new(Domain::IPV4, Type::DGRAM, None)
         .or_else(|_| Socket::new(Domain::IPV6, Type::DGRAM, None))
@@ -60,7 +60,7 @@ pub(crate) fn connect_to_itself(socket: &Socket) -> io::Result<()> {
     socket.connect(&socket.local_addr()?)
 }
 
-/// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
+/// Opens a socket for a flow to `server`. Binds the socket to `source_port`, unless this port is zero.
 pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
     match source_port {
         0 => open(server),
@@ -68,8 +68,8 @@ pub(crate) fn dial(server: SocketAddr, source_port: u16) -> Result<Socket, Error
     }
 }
 
-/// Returns the payload, in bytes, of the largest datagram that passes the path of a connected socket whole, as far as
-/// this host knows.
+/// Returns the payload, in bytes, of the largest datagram that fits the path MTU that this host knows for a connected
+/// socket.
 pub(crate) fn largest(socket: &Socket) -> io::Result<u32> {
     let (level, name, headers) = match socket.domain()? {
         Domain::IPV6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU, 48),
@@ -90,7 +90,8 @@ pub(crate) fn cut_large(socket: &Socket, cuts: bool) -> io::Result<()> {
     raw::set(socket, level, name, value.cast_unsigned())
 }
 
-/// Opens a socket bound to `address`, which may share the port with others of this user. The error names the address.
+/// Opens a socket bound to `address`, which may share the port with other sockets of this user. The error names the
+/// address.
 pub(crate) fn bind(address: SocketAddr) -> Result<Socket, Error> {
     another(address).map_err(|source| Error::refused("bind to", address, source))
 }
@@ -110,8 +111,8 @@ pub(crate) fn open(address: SocketAddr) -> Result<Socket, Error> {
         .map_err(|source| Error::refused("open a socket for", address, source))
 }
 
-/// The datagrams that a listener receives in one turn, at most [`MOST_AT_ONCE`], each truncated to `ROOM` bytes.
-/// Datagrams of other clients that reached a flow's socket come first.
+/// The datagrams that a listener receives before it does its other work, at most [`MOST_AT_ONCE`], each truncated to
+/// `ROOM` bytes. Datagrams of other clients that reached a flow's socket come first.
 pub(crate) struct DatagramIntake<const ROOM: usize> {
     astray: VecDeque<ReceivedDatagram>,
     left: usize,
@@ -122,7 +123,7 @@ impl<const ROOM: usize> DatagramIntake<ROOM> {
         DatagramIntake { astray: VecDeque::new(), left: MOST_AT_ONCE }
     }
 
-    /// Returns the next datagram; `None` if there is none, or if the turn has received its maximum.
+    /// Returns the next datagram; `None` if there is none, or if the limit is reached.
     pub(crate) fn next(&mut self, socket: &impl AsFd) -> io::Result<Option<ReceivedDatagram>> {
         let Some(left) = self.left.checked_sub(1) else { return Ok(None) };
         self.left = left;
@@ -154,7 +155,7 @@ fn next<const ROOM: usize>(socket: &impl AsFd) -> io::Result<Option<ReceivedData
             Ok(Some(ReceivedDatagram { from, bytes: datagram[..length].to_vec() }))
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-        // Errors about an earlier answer do not concern the listener.
+        // ICMP errors about earlier answers do not concern the listener.
         Err(rustix::io::Errno::CONNREFUSED | rustix::io::Errno::INTR | rustix::io::Errno::HOSTUNREACH) => {
             Ok(None)
         }

@@ -11,7 +11,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::Error;
 use crate::transport::{Listener, ProofKey, ReservedPort};
 
-/// Opens a socket to connect to `address` or to bind to it, for that address family alone.
+/// Opens a socket to connect to `address` or to bind to it. The socket is for this address family only.
 pub(crate) fn open(address: SocketAddr, kind: Type, protocol: Option<Protocol>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), kind, protocol)?;
     if address.is_ipv6() {
@@ -33,7 +33,7 @@ pub(crate) fn any(peer: SocketAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }
 
-/// Waits until a socket is ready, at most `slice`. Returns true if one is.
+/// Waits until a socket is ready, for at most `slice`. Returns true if a socket is ready.
 pub(crate) fn wait(sockets: &mut [PollFd<'_>], slice: Duration) -> io::Result<bool> {
     let slice = Timespec::try_from(slice).expect("a slice is short");
     match poll(sockets, Some(&slice)) {

@@ -21,9 +21,9 @@ pub struct TransportProperties {
     pub line: &'static str,
     /// The kind of delivery: a byte stream, or datagrams.
     pub delivery: Delivery,
-    /// The protocol whose settings of the host affect these flows, and whose port numbers they use: "tcp", "udp",
-    /// another protocol of the kernel, or empty for none. Transports of one protocol cannot listen on the same port,
-    /// so they use successive ports, in the order of the table. A new protocol needs its own strangers in
+    /// The protocol whose port numbers these flows use, and whose host settings affect them: "tcp", "udp", another
+    /// protocol of the kernel, or empty for none. Transports of one protocol cannot listen on the same port, so they
+    /// use successive ports, in the order of the table. A new protocol needs its own strangers in
     /// `tests/conformance/flood.rs`.
     pub protocol: &'static str,
     /// The settings, as (name, value), that workloads with one message at a time set on their flows, whatever the
@@ -40,8 +40,8 @@ pub trait Transport: Sync {
     /// Returns the properties that do not depend on the settings of a flow.
     fn about(&self) -> &'static TransportProperties;
 
-    /// Returns the factors that only flows of this transport have. Those of all flows are in
-    /// [`crate::settings::EVERY_FLOW`].
+    /// Returns the factors that only flows of this transport have. [`crate::settings::EVERY_FLOW`] lists the factors of
+    /// all flows.
     fn factors(&self) -> Vec<&'static Factor>;
 
     /// Returns the name on the command line and in records ([`TransportProperties::name`]).
@@ -113,9 +113,9 @@ pub trait ReservedPort: Send + Sync {
 
 /// A listening port. Dropping it stops listening.
 pub trait Listener: Send {
-    /// Waits for the next flow that proves the key, and returns it. During the wait, turns strangers away:
-    /// connections that fail the proof or exceed its time limit (`admission.rs`). If too many connections are at
-    /// their proof, also turns the oldest away. A stranger never delays other connections.
+    /// Waits for the next flow that proves the key, and returns it. During the wait, turns strangers away: connections
+    /// that fail the proof or exceed its time limit (`admission.rs`). If the proofs of too many connections are under
+    /// way, also turns the oldest connections away. A stranger never delays other connections.
     ///
     /// # Errors
     /// Returns an error if no flow proves the key before `patience` ends, or if the kernel refuses.
@@ -144,10 +144,10 @@ pub trait Flow: Send + Sync {
     /// because they take effect only before connecting.
     fn adopt(&mut self, settings: &Settings);
 
-    /// Returns the sending half, as the flow's settings require. There may be one at a time.
+    /// Returns the sending half, as the flow's settings require. Only one sending half may exist at a time.
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error>;
 
-    /// Returns the receiving half, as the flow's settings require. There may be one at a time.
+    /// Returns the receiving half, as the flow's settings require. Only one receiving half may exist at a time.
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error>;
 
     /// Returns what the peer has acknowledged so far. A transport that runs in this program, and not in the kernel,
@@ -159,11 +159,11 @@ pub trait Flow: Send + Sync {
         None
     }
 
-    /// Adds the details that only this transport has of the flow to `details`. Called for each flow of a trial, in
-    /// the order of their numbers, when the trial's window closes.
+    /// Adds to `details` what only this transport records of the flow. Called for each flow of a trial, in the order of
+    /// the flows' numbers, when the trial's window closes.
     fn add_details(&self, _details: &mut Details) {}
 
-    /// Wakes the thread that waits in a receive, which then returns zero. Sends nothing to the peer.
+    /// Wakes the thread that waits in a receive call. The call then returns zero. Sends nothing to the peer.
     fn wake_receiver(&self);
 
     /// Ends the flow in order: announces to the peer that this end sends no more, then waits for the same
@@ -177,7 +177,7 @@ pub trait Flow: Send + Sync {
     /// `patience` ends, and if [`Flow::wake_receiver`] was called before.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error>;
 
-    /// Ends the flow abruptly at both ends and drops what waits to be sent. Threads that wait in a send or a receive
+    /// Ends the flow abruptly at both ends, and drops data that waits to be sent. Send and receive calls that wait
     /// return.
     fn abort(&self) -> io::Result<()>;
 }
@@ -205,8 +205,8 @@ pub trait Sender {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Returns counts of the sends whose memory the kernel reads after the call. Collects notifications that are
-    /// ready, without waiting. All counts are zero where every call copies.
+    /// Returns the counts of zero-copy sends, whose memory the kernel reads after the send call. First collects the
+    /// notifications that are ready, without waiting. All counts are zero if the sender copies.
     fn completions(&mut self) -> ZeroCopyCompletions {
         ZeroCopyCompletions::default()
     }
@@ -215,7 +215,7 @@ pub trait Sender {
 /// The receiving half of a flow.
 pub trait Receiver {
     /// Waits for data, writes it into `into`, and returns the number of bytes; zero if the flow has ended. Datagrams
-    /// are received whole, so `into` must be as long as the largest.
+    /// are received whole, so `into` must be as long as the largest datagram.
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
     /// Receives data that has already arrived, without waiting. Returns [`io::ErrorKind::WouldBlock`] if there is
@@ -239,8 +239,8 @@ pub trait Receiver {
 pub struct AckProgress {
     /// Bytes acknowledged since the flow began.
     pub acked: Bytes,
-    /// Packets that the peer has acknowledged, in order or not: this grows while `acked` waits for a lost packet.
-    /// Zero if the transport does not report it.
+    /// Packets that the peer has acknowledged, in order or not. This count grows even while `acked` waits for a lost
+    /// packet. Zero if the transport does not report it.
     pub delivered: u64,
     /// Packets sent again since the flow began. Zero if the transport sends nothing again.
     pub resent: u64,
@@ -256,7 +256,7 @@ pub struct AckProgress {
     pub timeouts: u32,
 }
 
-/// Counts of the sends whose memory the kernel reads after the call.
+/// Counts of zero-copy sends, whose memory the kernel reads after the send call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ZeroCopyCompletions {
     /// Sends whose memory the kernel has released.

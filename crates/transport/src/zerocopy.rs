@@ -15,9 +15,9 @@ use crate::options::{OptionValue, SocketOption, once_on};
 use crate::transport::ZeroCopyCompletions;
 use crate::{raw, socket};
 
-/// The largest number of sends of a socket whose memory the kernel may still read.
+/// The largest number of zero-copy sends of one sender whose memory the kernel may still read.
 pub(crate) const SLOTS: u32 = u64::BITS;
-/// The longest that a send waits for a notification before its caller can check whether to stop.
+/// The longest time that a send waits for a notification before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The interval at which a sender that is being dropped checks if the kernel has released its memory.
 const LEAVING_LOOK: Duration = Duration::from_millis(1);
@@ -97,7 +97,7 @@ impl ZeroCopySlots {
     }
 }
 
-/// Waits at most `within` until `pending` returns zero sends. Returns true if it did.
+/// Waits until `pending` returns zero, for at most `within`. Returns true if it has returned zero.
 pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -> bool {
     let begun = Instant::now();
     loop {
@@ -105,13 +105,13 @@ pub(crate) fn all_returned(within: Duration, mut pending: impl FnMut() -> u32) -
         if left == 0 || begun.elapsed() >= within {
             return left == 0;
         }
-        // Sleeps rather than polls, because the socket of an aborted flow is always ready.
+        // Sleeps and does not call poll(2), because the socket of an aborted flow is always ready.
         std::thread::sleep(LEAVING_LOOK);
     }
 }
 
-/// The zero-copy sends of one sender of a socket. The kernel numbers the sends of a socket, and a notification names
-/// these numbers.
+/// The zero-copy sends of one sender of a socket. The kernel numbers the sends of a socket, and a notification contains
+/// a range of these numbers.
 pub(crate) struct ZeroCopySends<'a> {
     socket: &'a Socket,
     /// The number that the kernel gives the next send of this socket, kept for the next sender.
@@ -158,7 +158,8 @@ impl<'a> ZeroCopySends<'a> {
                 }
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => self.make_room()?,
                 Err(error) => {
-                    // The kernel may have numbered the failed send all the same; its notification says so.
+                    // The kernel may have given the failed send a number. In that case there is a notification with
+                    // this number.
                     let _ = self.take();
                     return Err(error);
                 }
@@ -168,7 +169,7 @@ impl<'a> ZeroCopySends<'a> {
 
     /// Reads the notifications that are ready, without waiting, and returns the counts of all sends.
     pub(crate) fn completions(&mut self) -> ZeroCopyCompletions {
-        // When a flow ends, the error queue may end with it; the counts are kept.
+        // Ignores errors: when a flow has ended, its error queue may be gone, but the counts so far remain valid.
         let _ = self.take();
         self.slots.completions()
     }
@@ -221,12 +222,12 @@ impl<'a> ZeroCopySends<'a> {
     }
 
     fn complete(&mut self, number: u32, copied: bool) {
-        // In the usual order it is the first slot.
+        // If sends complete in order, this is the first slot in use.
         if let Some(slot) = ones(self.slots.pending).find(|&slot| self.in_slots[slot] == number) {
             self.slots.give_back(slot, Some(copied));
         } else if self.next.wrapping_sub(number).wrapping_sub(1) > LATEST {
-            // This send does not count as sent: the call failed after the kernel had numbered it. Every other unknown
-            // number is an earlier sender's.
+            // No accepted send has this number yet: the kernel numbered a send whose call failed. All other unknown
+            // numbers are those of an earlier sender.
             self.go_on_at(number.wrapping_add(1));
         }
     }
@@ -237,8 +238,8 @@ impl<'a> ZeroCopySends<'a> {
     }
 }
 
-/// Half of the range of the kernel's numbers, which wrap. Numbers up to this distance before the next one are of
-/// earlier sends, all others are of later sends.
+/// Half of the range of the kernel's numbers, which wrap. Numbers up to this distance before the next number belong to
+/// earlier sends, all others to later sends.
 const LATEST: u32 = u32::MAX / 2;
 
 /// Iterates over the positions of the set bits, from the lowest.
@@ -291,7 +292,7 @@ fn next_note(socket: &Socket) -> io::Result<Option<libc::sock_extended_err>> {
 /// Waits for a notification, for at most [`LOOK`]. Returns `TimedOut` after that, so that the caller can check if it
 /// must stop.
 fn wait_for_note(socket: &Socket) -> io::Result<()> {
-    // poll(2) reports POLLERR without being asked to.
+    // poll(2) always reports POLLERR, even if it is not requested.
     let mut ready = [PollFd::new(socket, PollFlags::empty())];
     if !socket::wait(&mut ready, LOOK)? {
         return Err(io::ErrorKind::TimedOut.into());
@@ -299,7 +300,8 @@ fn wait_for_note(socket: &Socket) -> io::Result<()> {
     if ready[0].revents().contains(PollFlags::HUP) {
         return Err(io::ErrorKind::ConnectionAborted.into());
     }
-    // An error of the socket itself makes it ready too; if it is not cleared, the socket stays ready.
+    // An error of the socket itself also makes the socket ready, and reading the error clears it. Otherwise the socket
+    // would stay ready.
     socket.take_error()?.map_or(Ok(()), Err)
 }
 

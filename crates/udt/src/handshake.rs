@@ -1,8 +1,7 @@
 //! The handshake that starts a connection (draft-gg-udt-03 section 5.1): request, cookie, request with the cookie,
 //! answer. Rendezvous is not supported.
 //!
-//! A listener keeps no state of a request before its cookie is proven, and never sends more bytes than it has
-//! received.
+//! A listener keeps no state for a request without a valid cookie, and never sends more bytes than it has received.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -57,7 +56,7 @@ impl HandshakeListener {
     }
 
     /// Processes a datagram that arrived at the listener's port, and writes the reply, if any, to `reply`. A reply is
-    /// never longer than the datagram. A request with a valid cookie for a connection of messages is refused.
+    /// never longer than the datagram. A request for a connection of messages is refused if its cookie is valid.
     pub fn handle(
         &self,
         now: Nanos,
@@ -117,12 +116,12 @@ fn write(handshake: &Handshake, to: UdtSocketId, reply: &mut [u8; HANDSHAKE]) ->
 const RETRY: Nanos = Nanos::millis(250);
 /// The packet sizes that a connector proposes after larger ones got no answer, in bytes with the headers of IPv4 and
 /// UDP. They are for jumbo frames, Ethernet, tunnels over Ethernet, and the least sizes that every path of IPv6 and
-/// of IPv4 carries (RFC 8200 section 5 less the longer header, RFC 791 section 3.1).
+/// of IPv4 carries (RFC 8200 section 5: 1280 less 20 for the longer IPv6 header; RFC 791 section 3.1).
 const SMALLER: [u32; 5] = [9000, 1500, 1400, 1260, 576];
 /// The number of unanswered requests of one size after which a smaller size is tried. Two losses in a row are rare.
 const TRIES: u32 = 2;
 
-/// The conclusion of the connecting end from an answer of the listener.
+/// The effect of a listener's answer at the connecting end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConnectorOutcome {
     Ignored,
@@ -219,7 +218,7 @@ impl Connector {
                 ConnectorOutcome::GotCookie
             }
             HandshakeKind::Cookie => ConnectorOutcome::Ignored,
-            // Both directions begin at the number that the connector drew, which a stranger does not know.
+            // A stranger does not know the first sequence number, which the connector drew for both directions.
             _ if answer.first_seq != self.request.first_seq => ConnectorOutcome::Ignored,
             HandshakeKind::Refused(code) => ConnectorOutcome::Refused(code),
             // A late answer to an earlier, larger request is accepted, because it shows that packets of that size

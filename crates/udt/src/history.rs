@@ -70,7 +70,7 @@ impl<const N: usize> SpanRing<N> {
         self.known().iter().map(|span| u64::from(span.packets)).sum()
     }
 
-    /// Returns the median time per packet in nanoseconds, where each span counts once for each of its packets. `None`
+    /// Returns the median time per packet in nanoseconds, weighted by the number of packets in each span; `None`
     /// without packets.
     fn median(&self) -> Option<u64> {
         let mut known = self.ring;
@@ -84,8 +84,8 @@ impl<const N: usize> SpanRing<N> {
         middle.map(|span| span.share())
     }
 
-    /// Returns the rate over the spans that are no outliers, and the number of these spans. The time per packet of
-    /// such a span is between an eighth of the median and eight times the median.
+    /// Returns the rate over the spans that are no outliers, and the number of these spans. A span is an outlier if
+    /// its time per packet is less than an eighth of the median, or more than eight times the median.
     fn filtered(&self) -> Option<(UdtPacketRate, usize)> {
         let known = self.known();
         let median = self.median()?;
@@ -131,7 +131,8 @@ impl OpenSpan {
             return None;
         }
         *self = OpenSpan::begin(now);
-        // A pause is not part of the rate at which a burst arrived.
+        // A pause after a burst does not count: the span then covers only the burst, from its first to its last
+        // arrival.
         let burst = ArrivalSpan { time: before.last - before.since, packets: before.packets - before.first };
         let is_pause = now - before.last > SPAN && burst.packets > 0;
         Some(if is_pause { burst } else { ArrivalSpan { time: now - before.since, packets: before.packets } })
@@ -145,8 +146,8 @@ impl OpenSpan {
 /// The least duration of a span of arrivals.
 const SPAN: Nanos = Nanos(SYNC_INTERVAL.0 / 10);
 
-/// The longest time, in microseconds, between the departures of the two packets of a pair, which UDT sends one after
-/// the other.
+/// The longest time, in microseconds, between the departures of the two packets of a pair, which UDT sends back to
+/// back.
 const PAIR: u32 = 5;
 
 /// The packets that left the sender together (a train), as far as they have arrived.

@@ -2,9 +2,10 @@
 //! real sockets, in a simulator and over an artificial network in tests.
 //!
 //! The source is draft-gg-udt-03 (Gu, 2010). The wire format is what Debian's libudt 4.11 sends and reads
-//! (docs/decisions/0040-udt.md says where the two differ). A datagram passes the modules in this order: `packet`
-//! parses it, `handshake` or `connection` processes it, and an open connection passes data to `receiver` and
-//! acknowledgements to `sender`. These two estimate the path with `loss`, `history`, `round_trip` and `rate`.
+//! (docs/decisions/0040-udt.md lists the differences from the draft). A datagram passes the modules in this order:
+//! `packet` parses it, `handshake` or `connection` processes it, and an open connection passes data to `receiver` and
+//! acknowledgements to `sender`. `receiver` and `sender` use `loss`, `history`, `round_trip` and `rate`, which record
+//! losses, measure the path and control the rate.
 
 mod connection;
 mod handshake;

@@ -1,8 +1,8 @@
 //! Lists of lost packets (draft-gg-udt-03 sections 6.1 and 6.2), as ranges of sequence numbers in ascending order.
 //!
-//! The sender lists what to send again, and the receiver what has not arrived. Each inserts only numbers of one
-//! window, so that a list holds at most one range for every two packets of the window. The window must be less than
-//! 2^30 packets.
+//! The sender lists packets to send again, and the receiver lists packets that have not arrived. Both insert only
+//! numbers of one window, so a list holds at most one range for every two packets of the window. The window must be
+//! less than 2^30 packets.
 
 use std::collections::VecDeque;
 
@@ -89,7 +89,8 @@ impl LossList {
 
     /// Removes the packets `gone`. Some of them may not be in the list.
     pub(crate) fn remove(&mut self, gone: SeqRange) {
-        // The ranges from `start` to `end` overlap; a piece of the first and of the last one may stay.
+        // The ranges from `start` to `end` overlap the removed packets; a piece of the first and of the last one may
+        // stay.
         let start = self.ranges.partition_point(|range| range.last.is_before(gone.first));
         let end = self.ranges.partition_point(|range| !range.first.is_after(gone.last));
         if start >= end {

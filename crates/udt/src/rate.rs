@@ -13,7 +13,7 @@ use crate::history::{SYNC_INTERVAL, UdtPacketRate};
 use crate::round_trip::RoundTrip;
 use crate::seq::Seq;
 
-/// The state of the path, as a congestion control gets it.
+/// The state of the path that a congestion control uses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PathState {
     /// The round-trip time, as the receiver measured it.
@@ -69,13 +69,13 @@ pub fn control(name: &str) -> Option<RateControlFactory> {
 }
 
 const FIRST_WINDOW: f64 = 16.0;
-/// The smallest increase, in packets per synchronisation time. Without it, a rate that has fallen far would take
-/// minutes to rise.
+/// The smallest increase, in packets per synchronisation time. Without it, a very low rate would take minutes to
+/// recover.
 const MIN_INCREASE: f64 = 0.01;
 const BETA: f64 = 0.000_001_5;
-/// The least capacity, in packets per second, that is assumed if the receiver has no estimate because packets that
-/// left together always arrived in one batch. This happens only on a fast path. Twice the current rate is assumed
-/// instead if that is more.
+/// The capacity, in packets per second, that is assumed while the receiver has no estimate; twice the current rate is
+/// assumed if that is more. The receiver has no estimate if packets that left together always arrived in one batch,
+/// which happens only on a fast path.
 const UNTOLD: f64 = 10_000.0;
 const DECREASE: f64 = 1.125;
 /// The most packets in flight while a loss is repaired, as a multiple of the congestion window, if repairs are steady.
@@ -148,19 +148,20 @@ impl Daimd {
     /// Returns the control with steady repairs, which limit the cost of a loss to a ninth of the rate, as in the
     /// closed form of Gu, Hong and Grossman (2004). While a packet is missing, acknowledgements stall. UDT4's window,
     /// of a round trip and a synchronisation time (10 ms), then fills, and the rate does not grow, because only
-    /// acknowledgements increase it. With steady repairs, only the packet period limits the sender during that time,
-    /// up to a few windows. The rate later makes up for the increases that were missed.
+    /// acknowledgements increase the rate. With steady repairs, only the packet period limits the sender during that
+    /// time, up to a few windows. Afterwards, the missed increases of the rate are made up for.
     #[must_use]
     pub(crate) fn with_steady_repairs(mut self) -> Self {
         self.steady = true;
         self
     }
 
-    /// Returns the number of rate increases for an acknowledgement. With steady repairs it is one for each
-    /// synchronisation time since the last one, otherwise one.
+    /// Returns the number of rate increases for an acknowledgement. With steady repairs, it is one for each
+    /// synchronisation time since the rate or the window last changed; otherwise one.
     fn steps(&self, now: Nanos, path: &PathState) -> u64 {
         let Some(last) = self.last_change.filter(|_| self.steady) else { return 1 };
-        // Acknowledgements stall for two round trips if the packet is lost again; a longer silence is not a repair.
+        // The limit is two round trips: if a packet is lost twice, acknowledgements stall for that time. A longer
+        // silence is not a repair.
         ((now - last).0 / SYNC_INTERVAL.0).clamp(1, 1 + 2 * path.round_trip.mean.0 / SYNC_INTERVAL.0)
     }
 
@@ -168,8 +169,8 @@ impl Daimd {
         self.slow_start = false;
         let cycle = (path.round_trip.mean + SYNC_INTERVAL).0 as f64;
         self.period = if path.arrival.0 > 0.0 {
-            // With few packets the receiver's rate is near zero: libudt reports one per second. The rate is therefore
-            // at least half of the window per round trip.
+            // With few packets the receiver's rate is near zero: libudt reports one packet per second. The rate is
+            // therefore at least half of the window per round trip.
             (1e9 / path.arrival.0).min(cycle / (self.window / 2.0).max(FIRST_WINDOW))
         } else {
             cycle / self.window
@@ -325,8 +326,8 @@ mod tests {
     fn the_increase_is_the_drafts_formula() {
         let mut control = after_slow_start();
         control.on_ack(Nanos::millis(10), Seq::new(500), &path());
-        // Above the last decrease a ninth of the capacity counts: 11,111 packets/s are 133 Mb/s, and 10^9 * 0.0000015
-        // / 1500 is one packet more in a SYN of 100.
+        // The period is longer than at the last decrease, so only a ninth of the capacity counts: 11,111 packets/s
+        // are 133 Mb/s, and 10^9 * 0.0000015 / 1500 is one more than the 100 packets of a SYN.
         assert_eq!(control.period(), Nanos(99_009));
         assert_eq!(control.window(), 10_000 / 20 + 16);
     }

@@ -12,16 +12,17 @@ use crate::seq::Seq;
 
 /// The number of packets between two light acknowledgements.
 const LIGHT_ACK: u32 = 64;
-/// The least time between two light acknowledgements. It is not shorter because each of them wakes the sender.
+/// The least time between two light acknowledgements. A shorter time would wake the sender too often.
 const LIGHT_ACK_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 64);
-/// The window that a full buffer announces, in packets. With them the sender finds out when there is room again.
+/// The smallest window that is announced, in packets, even if the buffer is full. By sending these packets, the
+/// sender finds out when there is room again.
 const MIN_WINDOW: u32 = 2;
 /// The number of times that the interval between reports of the same missing packet may grow.
 const MAX_REPEATS: u32 = 3;
 /// The largest number of an acknowledgement, as in libudt: 31 bits.
 const ACK_NUMBERS: u32 = i32::MAX.cast_unsigned();
 
-/// The receiver's treatment of a data packet.
+/// The result of processing a data packet at the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataArrival {
     New,
@@ -57,16 +58,16 @@ pub(crate) struct ReceiveHalf {
     last_ack: Seq,
     last_ack_at: Option<Nanos>,
     last_rates_at: Option<Nanos>,
-    /// The number of the first packet that is not covered by the acknowledgements that the sender has confirmed with
-    /// an ACK2.
+    /// The first packet after those that a confirmed acknowledgement covers. The sender confirms an acknowledgement
+    /// with an ACK2.
     known_acked: Seq,
     /// The first packet after the window that was last announced to the sender.
     announced_end: Seq,
 }
 
 impl ReceiveHalf {
-    /// Creates the receiver of a connection whose first packet is `first`. `round_trip` is that of the handshake, if
-    /// it was measured.
+    /// Creates the receiver of a connection whose first packet is `first`. `round_trip` is the round-trip time of the
+    /// handshake, if it was measured.
     pub(crate) fn new(buffer: ReceiveBuffer, first: Seq, round_trip: Option<Nanos>) -> Self {
         let announced_end = buffer.end();
         ReceiveHalf {
@@ -125,8 +126,9 @@ impl ReceiveHalf {
         DataArrival::New
     }
 
-    /// Processes packet `seq`, whose payload is already with the reader and did not pass through the buffer. `is_end`
-    /// is true if the packet is not full. Returns false, and does nothing, if other packets must be read before it.
+    /// Processes packet `seq`, whose payload the reader already has and which did not pass through the buffer.
+    /// `is_end` is true if the packet is not full. Returns false, and does nothing, if other packets must be read
+    /// before it.
     pub(crate) fn on_delivery(&mut self, at: PacketTime, seq: Seq, is_end: bool) -> bool {
         if !self.missing.is_empty() || seq != self.largest.next() || !self.buffer.pass(seq) {
             return false;
@@ -181,9 +183,9 @@ impl ReceiveHalf {
         self.ack_at = Some(Nanos(0));
     }
 
-    /// Returns the time after which missing packets are reported again. It is a number of round trips, one more each
-    /// time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), plus the time that the sender
-    /// needs to send all missing packets.
+    /// Returns the time after which missing packets are reported again. It is a number of round-trip timeouts, one
+    /// more each time that the same packet was reported in vain (draft-gg-udt-03 section 6.2), plus the time that the
+    /// sender needs to send all missing packets.
     fn nak_interval(&self) -> Nanos {
         let rate = self.history.arrival_rate().0;
         let sending = if rate > 0.0 { f64::from(self.missing.packets()) * 1e9 / rate } else { 0.0 };

@@ -58,9 +58,9 @@ impl RoundTripEstimate {
         }
     }
 
-    /// Adds a value that the peer reports. Until libudt has measured something, it reports its initial value, which
-    /// is ignored. The next values approach the true one, and their variance is up to twice the mean. Values with a
-    /// variance of more than half the mean are used only as the first sample.
+    /// Adds a round-trip time that the peer reports. Until libudt has a measurement, it reports its initial value,
+    /// which is ignored. Its next reports converge slowly to the true value, with a variance of up to twice the mean.
+    /// A report with a variance of more than half the mean is therefore used only as the first sample.
     pub(crate) fn reported(&mut self, mean: Nanos, variance: Nanos) {
         let is_measured = mean.0 > 0 && RoundTrip { mean, variance } != RoundTrip::default();
         let is_settled = variance.0 <= mean.0 / 2;

@@ -37,17 +37,18 @@ pub(crate) struct SendBuffer {
     to: UdtSocketId,
     /// The index of the slot of packet `first`.
     head: usize,
-    /// The number of slots in use before the ring turns back to its start: all of them, or fewer if it has turned
-    /// back early.
+    /// The number of slots after which the ring turns back to its start: all of them, or fewer if it turns back
+    /// early.
     turn: usize,
-    /// The largest number of used slots: since the head was last at the ring's start, and in the round before that.
+    /// The largest numbers of used slots in the current round of the ring, and in the round before it. A round begins
+    /// when the head returns to the ring's start.
     most: [u32; 2],
     /// The largest number of packets that one call sends.
     batch: usize,
     /// The first packet that is not acknowledged.
     first: Seq,
     used: u32,
-    /// The number of used packets that were sent. They precede the unsent ones.
+    /// The number of used slots whose packets were sent. They precede the slots of unsent packets.
     sent: u32,
 }
 
@@ -120,8 +121,8 @@ impl SendBuffer {
         if slot >= self.turn { slot - self.turn } else { slot }
     }
 
-    /// Turns the ring back to its start early if the free slots there are enough for the most packets of recent
-    /// rounds and for all that may be unsent.
+    /// Turns the ring back to its start early if there are enough free slots at the start for the largest use in
+    /// recent rounds and the most unsent data.
     fn turn_back(&mut self) {
         let end = self.head + self.used as usize;
         let has_turned = end > self.turn || self.turn < self.slots.len();
@@ -314,7 +315,8 @@ mod tests {
         }
     }
 
-    /// Checks that one acknowledgement may cover a repaired loss. Soon as many packets are in flight as before.
+    /// Checks that after an acknowledgement of nearly all packets, as after a repaired loss, there is room for as
+    /// many packets as before.
     #[test]
     fn a_ring_that_was_nearly_empty_has_room_for_as_much_as_before() {
         let mut buffer = SendBuffer { batch: 2, ..SendBuffer::new(100, PAYLOAD, Seq::MAX, UdtSocketId(5)) };

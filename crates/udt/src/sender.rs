@@ -26,12 +26,14 @@ pub(crate) struct PacketRun {
 pub(crate) struct SendHalf {
     pub(crate) buffer: SendBuffer,
     losses: LossList,
-    /// Packets that were reported lost and are not acknowledged. Some were sent again since then, others wait to be.
+    /// Packets that were reported lost and are not acknowledged. Some were sent again since then, and the others are
+    /// still in `losses`.
     reported: LossList,
     /// The first packet after those that were in flight at the last timeout; `None` once all of those are
     /// acknowledged.
     timed_out: Option<Seq>,
-    /// The number of times that the first packet was sent again for want of an acknowledgement.
+    /// The number of times that the first packet was sent again because no acknowledgement of it arrived; at most
+    /// [`MAX_STUCK`].
     stuck: u32,
     control: Box<dyn RateControl>,
     /// The first packet that the last full acknowledgement did not cover.
@@ -47,9 +49,9 @@ pub(crate) struct SendHalf {
     /// The time at which a burst was last split.
     split_at: Option<Nanos>,
     /// True if the last packet was the first of a pair, and the second could not leave in the same run. The second
-    /// may then leave without waiting, and the waiting time of both follows it.
+    /// then leaves without waiting, and the packet periods of both follow it.
     owes: bool,
-    /// The time for which the packets that are due, at the current rate, leave in one burst.
+    /// The packets that the current rate allows within this time leave in one burst.
     catch_up: Nanos,
     last_warning: Option<Nanos>,
     acked: AckedTotals,
@@ -68,7 +70,7 @@ pub(crate) struct NegotiatedLimits {
     pub(crate) mss: u32,
     /// The number of packets that the peer has room for.
     pub(crate) peer_flight: u32,
-    /// The round trip of the handshake, if it was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub(crate) round_trip: Option<Nanos>,
 }
 
@@ -141,8 +143,8 @@ impl SendHalf {
     }
 
     /// Processes an acknowledgement of all packets before `next`. Returns the number of packets that it newly
-    /// acknowledges. Returns `None` if the acknowledgement is impossible: a stranger sent it, or a later one overtook
-    /// it.
+    /// acknowledges. Returns `None` if `next` is outside of the packets in flight: a stranger sent the
+    /// acknowledgement, or a later acknowledgement arrived first.
     pub(crate) fn acknowledge(&mut self, next: Seq) -> Option<u32> {
         let packets = u32::try_from(next.since(self.buffer.first())).ok()?;
         if packets > self.buffer.sent() {
@@ -174,7 +176,7 @@ impl SendHalf {
     }
 
     /// Processes a loss report. Returns true if every packet that the report names was sent. A report that names
-    /// others comes from a stranger and is ignored.
+    /// other packets comes from a stranger and is ignored.
     pub(crate) fn on_nak(&mut self, now: Nanos, report: LossReport<'_>) -> bool {
         let (first, sent) = (self.buffer.first(), self.buffer.sent().cast_signed());
         let is_possible = |range: SeqRange| {
@@ -197,10 +199,11 @@ impl SendHalf {
         true
     }
 
-    /// Schedules packets to be sent again after a time without acknowledgements, if none is scheduled already. These
-    /// are the packets that were reported lost (libudt reports nothing twice), the first packet (its report may be
-    /// lost), and the last one (after which the receiver reports what else is missing). If another timeout comes
-    /// before all packets in flight are acknowledged, all are scheduled.
+    /// Schedules packets to be sent again after a time without acknowledgements, unless some are already scheduled.
+    /// The first timeout schedules the packets that were reported lost (libudt does not repeat a report), the first
+    /// packet (its report may be lost), and the last one (when it arrives, the receiver reports all missing packets).
+    /// If another timeout occurs before all packets that were in flight are acknowledged, it schedules all packets in
+    /// flight.
     pub(crate) fn on_timeout(&mut self, now: Nanos) {
         let sent = self.buffer.sent();
         if self.losses.is_empty() && sent > 0 {
@@ -216,17 +219,17 @@ impl SendHalf {
         self.control.on_timeout(now, &self.path);
     }
 
-    /// Returns the time at which the first packet is sent again because the receiver reports losses after it but does
-    /// not acknowledge it. Either the packet was lost again, which libudt does not report, or the report was lost.
-    /// The EXP timer would not expire as long as other reports arrive. `None` if the packet need not be sent again or
-    /// is already scheduled.
+    /// Returns the time at which the first packet is sent again although no report names it: the packet may have been
+    /// lost again, which libudt does not report, or its report was lost. The EXP timer does not cover this case,
+    /// because each report that arrives restarts it. Returns `None` if no packet is reported lost, or if the first
+    /// packet is already scheduled.
     fn stuck_until(&self) -> Option<Nanos> {
         let waits = self.reported.is_empty() || self.losses.first() == Some(self.buffer.first());
         let patience = self.repeat_patience().times(u64::from(1 + self.stuck));
         (!waits).then(|| self.buffer.sent_at(0) + patience)
     }
 
-    /// Returns the time for which a packet that was sent again may stay unacknowledged before it is taken for lost.
+    /// Returns the time for which a packet that was sent again may stay unacknowledged before it is considered lost.
     fn repeat_patience(&self) -> Nanos {
         self.round_trip.patience() + SYNC_INTERVAL.times(2)
     }
@@ -240,8 +243,8 @@ impl SendHalf {
         }
     }
 
-    /// Schedules the reported packets that were sent again and should have been acknowledged by now, because a burst
-    /// of losses is often lost again as a burst.
+    /// Schedules the reported packets that were sent again and should have been acknowledged by now, because packets
+    /// that were lost in one burst are often lost again in one burst.
     fn repeat_reported(&mut self, now: Nanos) {
         let (start, patience) = (self.buffer.first(), self.repeat_patience());
         let packets =
@@ -269,9 +272,10 @@ impl SendHalf {
         flow.min(window.saturating_sub(self.buffer.sent()))
     }
 
-    /// Returns the limit for packets in flight: the number that the fastest paths hold within a round trip. UDT's
-    /// window has room for 10 ms beyond the round trip. More packets in flight would only wait at the receiver, and
-    /// push what it reads out of the processor's cache.
+    /// Returns the largest number of packets in flight: the bandwidth-delay product of a path with the rate
+    /// [`FASTEST`], but at least [`LEAST_IN_FLIGHT`]. UDT's own window allows 10 ms of packets beyond the round trip.
+    /// More packets in flight would only wait at the receiver, and displace the data that it reads from the
+    /// processor's cache.
     fn most_in_flight(&self) -> u32 {
         let holds = FASTEST.0 / 8.0 * self.path.round_trip.mean.as_secs_f64();
         let packets = LEAST_IN_FLIGHT.0.max(holds as u64) / self.path.packet.0.max(1);
@@ -296,8 +300,8 @@ impl SendHalf {
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// Returns the time at which a whole burst is due. A single packet would be due earlier, but each packet would
-    /// then cost a sleep.
+    /// Returns the time at which a whole burst is due. A single packet is due earlier, but if each packet were sent
+    /// then, each would cost a sleep.
     fn burst_due(&self) -> Nanos {
         self.next_send + (self.catch_up - self.control.period())
     }
@@ -366,9 +370,9 @@ impl SendHalf {
         Some(PacketRun { bytes, packets, again: false })
     }
 
-    /// Returns the number of packets in the first piece of a burst of `due` packets. A burst is sent in at least two
-    /// pieces of similar length, because the receiver measures the path's capacity by the time between pieces. Within
-    /// a piece, arrival times do not differ.
+    /// Returns the number of packets in the first piece of a burst of `due` packets. Once per [`PART_PAUSE`], a burst
+    /// is sent in at least two pieces of similar length. The receiver measures the path's capacity by the time
+    /// between pieces, because the packets of one piece arrive together.
     fn piece(&mut self, now: Nanos, due: u32) -> u32 {
         let parts_one = self.split_at.is_none_or(|last| now - last >= PART_PAUSE);
         if parts_one {
@@ -379,12 +383,13 @@ impl SendHalf {
     }
 }
 
-/// The number of catch-up times for which packets that are late still leave. After a longer sleep, the rate falls.
+/// The longest delay for which late packets are still sent, in catch-up times. After a longer sleep, the mean rate
+/// falls.
 const LATE: u64 = 2;
 /// The least time between two bursts that are split only for the measurement. More frequent splits would cost more
-/// than they reveal.
+/// than the better measurement is worth.
 const PART_PAUSE: Nanos = Nanos(SYNC_INTERVAL.0 / 16);
-/// The rate of the fastest paths, for which the limit of packets in flight is always high enough.
+/// The rate of the fastest path for which the limit of packets in flight is high enough.
 const FASTEST: BitRate = BitRate(100e9);
 /// The data that may be in flight even on the shortest path.
 const LEAST_IN_FLIGHT: Bytes = Bytes(4 << 20);

@@ -70,7 +70,8 @@ impl Seq {
     }
 }
 
-/// The identifier of a connection on its UDP port. Packets are addressed with it (draft-gg-udt-03 section 3).
+/// The identifier of a connection on its UDP port. Each packet contains that of its destination (draft-gg-udt-03
+/// section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct UdtSocketId(pub u32);
 

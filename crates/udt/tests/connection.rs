@@ -123,7 +123,7 @@ fn a_timeout_sends_the_first_and_the_last_packet() {
     let mut network = connected(NetworkImpairments::calm(), &config());
     network.end(CONNECTOR).write(&[7; 20_000]).unwrap();
     network.step();
-    // The data is on its way; its acknowledgements are lost until the timer has expired once.
+    // The data is in flight. Its acknowledgements are lost until the timer has expired once.
     network.impairments.loss = 1.0;
     until(&mut network, Nanos::secs(1), |network| network.end(CONNECTOR).counts().timeouts == 1);
     network.step();

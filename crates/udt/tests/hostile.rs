@@ -32,7 +32,7 @@ thread_local! {
 }
 
 fn count(bytes: isize) {
-    // A thread that ends no longer has a counter.
+    // A thread that is ending may no longer have a counter.
     let _ = HELD.try_with(|held| held.set(held.get() + bytes));
 }
 
@@ -59,7 +59,7 @@ fn held(network: &TestNetwork) -> isize {
 /// The largest number of bytes that an end may use beyond its buffers. Loss lists have at most one range for every
 /// two packets of a window.
 const MOST_HELD: isize = 50_000;
-/// The number of sends in reply after which an end is taken to send forever. It exceeds two whole windows.
+/// The number of replies after which an end is considered to send forever. It exceeds two whole windows.
 const MOST_REPLIES: usize = 2000;
 
 /// Returns the seeds of the runs. `make fuzz-udt` requests more of them than `usual`.
@@ -188,7 +188,7 @@ fn impossible(random: &mut ChaCha8Rng, first: Seq, to: UdtSocketId) -> Vec<u8> {
         2 => PacketBody::Nak(LossReport::write(std::iter::once(range), &mut room)),
         3 => PacketBody::Data(DataPacket { seq, message, payload: &[9; 100] }),
         4 => PacketBody::Ack2(random.random_range(1 << 20..1 << 31)),
-        // A shutdown alone needs no more than the identifier, so it gets a wrong one.
+        // A shutdown with the right identifier would be valid, so this one gets a wrong identifier.
         _ => return shutdown(UdtSocketId(to.0 ^ 1 << random.random_range(0..31))),
     };
     let mut datagram = vec![0; 200];
@@ -254,8 +254,8 @@ fn what_cannot_be_true_changes_nothing() {
     runs(60).for_each(spoofed);
 }
 
-/// Checks that a listener sends strangers no more than it receives from them, and that any proven request is safe to
-/// accept.
+/// Checks that no reply of a listener is longer than the datagram that it answers, and that any proven request is
+/// safe to accept.
 #[test]
 fn a_listener_is_no_amplifier() {
     let peer = "10.0.0.1:1000".parse().expect("an address");

@@ -102,7 +102,7 @@ fn run(seed: u64) -> bool {
             network.end(CONNECTOR).close(now);
         }
     }
-    // Nothing more happens, but what has arrived can still be read.
+    // No event is left, but data that has arrived can still be read.
     apps.iter_mut().for_each(|app| app.diligence = 1.0);
     for (side, app) in apps.iter_mut().enumerate() {
         app.act(&mut network, side);

@@ -1,5 +1,5 @@
 //! Replays the datagrams that two programs of libudt sent to each other, with losses. Every datagram is parsed and
-//! written back unchanged, and an end of this crate receives from them what libudt's end received.
+//! written back unchanged, and an end of this crate must receive the same data from them as libudt's end.
 //!
 //! tests/recorded.txt has a line for each datagram: microseconds, direction (`>` from the connector), bytes.
 //! tests/libudt/record.rs wrote it.

@@ -20,7 +20,8 @@ impl PageBuffer {
         let len = len.max(1);
         let mut state = 0x9e37_79b9_7f4a_7c15_u64;
         let random = || {
-            // xorshift64 (Marsaglia 2003): a link that compresses must not look fast.
+            // xorshift64 (Marsaglia 2003). The bytes are random, so that a link that compresses data does not seem
+            // faster than it is.
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;

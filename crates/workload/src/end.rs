@@ -49,8 +49,8 @@ pub(crate) fn outcome(measured: &mut WindowMeasurement, flows: &[Box<dyn Flow>])
     outcome_of(measured, flows.iter().flat_map(|flow| flow.not_as_asked()).collect())
 }
 
-/// Returns the part of an outcome that every workload has, for flows that have ended. `not_as_asked` was read from
-/// their sockets before.
+/// Returns the part of an outcome that every workload has, for flows that have ended. `not_as_asked` contains the
+/// settings that their sockets did not accept, read before the flows ended.
 pub(crate) fn outcome_of(measured: &mut WindowMeasurement, not_as_asked: UnmetSettings) -> EndpointOutcome {
     let mut outcome = EndpointOutcome {
         window_ns: measured.window,

@@ -66,8 +66,8 @@ impl Error {
         text.contains(SAYS_WHY)
     }
 
-    /// Returns the weight of an error, which is higher the more it says about the cause. Of several errors, the one
-    /// with the highest weight is shown.
+    /// Returns the weight of an error. Errors that say more about the cause have a higher weight. Of several errors,
+    /// the one with the highest weight is shown.
     pub(crate) fn weight(&self) -> u8 {
         match self {
             Error::Cancelled => 0,

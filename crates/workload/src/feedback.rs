@@ -1,4 +1,4 @@
-//! Decides how long to wait on a silent path.
+//! Decides how long to wait while a path is silent.
 
 use std::time::{Duration, Instant};
 
@@ -44,7 +44,7 @@ impl FeedbackMonitor {
             return Ok(());
         }
         self.due = now + LOOK;
-        // A flow that has ended reports nothing; its end is detected elsewhere.
+        // A flow that has ended has no progress. The workers detect its end.
         let progress: Vec<_> = flows.iter().filter_map(|flow| flow.progress().ok()).collect();
         let heard = progress.iter().map(|p| p.acked.0 + p.delivered).sum();
         if heard != self.heard {

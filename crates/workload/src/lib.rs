@@ -3,7 +3,7 @@
 //! A workload is one folder and one line of [`WORKLOADS`], from which names, help and reference pages are made. Both
 //! ends of a trial run the same [`TrialSpec`]: the server calls [`run_server`] with its [`DataPort`], and the client
 //! calls [`run_client`]. Besides the data flows, each trial has one *signal flow*, on which the ends report their
-//! progress to each other. It is silent while the measured window is open.
+//! progress to each other. The signal flow carries nothing while the measured window is open.
 //!
 //! A workload has two roles, one for each end. Traffic with more roles is an application ([`app`]), which a file
 //! describes without code.
@@ -75,12 +75,13 @@ pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| 
 /// Runs the client's end of a trial: opens the flows, proves the key on each, runs the workload, and closes the flows
 /// abruptly.
 ///
-/// Blocks the calling thread, which coordinates the worker threads that generate the traffic. Returns within one
-/// second of `cancel`. Waits on a silent path while its transport's timers run, but no longer than
+/// Blocks the calling thread, which coordinates the worker threads that generate the traffic. Returns within one second
+/// of `cancel`. If the path is silent, waits while the transport's retransmission timers run, but at most for
 /// [`TrialSpec::patience`].
 ///
 /// # Errors
-/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended by then.
+/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended when the error is
+/// returned.
 pub fn run_client(
     spec: &TrialSpec,
     plan: &ClientPlan,
@@ -96,7 +97,8 @@ pub fn run_client(
 /// the workload, and closes the flows abruptly. Blocks the calling thread, and returns within one second of `cancel`.
 ///
 /// # Errors
-/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended by then.
+/// Returns an [`Error`] that names what failed. All flows are closed and all threads have ended when the error is
+/// returned.
 pub fn run_server(
     spec: &TrialSpec,
     port: &DataPort,
@@ -149,8 +151,8 @@ fn application(name: &str, text: &str) -> Result<Arc<dyn WorkloadRunner>, String
     Ok(Arc::new(application))
 }
 
-/// Returns the figure by which runs of an application are judged, which its parameters choose; `None` if there is
-/// none.
+/// Returns the deciding figure of an application, which the workload's parameters choose; `None` if `workload` is no
+/// application or has no figure of the chosen name.
 pub fn program_of(workload: &Workload) -> Option<ProgramMetric> {
     find(workload)?.application()?.metric(workload)
 }

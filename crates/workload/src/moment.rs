@@ -19,7 +19,7 @@ impl AtomicMoment {
         self.at.store(moment.map_or(0, |moment| self.nanos(moment)), Ordering::SeqCst);
     }
 
-    /// Stores the current time, unless a time is already set. If it is, the call costs one atomic load.
+    /// Stores the current time, unless a time is already set. If one is set, the call costs one atomic load.
     pub(crate) fn note(&self) {
         if self.at.load(Ordering::Relaxed) == 0 {
             let now = self.nanos(Instant::now());

@@ -1,4 +1,4 @@
-//! The ports at which the two ends of a trial meet.
+//! The server's ports for the flows of a trial, and how a client finds them.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +48,7 @@ fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr,
     Ok(with_port(signals, number))
 }
 
-/// Returns the address, including its zone, with another port.
+/// Returns `address` with the port number `port`. The zone of a link-local address is kept.
 fn with_port(mut address: SocketAddr, port: u16) -> SocketAddr {
     address.set_port(port);
     address
@@ -63,7 +63,7 @@ pub struct DataPort {
     /// The data port of each transport other than the signals' own, which uses the signals' port.
     data: ReservedDataPorts,
     key: ProofKey,
-    /// Services of a program that outlive a trial. They end when the port is dropped.
+    /// Services of an application that keep running after a trial. They end when the port is dropped.
     living: Arc<BlockServices>,
 }
 
@@ -89,7 +89,7 @@ impl DataPort {
     }
 
     /// Returns a replacement of this port with the same number, which serves `transports` in addition to this port's
-    /// own.
+    /// own transports.
     ///
     /// # Errors
     /// Returns [`Error::Spec`] for an unknown transport or for a key other than this port's, and [`Error::Transport`]
@@ -163,10 +163,10 @@ impl std::fmt::Debug for DataPort {
 /// How a client reaches its server.
 #[derive(Clone)]
 pub struct ClientPlan {
-    /// The address of the server's signal port. Those of its data ports follow from it.
+    /// The address of the server's signal port. The addresses of the data ports are derived from it.
     pub server: SocketAddr,
-    /// First source port: flow n uses port + n, and the signal flow the one after the last. Zero lets the kernel
-    /// choose.
+    /// The first source port. Flow n uses this port plus n, and the signal flow uses the port after that of the last
+    /// flow. Zero lets the kernel choose.
     pub source_port: u16,
     /// The session's key, which every flow proves.
     pub key: ProofKey,

@@ -14,7 +14,8 @@ use crate::runner::FlowNeeds;
 use crate::signal::SignalFlow;
 use crate::{ClientPlan, DataPort, Error, room};
 
-/// The most flows that are opened at a time: fewer than the unproven flows that a listener accepts.
+/// The largest number of flows that are opened at a time. A listener accepts more unproven connections than this from
+/// one address.
 const AT_ONCE: usize = 32;
 const SIGNAL_FLOW: u32 = u32::MAX;
 
@@ -24,15 +25,15 @@ pub(crate) struct TrialSession {
     pub(crate) more: FlowSource,
     /// Number of connections that did not prove the key; zero at the client's end.
     pub(crate) strangers: u64,
-    /// Services of a program that outlive a trial; none at the client's end.
+    /// Services of an application that keep running after a trial; none at the client's end.
     pub(crate) living: Arc<BlockServices>,
 }
 
 /// The source from which this end gets more flows during a run.
 pub(crate) enum FlowSource {
-    /// This end opens them.
+    /// This end opens the flows.
     Call(ClientPlan),
-    /// This end accepts them, if the workload keeps the port open.
+    /// This end accepts the flows, if the workload keeps the port open.
     Accept(Option<Box<dyn Listener>>),
 }
 
@@ -144,8 +145,8 @@ pub(crate) fn answer(
 ) -> Result<TrialSession, Error> {
     room::files(needs.flows.into())?;
     let mut arrived = ArrivedFlows { signals: None, flows: (0..needs.flows).map(|_| None).collect() };
-    // The data ports listen before the signals' port does, so that a client that reaches the latter also reaches the
-    // former.
+    // The data ports start to listen before the signal port, so that a client that reaches the signal port also reaches
+    // the data ports.
     let transports = needs.transports();
     let mut data: Vec<_> =
         transports.iter().map(|name| port.listen(&needs.answering(name))).collect::<Result<_, _>>()?;
@@ -200,7 +201,7 @@ struct ArrivedFlows {
 }
 
 impl ArrivedFlows {
-    /// Stores a flow. One whose number is unknown or has already arrived is a leftover, and is dropped.
+    /// Stores a flow. Drops a flow whose number is unknown or has already arrived.
     fn take(&mut self, mut flow: Box<dyn Flow>, needs: &FlowNeeds) {
         if let Some(own) = needs.own.get(flow.number() as usize) {
             flow.adopt(own);

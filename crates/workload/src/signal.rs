@@ -15,9 +15,10 @@ pub(crate) enum TrialSignal {
     /// The sender of this signal has closed its window: it needs no more data, and waits for none.
     Closed,
     /// The sender of this signal is ready for the next part of the trial. The value is the part's number in a sweep,
-    /// the size in bytes in a ping-pong, and zero at the end of a capacity search.
+    /// the size in bytes in a ping-pong, the number of the reached point in an application, and zero at the end of a
+    /// capacity search.
     Ready(u64),
-    /// The receiver of this signal must stop sending the part, because it took too long.
+    /// The receiver of this signal must stop sending the current part, because the part takes too long.
     Cut,
     /// The sender of this signal has sent this many bytes since the trial began, and sends no more in this part.
     Sent(u64),

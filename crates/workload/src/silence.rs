@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use landspeed_record::Silences;
 use landspeed_record::units::Nanos;
 
-/// The largest number of silences that are kept for one run. Later ones are dropped.
+/// The largest number of silences that are kept for one run. Later silences are not recorded.
 const MOST: usize = 4096;
 
 /// The pauses in the arrival of data, from a coordinator's occasional checks. A pause lasts from the check that found

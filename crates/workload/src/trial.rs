@@ -36,7 +36,8 @@ pub(crate) struct TrialCoordinator<'c, 'p> {
     feedback: FeedbackMonitor,
     silence: SilenceDetector,
     peer_closed: bool,
-    /// Number of tasks, the first ones, that receive payload; `None` if no progress is reported.
+    /// Number of tasks that receive payload, which are the first ones; `None` if silences and progress are not
+    /// recorded.
     receiving: Option<usize>,
     reporter: Option<ProgressReporter>,
 }
@@ -121,8 +122,8 @@ impl TrialCoordinator<'_, '_> {
         TrialCoordinator { receiving: Some(receiving), ..self }
     }
 
-    /// Checks for cancellation, failed workers and a broken path, and then waits for a signal of the peer, for at
-    /// most `at_most` or one tick. Returns the signal, if one arrived.
+    /// Checks for cancellation, failed workers and a broken path, and then waits for a signal of the peer, for at most
+    /// `at_most` and at most [`TICK`]. Returns the signal, if one arrived.
     pub(crate) fn tick(&mut self, at_most: Duration) -> Result<Option<TrialSignal>, Error> {
         if self.parts.cancel.is_cancelled() {
             return Err(Error::Cancelled);
@@ -143,7 +144,8 @@ impl TrialCoordinator<'_, '_> {
         Ok(said)
     }
 
-    /// Records, at a receiving end, if payload has arrived. Returns an error if none arrived for the patience.
+    /// At a receiving end, records if payload has arrived. Returns an error if none has arrived for as long as
+    /// [`TrialCoordinator::patience`].
     fn listen(&mut self, now: Instant) -> Result<(), Error> {
         if self.receiving.is_none_or(|tasks| tasks == 0) || !self.started() {
             return Ok(());
@@ -340,7 +342,7 @@ impl TrialCoordinator<'_, '_> {
     /// Closes the window early, keeping what was measured until now.
     pub(crate) fn break_off(&mut self, window_start: &WindowStart, broken: PathStall) -> WindowMeasurement {
         let measured = self.measured(window_start);
-        // The peer may receive it, if the path is broken in one direction only.
+        // The peer receives this signal if the path is broken only in the other direction.
         let _ = self.say(TrialSignal::Closed);
         WindowMeasurement { broken: Some(broken), ..measured }
     }
@@ -378,14 +380,15 @@ impl TrialCoordinator<'_, '_> {
         self.parts.flows.iter().filter_map(|flow| flow.datagrams()).collect()
     }
 
-    /// Signals to the peer that this end is done, and waits for the peer's signal. A peer that has closed all its
-    /// flows has already closed its window, so its signal is not needed. The wait ends at a limit, because the signal
-    /// may be stuck on the way.
+    /// Signals to the peer that this end is done, and waits for the peer's signal. A peer that has closed all its flows
+    /// has already closed its window, so its signal is not needed. The wait has a time limit, because the path may
+    /// delay the signal for a long time.
     fn part(&mut self) -> Result<(), Error> {
         if self.say(TrialSignal::Closed).is_err() {
             return Ok(());
         }
-        // Data that arrives from here on is not measured; an ongoing silence already counts as waiting.
+        // Data that arrives from here on is not measured. The time of the current silence, if any, counts towards the
+        // time limit.
         let receives = self.receiving.take().is_some_and(|tasks| tasks > 0);
         let since = if receives { self.silence.since() } else { Instant::now() };
         let deadline = since + self.patience();

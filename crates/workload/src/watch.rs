@@ -8,7 +8,7 @@ use landspeed_record::{Observations, TrialProgress};
 /// The threads, sockets and programs that can be watched at one end.
 #[derive(Debug, Clone, Copy)]
 pub struct WatchTargets<'a> {
-    /// Kernel thread IDs of the worker threads, which live from before `open` until after `close`.
+    /// Kernel thread IDs of the worker threads, which exist from before `open` until after `close`.
     pub threads: &'a [i32],
     /// The sockets of the data flows, each with its flow's number, in the order of the numbers. A flow may have
     /// several sockets, and several flows may share one.

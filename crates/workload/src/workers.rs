@@ -11,8 +11,8 @@ use rustix::thread::{CpuSet, gettid, sched_setaffinity};
 
 use crate::Error;
 
-/// The time that workers have to leave their last call after a trial, before their flows are aborted. A blocked
-/// sender leaves when its peer closes.
+/// The time that workers have to leave their last call after a trial, before their flows are aborted. A blocked sender
+/// leaves when its peer closes the flow.
 const GRACE: Duration = Duration::from_millis(200);
 
 /// A worker's count, alone on its cache lines. The worker writes it, and the coordinator reads it from time to time.
@@ -35,7 +35,7 @@ impl WorkerTally {
     }
 }
 
-/// The work of one worker; `T` is its result, which is kept even if it fails.
+/// The work of one worker. `T` is the worker's result, which is kept even if the work fails.
 pub(crate) type WorkerTask<'a, T> =
     Box<dyn FnOnce(&WorkerContext<'_>, &mut T) -> Result<(), Error> + Send + 'a>;
 
@@ -79,8 +79,9 @@ impl WorkerContext<'_> {
         &self.shared.stop
     }
 
-    /// Returns the error of a failed call, or `Ok` if the call was only interrupted or the worker had to leave. A
-    /// data flow may show that the peer has closed it before the signal flow shows that the peer has gone.
+    /// Returns the error of a failed call, or `Ok` if the call was only interrupted or the worker had to leave. If the
+    /// peer has closed the data flow, the error is [`Error::PeerGone`], because a data flow may show the peer's end
+    /// before the signal flow does.
     pub(crate) fn judge(&self, operation: &'static str, error: std::io::Error) -> Result<(), Error> {
         match error.kind() {
             ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => Ok(()),
@@ -143,8 +144,9 @@ impl Drop for WorkerExitGuard<'_> {
     }
 }
 
-/// Runs `tasks`, each in a thread pinned to the next of `cores`, while `lead` coordinates them in this thread. Returns
-/// the results of `lead` and of the tasks. All threads have ended when it returns.
+/// Runs `tasks`, each in its own thread, while `lead` coordinates them in this thread. Pins each thread to the next of
+/// `cores`, unless `cores` is empty. Returns the results of `lead` and of the tasks. All threads have ended when this
+/// function returns.
 pub(crate) fn run<T: Default + Send, R>(
     cores: &[u32],
     flows: &[Box<dyn Flow>],

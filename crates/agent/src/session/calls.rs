@@ -64,8 +64,8 @@ impl CallTable {
         id < state.next
     }
 
-    /// Ends the session. All present and future callers get the reason `why`; if the session has ended before, the
-    /// first reason.
+    /// Ends the session. All present and future callers get [`Error::Ended`] with the reason `why`, or with the first
+    /// reason if the session has already ended.
     pub(crate) fn end(&self, why: &str) {
         let mut state = self.0.lock();
         state.over.get_or_insert_with(|| why.to_owned());
@@ -73,7 +73,7 @@ impl CallTable {
     }
 }
 
-/// A request under way. Dropping it gives up the answer; the agent still does what was requested.
+/// A request under way. Dropping it gives up the answer; the agent still carries out the request.
 #[must_use]
 pub struct PendingReply {
     id: u64,

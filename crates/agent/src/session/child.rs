@@ -47,8 +47,8 @@ impl OutputTail {
         }
     }
 
-    /// Returns the last line with a known reason, and the remedy; else the last line and an empty remedy; `None` if
-    /// there are no lines.
+    /// Returns the last line with a known reason, and the remedy. Without such a line, returns the last line and an
+    /// empty remedy. Returns `None` if there are no lines.
     fn verdict(&self) -> Option<(String, &'static str)> {
         let lines = self.0.lock();
         let known = |line: &String| {
@@ -117,7 +117,7 @@ impl Child {
             return error;
         };
         let status = self.reap(Instant::now() + Duration::from_secs(2));
-        // Waits for the end of stderr only this long: a control master that ssh left behind holds it open.
+        // The time limit is short, because a control master that ssh left behind keeps stderr open.
         let _ = self.silent.recv_timeout(Duration::from_millis(500));
         let silent = || ("it ended before the session began".to_owned(), "");
         let (said, remedy) = self.tail.verdict().unwrap_or_else(silent);

@@ -23,7 +23,7 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Openin
     let name = address.to_string();
     let unreachable = |source| Error::Unreachable { address, source };
     let tcp = dial(address).await.map_err(unreachable)?;
-    // Requests and beats are small and must not wait for more data.
+    // Requests and beats are small and must not wait for more data (Nagle's algorithm).
     tcp.set_nodelay(true).map_err(unreachable)?;
     let connector = TlsConnector::from(tls::client(invite.pin)?);
     let server = ServerName::IpAddress(address.ip().into());

@@ -48,11 +48,11 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts `command` and opens a session end its stdin and stdout. The command is an agent with `--stdio`, or a
+    /// Starts `command` and opens a session over its stdin and stdout. The command is an agent with `--stdio`, or a
     /// program that leads to one. Its stderr goes to [`Options::lines`]. Errors call the host `name`.
     ///
-    /// Give the command its own process group: then Ctrl-C reaches only the controller, which ends the session in
-    /// order, and not the agent.
+    /// Give the command its own process group. Ctrl-C then reaches only the controller, which ends the session in
+    /// order.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
         let (peer_name, lease) = (name.to_owned(), options.lease);
@@ -303,7 +303,7 @@ impl SessionWorker {
                 () = closed_for(self.closing, self.grace + PARTING) => (SessionEnd::Done, true),
             };
             if let (SessionEnd::Broken(why), true) = (&end, talks) {
-                // The queue is full only if the agent does not read, so that it would not read the last words either.
+                // The queue is full only if the agent does not read. It would not read this last message either.
                 let _ = self.out.try_send(OutgoingFrame::end(why));
                 let _ = tokio::time::timeout(PARTING, talk).await;
             }
@@ -316,7 +316,7 @@ impl SessionWorker {
     }
 }
 
-/// Returns `limit` after the caller began to close the session.
+/// Waits until the caller begins to close the session, and then for `limit`.
 async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
     // An error means that the session was dropped, which closes it too.
     let _ = closing.await;

@@ -2,8 +2,8 @@
 //!
 //! The far side's /bin/sh reads two scripts from its standard input. `find.sh` starts the landspeed that is installed
 //! there, or requests `take.sh`, which receives this landspeed. Each request of the far side is a line that begins with
-//! [`ASKS`]. Nothing is sent without a request, so that no shell and no `head` ever reads too far. Everything else
-//! that the far side prints before the first frame of the agent is a login shell's greeting.
+//! [`ASKS`]. After `find.sh`, nothing is sent without a request, so that no shell and no `head` reads more than its own
+//! input. Everything else that the far side prints before the first frame of the agent is a login shell's greeting.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -26,7 +26,7 @@ const ASKS: &str = "@landspeed ";
 /// The largest number of bytes that a host may print before its agent's first frame.
 const LONGEST_GREETING: usize = 64 * 1024;
 /// The first bytes of a first frame; `None` matches any byte. They are a length of less than 2^24 and the beginning of
-/// a JSON object with a name in it. A greeting does not have this sequence.
+/// a JSON object with a name in it. A greeting does not contain this sequence.
 const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
 /// The largest number of bytes in one write. The time limit applies to each write.
 const CHUNK: usize = 64 * 1024;
@@ -60,7 +60,8 @@ pub(crate) struct Deployment {
 }
 
 impl Deployment {
-    /// Returns a deployment, and the sink for the far side's standard error, over which sudo's password is requested.
+    /// Returns a deployment, and the sink for the far side's standard error, which also carries requests for sudo's
+    /// password.
     pub(crate) fn new(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> (Deployment, LineSink) {
         let name = host.destination().to_owned();
         let (ask, asked) = unbounded_channel();
@@ -176,8 +177,8 @@ impl Deployment {
         }
     }
 
-    /// Returns the script `take.sh` with the checksum and the length of the file to send. Reads the file only now,
-    /// because most hosts still have it from the first time.
+    /// Returns the script `take.sh` with the checksum and the length of the file to send. The file is read only now,
+    /// because a host with this build installed never requests the script.
     fn take_script(&mut self) -> Result<String, Error> {
         let (mut head, own) = self.take.take().ok_or_else(|| self.unasked("script"))?;
         let file = sent(&own).map_err(Error::system("read landspeed's own file"))?;
@@ -198,7 +199,7 @@ impl Deployment {
         Ok(format!("{}\n", line.trim_end_matches('\n')))
     }
 
-    /// Sends all of `bytes`. Ignores it if the far side is gone, because the caller next reads what the far side
+    /// Sends all of `bytes`. Returns `Ok` also if the far side is gone, because the caller next reads what the far side
     /// printed before, which explains more.
     async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
         for chunk in bytes.chunks(CHUNK) {
@@ -224,8 +225,8 @@ impl Deployment {
     }
 }
 
-/// Returns the bytes to send: the program at `own`, followed by the helpers program if it is in the same folder. Both
-/// are without debug sections, which can be three quarters of a program.
+/// Returns the bytes to send: the program at `own`, followed by the helpers program if it is in the same folder. Debug
+/// sections, which can be three quarters of a program, are removed from both.
 fn sent(own: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = lean(std::fs::read(own)?);
     if let Some(mut beside) = helpers::beside(own) {

@@ -76,7 +76,7 @@ pub enum Error {
     Expired,
     #[error("cannot listen on {address}: {source}; give an address of this host and a free port")]
     Listen { address: SocketAddr, source: io::Error },
-    /// A text is not an agent's line.
+    /// A text is not a line as an agent prints it.
     #[error("{what}: expected landspeed://TOKEN@ADDRESS:PORT/#PIN as the agent prints it")]
     Invite {
         /// The mistake in the text. The text itself is left out, because it may hold a token.

@@ -70,7 +70,7 @@ pub(crate) struct FrameReader<R> {
     pub(crate) limit: Bytes,
     /// Longest wait for any byte; `None` waits without limit.
     pub(crate) silence: Option<Duration>,
-    /// True once the user wants to stop. Read every [`LOOK`] while a frame is arriving.
+    /// True once the user wants to stop. Checked every [`LOOK`] while a frame is arriving.
     pub(crate) stop: Arc<AtomicBool>,
 }
 

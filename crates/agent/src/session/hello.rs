@@ -18,8 +18,8 @@ pub(crate) const PROTOCOL: u32 = protocol!();
 /// to the host.
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
-/// Shortest and longest lease that a peer may announce. Below, beats would flood the path; above, the settings of a
-/// dead controller would stay for minutes.
+/// Shortest and longest lease that a peer may announce. With a shorter one, beats would flood the path. With a longer
+/// one, the settings of a dead controller would stay for minutes.
 const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
 
 /// An end's versions and lease. Unknown fields are ignored.

@@ -37,7 +37,7 @@ impl fmt::Debug for CertificatePin {
 
 /// The address of a listening agent and its pin: `landspeed://192.0.2.1:4711/#PIN`. Holds no secret. The agent prints a
 /// link-local address without a zone, because each host has its own zones. The controller's host tries all of its
-/// zones, unless a person adds one.
+/// zones, unless a person adds a zone to the address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Invite {
     pub address: SocketAddr,

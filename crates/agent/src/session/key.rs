@@ -1,11 +1,12 @@
-//! The key that data connections of a session prove.
+//! The key with which data connections prove that they belong to a session.
 
 use blake3::Hash;
 use landspeed_proof::random;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A session's 256-bit key, which data connections prove. It never goes on a command line or into a record.
-/// Serialised as 64 hexadecimal digits; `Debug` hides it. Kept as a [`Hash`], which compares in constant time.
+/// The 256-bit key of a session. Each data connection proves that its sender has the key. The key never goes on a
+/// command line or into a record. Serialised as 64 hexadecimal digits; `Debug` hides it. Kept as a [`Hash`], which
+/// compares in constant time.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SessionKey(Hash);
 

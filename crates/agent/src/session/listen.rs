@@ -31,7 +31,7 @@ pub struct ListeningAgent {
 }
 
 /// Listens on `address` for one controller. Port 0 lets the kernel choose. For an unspecified address, the agent
-/// listens on all addresses, and its line names the one that the default route would use.
+/// listens on all addresses, and the line that it prints has the source address of the default route.
 pub fn listen(
     address: SocketAddr,
     handler: Arc<dyn RequestHandler>,
@@ -59,8 +59,8 @@ pub fn listen(
     Ok(ListeningAgent { listener, invite, until, admission })
 }
 
-/// Returns `bound`; if its address is unspecified, with the source address of the default route in its place. Sends
-/// nothing, because the socket that it connects is a datagram socket.
+/// Returns `bound`, with the source address of the default route in place of an unspecified address. Sends nothing,
+/// because connecting a UDP socket only selects the route.
 fn reachable(bound: SocketAddr) -> std::io::Result<SocketAddr> {
     if !bound.ip().is_unspecified() {
         return Ok(at_zone(bound.ip(), bound.port(), 0));
@@ -116,8 +116,8 @@ impl ListeningAgent {
                 }
             }
         }
-        // Closes the port: no one else gets in, and connections of strangers must not disturb the measurements from
-        // now on.
+        // Closes the port: no other controller is admitted, and connections of strangers must not disturb the
+        // measurements.
         drop(listener);
         drop(over);
         let vanished = || Error::Ended { why: "the controller went away in its handshake".to_owned() };
@@ -156,7 +156,7 @@ impl Admission {
         handshakes: &mut PendingHandshakes,
         over: &Sender<Result<(), Error>>,
     ) {
-        // A controller may have entered since the last check; its task must not be dropped as a stranger's.
+        // If a controller was admitted since the last check, its task must not be dropped as a stranger's.
         if self.gate.taken() {
             return;
         }

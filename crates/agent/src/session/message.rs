@@ -34,35 +34,35 @@ pub enum Request {
     /// Report which link and source address lead to `to`. The port of `to` is ignored. If `to` is link-local, its zone
     /// is an interface of this host. Answered with [`Reply::Route`].
     Route { to: SocketAddr },
-    /// Report the values of the knobs, and which can be turned. Answered with [`Reply::Knobs`].
+    /// Report the values of the knobs, and which of them can be changed. Answered with [`Reply::Knobs`].
     Knobs {
-        /// The link that faces the peer.
+        /// The link on the path to the peer.
         device: String,
     },
-    /// Turn knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back. Needs
-    /// the permission to tune. Answered with [`Reply::Turned`].
+    /// Set knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back. Needs the
+    /// permission to tune. Answered with [`Reply::Turned`].
     Turn {
-        /// The link that faces the peer, for device-scoped knobs.
+        /// The link on the path to the peer, for device-scoped knobs.
         device: String,
         changes: Vec<KnobChange>,
         /// If set, everything is restored unless a message of the controller follows within this time. Used for knobs
         /// that can cut the path.
         short_lease_ns: Option<Nanos>,
     },
-    /// Restore all turned knobs, newest first. Answered with [`Reply::Restored`].
+    /// Restore all changed knobs, newest first. Answered with [`Reply::Restored`].
     Restore {},
     /// Restore the settings that an interrupted run left changed. Needs the permission to tune. Answered with
     /// [`Reply::Undone`].
     Undo {
         /// True to restore only the settings of this network namespace; false for the whole host.
         here: bool,
-        /// Also restore changes that may come from a write that was cut short, although another program may have made
-        /// them.
+        /// True to also restore changes that may come from a write that was cut short, although another program may
+        /// have made them.
         unsure: bool,
-        /// Report what would be restored, and change nothing.
+        /// True to report what would be restored, and change nothing.
         dry_run: bool,
     },
-    /// Open a data port that accepts flows of `transports` that prove `key`. Answered with
+    /// Open a data port that accepts flows of `transports` whose sender proves that it has `key`. Answered with
     /// [`Reply::Listening`].
     Listen {
         /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
@@ -83,7 +83,7 @@ pub enum Request {
         target: WatchTarget,
         /// Names of observers to run in addition to the usual ones.
         observers: Vec<String>,
-        /// Leave out the observers that explain, except those named in `observers`.
+        /// True to leave out the observers that explain, except those named in `observers`.
         #[serde(default)]
         alone: bool,
         duration_ns: Nanos,
@@ -91,7 +91,7 @@ pub enum Request {
     },
     /// Measure the limits of the parts of this host. Answered with [`Reply::Limits`].
     Limits {
-        /// The link that faces the peer.
+        /// The link on the path to the peer.
         device: String,
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
@@ -104,10 +104,10 @@ pub enum Request {
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
-        /// Client: the server's data address. Server: its own data address, as listened on.
+        /// Client: the server's data address. Server: the address of its own open data port.
         at: SocketAddr,
-        /// Client: the source port of the first flow. Flow n uses this port + n, so that both arms of a block hash
-        /// alike. Zero lets the kernel choose.
+        /// Client: the source port of the first flow. Flow n uses this port + n, so that the flows of both arms of a
+        /// block have the same hash. Zero lets the kernel choose.
         source_port: u16,
         key: SessionKey,
         /// The interface to watch; if empty, the one that the route names.
@@ -188,8 +188,8 @@ pub enum Reply {
         ready: Vec<String>,
     },
     Done {},
-    /// The agent has lost the right to turn knobs, because the lease ran out or the guardian died. It restores
-    /// everything and turns no more knobs. `why` is one line.
+    /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores
+    /// everything and changes no more knobs. `why` is one line.
     Lost {
         why: String,
     },

@@ -89,7 +89,7 @@ pub struct ServeOptions {
     /// The time for which the token of a listening agent is valid.
     pub expires: Nanos,
     /// The time for which a listening agent still listens after its token has expired, so that a late controller learns
-    /// that it has.
+    /// that the token has expired.
     pub linger: Nanos,
     /// Receives a line for each event, such as a refused stranger, a wrong token or the session's end.
     pub lines: LineSink,

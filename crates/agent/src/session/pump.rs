@@ -18,7 +18,7 @@ pub(crate) enum SessionEnd {
     Done,
     /// The peer went away, or ended the session with a reason.
     Left(String),
-    /// The peer broke the protocol or fell silent. The reason is sent to it.
+    /// The peer broke the protocol or fell silent. The reason is sent to the peer.
     Broken(String),
 }
 
@@ -76,10 +76,10 @@ pub(crate) async fn pump(
     }
 }
 
-/// Waits until either direction ends. Returns how the session ended, and true if the outgoing direction `talk` is still
-/// running; one that has ended must not be polled again. The incoming direction `hear` knows the reason of the end. If
-/// `talk` ends first, the peer still has time to send its reason: `patience` after our goodbye, [`PARTING`] after a
-/// failed write.
+/// Waits until one direction ends: `hear`, which receives, or `talk`, which sends. Returns how the session ended, and
+/// true if `talk` is still running. If `talk` has ended, it must not be polled again. The result of `hear` is the
+/// reason of the end. If `talk` ends first, the peer still has time to send its reason: `patience` after this end's
+/// goodbye, [`PARTING`] after a failed write.
 pub(crate) async fn first_end(
     hear: Pin<&mut impl Future<Output = SessionEnd>>,
     talk: Pin<&mut impl Future<Output = Result<(), FrameError>>>,

@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 4096;
 pub(crate) fn read(path: &Path) -> Result<String, Error> {
     let failed = |why: String| Error::TokenFile { path: path.to_owned(), why };
     let file = File::open(path).map_err(|e| failed(e.to_string()))?;
-    // The metadata of the open file, because the path may be replaced in between.
+    // Checks the open file and not the path, because the path may be replaced in between.
     let about = file.metadata().map_err(|e| failed(e.to_string()))?;
     if about.mode() & 0o077 != 0 {
         return Err(failed(format!("others may use it (mode {:03o}): chmod 600 it", about.mode() & 0o777)));
@@ -49,7 +49,7 @@ pub(crate) fn prompt(question: &str) -> Result<String, Error> {
     terminal.write_all(b"\n").map_err(failed)?;
     let line = &line[..read];
     if line.last() == Some(&interrupt) {
-        // This process may end only now, when the terminal shows again what is typed.
+        // The interrupt is raised only now. It may end this process, and by now the terminal shows typed text again.
         let _ = kill_process(getpid(), Signal::INT);
         return Err(failed(ErrorKind::Interrupted.into()));
     }

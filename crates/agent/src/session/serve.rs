@@ -22,20 +22,22 @@ const AT_ONCE: usize = 32;
 /// A function that passes on the progress of a request.
 pub type OnProgress<'a> = dyn Fn(TrialProgress) + Sync + 'a;
 
-/// The agent's work behind a session: answers requests and cleans up.
+/// The work of an agent in a session: it answers requests, and cleans up at the end.
 pub trait RequestHandler: Send + Sync + 'static {
     /// Answers one request. Each call runs in a new thread, so that thread settings such as the affinity end with the
     /// call. A panic is answered with [`Reply::Failed`].
     fn handle(&self, request: Request) -> Reply;
 
-    /// Answers one request, and passes its progress to `on_progress`, which never waits. Progress that the controller
-    /// does not read in time is lost. By default, calls [`RequestHandler::handle`] and reports no progress.
+    /// Answers one request, and passes its progress to `on_progress`. A call of `on_progress` never waits: progress
+    /// that the controller does not read in time is lost. By default, calls [`RequestHandler::handle`] and reports no
+    /// progress.
     fn handle_with_progress(&self, request: Request, _on_progress: &OnProgress<'_>) -> Reply {
         self.handle(request)
     }
 
-    /// Handles a sign of life from the controller. Runs in a separate thread, so that it may wait for a lock. Signs
-    /// that arrive during a call lead to one more call. The last call may come shortly after [`RequestHandler::gone`].
+    /// Handles a sign of life from the controller: any message. Runs in a separate thread, so that it may wait for a
+    /// lock. Messages that arrive during a call lead to one more call. The last call may come shortly after
+    /// [`RequestHandler::gone`].
     fn heartbeat(&self) {}
 
     /// Stops traffic and restores everything, because the session ended for the reason `why`. Called once for each
@@ -68,7 +70,7 @@ pub(crate) async fn attend(
         if !talks {
             restoring.await;
         } else if let SessionEnd::Broken(why) = &end {
-            // The queue is full only if the controller does not read, so that it would not read the last words either.
+            // The queue is full only if the controller does not read. It would not read this last message either.
             let _ = out.try_send(OutgoingFrame::end(why));
             let _ = tokio::join!(tokio::time::timeout(PARTING, talk), restoring);
         } else {
@@ -83,7 +85,8 @@ pub(crate) async fn attend(
     };
     match end {
         SessionEnd::Done => {
-            // Everything was read, and the peer waits for our end: ssh passes it on only when this process exits.
+            // Everything was read. The peer waits for the end of this stream, which ssh passes on only when this
+            // process exits.
             connection.close().await;
             Ok(())
         }
@@ -132,7 +135,7 @@ impl RequestDispatcher {
                 Ok(message) => message,
                 Err(error) => return SessionEnd::failed(&error),
             };
-            // The channel is full if the last sign of life has not been passed on yet; this one adds nothing to it.
+            // If the channel is full, the thread has yet to handle an earlier sign of life. One more adds nothing.
             let _ = self.alive.try_send(());
             let taken = match message {
                 MessageToAgent::Ask { id, request } => self.take(id, *request),
@@ -169,7 +172,7 @@ impl RequestDispatcher {
     }
 }
 
-/// The error that answers pile up because the controller does not read them.
+/// The error for a controller that does not read its answers, so that they pile up.
 struct ReplyBacklog;
 
 fn thread(name: &str, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {

@@ -9,10 +9,10 @@ use tokio::task::AbortHandle;
 
 use crate::session::LineSink;
 
-/// The largest number of connections in their handshake. A further one ends the oldest.
+/// The largest number of connections whose handshake is under way. A further one ends the oldest.
 const MOST: usize = 128;
-/// The largest number of connections from one address in their handshake. A further one ends the oldest of that
-/// address.
+/// The largest number of connections from one address whose handshake is under way. A further one ends the oldest of
+/// that address.
 const MOST_OF_ONE: usize = 8;
 
 /// The handshakes under way, oldest first.

@@ -78,7 +78,7 @@ pub(crate) fn explain(name: &str, error: &std::io::Error) -> Error {
     }
 }
 
-/// A verifier that accepts one certificate, known by its pin. Names and dates are ignored.
+/// A verifier that accepts one certificate, identified by its pin. Names and dates are ignored.
 #[derive(Debug)]
 struct PinVerifier {
     pin: CertificatePin,

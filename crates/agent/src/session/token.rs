@@ -9,7 +9,8 @@ use landspeed_proof::random;
 
 use crate::session::{Error, Invite, Ticket, secret};
 
-/// The end that proves the token. The two ends' proofs differ, so that a proof cannot be sent back to its sender.
+/// The end that proves that it knows the token. The two ends' proofs differ, so that a proof cannot be sent back to its
+/// sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prover {
     Controller,

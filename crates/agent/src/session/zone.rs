@@ -107,9 +107,9 @@ impl ZonedSocketAddress {
     }
 }
 
-/// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4): until then no socket
-/// can be bound to it. The check takes one to two seconds after a link comes up; the wait ends after three, or
-/// once the kernel found that another host has the address.
+/// Waits while this thread's network namespace still checks `ip` for duplicates (RFC 4862, 5.4). During the check, no
+/// socket can be bound to the address. The check takes one to two seconds after a link comes up. The wait ends after
+/// three seconds, or once the kernel has found that another host has the address.
 pub(crate) fn wait_until_usable(ip: &IpAddr) {
     let IpAddr::V6(ip) = ip else { return };
     let is_tentative = || {

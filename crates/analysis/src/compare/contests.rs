@@ -33,7 +33,7 @@ impl ContestRuns<'_> {
         self.contestant(0)
     }
 
-    /// Returns the contestant of flow `n`, counted from 0. The contestants take the flows in turn.
+    /// Returns the contestant of flow `n`, counted from 0. The flows are assigned to the contestants in rotation.
     pub(super) fn contestant(&self, n: usize) -> &str {
         let all = &self.contest.contestants;
         all.get(n % all.len().max(1)).map_or("", String::as_str)
@@ -51,7 +51,7 @@ impl ContestRuns<'_> {
         self.repeats(self.runs.iter().filter_map(figure).collect())
     }
 
-    /// Converts figures of runs to figures of repeats. If the runs are one repeat, it has their mean.
+    /// Converts figures of runs to figures of repeats. If the runs count as one repeat, its figure is their mean.
     pub(super) fn repeats(&self, of_runs: BTreeMap<u32, f64>) -> BTreeMap<u32, f64> {
         match repeats::mean(of_runs.values().copied()) {
             Some(mean) if self.is_one_repeat => BTreeMap::from([(0, mean)]),

@@ -57,7 +57,8 @@ fn time(
     Some((at - region.start).as_secs_f64())
 }
 
-/// A flow's rates summed up from the first slot on, so that a mean over many slots takes no longer than one over few.
+/// The cumulative sums of a flow's rates, so that a mean over many slots takes no longer to compute than a mean over
+/// few.
 struct RateSums(Vec<f64>);
 
 impl RateSums {
@@ -106,7 +107,6 @@ mod tests {
     use super::super::timeline::TimeSlot;
     use super::*;
 
-    /// Two flows, two regions of 20 s with the second flow in the later, longer one; samples of 1 s.
     #[test]
     fn samples_below_two_round_trips_are_taken_together() {
         let (mut study, half) = timeline(|n| if n < 3 { 0.0 } else { 50.0 });
@@ -118,6 +118,8 @@ mod tests {
         assert_eq!(times(&study, &half), [Some(11.0)]);
     }
 
+    /// Returns a study of two flows and its timeline of 80 slots of 1 s. The second flow runs from 20 s to 60 s, at the
+    /// rate `second` in each second since its entry; the first flow has the rest of 100 bit/s.
     fn timeline(second: impl Fn(u64) -> f64) -> (Study, Timeline) {
         let study = Study { flows: 2, region_ns: Nanos::secs(20), ..Study::default() };
         let slots: Vec<TimeSlot> =

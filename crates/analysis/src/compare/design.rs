@@ -1,5 +1,5 @@
-//! The designer of a study: repeat by repeat, with the contests in an order that is drawn for each, so that drifts of a
-//! shared machine affect all contests alike.
+//! The designer of a study. It makes one repeat after the other, each with the contests in a random order of its own,
+//! so that drifts of a shared machine affect all contests alike.
 
 use std::collections::{HashSet, VecDeque};
 

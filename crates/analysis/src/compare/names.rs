@@ -2,7 +2,7 @@
 
 use landspeed_record::Study;
 
-/// The titles of the paper's protocols, and of those in records from before studies recorded titles.
+/// The titles of the paper's protocols, and of the protocols in older records, in which studies have no titles.
 const TITLES: [(&str, &str); 14] = [
     ("reno", "Reno"),
     ("highspeed", "HSTCP"),

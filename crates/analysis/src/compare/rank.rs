@@ -82,8 +82,8 @@ fn real(runners: &[RankedProtocol<'_>]) -> Vec<Vec<bool>> {
     differ
 }
 
-/// Returns the differences between two protocols in the repeats that both have. In one repeat both had the same seed,
-/// and on real hosts they ran close together in time.
+/// Returns the differences between two protocols in the repeats that both have. Within a repeat both protocols had the
+/// same seed, and on real hosts they ran close together in time.
 fn differences(one: &RankedProtocol<'_>, other: &RankedProtocol<'_>) -> Vec<f64> {
     one.values.iter().filter_map(|(repeat, value)| Some(value - other.values.get(repeat)?)).collect()
 }

@@ -104,7 +104,7 @@ impl RunFigures {
         (before > 0.0 && after > 0.0).then(|| after / before)
     }
 
-    /// Returns the figures of region `number`, counted from 1; `None` if the run has none of it.
+    /// Returns the figures of region `number`, counted from 1; `None` if the run has no figures of it.
     pub fn region(&self, number: u16) -> Option<&RegionFigures> {
         self.regions.iter().find(|region| region.region == number)
     }
@@ -202,7 +202,7 @@ fn last_leaving(study: &Study, timeline: &Timeline) -> Option<f64> {
     const BEFORE: usize = 10;
     let border = study.regions().last()?.start;
     let first = timeline.within(border, Nanos(u64::MAX)).start;
-    // The slot before may straddle the border.
+    // The slot before `first` may straddle the border; then it belongs to neither mean.
     let end = timeline.within(Nanos(0), border).end;
     let mean = |range| -> Option<f64> {
         let rates = timeline.aggregate(range);

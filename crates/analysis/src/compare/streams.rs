@@ -8,7 +8,8 @@ use landspeed_record::{ContestQuestion, ParallelStreamFigures};
 use super::contests::ContestRuns;
 use super::repeats;
 
-/// Returns, for each number of streams in ascending order, the figures of the window with which they carried most.
+/// Returns, for each number of streams in ascending order, the figures at the window size with which the streams
+/// carried most.
 pub(super) fn streams(entries: &[&ContestRuns<'_>]) -> Vec<ParallelStreamFigures> {
     let mut best: BTreeMap<u16, ParallelStreamFigures> = BTreeMap::new();
     for entry in entries.iter().filter(|entry| !entry.runs.is_empty()) {

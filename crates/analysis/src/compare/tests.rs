@@ -6,8 +6,8 @@ use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRu
 use super::support_tests::{KILOBIT, alone, record, run, study};
 use super::*;
 
-/// Returns the bytes of a second: one flow of alternately 800 and 1200 for 4 s; with a second one 750 and 250 for 8;
-/// then 1000 for 4.
+/// Returns the bytes of flow `index` in a second. The first flow alone has 800 and 1200 alternately for 4 s. Then the
+/// two flows have 750 and 250 for 8 s. Then the first flow alone has 1000 for 4 s.
 fn by_hand(index: usize, second: u64) -> u64 {
     match (index, second) {
         (0, 0..4) => [800, 1200][second as usize % 2],
@@ -74,8 +74,8 @@ fn figures_over_repeats_have_students_interval() {
     assert!(throughput.note.as_ref().is_some_and(|note| note.contains("3 repeats")));
 }
 
-/// The path is the same in each repeat, and only the seed differs: such runs do not show how much they have in
-/// common.
+/// The path is the same in each repeat, and only the seed differs. Such runs may be correlated, and do not show how
+/// much.
 #[test]
 fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
     let mut study = study(4, 4, vec![alone("reno"), alone("htcp")]);

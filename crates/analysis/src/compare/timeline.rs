@@ -76,8 +76,8 @@ impl Timeline {
     /// Returns the goodput of all flows together in bit/s, over stretches of at least `least`. Slots are merged from
     /// the first of `range` on, and a rest of less than half a stretch is left out.
     ///
-    /// Data that waits behind a lost segment arrives in order in one burst, a round trip later: rates over less than
-    /// that show gaps, and not how steadily a path carries.
+    /// Data that waits behind a lost segment arrives in order in one burst, a round trip later: rates over less than a
+    /// round trip show these gaps, and not how steadily a path carries data.
     pub(crate) fn stretches(&self, range: Range<usize>, least: Nanos) -> Vec<f64> {
         let mut stretches = Vec::new();
         let (mut bits, mut length) = (0.0, Nanos(0));
@@ -85,7 +85,7 @@ impl Timeline {
             let time = slot.end_ns - slot.start_ns;
             bits += rate * time.as_secs_f64();
             length += time;
-            // Samples come a little early or late.
+            // Samples come a little early or late, so a stretch may be 2 % too short.
             if length.0.saturating_add(length.0 / 50) >= least.0 {
                 stretches.push(bits / length.as_secs_f64());
                 (bits, length) = (0.0, Nanos(0));

@@ -8,7 +8,7 @@ use landspeed_stats::estimate;
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
-/// The busy share of the time between arrivals at which a host has no time left.
+/// The share of the time between arrivals from which on a host counts as fully busy, so that it sets the pace.
 const BUSY: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
 /// The size in bytes of the piece of memory that a pass copies or sums.
@@ -24,7 +24,8 @@ pub struct AnswerInputs<'a> {
     pub offload: &'a OffloadStudy,
 }
 
-/// Interleaved trials with checksums left to the device and computed by the hosts, or the reason why there are none.
+/// Interleaved trials with checksums computed by the hosts and with checksums left to the device, or the reason why
+/// there are no such trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadStudy {
     /// The traffic of the trials, such as "TCP in writes of 32 KiB at MTU 9000, without segmentation offload".
@@ -36,7 +37,8 @@ pub struct OffloadStudy {
     pub why_not: Option<String>,
 }
 
-/// The costs of one block in nanoseconds per message, by layer and class. Each is the mean of the trials of one kind.
+/// The costs of one block in nanoseconds per message, by layer and class. Each cost is the mean over the block's trials
+/// of one kind.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OffloadBlock {
     pub summed: BTreeMap<String, f64>,
@@ -46,7 +48,7 @@ pub struct OffloadBlock {
 
 impl OffloadStudy {
     /// Returns a layer's mean cost in nanoseconds per byte, with checksums computed by the hosts and with checksums
-    /// computed by the device.
+    /// computed by the device; `None` if no block has one of the two costs.
     fn per_byte(&self, layer: &str) -> Option<[f64; 2]> {
         let mean = |kind: fn(&OffloadBlock) -> &BTreeMap<String, f64>| {
             let values: Vec<f64> = self.blocks.iter().filter_map(|b| kind(b).get(layer).copied()).collect();
@@ -56,8 +58,8 @@ impl OffloadStudy {
         Some([mean(|block| &block.summed)?, mean(|block| &block.offloaded)?])
     }
 
-    /// Returns the ratio of the cost with checksums by the device to that by the hosts, with its interval, such as ",
-    /// 0.83 times [0.71, 0.97]".
+    /// Formats the ratio of the cost with checksums by the device to the cost with checksums by the hosts, with its
+    /// interval, such as ", 0.83 times [0.71, 0.97]". Adds the ratio to `draft` as the figure `name`.
     fn ratio(&self, layer: &str, draft: &mut AnswerDraft, name: &str) -> String {
         let logs: Vec<f64> = self
             .blocks
@@ -84,7 +86,7 @@ pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
     all.into_iter().flatten().collect()
 }
 
-/// The lines and figures of an answer, as they are added.
+/// An answer in the making: the lines and figures that were added so far.
 #[derive(Debug, Default)]
 struct AnswerDraft {
     lines: Vec<String>,
@@ -173,7 +175,7 @@ fn spread(cost: &LayerCost) -> String {
     format!("{} ({} to {})", time(cost.median_ns), time(cost.least_ns), time(cost.most_ns))
 }
 
-/// Adds the cost of the byte that needs one more packet, from pairs of trials.
+/// Adds the cost of the byte with which a datagram needs one more packet, from pairs of trials.
 fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
     let mtu = part.mtu_bytes.0;
     let mut told = Vec::new();
@@ -214,7 +216,7 @@ fn larger_frames(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
     ));
 }
 
-/// Returns the time of one pass over [`PIECE`] from the limits, in nanoseconds.
+/// Returns the time of one pass over [`PIECE`] in nanoseconds; `None` if the limits lack this pass.
 fn pass(limits: &HostLimits, what: &str, hot: bool) -> Option<f64> {
     let of = |pass: &&MemoryPass| {
         pass.what == what && pass.hot == hot && pass.size_bytes == Bytes(PIECE) && pass.rate_bps.0 > 0.0
@@ -252,10 +254,12 @@ fn checksum(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
     draft.answer("What does the checksum cost, with a cold and a warm cache?")
 }
 
-/// Compares datagrams of one size with and without a checksum, at the first MTU that has both.
+/// Compares datagrams of one size with and without a checksum, from the first sweep of each kind.
 fn in_the_path(sweeps: &[PerPacketCost], draft: &mut AnswerDraft) {
-    let with = |name: &str| sweeps.iter().find(|part| part.transport == name);
-    let (Some(with), Some(without)) = (with("udp"), with("udp without checksum")) else { return };
+    let mut all = sweeps.iter();
+    let Some(without) = all.find(|part| part.transport == "udp without checksum") else { return };
+    let is_twin = |part: &&PerPacketCost| part.transport == "udp" && part.mtu_bytes == without.mtu_bytes;
+    let Some(with) = sweeps.iter().find(is_twin) else { return };
     let both = |part: &PerPacketCost, size: Bytes| {
         part.points.iter().find(|p| p.size_bytes == size)?.layers.get(BOTH).copied()
     };

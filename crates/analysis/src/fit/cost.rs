@@ -7,7 +7,7 @@ use landspeed_record::{
     CostClass, CostFigure, CostProfile, FlowWatch, IpProtocol, LinkCounters, Observations, TcpState,
 };
 
-/// Returns the number of samples by class, for a workload that has its links for itself, and the processor time in
+/// Returns the number of samples by class, for a workload that uses its links alone, and the processor time in
 /// nanoseconds that each sample represents; `None` if nothing was sampled.
 pub(super) fn sampled(profile: &CostProfile) -> Option<(BTreeMap<CostClass, f64>, f64)> {
     let samples = samples_of_flow(profile, 1.0);
@@ -24,8 +24,8 @@ fn nanos_of_sample(profile: &CostProfile) -> f64 {
 /// The bytes of Ethernet, IPv4 and TCP headers with timestamps.
 const HEADERS: u64 = 14 + 20 + 32;
 
-/// Returns the share of the bytes on a host's links that belong to the watched flows, 0 to 1. It is 1 if it is not
-/// known, as for datagrams, whose sockets count no bytes.
+/// Returns the share of the bytes on a host's links that belong to the watched flows, 0 to 1. Returns 1 if the share is
+/// unknown, as for datagrams, whose sockets count no bytes.
 pub fn share_of_links(seen: &Observations) -> f64 {
     let links = seen.get::<Vec<LinkCounters>>().iter().map(|link| link.rx_bytes + link.tx_bytes);
     let links: f64 = links.map(|bytes| bytes.0 as f64).sum();
@@ -49,8 +49,8 @@ fn bytes_on_link(flow: &FlowWatch) -> f64 {
     states.last().unwrap_or(first).saturating_sub(first) as f64
 }
 
-/// Returns the number of samples of a profile by class: all those of the watched threads, and the share `share` of
-/// those of network softirqs that ran elsewhere.
+/// Returns the number of samples of a profile by class: all samples of the watched threads, and the part `share` of the
+/// samples of network softirqs that ran elsewhere.
 pub(crate) fn samples_of_flow(profile: &CostProfile, share: f64) -> BTreeMap<CostClass, f64> {
     let mut samples = BTreeMap::new();
     let own = profile.classes.iter().map(|seen| (seen, 1.0));
@@ -81,7 +81,7 @@ pub fn cost_figures(
     samples.into_iter().map(|(class, count)| (class.name().to_owned(), figure(count))).collect()
 }
 
-/// The processor time of a window: of the flow, and of the programs that have no part in it.
+/// The owners of a window's busy processor time: the flow, and the programs that have no part in the flow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CostOwners {
     /// The flow's share of the busy time, 0 to 1.

@@ -4,8 +4,8 @@ use landspeed_record::units::Bytes;
 
 /// The size of UDP's header, which is in the first fragment only.
 const UDP_HEADER: u64 = 8;
-/// The unit of fragments: all but the last carry multiples of this many bytes (RFC 791 section 3.2, RFC 8200 section
-/// 4.5).
+/// The unit of fragments: all fragments but the last carry multiples of this many bytes (RFC 791 section 3.2, RFC 8200
+/// section 4.5).
 const UNIT: u64 = 8;
 
 /// The version of the Internet protocol that carries a datagram; its headers take room in each packet.
@@ -13,12 +13,12 @@ const UNIT: u64 = 8;
 pub enum IpVersion {
     /// IPv4, with a header of 20 bytes (without options).
     V4,
-    /// IPv6, with a header of 40 bytes, and a fragment header of 8 more in a packet that is one of several.
+    /// IPv6, with a header of 40 bytes, and in each fragment a fragment header of 8 more bytes.
     V6,
 }
 
 impl IpVersion {
-    /// Returns the largest size, with its UDP header, of a datagram that stays whole.
+    /// Returns the largest size in bytes, UDP header included, of a datagram that is not fragmented.
     fn whole(self, mtu: Bytes) -> u64 {
         mtu.0.saturating_sub(if self == IpVersion::V4 { 20 } else { 40 })
     }
@@ -38,7 +38,7 @@ impl IpVersion {
 ///
 /// jin.f.fragments, `ceil(data / (mtu - headers))`, counts the UDP header in every packet. This function follows RFC
 /// 791: the header is in the first packet only, fragments are cut at multiples of 8, and the last one is as long as
-/// fits. An MTU without room for 8 bytes carries nothing, and the count is that of 8 bytes a packet.
+/// fits. An MTU without room for 8 bytes carries nothing; the count is then that for 8 bytes per packet.
 pub(super) fn fragments(data: Bytes, mtu: Bytes, ip: IpVersion) -> u64 {
     let datagram = data.0.saturating_add(UDP_HEADER);
     if datagram <= ip.whole(mtu) {

@@ -1,13 +1,13 @@
-//! Fits cost over sizes as a line: a fixed part, a part per byte, and for cut datagrams a part that comes once and a
-//! part for each fragment after the first.
+//! Fits the cost of messages over their sizes as a line: a fixed part, a part per byte, and for fragmented datagrams a
+//! part that occurs once and a part for each fragment after the first.
 
 use landspeed_record::LayerCostFit;
 use landspeed_record::units::Bytes;
 
 const TERMS: usize = 4;
-/// The number of terms of a line through points of which none was cut.
+/// The number of terms of a line through points of which none was fragmented.
 const WHOLE_TERMS: usize = 2;
-/// The number of reweighted passes; a handful is enough.
+/// The number of passes of the fit, each with weights from the pass before it. The weights settle after a few passes.
 const PASSES: usize = 20;
 /// The number of standard deviations beyond which a residual weighs less (Huber 1964; 95 % efficient for normal
 /// errors).
@@ -32,9 +32,9 @@ impl SizedCost {
         SizedCost { size, fragments, cost_ns, error_ns: cost_ns }
     }
 
-    /// Returns a cost that was sampled as a part of `all_ns`. Its error is proportional to `all_ns`, because each
-    /// size has about as many samples, spread over all of its time. So a part that is small at one size is not fitted
-    /// with the precision of its small value.
+    /// Returns a cost that was sampled as a part of `all_ns`. Its error is proportional to `all_ns`, because each size
+    /// has about the same number of samples, spread over all of its time. A part that is small at one size thus has no
+    /// smaller error there than a large part.
     pub(super) fn sampled(size: Bytes, fragments: u64, cost_ns: f64, all_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: all_ns }
     }
@@ -59,14 +59,14 @@ pub(super) enum FitError {
 /// Returns the line `fixed + per_byte * size + first_cut * (fragments > 1) + per_fragment * (fragments - 1)` that
 /// fits best.
 ///
-/// jin-yoo-2007 (section 3.1) has a time per fragment. The part that comes once is what a stack does only for cut
-/// datagrams: it looks for the other fragments, and computes in software the checksum that a device computes for
-/// whole ones.
+/// jin-yoo-2007 (section 3.1) has a time per fragment. `first_cut` is the cost of what a stack does once for each
+/// fragmented datagram: it looks for the other fragments, and computes in software the checksum that a device computes
+/// for whole datagrams.
 ///
-/// Each point's distance is measured in units of its error. Huber's weights reduce measured points that a disturbance
-/// struck. Sampled points are not reweighted: where most of them are zero, the few that are not are no outliers. No
-/// term is negative, because time is spent and never gained: a term that would be negative is zero, and the others
-/// are fitted without it.
+/// Each point's distance is measured in units of its error. Huber's weights reduce the influence of measured points
+/// that a disturbance hit. Sampled points are not reweighted: where most of them are zero, the few that are not are no
+/// outliers. No term is negative, because time is spent and never gained: a term that would be negative is zero, and
+/// the others are fitted without it.
 pub(super) fn fit(points: &[SizedCost]) -> Result<LayerCostFit, FitError> {
     check(points)?;
     let rows: Vec<FitPoint> = points.iter().map(row).collect();
@@ -80,7 +80,7 @@ pub(super) fn fit(points: &[SizedCost]) -> Result<LayerCostFit, FitError> {
     }
     let [fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns] = line;
     let residual = residual(points, &line);
-    // A term of zero was not distinguished from the others, or nothing was cut.
+    // A term is zero if the fit could not separate it from the others, or if nothing was fragmented.
     let told = |ns: f64| (ns > 0.0).then_some(ns);
     let (first_cut_ns, per_fragment_ns) = (told(first_cut_ns), told(per_fragment_ns));
     Ok(LayerCostFit { fixed_ns, per_byte_ns, first_cut_ns, per_fragment_ns, residual })
@@ -95,7 +95,7 @@ fn check(points: &[SizedCost]) -> Result<(), FitError> {
     if points.iter().all(|point| point.size == points[0].size) {
         return Err(FitError::OneSize);
     }
-    // A part of a sampled cost may be zero; a measured cost takes time.
+    // A sampled cost may be zero; a measured cost is always above zero.
     let sane = |point: &SizedCost| {
         point.cost_ns.is_finite()
             && point.cost_ns >= 0.0
@@ -127,7 +127,7 @@ fn residual(points: &[SizedCost], line: &[f64; TERMS]) -> f64 {
 // Least squares without negative terms, and with little weight for outliers.
 
 struct FitPoint {
-    /// The factor of each term of the line, in units of the error.
+    /// The factor of each term of the line, divided by the point's error.
     terms: [f64; TERMS],
     cost: f64,
 }
@@ -143,8 +143,8 @@ fn dot(a: &[f64; TERMS], b: &[f64; TERMS]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Returns the least squares line without a negative term: the best such line over all choices of terms (four have
-/// fifteen).
+/// Returns the least squares line without a negative term: the best one over all choices of terms (four terms have
+/// fifteen choices).
 fn best(rows: &[FitPoint], weights: &[f64]) -> [f64; TERMS] {
     let squares = |line: &[f64; TERMS]| {
         rows.iter().zip(weights).map(|(row, w)| w * row.error(line).powi(2)).sum::<f64>()
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_sampled_part_that_is_nearly_nothing_at_small_sizes_does_not_tilt_the_line() {
-        // Below 1 KB only half a sample of 2,000 ns was seen, where the true cost is 0.05 ns a byte.
+        // The true cost of the part is 0.05 ns per byte; at least 1/800 of the whole cost is sampled.
         let seen: Vec<SizedCost> = points(|size, _| 2000.0 + 0.5 * size as f64)
             .into_iter()
             .map(|all| {

@@ -8,13 +8,13 @@ use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, 
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
 
-/// The name of the layer with host A's processor time: that of its threads and, if each host is a machine, all that
-/// was spent on packets.
+/// The name of the layer with host A's processor time: the time of its threads and, if the hosts are two machines, also
+/// the time that its machine spent on packets outside of these threads.
 pub const HOST_A: &str = "host A";
 /// The name of the layer with host B's processor time.
 pub const HOST_B: &str = "host B";
-/// The name of the layer with processor time that may have been spent for either host, mostly in softirqs, if both
-/// hosts are one machine.
+/// The name of the layer with processor time that may have been spent for either host, mostly in softirqs. It is used
+/// if both hosts are one machine.
 pub const SHARED: &str = "shared by A and B";
 /// The name of the layer with the processor time of both hosts together.
 pub const BOTH: &str = "both hosts";
@@ -62,7 +62,7 @@ impl BothEnds<'_> {
         let rates = self.rates(size)?;
         let mut cost = self.bare(size, round, rates);
         for (layer, ns) in self.processor(rates).into_iter().chain([(LINK, self.link(size)?)]) {
-            // The shared time may be zero; a host without any time was not observed.
+            // The shared time may be zero. A host whose time is zero was not observed.
             if ns > 0.0 || (layer == SHARED && self.one_machine()) {
                 cost.layers.insert(layer.to_owned(), ns);
             }
@@ -91,8 +91,8 @@ impl BothEnds<'_> {
 
     fn bare(&self, size: Bytes, round: u32, [sent, _]: MessageRates) -> MessageCost {
         let [a, b] = self.seen;
-        // Rates and not counts, because the link's counters are read before the flows' window opens and after it
-        // closes.
+        // Compares rates instead of counts, because the link's counters are read before the flows' window opens and
+        // after it closes.
         let rate = |link: &LinkCounters| link.tx_packets as f64 / link.window_ns.as_secs_f64();
         let packets: f64 = a.observed.get::<Vec<LinkCounters>>().iter().map(rate).sum();
         let lossy = b.get::<Vec<DatagramCounts>>().first();
@@ -132,8 +132,8 @@ impl BothEnds<'_> {
     }
 }
 
-/// Returns the nanoseconds of each class per message, if the profile covers `messages` messages; empty if nothing was
-/// sampled.
+/// Returns the nanoseconds of each class per message, for a profile that covers `messages` messages; empty if nothing
+/// was sampled.
 fn classes(profile: &CostProfile, host: &str, messages: f64) -> Vec<(String, f64)> {
     let Some((samples, each_ns)) = sampled(profile).filter(|_| messages > 0.0) else { return Vec::new() };
     let of = |class: &CostClass| samples.get(class).map_or(0.0, |count| count * each_ns / messages);

@@ -1,4 +1,5 @@
-//! Computes points, lines and steps of the cost of a message from the trials of a sweep over sizes.
+//! Computes the cost of a message from the trials of a sweep over sizes: points, fitted lines, and the steps at which a
+//! message needs one more packet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ const LOSSY: f64 = 0.01;
 /// The largest number of steps. At an MTU of 576 the largest datagram has 119 packets.
 const MOST_STEPS: u64 = 1200;
 
-/// A sweep over sizes of messages, over one transport at one MTU.
+/// A sweep over message sizes, with one transport at one MTU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SizeSweep {
     /// The transport: "tcp", "udp" or "udp without checksum".
@@ -35,8 +36,8 @@ impl SizeSweep {
         self.cut_by.map_or(1, |ip| fragments(size, self.mtu, ip))
     }
 
-    /// Returns the points, lines and steps from the costs of messages. Layers with too few points, and classes that
-    /// are too rare, have points and no line.
+    /// Returns the points, lines and steps from the costs of messages. Layers with too few points, and classes that are
+    /// too rare, have points but no line.
     pub fn per_packet(&self, costs: &[MessageCost]) -> PerPacketCost {
         let mut points = self.points(costs);
         forget_unseen(&mut points);
@@ -99,7 +100,8 @@ impl SizeSweep {
         (!step.layers.is_empty()).then_some(step)
     }
 
-    /// Returns the cost of a full packet after the first, from a line through each round.
+    /// Returns the cost of a full packet after the first, from a line through the trials of each round; `None` for a
+    /// stream or without such a line.
     fn further_packet(&self, costs: &[MessageCost]) -> Option<FurtherPacketCost> {
         let ip = self.cut_by?;
         let data_bytes = Bytes(largest(3, self.mtu, ip).0 - largest(2, self.mtu, ip).0);
@@ -117,7 +119,8 @@ impl SizeSweep {
         })
     }
 
-    /// Returns the line of both hosts through the trials of one round, if some of them were cut.
+    /// Returns the line of the cost of both hosts through the trials of one round; `None` if no message of the round
+    /// was fragmented, or if no line fits.
     fn line_of(&self, round: u32, costs: &[MessageCost]) -> Option<LayerCostFit> {
         let point = |cost: &MessageCost| {
             Some(SizedCost::measured(cost.size, self.fragments(cost.size), *cost.layers.get(BOTH)?))

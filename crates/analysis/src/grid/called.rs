@@ -27,7 +27,7 @@ pub(super) fn factors(grid: &Grid, trials: &[&GridTrial]) -> Vec<GridFactor> {
     grid.factors.iter().zip(all).map(named).collect()
 }
 
-/// Returns a line for each setting of all cells that had another value than requested.
+/// Returns a line for each of the grid's base settings, which all cells have, that had another value than requested.
 pub(super) fn of_base(grid: &Grid, trials: &[&GridTrial]) -> BTreeSet<String> {
     let base = || grid.base.iter().filter(|one| is_of_flow(one));
     let line = |one: &GridSetting, got: &String| format!("{}={}: it was {got}", one.name, one.value);

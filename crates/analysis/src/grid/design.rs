@@ -1,4 +1,5 @@
-//! The designer of a grid. It visits block after block, until the grid's rule ends it.
+//! The designer of a grid. It makes block after block until the grid's number of blocks, its precision or its budget is
+//! reached.
 
 use std::collections::VecDeque;
 
@@ -14,18 +15,22 @@ const PASSES: u32 = 8;
 /// The largest number of passes if a precision or a budget ends the grid.
 const MOST_PASSES: u32 = 100;
 
+/// Returns the largest number of passes over all cells of the grid.
+pub fn planned_passes(grid: &Grid) -> u32 {
+    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
+    grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES })
+}
+
 /// Returns the largest number of blocks of the grid.
 pub fn planned_blocks(grid: &Grid) -> u32 {
-    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
-    let passes = grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES });
-    passes.saturating_mul(blocks_a_pass(grid))
+    planned_passes(grid).saturating_mul(blocks_a_pass(grid))
 }
 
 /// One visit of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridVisit {
     pub block: u32,
-    /// The number of the plot, which is a group of cells that are visited together, because a slow factor has one
+    /// The number of the plot. A plot is a group of cells that are visited together, because a slow factor has the same
     /// value in all of them.
     pub plot: u32,
     pub cell: u32,
@@ -47,8 +52,8 @@ pub struct GridDesigner<'g> {
 }
 
 impl<'g> GridDesigner<'g> {
-    /// Returns a designer for a grid of which the trials `done` were made. It continues with the block after theirs,
-    /// and does not complete a block that was cut short.
+    /// Returns a designer for a grid of which the trials `done` were made. It continues with the block after the last
+    /// block of `done`, and does not complete a block that was cut short.
     pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
         GridDesigner {
             grid,

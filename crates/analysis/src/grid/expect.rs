@@ -1,13 +1,15 @@
 //! Compares published results with the measured ones.
 //!
-//! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. An
-//! interval that includes both is undecided. The intervals of one expectation hold together.
+//! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. It is
+//! undecided if the interval includes both sides. The confidence level holds for all intervals of one expectation
+//! jointly.
 //!
-//! Another kind of test is a variant of [`ExpectationTest`] and a method of `ExpectationJudge` here. It makes
+//! To add a kind of test, add a variant to [`ExpectationTest`] and a method to `ExpectationJudge`. The method makes
 //! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:
-//! only then do their intervals hold together. Contrasts are of logarithms, so bounds are logarithms too.
-//! `expectation` in the engine's `file.rs` reads the keys of a file. The tests are in a record's grid line: an older
-//! landspeed that does not know one leaves out that line, and so shows nothing of the record.
+//! only then does the confidence level hold for all of their intervals jointly. Contrasts are of logarithms, so bounds
+//! are logarithms too. `expectation` in the engine's `file.rs` reads the keys of a file. The grid line of a record
+//! contains the tests: an older landspeed that does not know one of the tests leaves out this line, and so shows
+//! nothing of the record.
 
 use landspeed_record::{
     CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
@@ -194,8 +196,8 @@ impl ExpectationJudge<'_> {
         Ok(all_above(&found, |_| "beside it over within it".to_owned()))
     }
 
-    /// Returns the contrast of the mean of `to` less the mean of `from`. A cell whose trials all failed is left out,
-    /// together with its counterpart in the other list.
+    /// Returns the contrast that is the mean of `to` minus the mean of `from`. A cell whose trials all failed is left
+    /// out, together with its counterpart in the other list.
     fn difference(&self, from: &[u32], to: &[u32]) -> Contrast {
         let means = self.fitted.means();
         let is_known = |cell: &u32| means.iter().any(|mean| mean.cell == *cell);

@@ -66,7 +66,8 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     })
 }
 
-/// Adds the measured ratio to the prediction for each path: how many times as much, or as fast, the program was.
+/// Adds the measured ratio to the prediction for each path: the program's figure divided by its figure over the first
+/// path, inverted if less of the figure is better.
 fn beside_measured(predicted: Vec<PathPrediction>, figures: &[GridCurves]) -> Vec<PathPrediction> {
     let measured = |path: &str| {
         let curves = figures.first()?;
@@ -227,7 +228,7 @@ fn neighbours(grid: &Grid, fitted: &FigureModel) -> Vec<GridContrast> {
     asked.iter().zip(&found).filter_map(contrast).collect()
 }
 
-/// Returns the effect of each factor: its values against its first one, all else equal.
+/// Returns the effect of each factor: the contrasts of its other values with its first value, all else equal.
 fn effects(grid: &Grid, fitted: &FigureModel) -> Vec<FactorEffect> {
     let asked = fitted.to_first();
     let found = fitted.compare(&asked.iter().map(CellStep::contrast).collect::<Vec<_>>());
@@ -279,8 +280,8 @@ fn factorial(grid: &Grid, fitted: &FigureModel) -> Vec<FactorialEffect> {
     asked.into_iter().zip(&found).filter_map(effect).collect()
 }
 
-/// Returns the contrasts of a factor at each combination of the others' values; none where there are no others,
-/// because the mean is the same.
+/// Returns the contrasts of a factor at each combination of the others' values; none if there is only one factor,
+/// because its average effect is the same contrast.
 fn simple(grid: &Grid, layout: &GridLayout, factor: usize) -> Vec<FactorContrast> {
     if grid.factors.len() < 2 {
         return Vec::new();

@@ -8,7 +8,7 @@ mod judge;
 mod order;
 mod precision;
 
-pub use design::{GridDesigner, GridVisit, planned_blocks};
+pub use design::{GridDesigner, GridVisit, planned_blocks, planned_passes};
 pub use judge::report;
 pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

@@ -1,4 +1,4 @@
-//! The cells that a block visits, and their order. Pure: drawn from the grid's seed.
+//! The cells that a block visits, and their order. Both depend only on the grid and its seed.
 
 use landspeed_record::Grid;
 use landspeed_record::units::Nanos;

@@ -1,12 +1,12 @@
-//! The candidates that a verdict advises: which of the waiting ones come first, why, and with which expected gain.
-//! Advice changes the order of candidates and nothing else.
+//! The candidates that a verdict advises, with the reason and the expected gain of each. Advised candidates are tried
+//! before the others. Advice changes the order of candidates and nothing else.
 
 use landspeed_record::{Cell, Finding, Remedy, StepPrediction, VerdictLine};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct KnobHint {
     pub(crate) knob: String,
-    /// The advised value; empty where the knob table chooses it.
+    /// The advised value; empty if the knob table chooses the value.
     pub(crate) value: String,
     pub(crate) why: StepPrediction,
 }
@@ -40,7 +40,7 @@ fn exact(remedy: &Remedy) -> &str {
     if remedy.computed.is_empty() { &remedy.value } else { "" }
 }
 
-/// Returns true if `cell` has the remedy's knob, and the remedy's value wherever it has that knob.
+/// Returns true if `cell` sets the remedy's knob, and sets it to the remedy's value in every place.
 fn stands(remedy: &Remedy, cell: &Cell) -> bool {
     let mut places =
         [&cell.a, &cell.b, &cell.flow].into_iter().filter_map(|s| s.get(&remedy.knob)).peekable();

@@ -1,7 +1,7 @@
-//! A bound that a search has found: the rate that a path carries.
+//! A rate bound: the rate that a path carries, as found by a search.
 //!
-//! A sender that keeps within the bound gains no rate, so a comparison of rates would not keep the bound. Therefore a
-//! bound applies to both settings of every later comparison, except in those against the start.
+//! A sender that keeps within the bound gains no rate, so a comparison of rates would not keep the bound. Therefore the
+//! bound applies to both cells of every later comparison, except in comparisons with the start.
 
 use landspeed_record::{Cell, StepAnswer, StepLine, StepSummary};
 
@@ -43,8 +43,8 @@ impl RateBound {
         StepLine { summary, incumbent: incumbent.clone(), candidate: candidate.clone() }
     }
 
-    /// Records in the bound's step if the trials of the final check kept within the bound. `lost` is the share of their
-    /// datagrams that were lost.
+    /// Records in the bound's step whether the trials of the final check kept within the bound. `lost` is the share of
+    /// their datagrams that were lost.
     pub(super) fn revise(&self, lost: Option<f64>, run: &mut RunState) {
         let Some(lost) = lost else { return };
         let id = self.id();

@@ -1,10 +1,11 @@
 //! The final check, on fresh trials only: whether each kept step is still worth something, and what the final setting
 //! is worth as a whole.
 //!
-//! Each kept step is left out once (see `left_out`). The one whose left-out interval lies lowest, and below the least
-//! effect, is dropped and the rest is measured again. Between those blocks the final setting is compared with the
-//! start (and with a given setting), for as long as there is time. If what a step added when it was tried differs
-//! from what leaving it out costs, the step and the one that it interacts with are measured as a 2x2.
+//! Each kept step is left out once (see `left_out`). Of the steps whose interval lies below the least effect, the one
+//! with the lowest worth is dropped, and the rest is measured again. Between these blocks the final setting is compared
+//! with the start (and with a setting that the user gave), for as long as there is time. If a step's effect when it was
+//! tried differs from its effect when it is left out, the step and the step that it interacts with are measured as a
+//! 2x2 design.
 
 use landspeed_record::Cell;
 use landspeed_record::units::Nanos;
@@ -24,7 +25,8 @@ mod square;
 
 /// The number of blocks of the final setting against the start that are measured even if the budget runs out.
 const LEAST_BLOCKS: u32 = 4;
-/// The largest number of blocks of the final setting against the start. It is exceeded while left-out blocks are due.
+/// The largest number of blocks of the final setting against the start. More blocks are measured while left-out blocks
+/// are still due.
 const MOST_BLOCKS: u32 = 24;
 /// The number of counted blocks of the comparison that completes a 2x2.
 const SQUARE_BLOCKS: u32 = 8;
@@ -134,8 +136,8 @@ impl FinalCheck {
         self.add_final(CheckRole::Final, "final", what, start);
     }
 
-    /// Adds a comparison of the final setting with `other`. Its label has a number from the second of its kind on, so
-    /// that no two blocks of a record share a name.
+    /// Adds a comparison of the final setting with `other`. From the second check on, the label has a number, so that
+    /// no two blocks of a record share a name.
     fn add_final(&mut self, role: CheckRole, label: &str, what: &str, other: Cell) {
         let label = if self.finals > 1 { format!("{label} {}", self.finals) } else { label.to_owned() };
         let (last, toggle) = (self.standing.cell(&[]), self.standing.toggle());
@@ -145,7 +147,7 @@ impl FinalCheck {
 
     /// Returns the next block; `None` if the check is complete. If the budget is nearly used up, only blocks that the
     /// final comparisons must have are returned. Otherwise a left-out block that is due comes first, and then a block
-    /// of the comparison that has the fewest.
+    /// of the comparison with the fewest blocks.
     fn next(&mut self, run: &mut RunState) -> Option<Box<LadderBlock>> {
         let block = run.blocks(1, self.standing.toggle());
         let left = run.clock.left_before(Nanos(0));
@@ -202,8 +204,9 @@ impl FinalCheck {
         }
     }
 
-    /// Tests the guards against the start, on fresh trials. A broken one drops the step that costs most. If no step
-    /// costs anything by itself, none is dropped, and no note says so.
+    /// Tests the guards of the final setting against the start, on fresh trials. If a guard is broken, drops the step
+    /// that worsens its figure most, and returns true. If no single step worsens it, no step is dropped, and no note
+    /// says so.
     fn drop_what_breaks_a_guard(&mut self, run: &mut RunState) -> bool {
         let Some(slot) = self.slots.iter().find(|s| s.role == CheckRole::Final) else { return false };
         let series = &slot.comparison.series;

@@ -26,8 +26,8 @@ pub const PATH_LIMITS: &str = "the path carries no more, whatever the hosts are 
 pub(crate) struct Climb {
     pub(super) incumbent: Cell,
     queue: CandidateQueue,
-    /// Candidates that cannot matter with the current setting. They are reported at the end, because a kept step can
-    /// change that.
+    /// Candidates that cannot matter with the current setting. They are reported at the end only, because after a kept
+    /// step they may matter.
     idle: Vec<Candidate>,
     /// The placebos: the early one in front, the late one at the back.
     placebos: VecDeque<Candidate>,
@@ -158,8 +158,8 @@ impl Climb {
         }
     }
 
-    /// Handles a block named `label` that cannot be measured. It belongs to the step in progress, or confirms a kept
-    /// step.
+    /// Handles a block named `label` that cannot be measured. The block belongs to the step in progress, or it confirms
+    /// a kept step.
     pub(crate) fn failed(&mut self, label: &str, why: &str, run: &mut RunState) {
         if self.left_out.failed(label) {
             run.note(format!("'{label}' cannot be measured, so the step is not confirmed: {why}"));
@@ -183,7 +183,7 @@ impl Climb {
     }
 
     /// Returns true if the run should get a verdict before the next step: at the start and after each kept step, if
-    /// there are steps to come and time for both.
+    /// there are steps to come and there is time for a verdict and a step.
     fn should_watch(&mut self, run: &mut RunState) -> bool {
         if !std::mem::take(&mut self.watch_due) || self.queue.is_empty() {
             return false;
@@ -193,8 +193,8 @@ impl Climb {
         run.may_watch(reserve, step)
     }
 
-    /// Returns the next candidate that changes something and that time and the run's error probability allow, with its
-    /// share of that probability.
+    /// Returns the next candidate that can be tried (see `ready`), with its share of the run's error probability. The
+    /// early placebo comes first, the late one last.
     fn next_task(&mut self, run: &mut RunState) -> Option<(CandidateTask, f64)> {
         if std::mem::take(&mut self.early_due)
             && let Some(placebo) = self.placebos.pop_front()
@@ -306,7 +306,7 @@ impl Climb {
         let toggles = self.standing.kept.iter().map(KeptStep::toggle).max().unwrap_or_default();
         let owed = blocks_needed(self.left_out.owed(&self.standing), &run.rules);
         let late = self.placebos.back().map_or(Nanos(0), |late| least_time(late, true, run));
-        // One block more, because the last one of the placebo may take longer than expected.
+        // One block more, because the placebo's last block may take longer than expected.
         let time = |c: &Candidate| least_time(c, false, run) + run.blocks(1, c.toggle_ns);
         let first = self.queue.waiting().map(time).min().filter(|_| is_placebo).unwrap_or_default();
         run.blocks(owed, toggles).min(run.clock.half()).max(run.rules.final_time()) + late + first

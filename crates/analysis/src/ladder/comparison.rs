@@ -62,7 +62,7 @@ impl CellComparison {
         })
     }
 
-    /// Adds a block to the series, or discards it and notes why.
+    /// Adds a block to the series. If the block is discarded, notes why.
     pub(crate) fn observe(&mut self, result: &BlockResult, run: &mut RunState) {
         self.remarks.extend(result.remarks.iter().cloned());
         let block = BlockFigures::new(&result.figures, result.candidate_first);

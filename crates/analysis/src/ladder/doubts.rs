@@ -1,5 +1,5 @@
-//! Doubts about a run from its own trials: signs of the kinds of noise under which a false keep is not bounded
-//! (docs/results/decisions.md lists them).
+//! Doubts about a run from its own trials: signs of the kinds of noise under which the probability of a false keep is
+//! not bounded (docs/results/decisions.md lists them).
 
 use landspeed_record::Estimate;
 use landspeed_stats::ExcessVariance;
@@ -15,13 +15,13 @@ pub(crate) struct Doubts(Vec<String>);
 
 /// The probability of a chance result below which blocks are reported to vary more than their trials explain.
 const CHANCE: f64 = 0.01;
-/// The largest ratio of the blocks' variance to the variance that their trials imply that raises no doubt, because it
-/// changes little.
+/// The ratio of the blocks' variance to the variance that their trials imply, up to which no doubt is raised, because
+/// so small an excess changes little.
 const TIMES: f64 = 1.5;
 
 impl Doubts {
-    /// Adds the doubts about the kept step of `setting`. One is that its later worth, `worth`, lies below what it added
-    /// when it was tried, `added`. The other is that the comparisons that test it, `proofs`, have bad trials.
+    /// Adds the doubts about the kept step of `setting`: its later worth, `worth`, lies below its gain when it was
+    /// tried, `added`; or the comparisons that test it, `proofs`, have bad trials.
     pub(crate) fn of_kept(
         &mut self,
         setting: &str,

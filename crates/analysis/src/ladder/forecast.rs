@@ -9,7 +9,7 @@ use super::check::blocks_needed;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
 
-/// The forecast of a run: the budget that it needs, and the number of candidates that it reaches.
+/// The forecast of a run: the budget that it needs, and the number of candidates that it has time for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Forecast {
     /// The number of candidates that may be tried.
@@ -66,7 +66,7 @@ mod tests {
             Forecast::new(&LadderRules::default(), &all).least
         };
         assert_eq!(least(&[]), None);
-        // 11 blocks of 1.76 s, plus a third of that for the final check.
+        // 11 blocks of 1.8 s for the step, plus 8 blocks for the final check.
         let quick = least(&[0]).expect("something to try");
         assert!((Nanos::secs(25)..Nanos::secs(40)).contains(&quick), "{quick}");
         assert!(least(&[4]).expect("something to try") > quick.times(4));

@@ -3,11 +3,12 @@
 //! The guards hold if three things are shown: neither the mean of the blocks nor the ratio of totals is worse by the
 //! margin, and no more of the candidate's trials are bad than of the incumbent's. The last needs the most trials: a
 //! mishap in 6 % of the candidate's trials is absent from 44 of them in 6.6 % of cases. Two more things break a guard:
-//! a round trip under load that is too long, and a loss that exceeds the margin when added to those of the kept steps.
+//! a round trip under load that is too long, and a loss that exceeds the margin when added to the losses of the kept
+//! steps.
 //!
-//! `step.rs` asks [`all`] before it keeps a step. `check.rs` asks [`judge`] alone, of the final setting against the
-//! start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the test.
-//! A figure that no trial has is not guarded.
+//! `step.rs` calls [`all`] before it keeps a step. `check.rs` calls only [`judge`], to compare the final setting with
+//! the start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the
+//! test. A figure that no trial has is not guarded.
 
 use landspeed_record::Arm;
 use landspeed_record::units::Nanos;
@@ -26,8 +27,8 @@ const CONFIDENCE: f64 = 0.95;
 const LEAST_TRIALS: usize = 44;
 /// The smallest difference in lost processor time that is reported, as a share.
 const LEAST_LOSS: f64 = 0.005;
-/// A candidate's round trip under load breaks its guard if it exceeds the incumbent's by this factor and by
-/// [`LOADED_MORE`].
+/// A candidate's round trip under load breaks its guard if it exceeds the incumbent's by more than this factor and by
+/// more than [`LOADED_MORE`].
 const LOADED_FACTOR: f64 = 2.0;
 /// The least by which the round trip under load must exceed the incumbent's to break its guard: doubling a queue of
 /// microseconds does no harm.
@@ -44,7 +45,7 @@ pub(crate) enum GuardReport {
     Hold,
     /// A guarded figure suffers. Holds its description.
     Broken(String),
-    /// It is not shown yet that no figure suffers. Holds the description of the one in question.
+    /// It is not shown yet that no guarded figure suffers. Holds the description of the figure in question.
     Unclear(String),
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunSta
         }
         match judge(series, metric, run) {
             (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
-            // Several small losses may add up: the sum is judged once this one is known to be small.
+            // Several small losses may add up: the sum is judged once this step's loss is known to be small.
             (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
                 return GuardReport::Broken(format!("against the start: {said}"));
             }
@@ -89,7 +90,7 @@ pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunSta
     unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
 }
 
-/// Returns the reason why there are too few trials to show that mishaps are rare, if so.
+/// Says that the candidate has too few trials to show that mishaps are rare; `None` if it has enough.
 fn few(series: &BlockSeries) -> Option<String> {
     let trials = series.trials(Arm::Candidate).count();
     (trials < LEAST_TRIALS).then(|| format!("{trials} trials of it, {LEAST_TRIALS} are needed"))

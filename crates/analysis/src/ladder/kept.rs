@@ -57,7 +57,7 @@ impl KeptSetting {
     }
 
     /// Returns the indices of the kept steps that are still part of the setting: not dropped, and not completely
-    /// overwritten by a later one.
+    /// overwritten by a later step.
     pub(crate) fn steps(&self) -> Vec<usize> {
         let all = self.cell(&[]);
         let counts = |&i: &usize| self.kept[i].dropped.is_none() && self.cell(&[i]) != all;

@@ -1,10 +1,10 @@
-//! Confirmation of each kept step by fresh blocks: the current setting over the same setting without the step, spread
-//! over the rest of the run.
+//! Confirmation of each kept step by fresh blocks that are spread over the rest of the run. They compare the current
+//! setting with the same setting without the step.
 //!
-//! The blocks that kept a step were neighbours: whatever favoured one arm for those seconds favoured it in all of
-//! them. So a kept step is confirmed only by blocks that lie far apart, between those of the steps that follow and of
-//! the final check. The current setting changes during that time, and each setting has its own comparison. All of
-//! them together confirm a step; the last one says what the step is worth in the end.
+//! The blocks by which a step was kept followed each other closely: whatever favoured one arm in those seconds favoured
+//! it in all of these blocks. So a kept step is confirmed only by blocks that lie far apart, between the blocks of
+//! later steps and of the final check. The current setting changes during that time, so each setting has its own
+//! comparison. All comparisons together confirm a step; the last one shows what the step is worth in the final setting.
 
 use landspeed_record::Estimate;
 use landspeed_record::units::Nanos;
@@ -23,7 +23,7 @@ const MOST: u32 = 11;
 /// The share of the budget's blocks that the confirmation of all kept steps may take. Each step gets at least
 /// [`LEAST`].
 const PART: f64 = 0.2;
-/// The number of blocks in the final setting that are needed before a step's worth there is judged.
+/// The number of blocks in the final setting that are needed before a step's worth in that setting is judged.
 pub(super) const IN_THE_END: u32 = 5;
 
 #[derive(Debug, Clone, Default)]
@@ -80,14 +80,15 @@ impl LeftOutTests {
         (when <= now).then(|| self.pair(step, standing, run))
     }
 
-    /// Returns the time at which the next block of step `i` is due; `None` where it needs no more.
+    /// Returns the time at which the next block of step `i` is due; `None` if the step gets no more blocks.
     fn when(&self, i: usize, until: Nanos, run: &RunState) -> Option<Nanos> {
         let proof = &self.proofs[i];
         let missing = self.wanted(&run.rules).saturating_sub(proof.blocks());
         if missing == 0 || !proof.open(self.wanted(&run.rules)) {
             return None;
         }
-        // The time is split into one part more than blocks, so that the last one too comes before the end.
+        // The time is split into one part more than there are missing blocks, so that the last block too comes before
+        // the end.
         Some(proof.last + Nanos(until.saturating_sub(proof.last).0 / u64::from(missing + 1)))
     }
 
@@ -191,7 +192,7 @@ impl LeftOutTests {
         let Some(proof) = self.proofs.get(i) else {
             return ConfirmationState { worth: None, blocks: 0, confirmed: false };
         };
-        // Bonferroni over the kept steps: with at least 97.5 % no useless one is confirmed.
+        // Bonferroni over the kept steps: the probability that no useless step is confirmed is at least 97.5 %.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / self.proofs.len() as f64;
         let of = |comparison: &CellComparison| comparison.series.contrasts(primary, &run.toll);
         let fresh: Vec<BlockContrast> = proof.comparisons.iter().flat_map(of).collect();

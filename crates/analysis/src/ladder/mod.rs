@@ -1,7 +1,7 @@
 //! The ladder of a tuning run. It chooses the comparison to measure next, and decides steps by the results.
 //!
-//! A deterministic state machine that drives no I/O. The driver calls [`Ladder::next`] with the time that the run has
-//! used, carries out the action, and reports blocks with [`Ladder::observe`].
+//! The ladder is a deterministic state machine without I/O. The driver calls [`Ladder::next`] with the time that the
+//! run has used, carries out the action, and reports blocks with [`Ladder::observe`].
 //!
 //! The module `climb` has the sequence of steps with its reopened candidates and placebos. `advice` has the order by a
 //! verdict, `step` the decision on one step, and `guards` the figures that a step must not harm. `left_out` has the
@@ -49,7 +49,7 @@ pub enum LadderAction {
     Decided(Box<StepLine>),
     /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`]. This is requested at the
     /// start and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`]
-    /// is set. The ladder does not repeat the request and continues without an answer too.
+    /// is set. The ladder does not repeat the request, and it continues even without an answer.
     Watch(Box<Cell>),
     /// Show a note to the user.
     Note(String),
@@ -71,7 +71,7 @@ pub struct LadderBlock {
     /// True if the block has eight trials of half the length, with all idle ping-pongs first and then the streams in
     /// the same order. False if it has four trials, each with its ping-pong and its stream.
     pub fine: bool,
-    /// True if the block begins with the candidate (BAAB), false if with the incumbent (ABBA). Drawn at random, so that
+    /// True if the block begins with the candidate (BAAB), false if with the incumbent (ABBA). The order is random, but
     /// each order occurs once in every two blocks of a comparison.
     pub candidate_first: bool,
     /// The number of the block within `step`, from 0, discarded ones included.
@@ -129,7 +129,7 @@ pub struct LadderFindings {
     /// The ratios of the final setting's figures to the start's, from the trials of the final check alone.
     pub gain: Gain,
     /// The ratios of the final setting's figures to those of the setting `LadderRules::against`, from the trials of the
-    /// final check alone; `None` if that is not set.
+    /// final check alone; `None` if no such setting was given.
     pub against: Option<Gain>,
     pub start_cell: Cell,
     pub final_cell: Cell,
@@ -153,7 +153,7 @@ pub struct Ladder {
 
 enum LadderProgress {
     Measure(Box<LadderBlock>),
-    /// Get a verdict on what holds this cell back.
+    /// Get a verdict on the bottleneck at this cell.
     Watch(Box<Cell>),
     /// Something was decided or noted; call again.
     Said,
@@ -214,10 +214,10 @@ impl Ladder {
         }
     }
 
-    /// Replaces the candidates by those planned for the current setting. To be called after a step was kept, because
-    /// a candidate that had no effect before may have one now (larger packets once TSO is on), or the reverse.
-    /// Candidates that were tried keep their answer. `placebos` are those planned for the current setting, because a
-    /// value that was equivalent at the start need not be so any more.
+    /// Replaces the candidates by those planned for the current setting. Call it after a step was kept, because a
+    /// candidate that had no effect before may have one now (larger packets once TSO is on), or the reverse. Candidates
+    /// that were tried keep their answer. `placebos` are those planned for the current setting, because a value that
+    /// was equivalent at the start need not be so any more.
     pub fn replan(&mut self, candidates: Vec<Candidate>, placebos: &[Candidate]) {
         if self.climbs() {
             self.climb.replan(candidates, placebos);
@@ -225,8 +225,8 @@ impl Ladder {
     }
 
     /// Takes a verdict on the current setting. Until a step is kept, the candidates that its remedies name are tried
-    /// first, in its order. If the goal is the rate and the verdict shows that the path is the limit, the others are
-    /// not tried. The judgement of a step does not depend on a verdict.
+    /// first, in the verdict's order. If the goal is the rate and the verdict shows that the path is the limit, the
+    /// other candidates are not tried. The judgement of a step does not depend on a verdict.
     pub fn advise(&mut self, line: &VerdictLine) {
         if self.climbs() {
             self.climb.advise(line, &mut self.run);

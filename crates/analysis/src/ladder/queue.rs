@@ -51,7 +51,7 @@ fn turns(candidate: &Candidate, name: &str) -> bool {
 pub(crate) struct CandidateQueue {
     waiting: Vec<CandidateTask>,
     rejected: Vec<CandidateTask>,
-    /// Knob and value of each candidate that ever waited here and was not removed as idle.
+    /// Knob and value of each candidate that ever waited in the queue and was not removed as idle.
     seen: BTreeSet<(String, String)>,
     /// Knob and former value of each kept step. A verdict cannot bring such a value back, because the step's
     /// measurement is better evidence.
@@ -110,8 +110,8 @@ impl CandidateQueue {
         self.waiting.is_empty()
     }
 
-    /// Moves the candidates that a verdict's hints name to the front, in their order, until a step is kept. Where
-    /// several findings name one candidate, the first decides its place, and the first with an expected ratio is
+    /// Moves the candidates that a verdict's hints name to the front, in their order, until a step is kept. If several
+    /// hints name one candidate, the first hint decides its place, and the first hint with an expected ratio is
     /// recorded as its advice.
     pub(crate) fn advise(&mut self, findings: &[Vec<KnobHint>]) {
         self.forget_advice();
@@ -125,10 +125,10 @@ impl CandidateQueue {
         self.sort();
     }
 
-    /// Returns the indices of the waiting candidates that a finding's remedies name, in order, with their
-    /// predictions. If the change of a later candidate includes that of the first (segmentation offload includes its
-    /// checksums), the later one comes first and takes over the expected ratio, because the gain is expected of the
-    /// complete change.
+    /// Returns the indices of the waiting candidates that a finding's remedies name, in order, with their predictions.
+    /// If the change of a later candidate includes the change of the first candidate (segmentation offload includes its
+    /// checksums), the later candidate comes first and takes over the expected ratio, because the gain is expected of
+    /// the complete change.
     fn named_in(&self, hints: &[KnobHint]) -> Vec<(usize, StepPrediction)> {
         let mut named: Vec<(usize, StepPrediction)> =
             hints.iter().filter_map(|hint| Some((self.named_by(hint)?, hint.why))).collect();
@@ -147,9 +147,9 @@ impl CandidateQueue {
     }
 
     /// Returns the index of the waiting candidate for a hint: the one with the hint's value or, if the hint has none,
-    /// the knob's candidate of the lowest rank. If a value of the knob was tried before, that one is returned only if
-    /// it is decisive. A value that a kept step replaced is not returned, because a measurement is better evidence
-    /// than a verdict.
+    /// the knob's candidate of the lowest rank. If a value of the knob was tried before, the candidate of the lowest
+    /// rank is returned only if it is decisive. A value that a kept step replaced is not returned, because a
+    /// measurement is better evidence than a verdict.
     fn named_by(&self, hint: &KnobHint) -> Option<usize> {
         let waiting = || self.waiting.iter().enumerate();
         if !hint.value.is_empty() {
@@ -199,8 +199,9 @@ impl CandidateQueue {
         self.rejected.push(CandidateTask { advised: None, ..task });
     }
 
-    /// Reopens the rejected candidates that interact with a kept step: once for each kept step, and twice in all.
-    /// Returns their names. Advice on the setting before is forgotten, because the bottleneck may have moved.
+    /// Reopens the rejected candidates that interact with a kept step: once for each kept step, and at most twice in
+    /// all. Returns their names. Removes the verdict's advice, because it was about the former setting and the
+    /// bottleneck may have moved.
     pub(crate) fn reopen(&mut self, kept: &Candidate, id: &str) -> Vec<String> {
         let (reopened, rejected): (Vec<CandidateTask>, Vec<CandidateTask>) = self
             .rejected

@@ -87,7 +87,7 @@ fn the_table_chooses_the_value_where_a_verdict_does_not() {
     let first = queue.pop().unwrap();
     assert_eq!(first.candidate.value, "large", "one value, not all of them");
     assert_eq!(queue.waiting[0].candidate.knob, "mtu");
-    // The table's first value was tried; the others are folklore and keep their place.
+    // The table's first value was tried. The others are not decisive and keep their place.
     queue.reject(first);
     queue.advise(&each([hint("window", "", None)]));
     assert_eq!(order(&mut queue), ["mtu=9000", "window=fixed"]);
@@ -162,7 +162,7 @@ fn a_change_that_brings_the_first_remedy_along_goes_before_it_with_the_figure() 
     let told: Vec<(String, Option<f64>)> =
         vec![("tso".into(), Some(3.0)), ("csum".into(), None), ("mtu".into(), None)];
     assert_eq!(figures(&mut queue), told);
-    // Two causes need two cures: their order stays.
+    // Two causes need two remedies: their order stays.
     let mut queue = CandidateQueue::new(candidates());
     queue.advise(&each([hint("csum", "on", Some(3.0)), hint("tso", "on", Some(2.0))]));
     let told: Vec<(String, Option<f64>)> =

@@ -9,7 +9,8 @@ use crate::Metric;
 pub(crate) const USUAL_BLOCKS: u32 = 11;
 /// The factor by which a second try of a candidate may exceed the usual number of blocks.
 pub(crate) const SECOND_CHANCE: u32 = 2;
-/// The least number of tests planned, unless there are fewer candidates: the usual five minutes have room for it.
+/// The least number of tests planned, unless there are fewer candidates: the usual budget of five minutes has time for
+/// as many.
 const USUAL_TESTS: u32 = 12;
 /// The largest number of blocks of a step: beyond it, drift over hours matters more than noise.
 const MOST_BLOCKS: u32 = 2_000;
@@ -19,7 +20,7 @@ const MOST_BLOCKS: u32 = 2_000;
 pub struct LadderRules {
     pub goal: Metric,
     pub budget: Nanos,
-    /// The share of the budget that is kept for the final check; used within 0.25 to 0.9.
+    /// The share of the budget that is reserved for the final check, limited to the range 0.25 to 0.9.
     pub final_share: f64,
     /// The largest probability that the run keeps anything useless.
     pub alpha: f64,
@@ -31,8 +32,8 @@ pub struct LadderRules {
     pub planned: u32,
     /// The largest number of blocks of a step. 0 derives it: 11, or more if the budget has time for more.
     pub max_blocks: u32,
-    /// The share of its processor time that a block must lose to the hypervisor to be discarded, if its loss also
-    /// stands out among those of the run's blocks. A step's answer must hold both without the discarded blocks and
+    /// A block is discarded if it lost more than this share of its processor time to the hypervisor, and the loss also
+    /// stands out among the losses of the run's blocks. A step's answer must hold both without the discarded blocks and
     /// with them.
     pub steal_limit: f64,
     /// The largest share of a step's blocks in which the goal's figure may be missing. Beyond it the step is undecided.
@@ -41,7 +42,7 @@ pub struct LadderRules {
     pub block_time: Nanos,
     /// True if the path's round trip is short enough for trials of half the length, twice as many in a block. Much of
     /// the variation is between connections, not over time, so a block of eight short trials varies less than one of
-    /// four long ones. Knobs that take over 0.1 s to toggle keep to four.
+    /// four long ones. Knobs that take over 0.1 s to toggle still get blocks of four trials.
     pub fine: bool,
     pub seed: u64,
     /// Candidates that change a knob to an equivalent value. The first is tried before all others, the second after
@@ -100,9 +101,9 @@ impl LadderRules {
         self.fine && toggle <= QUICK
     }
 
-    /// Returns the time of a block's toggles, which take `toggle` each. ABBA has two between its trials, and half of
-    /// the time one to the next block. ABBABAAB has five between its ping-pongs, one before its streams, and five
-    /// between those.
+    /// Returns the time of a block's toggles, which take `toggle` each. ABBA has two between its trials, and in half of
+    /// the cases one more before the next block. ABBABAAB has five between its ping-pongs, one before its streams, and
+    /// five between its streams.
     pub(crate) fn toggles(&self, toggle: Nanos) -> Nanos {
         let count = if self.is_fine(toggle) { 12 } else { 3 };
         Nanos(count * toggle.0)
@@ -128,13 +129,14 @@ impl LadderRules {
         let max_blocks =
             if self.max_blocks > 0 { self.max_blocks } else { rounds.clamp(USUAL_BLOCKS, MOST_BLOCKS) };
         let room = time / (self.block_time.0.max(1) as f64 * f64::from(USUAL_BLOCKS));
-        // Large effects end early, so even a short run gets further than this number.
+        // Steps with large effects end early, so even a short run makes more tests than `room`.
         let planned = if self.planned > 0 { self.planned } else { (room as u32).max(USUAL_TESTS).min(tests) };
         RunSize { planned, max_blocks }
     }
 }
 
-/// The longest toggle for blocks of eight trials. With a longer one their toggles cost more than they are worth.
+/// The longest toggle for blocks of eight trials. With a longer toggle, the additional toggles cost more than eight
+/// trials gain over four.
 const QUICK: Nanos = Nanos::millis(100);
 
 #[cfg(test)]

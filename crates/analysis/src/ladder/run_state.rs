@@ -32,7 +32,7 @@ pub(crate) struct RunState {
     /// The effect of lost processor time on the figures.
     pub(crate) toll: LostTimeEffects,
     steals: StealHistory,
-    /// True once it was reported that neighbours take much of the machine.
+    /// True once it was reported that other virtual machines take much processor time.
     busy: bool,
     dice: ChaCha8Rng,
 }
@@ -77,7 +77,8 @@ impl RunState {
         stolen
     }
 
-    /// Notes once in a run that other virtual machines take much processor time, and how much longer steps take for it.
+    /// Notes once in a run that other virtual machines take much processor time, and how much longer steps take because
+    /// of it.
     fn say_busy(&mut self) {
         let Some((share, bursts)) = self.steals.usual().filter(|(share, _)| *share > BUSY && !self.busy)
         else {
@@ -112,9 +113,9 @@ impl RunState {
         self.outbox.push_back(LadderAction::Decided(Box::new(line)));
     }
 
-    /// Returns true if a verdict and a step of the length `step` fit into the time before the last `reserve`. The clock
-    /// then counts the time as the verdict's. If the budget's share for verdicts would be exceeded, notes that and
-    /// returns false for the rest of the run.
+    /// Returns true if a verdict and a step of the length `step` fit into the time before `reserve`, the last part of
+    /// the budget, which is set aside. The clock then counts the time until its next tick as the verdict's. If the
+    /// budget's share for verdicts would be exceeded, notes that and returns false for the rest of the run.
     pub(crate) fn may_watch(&mut self, reserve: Nanos, step: Nanos) -> bool {
         let Some(time) = self.clock.watch else { return false };
         if self.clock.left_before(reserve) < time + step {
@@ -172,7 +173,7 @@ pub(crate) struct BudgetClock {
     budget: Nanos,
     block: Nanos,
     seen: u32,
-    /// The time that getting a verdict takes, as far as known; `None` where the run gets none.
+    /// The time that getting a verdict takes, as far as known; `None` if the run gets no verdicts.
     watch: Option<Nanos>,
     /// The time that all verdicts took.
     watched: Nanos,
@@ -203,8 +204,8 @@ impl BudgetClock {
         }
     }
 
-    /// Updates the expected time of a block by `bare`, the time of one without its toggles. The expected time is a
-    /// running mean over about the last ten blocks.
+    /// Updates the expected time of a block by `bare`, the measured time of a block without its toggles. The expected
+    /// time is a running mean over about the last ten blocks.
     fn learn(&mut self, bare: Nanos) {
         self.seen = (self.seen + 1).min(10);
         let block = self.block.0 as f64;

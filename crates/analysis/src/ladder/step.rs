@@ -1,4 +1,4 @@
-//! One step of the ladder, which decides if a change is kept.
+//! One step of the ladder, which decides whether a change is kept.
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Estimate, Side, StepAnswer, StepLine, StepSummary};
@@ -163,7 +163,8 @@ impl LadderStep {
     }
 
     /// Returns the ratio of a figure, candidate over incumbent. The goal's ratio has the interval that decided the
-    /// step, which is valid under peeking. The others have a plain 95 % interval.
+    /// step, which stays valid although the step's result is tested after each block. The other ratios have a plain 95
+    /// % interval.
     fn reported(&self, metric: Metric, run: &RunState) -> Option<Estimate> {
         let plain = self.comparison.series.estimate(metric)?;
         if metric != run.rules.goal {
@@ -208,8 +209,8 @@ pub(crate) fn blank(id: &str, task: &CandidateTask, incumbent: &Cell) -> StepSum
     }
 }
 
-/// Returns the least time in which a step can be kept: that of the blocks that its guards need. For a placebo, which is
-/// not expected to be kept, returns the usual time of a useless step.
+/// Returns the least time in which a step can be kept: the time of the blocks that its guards need. For a placebo,
+/// which is not expected to be kept, returns the usual time of a useless step.
 pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -> Nanos {
     if placebo {
         return usual_time(candidate, run);
@@ -218,7 +219,7 @@ pub(crate) fn least_time(candidate: &Candidate, placebo: bool, run: &RunState) -
     run.blocks(enough, candidate.toggle_ns)
 }
 
-/// Returns the average time of a step, which is that of a useless one, because most are.
+/// Returns the average time of a step. It is the time of a useless step, because most steps are useless.
 pub(crate) fn usual_time(candidate: &Candidate, run: &RunState) -> Nanos {
     /// The number of blocks after which useless steps end on average.
     const USELESS: u32 = 6;

@@ -14,8 +14,8 @@ pub struct Interconnect {
     pub message_us: f64,
     /// The time to set up a connection, in µs; `None` where the paper does not give it: TCP then takes a round trip.
     pub connect_us: Option<f64>,
-    /// The cost of a packet in addition to its bytes, in µs, where the paper has rates at two MTUs; elsewhere the
-    /// rate includes it.
+    /// The cost of a packet in addition to its bytes, in µs, if the paper has rates at two MTUs. `None` otherwise; then
+    /// the rate includes this cost.
     pub packet_us: Option<f64>,
     /// The rate of one stream, in Gb/s.
     pub rate_gbps: f64,

@@ -1,10 +1,10 @@
-//! A pure model that predicts, from a program's use of its sockets, its speed over each path and over the papers'
-//! interconnects.
+//! A model that predicts a program's speed over each path and over the papers' interconnects from the program's use of
+//! its sockets.
 //!
-//! A run takes the time of the network plus the remaining time. The network's time is that of its connections,
-//! messages and bytes at the costs of the path, one after the other. Over another path the remaining time does not
-//! change. Where the network's time alone would exceed the run's, because connections overlap, the whole run is taken
-//! as the network's.
+//! A run takes the network's time plus the remaining time. The network's time is the time of the program's connections,
+//! messages and bytes, one after the other, at the costs of the path. Over another path only the network's time
+//! changes. If connections overlap, the network's time may exceed the run's time; then the whole run counts as the
+//! network's time.
 
 mod interconnects;
 
@@ -51,7 +51,7 @@ fn used_in(trial: &GridTrial) -> SocketUsage {
     }
 }
 
-/// Returns the predicted speed of the program over each path, as a ratio to that over the first path.
+/// Returns the predicted speed of the program over each path, as a ratio to its speed over the first path.
 pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> {
     let Some(first) = costs.first() else { return Vec::new() };
     let over =
@@ -62,8 +62,8 @@ pub fn predicted(used: &SocketUsage, costs: &[PathCost]) -> Vec<PathPrediction> 
         .collect()
 }
 
-/// Returns the predicted speed of the program over each of the papers' interconnects, as a ratio to that over the
-/// first. `here` has the costs of the path on which `used` was measured.
+/// Returns the predicted speed of the program over each of the papers' interconnects, as a ratio to its speed over the
+/// first of them. `here` has the costs of the path on which `used` was measured.
 pub(crate) fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<PathPrediction> {
     let rest = used.took_ns.as_secs_f64() * (1.0 - share(used, here));
     let costs: Vec<PathCost> = INTERCONNECTS.iter().map(Interconnect::cost).collect();
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn interconnects_rank_as_the_paper_found() {
         let here = cost("kernel", [20, 3], 20e9);
-        // Only those of the one paper that measured them on a single testbed.
+        // Only the interconnects of the one paper that measured all of its interconnects on a single testbed.
         let of_balaji = INTERCONNECTS.iter().filter(|one| one.source.starts_with("Balaji")).count();
         let best = |used: SocketUsage| {
             let all = over_interconnects(&used, &here);

@@ -48,14 +48,17 @@ pub(super) fn turned(key: FlowKey) -> FlowKey {
 }
 
 /// Returns the connection of `end`, with its other end `peer`, if `end` sends or has no watched peer. So a connection
-/// of two watched ends is returned for one of them only.
+/// of two watched ends is returned for one of them only: the end that sent more.
 fn joined<'a>(
     end: WatchedEnd<'a>,
     peer: Option<WatchedEnd<'a>>,
     idle_rtt: Option<Nanos>,
 ) -> Option<WatchedEnds<'a>> {
     let sent = difference(end.watch, |tcp| tcp.acked_bytes).0;
-    if sent >= difference(end.watch, |tcp| tcp.received_bytes).0 {
+    let received = difference(end.watch, |tcp| tcp.received_bytes).0;
+    // Of two ends that sent equally much, only one is returned.
+    let is_first = peer.is_none() || end.watch.key.local <= end.watch.key.remote;
+    if sent > received || (sent == received && is_first) {
         let kernel = peer.map_or("", |peer| peer.kernel);
         let receiver = peer.map(|peer| peer.watch);
         return Some(WatchedEnds { sender: Some(end.watch), receiver, receiver_kernel: kernel, idle_rtt });

@@ -1,4 +1,4 @@
-//! The levels of a connection over a window, from its two ends, as the model needs them.
+//! The quantities of a connection that the window model needs, from the samples of its two ends.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{FlowWatch, SocketState, TcpState};
@@ -30,9 +30,10 @@ pub(super) struct FlightSize {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OfferedWindow {
     pub(super) most: Bytes,
-    /// The smallest window that was open.
+    /// The smallest window above zero.
     pub(super) least: Bytes,
-    /// The smallest window that followed a closed one, if a window was closed.
+    /// The smallest window above zero in a sample right after one with a closed (zero) window; `None` if there is no
+    /// such sample.
     pub(super) opened: Option<Bytes>,
     /// The largest power of two that divides all windows.
     pub(super) step: Bytes,
@@ -46,11 +47,13 @@ pub(super) struct OfferedWindow {
 pub(super) struct BufferSpace {
     pub(super) size: Bytes,
     pub(super) rule: SpaceRule,
-    /// True if the rule comes from what waited in the queue; false if it comes from the kernel's version.
+    /// True if the rule comes from the data that waited in the receive queue; false if it comes from the kernel's
+    /// version.
     pub(super) measured: bool,
 }
 
-/// The levels of one connection. A level is `None` if the end that shows it was not watched.
+/// The levels of one connection: its rate, round trip, windows and buffers. A level is `None` if the end that shows it
+/// was not watched.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionLevels {
     pub(super) moved: Bytes,

@@ -17,8 +17,8 @@ pub(super) enum SpaceRule {
 
 impl SpaceRule {
     /// Returns the rule with which a socket starts on the kernel `release` (`uname -r`). Before 6.6 it is the default
-    /// of the sysctl. Since then it is the ratio before any measurement: 1200 bytes of 4096 with overhead in 6.6 to
-    /// 6.9, and a half later (697a6c8cec03). A name that is not a version counts as a new kernel.
+    /// of the sysctl. Since then it is the ratio before any measurement: 1200 / SKB_TRUESIZE(4096) in 6.6 to 6.9, and a
+    /// half later (697a6c8cec03). A name that is not a version counts as a new kernel.
     pub(super) fn of_kernel(release: &str) -> Self {
         match version(release) {
             Some(old) if old < (6, 6) => SpaceRule::AdvWinScale(1),
@@ -83,7 +83,8 @@ pub(super) fn selected_window(space: ReceiveSpace) -> Bytes {
     let within_a_segment = space.offered > free - mss && space.offered <= free;
     match within_a_segment {
         false => Bytes(free.0 / mss.0 * mss.0),
-        // A window of one segment that is all of a small buffer may grow by half of it in one step.
+        // If one segment fills the buffer, the window grows once over half of the buffer is free beyond the offered
+        // window.
         true if mss == space.full && free.0 > space.offered.0.saturating_add(space.full.0 / 2) => free,
         true => space.offered,
     }

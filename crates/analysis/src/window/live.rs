@@ -8,8 +8,8 @@ use super::levels::{ConnectionLevels, OfferedWindow, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
 use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 
-/// The divisor that gives the tolerance for a sampled mean, a fifth: samples every 50 ms of a quantity that changes
-/// within microseconds give its mean to about that.
+/// The divisor of a sampled mean that gives its tolerance, a fifth: samples every 50 ms of a quantity that changes
+/// within microseconds give its mean with about that accuracy.
 const SAMPLING: u64 = 5;
 /// The factor within which the predicted overhead of a buffer is accurate, whether it is from the kernel's version or
 /// from a receive queue: a socket measures its share of payload by the packet that came last.
@@ -128,7 +128,7 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let predicted = aligned(offered.most, mss);
     let differs = levels.receiver_mss.filter(|own| *own != mss);
     let differs = differs.map(|own| format!("; the receiver takes them for {} B", own.0)).unwrap_or_default();
-    // With TCP_NODELAY a part of a segment may follow the whole ones.
+    // With TCP_NODELAY a part of a segment may follow the whole segments, so one MSS more is tolerated.
     let told = format!(
         "whole segments of {} B leave {} of the largest window unused{differs}; seen is the most in flight",
         mss.0,
@@ -137,8 +137,8 @@ fn sender_rounding(levels: &ConnectionLevels) -> Option<WindowFigure> {
     figure(WindowRule::SenderRounding, WindowRelation::AtMost, predicted, flight.most, mss.0, told)
 }
 
-/// Checks the smallest window that followed a closed one, or, if the window never closed, the smallest one. The
-/// latter may be smaller than the rule allows, because it may be the rest of an earlier offer, which is not taken
+/// Checks the smallest window that followed a closed one, or the smallest of all windows if the window never closed.
+/// The latter may be smaller than the rule allows, because it may be the rest of an earlier offer, which is not taken
 /// back. Then it is no evidence and is left out.
 fn silly(levels: &ConnectionLevels) -> Option<WindowFigure> {
     let (offered, mss) = (levels.offered?, levels.receiver_mss.or(levels.sender_mss)?);

@@ -5,8 +5,8 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 /// The largest shift of the window scale option (RFC 7323 section 2.3).
 const MOST_SCALE: u8 = 14;
 
-/// Returns the ideal window, which is what a path holds: rate times round-trip time (feng.f.bdp). The round trip is
-/// used and not the one-way latency that the paper measures.
+/// Returns the ideal window, which is the bandwidth-delay product: rate times round-trip time (feng.f.bdp). The paper
+/// measures the one-way latency instead of the round trip.
 pub(super) fn bandwidth_delay(rate: BitRate, rtt: Nanos) -> Bytes {
     Bytes((rate.0 * rtt.as_secs_f64() / 8.0) as u64)
 }

@@ -1,4 +1,5 @@
-//! Tests of runs on a machine whose neighbours take processor time: this costs power, but does not change the answer.
+//! Tests of runs on a machine whose neighbours take processor time: the tests lose statistical power, but the answer
+//! does not change.
 
 use landspeed_analysis::LadderRules;
 use landspeed_record::units::BitRate;
@@ -112,7 +113,7 @@ fn a_candidate_that_harms_by_more_than_its_lost_time_explains_is_harmful() {
 
 #[test]
 fn what_a_candidate_costs_for_its_lost_time_alone_breaks_no_guard() {
-    // Its trials lose a fifth more, and their round trips are longer by that.
+    // Its trials lose a fifth more of the processor time, and their round trips are longer in proportion.
     let run = drive(|trial, dice| {
         let share = if on(trial) { 0.2 } else { 0.0 } + 0.05 * dice.random::<f64>();
         let figures = hit(if on(trial) { 3.0 } else { 1.0 }, share, 1.0, dice);

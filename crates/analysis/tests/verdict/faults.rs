@@ -383,7 +383,7 @@ fn shaper(rate: f64, sent: f64) -> QdiscWatch {
     }
 }
 
-/// The bucket lets its rate through; its queue fills, and so do TCP's windows before it.
+/// The token bucket passes its rate. Its queue fills, and so do TCP's windows before it.
 pub(crate) fn rate_limit(strength: f64) -> WatchedPath {
     let rate = between(500e6, 10e6, strength);
     let mut path = near(rate * 0.95, [0.02, 0.02], [[0.1, 0.02], [0.1, 0.02]]);
@@ -475,8 +475,8 @@ pub(crate) fn mtu_black_hole(strength: f64) -> WatchedPath {
     path
 }
 
-/// A queue shorter than a large packet: what does not fit is dropped before it leaves, and the bucket behind it is
-/// never used up.
+/// A queue shorter than a large packet: packets that do not fit are dropped before they leave, and the token bucket
+/// behind the queue is never used up.
 pub(crate) fn qdisc_drops(strength: f64) -> WatchedPath {
     let rate = between(1.2e9, 50e6, strength);
     let mut path = near(rate * 0.95, [0.1, 0.05], [[0.2, 0.05], [0.1, 0.02]]);
@@ -558,7 +558,7 @@ pub(crate) fn capped_window(strength: f64) -> WatchedPath {
     path
 }
 
-/// A group that may run for a part of each period: its threads are ready, run, or are stopped. `ran` is that part.
+/// Adds a control group whose threads may run for the part `ran` of each period, and are stopped for the rest.
 fn stopped(seen: &mut Observations, ran: f64) {
     seen.put(Throttling {
         window_ns: SPAN,
@@ -617,7 +617,7 @@ pub(crate) fn disk_of_a_receiver(strength: f64) -> WatchedPath {
     path
 }
 
-/// Under pressure a receiver offers four segments at most (__tcp_select_window), whatever its buffer.
+/// Under memory pressure a receiver offers four segments at most (__tcp_select_window), whatever its buffer.
 pub(crate) fn tcp_memory(strength: f64) -> WatchedPath {
     let mut path = windowed(4.0 * MSS as f64, Nanos(between(1e6, 20e6, strength) as u64));
     closed_window(&mut path, 4.0 * MSS as f64, 0.9);
@@ -658,7 +658,7 @@ pub(crate) fn idle_restart(strength: f64) -> WatchedPath {
     path
 }
 
-// Connections that are turned away.
+// Connections that are refused.
 
 /// SYNs that find no place in the table are dropped, so that few connections ever carry anything.
 pub(crate) fn conntrack(strength: f64) -> WatchedPath {

@@ -53,6 +53,21 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
     }
 }
 
+/// A healthy path between two full cores delivers some packets out of order, as the sender's thread moves between cores.
+#[test]
+fn rare_reordering_is_no_cause_where_a_core_limits() {
+    let mut path = faults::offloads_off(0.5);
+    path.sender(|_, _, t| {
+        t.reorderings_seen = t.data_segments_sent / 500;
+        t.retransmitted_segments = t.data_segments_sent / 1000;
+        t.duplicates_reported = t.retransmitted_segments;
+    });
+    path.receiver(|_, _, t| t.out_of_order_segments = t.data_segments_received / 600);
+    let verdict = path.verdict();
+    assert_eq!(verdict.findings[0].cause, Cause::OffloadsOff, "{verdict:#?}");
+    assert!(verdict.findings.iter().all(|finding| finding.cause != Cause::Reordering), "{verdict:#?}");
+}
+
 #[test]
 fn generic_segmentation_is_not_missed_where_the_device_cuts() {
     let mut path = WatchedPath::lan();
@@ -404,7 +419,7 @@ fn sound(verdict: &Verdict) {
     }
 }
 
-/// Collects all numbers and texts of a document, one after the other.
+/// Collects all numbers of a document, one after the other.
 fn leaves<'v>(value: &'v mut serde_json::Value, into: &mut Vec<&'v mut serde_json::Value>) {
     match value {
         serde_json::Value::Array(items) => items.iter_mut().for_each(|item| leaves(item, into)),

@@ -19,7 +19,7 @@ fn shaped() -> WatchedPath {
     path
 }
 
-/// Other programs keep both cores busy, and the flow's threads wait for one most of the time.
+/// Other programs keep both cores busy, and the flow's threads wait for a core for the share `waited` of the time.
 fn crowd(path: &mut WatchedPath, waited: f64) {
     path.cores([[1.0, 0.05], [1.0, 0.03]]);
     for seen in [&mut path.a, &mut path.b] {

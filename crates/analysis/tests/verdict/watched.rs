@@ -19,7 +19,7 @@ pub(crate) const SAMPLES: usize = 21;
 pub(crate) const MSS: u64 = 1448;
 pub(crate) const MTU: u64 = 1500;
 
-/// The settings of a host of which none are known.
+/// The settings of a host if none of them are known.
 static NOTHING: Settings = Settings::new();
 
 /// A path with the observations on both hosts. A sends.
@@ -159,7 +159,8 @@ impl WatchedPath {
         (a.tx_packets, b.rx_packets) = (packets, packets);
     }
 
-    /// Changes every sample of the sender's socket; the first argument runs from 0 to 1.
+    /// Changes every sample of the sender's socket. The first argument of `change` is the sample's time in the window,
+    /// from 0 to 1.
     pub(crate) fn sender(&mut self, change: impl Fn(f64, &mut SocketState, &mut TcpState)) {
         each(first::<FlowWatch>(&mut self.a), change);
     }

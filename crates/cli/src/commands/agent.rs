@@ -81,7 +81,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
 }
 
 /// Raises the soft limit of open files (usually 1024) to the hard one, because each flow needs a descriptor. A failure
-/// is ignored, because opening too many files reports it.
+/// is ignored, because an open beyond the limit returns its own error.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

@@ -170,8 +170,8 @@ fn load(file: &Path) -> Result<Application> {
     }
 }
 
-/// Loads the files that words of the command line name as `app:FILE`, and replaces those words by the workloads'
-/// names.
+/// Loads each file that a word of the command line names as `app:FILE`. Returns the words, with each such word replaced
+/// by the workload's name.
 pub(crate) fn load_named(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>> {
     let mut all = WORKLOADS.to_vec();
     let replaced = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {

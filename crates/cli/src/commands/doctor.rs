@@ -83,7 +83,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode> {
         Some(to) => both(to, args, given)?,
         None => (given, here(args.interface.as_deref(), given)?),
     };
-    // A finding about the host and not the link is printed once.
+    // A finding about the host, which each of its links repeats, is printed once.
     let mut seen = HashSet::new();
     findings.retain(|one| seen.insert((one.host.clone(), one.finding.knob, one.finding.what.clone())));
     let is_wrong = findings.iter().any(|one| one.finding.severity > Severity::Hint);
@@ -185,7 +185,7 @@ impl CheckedLink<'_> {
     }
 }
 
-/// Formats each finding in lines: the value, the problem, the remedy, and its command.
+/// Formats each finding in several lines: the value, the problem, the remedy, and the remedy's command if there is one.
 fn told(findings: &[DoctorFinding]) -> String {
     let rows = findings.iter().flat_map(|one| {
         let finding = &one.finding;

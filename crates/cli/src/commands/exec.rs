@@ -91,8 +91,8 @@ impl ExecReport {
         ExecReport { path: path.name().to_owned(), counts, took_ns, cpu_ns, goes_on, unable }
     }
 
-    /// Returns why this was not a run over the path, or `None` if it was. A path that carries no connections itself
-    /// gives no reason.
+    /// Returns why the program did not run over the path, or `None` if it did. For a path that carries no connections
+    /// itself, returns `None`.
     pub(crate) fn why_not(&self) -> Option<String> {
         let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
@@ -152,8 +152,8 @@ fn not_run(error: Error) -> Result<ExitCode> {
 
 /// Runs the keeper of a program whose supervisor has exited.
 pub(crate) fn keep(name: &str) -> Result<ExitCode> {
-    // The end of the session, of its control group or of the supervisor must not end the keeper. Failures have no
-    // reader and are ignored.
+    // The keeper must outlive the session, its control group and the supervisor. A failure is ignored, because no one
+    // would read a message.
     let _ = landspeed_kernel::daemon::daemonize("path");
     let [listener, shared, pidfd] =
         [io::stdin().as_fd(), io::stdout().as_fd(), io::stderr().as_fd()].map(|fd| fd.try_clone_to_owned());

@@ -121,7 +121,7 @@ mod tests {
             for short in [false, true] {
                 let read = read_experiment(Path::new(&name), text, short);
                 let grid = read.unwrap_or_else(|error| panic!("{error}")).grid;
-                // What is beside other tools is measured, not expected.
+                // The experiments of bench/ compare landspeed with other tools, and expect no result.
                 let expects = name.starts_with("bench/") || !grid.expectations.is_empty();
                 assert!(!grid.title.is_empty() && expects, "{name} expects nothing");
             }

@@ -123,7 +123,7 @@ fn interfaces() -> Vec<String> {
 struct KnobQuery {
     interface: Option<String>,
     factors: Vec<&'static Factor>,
-    /// True if settings were named in full, each of which is then described in detail.
+    /// True if settings were named in full. Each of them is then described in detail.
     in_detail: bool,
     /// The interfaces of this host.
     known: Vec<String>,
@@ -190,7 +190,8 @@ impl KnobQuery {
         }
     }
 
-    /// Returns the setting's values on this host, if an interface or the setting itself was named.
+    /// Returns the setting's values on this host. The list is empty unless an interface or the setting itself was
+    /// named.
     fn here(&self, factor: &Factor) -> Vec<LocalKnobValue> {
         let Ok(row) = knob::find(factor.name) else { return Vec::new() };
         let places: Vec<Option<&String>> = match (&self.interface, self.in_detail, factor.scope) {

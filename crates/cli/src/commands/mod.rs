@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::groups::{FlowArgs, FormArgs, HostArgs, ListArgs, OutputArgs};
 
-    /// Without a line of its own, a command has that of a group of its arguments.
+    /// If a command has no help line of its own, clap shows that of a group of its arguments.
     #[test]
     fn every_command_has_a_line_of_help_of_its_own() {
         let groups: [fn(Command) -> Command; 5] = [
@@ -144,7 +144,7 @@ mod tests {
             let is_json = command.get_arguments().any(|argument| argument.get_long() == Some("json"));
             is_json || command.get_subcommands().any(prints_json)
         }
-        // What `show` prints is the document of the command that wrote the record.
+        // `show` prints the document of the command that wrote the record.
         let named: Vec<&str> =
             DOCUMENTS.iter().filter_map(|one| one.title.split(' ').nth(1)).chain(["show"]).collect();
         let all = CliCommand::command();

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &PersistArgs) -> Result<ExitCode> {
     Ok(Exit::Done.into())
 }
 
-/// Returns the side whose settings are persisted; fails if this host is not that side.
+/// Returns the side whose settings are persisted, or an error if this host is not that side.
 fn side(kept: &KeptSettings, args: &PersistArgs) -> Result<Side> {
     let asked = args.kept.host;
     if kept.summary.is_lab() && !args.lab {
@@ -158,7 +158,7 @@ fn commands(kept: &KeptSettings, args: &PersistArgs, files: &[ConfigFile]) -> Ve
 }
 
 /// Checks that no foreign file would be overwritten, before anything is written. Returns notes on settings that an
-/// earlier `persist` set and this one drops.
+/// earlier `persist` wrote and the new files lack.
 fn ready(root: &Path, files: &[ConfigFile]) -> Result<Vec<String>> {
     let is_this_host = root.canonicalize().is_ok_and(|root| root == Path::new("/"));
     if is_this_host && !rustix::process::geteuid().is_root() {
@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Not a test, but the program whose write is cut short.
+    /// Not a test, but the program that the test below runs, and whose write is cut short.
     #[test]
     fn role() {
         if let Some(folder) = std::env::var_os(FOLDER) {
@@ -247,7 +247,8 @@ mod tests {
         let etc = root.path().join("etc/sysctl.d");
         let mode = || etc.join("90-landspeed.conf").metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(), 0o644);
-        // Limits files to one block of 512 bytes. The signal for that is ignored, so that the write fails.
+        // Limits files to one block of 512 bytes. SIGXFSZ is ignored, so a longer write fails instead of ending the
+        // process.
         let script =
             "trap '' XFSZ; ulimit -f 1; exec \"$0\" --exact commands::persist::tests::role --nocapture";
         let mut cut = std::process::Command::new("sh");

@@ -61,7 +61,7 @@ fn row(path: &Path, all: &[PathBuf]) -> (RecordSequence, Timestamp, RecordRow) {
     }
 }
 
-/// Returns the state of a record that cannot be read, and why in a few words.
+/// Returns the state of a record that cannot be read, and the reason in a few words.
 fn unread(why: &RecordReadError) -> (RecordState, &'static str) {
     match why {
         RecordReadError::TooNew { .. } => (RecordState::Damaged, NEWER),

@@ -63,7 +63,8 @@ pub(crate) fn tuning(of: &ShownRecord<'_>) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds to the summary of a run that was cut off what this host knows about the end of the run.
+/// Completes the summary of a run that was cut off: whether the run is still in progress, and whether a journal on this
+/// host lists settings to restore.
 fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
     if !summary.cut_off {
         return;

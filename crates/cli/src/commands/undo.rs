@@ -127,13 +127,13 @@ fn here_dry(args: &UndoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Restores other hosts through their agents. If a host cannot be reached, the others are restored nevertheless.
+/// Restores other hosts through their agents. If a host cannot be reached, the other hosts are still restored.
 fn there(args: &UndoArgs) -> Result<ExitCode> {
     let reached = hosts::apart(&args.hosts, &args.reach, true)?;
     let (mut lines, mut is_clean, mut left) = (Vec::new(), true, false);
     let mut failure = None;
     for (word, host) in args.hosts.iter().zip(reached) {
-        // An agent in a namespace restores only this one.
+        // An agent in a namespace restores only that namespace.
         let here = args.here || word.starts_with("netns:");
         let request = UndoRequest { here, unsure: args.unsure, dry_run: args.dry_run };
         match host.and_then(|host| Ok((host.name.clone(), host.undo(&request)?))) {

@@ -118,7 +118,7 @@ fn is_other(setting: &SettingCheck) -> bool {
 fn report(args: &VerifyArgs) -> Result<VerifyReport> {
     let kept = KeptSettings::read(&args.kept)?;
     let side = match (&args.interface, args.kept.host) {
-        // With --interface, the user determines what to read.
+        // With --interface, the user names what to read, so this host need not be a host of the run.
         (Some(_), host) => host.unwrap_or(Side::A),
         (None, host) => kept.side_here(host).map_err(|why| anyhow!("{why}; name the --interface to read"))?,
     };

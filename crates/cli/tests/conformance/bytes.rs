@@ -32,8 +32,8 @@ fn at_mark(fd: &impl AsRawFd) -> String {
     if got.0 < 0 { got.to_string() } else { mark.to_string() }
 }
 
-/// Sets a receive timeout: if urgent data are treated like any other, no more data arrive, and a read must still
-/// return.
+/// Sets a receive timeout, so that a read returns even if no more data arrive. That is the case if urgent data are
+/// treated like other data.
 fn ends(fd: &impl AsRawFd) {
     set_time(fd, libc::SO_RCVTIMEO, 500).ok();
 }
@@ -132,7 +132,7 @@ pub(crate) fn send_time_out() {
     let pair = pair();
     report("set", set_time(&pair.client, libc::SO_SNDTIMEO, 50));
     fill(&pair.client);
-    // TCP enlarges the buffer in between.
+    // TCP may enlarge the buffer meanwhile, so the sends are repeated until one fails.
     let until_full = || (0..1000).map(|_| about(50, || send(&pair.client, &[0; 4096], 0).to_string()));
     report("send", until_full().find(|sent| sent.starts_with('E')).unwrap_or_default());
     let more = vec![0; 64 << 20];
@@ -145,7 +145,7 @@ pub(crate) fn do_not_wait() {
     let pair = pair();
     report("recv", recv(&pair.client, 64, libc::MSG_DONTWAIT));
     fill(&pair.client);
-    // TCP enlarges the buffer in between.
+    // TCP may enlarge the buffer meanwhile, so the sends are repeated until one fails.
     let sent =
         (0..1000).map(|_| send(&pair.client, &[0; 65_536], libc::MSG_DONTWAIT)).find(|sent| sent.0 < 0);
     report("send", sent.map_or(String::new(), |sent| sent.to_string()));

@@ -47,7 +47,7 @@ pub(crate) fn echo(server: &OwnedFd) {
     send_all(server, &bytes[..got as usize]);
 }
 
-/// Connections per client process; few, because the process searches all of its descriptors.
+/// Connections per client process. The number is small, because the process searches all of its descriptors.
 const OF_A_CLIENT: usize = 100;
 
 /// Returns the number of simultaneous connections: as many as the descriptors of one process allow.
@@ -95,7 +95,7 @@ fn client(at: std::net::SocketAddr, count: usize) -> ! {
         *fd = call!(socket(libc::AF_INET, libc::SOCK_STREAM, 0)).0 as i32;
         let got = connect(fd, at);
         if got.0 < 0 {
-            // The parent notices it as EAGAIN in accept.
+            // The parent notices the failure as EAGAIN in accept.
             eprintln!("connect: {got}");
             leave();
         }

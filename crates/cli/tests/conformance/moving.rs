@@ -127,7 +127,7 @@ pub(crate) fn sendfile_from_a_socket() {
     report("into-file", call!(sendfile(file.as_raw_fd(), pair.server.as_raw_fd(), null_mut(), 1)));
 }
 
-/// Runs an operation and returns its result in the form of the equivalent call's.
+/// Runs an operation and returns its result in the form of the equivalent system call.
 fn done(ring: &mut IoUring, entry: &squeue::Entry) -> String {
     // SAFETY: the memory of the entry outlives the wait below.
     unsafe { ring.submission().push(entry).expect("room") };

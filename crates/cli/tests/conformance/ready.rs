@@ -210,7 +210,7 @@ pub(crate) fn connect_without_waiting() {
     report("reads", recv(&client, 64, 0));
 }
 
-/// Returns a port that has just been free.
+/// Returns a port whose only listener has just been closed.
 fn closed_port() -> u16 {
     listener(home(0), 1).1.port()
 }

@@ -17,7 +17,7 @@ impl CallResult {
         CallResult(code, if code < 0 { io::Error::last_os_error().raw_os_error().unwrap_or(0) } else { 0 })
     }
 
-    /// Returns a number that a call delivered in another way.
+    /// Returns the result for a number that a call wrote to memory instead of returning it.
     pub(crate) fn from(number: c_int) -> Self {
         CallResult(number.into(), 0)
     }

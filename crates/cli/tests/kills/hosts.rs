@@ -1,8 +1,8 @@
 //! Tests that both hosts are restored: by a surviving process, or by `undo` if none survives.
 //!
-//! The hosts are namespaces that landspeed did not create, reached by ssh, with their own addresses, static routes
-//! and device settings. Half of the runs use hosts without landspeed: it is sent to them, and may be killed during
-//! that.
+//! The hosts are namespaces that landspeed did not create, reached by ssh, with their own addresses, static routes and
+//! device settings. Half of the runs use hosts without landspeed. These runs send landspeed to the hosts, and a kill
+//! may interrupt the sending.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -103,7 +103,7 @@ fn kill_many([kills, totals]: [u32; 2], mut random: StdRng, first: usize, sends:
         let files = hosts.left_there();
         assert!(files.is_empty(), "{death:?} at {moment:?} left files: {files:?}");
     }
-    // A kill before the first setting changes often precedes its victim, depending on the machine.
+    // A kill before the first setting changes often comes before its victim has started, depending on the machine.
     println!("{hits} of {aimed} kills while tuning met every victim alive; hosts identical after all kills");
     assert!(hits * 2 >= aimed, "most kills missed: this test tests nothing");
 }
@@ -123,8 +123,8 @@ struct KillMoment {
     after: Duration,
 }
 
-/// Runs landspeed and kills victims. Then the survivors get time to restore, and `undo` runs where both processes
-/// that could restore are dead. Returns true if each victim was alive when it was killed.
+/// Runs landspeed and kills victims. Then the survivors get time to restore. On hosts where agent and guardian are both
+/// dead, `undo` runs. Returns true if each victim was alive when it was killed.
 fn one_kill(hosts: &TestHosts, death: &[KillTarget], moment: &KillMoment, seed: u64) -> bool {
     let mut run = start(hosts, seed, moment.sends);
     let begun = Instant::now();

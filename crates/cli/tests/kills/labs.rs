@@ -47,7 +47,7 @@ impl KillScope {
     }
 }
 
-/// The processes that are killed, in turn. Every second kill is of everything.
+/// The processes that are killed, in turn. Every second kill ends everything.
 const DEATHS: [KillScope; 6] = [Everything, Owner, Everything, AllButKeeper, Everything, OwnerAndKeeper];
 
 /// The command that removes the lab if no keeper survives.
@@ -88,7 +88,7 @@ fn every_lab_is_taken_down_whatever_dies() {
         let ids = kill_now(&place, owner, death, &bystander.processes);
         seen += ids.len();
         clean(&place, death, cleaner, &ids);
-        // A surviving keeper still has to work; other cleaners are finished.
+        // A surviving keeper may still be removing the lab. The other cleanup commands have finished.
         within(Duration::from_secs(20), || place.left(&ids, &bystander.processes).is_empty());
         let left = place.left(&ids, &bystander.processes);
         assert!(left.is_empty(), "{case} left:\n{}", left.join("\n"));
@@ -102,7 +102,7 @@ fn every_lab_is_taken_down_whatever_dies() {
     assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");
 }
 
-/// A journal gets its name once its first lines are on disk. Until then it is a draft, which a kill can leave.
+/// A journal gets its name once its first lines are on disk. Until then it is a draft, which a kill can leave behind.
 #[test]
 fn a_draft_of_a_journal_goes_with_its_lab() {
     needs_root!();

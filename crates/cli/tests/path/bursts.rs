@@ -15,11 +15,11 @@ use crate::run::{TestServer, carries, command, counts, run, said};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
-/// Variable that delays supervisors by up to this number of milliseconds, now and then and at any of their steps. A
-/// release build ignores it.
+/// Environment variable with the longest delay of supervisors, in milliseconds. Some of their steps, chosen at random,
+/// are delayed. A release build ignores it.
 const LATE: &str = "LANDSPEED_PATH_LATE";
 
-/// Echoes what arrives, with many threads that all accept, until killed.
+/// Accepts in many threads and echoes what arrives, until killed.
 pub(crate) fn serve_on() {
     let listener = TcpListener::bind(at(0)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -36,7 +36,7 @@ pub(crate) fn serve_on() {
     });
 }
 
-/// Greets each connection and closes it first, until killed.
+/// Sends a greeting on each connection and closes it before the client does, until killed.
 pub(crate) fn greet_on() {
     let listener = TcpListener::bind(at(0)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -51,14 +51,14 @@ pub(crate) fn greeted(port: usize) {
     assert_eq!(came, b"220 hello\r\n");
 }
 
-/// Opens `connections` simultaneously. Each carries its own bytes.
+/// Opens `connections` connections simultaneously, each with different bytes.
 pub(crate) fn burst(port: usize, connections: usize) {
     std::thread::scope(|threads| {
         (0..connections).for_each(|own| drop(threads.spawn(move || ask(port, 20 + own))));
     });
 }
 
-/// Asks until its input ends, and prints how long the slowest answer took.
+/// Sends requests until its input ends, and prints the time of the slowest answer in milliseconds.
 pub(crate) fn ask_timed(port: usize) {
     let (ended, until) = std::sync::mpsc::channel::<()>();
     std::thread::spawn(move || {
@@ -75,7 +75,7 @@ pub(crate) fn ask_timed(port: usize) {
     println!("\nslowest {}", slowest.as_millis());
 }
 
-/// Opens connections, and prints how long the slowest took.
+/// Opens connections, and prints the time of the slowest in milliseconds.
 pub(crate) fn connect_timed(port: usize, connections: usize) {
     let mut all = Vec::new();
     let timed = |_| {
@@ -152,8 +152,8 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     }
     signal(program, Signal::KILL);
     victim.wait().expect("a child");
-    // The bystander continues while another client's supervisor is stopped. On a busy machine it may take longer than
-    // 50 ms without a stop.
+    // The bystander continues while another client's supervisor is stopped. On a busy machine a request may take longer
+    // than 50 ms even without a stopped supervisor.
     drop(bystander.stdin.take());
     let slowest: u64 = said(&mut from, "slowest ").parse().expect("a number");
     bystander.wait().expect("a child");
@@ -194,10 +194,11 @@ fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
     }
 }
 
-/// What the processes of landspeed hold.
+/// The resources that processes of landspeed use together.
 #[derive(Debug, Clone, Copy)]
 struct Held {
-    /// Memory that they share is not counted. It has a fixed size, but its pages count only once they are used.
+    /// Anonymous memory (RssAnon). Shared memory is not counted: its size is fixed, but its pages are resident only
+    /// once they are used.
     memory_kib: u64,
     descriptors: usize,
     threads: usize,

@@ -67,7 +67,7 @@ fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]["stranger"]), (&3.into(), &2.into()), "{seen}");
 
-    // If the accepting end chooses, the other end continues over TCP immediately.
+    // If the accepting end does not select the connection, the other end immediately continues over TCP.
     let server = TestServer::start(Some("local --only 10.0.0.0/8 --only 1"), 2);
     let seen = client(Some("local"), &format!("ask {} 2 100000", server.port));
     assert_eq!((&seen["carried"], &seen["left"]["not-accepted"]), (&0.into(), &2.into()), "{seen}");
@@ -118,7 +118,7 @@ fn bytes_of_carried_connections_are_counted() {
             (&900_001.into(), &900_001.into()),
             "{seen}"
         );
-        // Connections that stay on TCP are not counted.
+        // The bytes of connections that stay on TCP are not counted.
         let server = TestServer::start(None, 1);
         let seen = client(Some(&over), &format!("ask {} 1 1000", server.port));
         assert_eq!((&seen["bytes_sent"], &seen["bytes_received"]), (&0.into(), &0.into()), "{seen}");

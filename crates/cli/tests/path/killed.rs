@@ -36,7 +36,7 @@ fn outlives(path: &str) {
     }
     drop(to);
     asking.wait().expect("a child");
-    // The server's program continues too, until connections to its port end it.
+    // The server's program still runs. It ends after its 100th connection.
     assert!(TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).is_ok());
     for _ in 0..100 {
         let _ = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port));
@@ -89,7 +89,7 @@ fn kills(path: &str) {
         said(&mut from, "asking");
         let [own, others] = [asking.id(), server.child.id()].map(supervisor_and_program);
         let programs = [own[1], others[1]];
-        // The times of the kills of each victim are spread over many connections.
+        // Spreads the times of the kills over many connections.
         std::thread::sleep(Duration::from_micros(5_000 + number * 7_919 % 60_000));
         let victim = number % 4;
         let killed = [own[0], others[0], programs[0], programs[1]][victim as usize];
@@ -108,7 +108,7 @@ fn kills(path: &str) {
         told.read_to_string(&mut err).expect("text");
         let failed = rest.lines().filter(|line| line.starts_with("failed")).count();
         match victim {
-            // A connection that the supervisor had just accepted, and not recorded yet, is reset.
+            // A connection that the supervisor had just accepted but not yet noted is reset.
             0 | 1 => assert!(failed <= 1 && rest.contains("\nasked "), "{path}: {victim}: {rest}{err}"),
             _ => assert!(victim == 2 || rest.contains("\nasked "), "{rest}{err}"),
         }
@@ -116,7 +116,7 @@ fn kills(path: &str) {
 }
 
 /// Returns the processes that answer the calls of a program: its supervisor and the keeper. `exec` is the process that
-/// a shell waits for. It runs with the folder in the environment variable OF.
+/// a shell waits for. The environment variable OF of all these processes contains `folder`.
 pub(crate) fn supervisor_and_keeper(folder: &Path, exec: i32) -> Vec<i32> {
     let ours = |one: &RunningProcess| one.line.contains(" exec ") || one.line.contains("keep-path");
     let all = processes(folder).into_iter().filter(ours);
@@ -159,8 +159,8 @@ fn supervisor_and_keeper_start_each_other_again_however_often_one_is_killed() {
     assert!(within(LIMIT, || answering().is_empty()), "they go with the program");
 }
 
-/// Kills supervisor and keeper before either can start the other. Calls that they would have answered fail with ENOSYS, as
-/// seccomp(2) defines it, and do not hang.
+/// Kills supervisor and keeper before either can replace the other. Calls that they would have answered fail with
+/// ENOSYS, as seccomp(2) defines it, and do not hang.
 #[test]
 fn where_both_are_killed_at_once_calls_fail_and_none_hangs() {
     if !can("local") {
@@ -187,7 +187,7 @@ fn where_both_are_killed_at_once_calls_fail_and_none_hangs() {
     asking.wait().expect("a child");
 }
 
-/// Returns the session of a process: 0 if its leader is in an outer PID namespace, as in a container.
+/// Returns the session ID of a process; 0 if the session's leader is in an outer PID namespace, as in a container.
 fn session(pid: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // proc(5): the name is in brackets, then come state, parent, group and session.

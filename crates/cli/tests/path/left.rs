@@ -11,7 +11,7 @@ fn shell(port: u16) -> String {
     format!("exec 3<>/dev/tcp/127.0.0.1/{port}; echo x >&3; head -c 2 <&3")
 }
 
-/// Runs a program over a path, started by the command `before`.
+/// Runs a program over the path `local`, started by the command `before`.
 fn within_limits(before: &[&str], does: &str) -> (String, String) {
     let ours = command(Some("local"), does);
     let mut outer = Command::new(before[0]);
@@ -57,7 +57,7 @@ fn a_process_with_other_rights_is_left_to_the_kernel_and_counted() {
         assert_eq!(said, "x\n", "{change}: {err}");
         assert_eq!(counts(&err)["left"], serde_json::json!({"sandboxed": 1}), "{change}");
     }
-    // A program that changes nothing is carried.
+    // Connections of a program that does not change its rights are carried.
     let server = TestServer::start(Some("local"), 1);
     let mut exec = Command::new(support::LANDSPEED);
     let out = exec.args(["exec", "--json", "--path", "local", "--", "setpriv", "--reuid", "0", "bash", "-c"]);
@@ -72,7 +72,7 @@ fn connections_of_a_program_that_may_not_be_looked_into_are_counted() {
     }
     let server = TestServer::start(Some("local"), 1);
     let does = format!("ask-undumpable {}", server.port);
-    // Root may inspect any program; without this capability it may inspect as little as other users.
+    // Without this capability, root may inspect no more programs than other users.
     let without = ["setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace"];
     let (_, err) = within_limits(&without, &does);
     assert_eq!(counts(&err)["left"], serde_json::json!({"undumpable": 1}), "{err}");
@@ -83,7 +83,7 @@ fn more_calls_than_may_wait_go_on_in_the_kernel_and_none_is_lost() {
     if !carries() {
         return;
     }
-    // Landspeed needs some of these descriptors for each waiting call.
+    // Landspeed needs several of these descriptors for each waiting call.
     let (said, err) = within_limits(&["prlimit", "--nofile=80:100"], "wait-for 40");
     assert!(said.contains("accepted 40") && said.contains("limit Some(80)"), "{said}{err}");
     let seen = counts(&err);
@@ -91,7 +91,7 @@ fn more_calls_than_may_wait_go_on_in_the_kernel_and_none_is_lost() {
     // With enough descriptors, none stays on TCP for that reason.
     let seen = client(Some("local"), "wait-for 40");
     assert_eq!(seen["left"].get("too-many-at-once"), None, "{seen}");
-    // More calls than a supervisor may have threads.
+    // The calls outnumber the threads that a supervisor may have.
     let seen = client(Some("local"), "wait-for 1100");
     assert!(seen["left"]["too-many-at-once"].as_u64() > Some(0), "{seen}");
 }

@@ -1,4 +1,4 @@
-//! Tests of listeners that are not accepted from as one thread of one program does.
+//! Tests of listeners from which several processes or a process with other rights accept, and of deferred accepts.
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
@@ -11,7 +11,7 @@ use crate::programs::{answer, at};
 use crate::run::{TestServer, carries, client, command};
 use crate::support;
 
-/// The processes that accept from one listener.
+/// The number of processes that accept from one listener.
 const CHILDREN: usize = 3;
 const CONNECTIONS: usize = 30;
 
@@ -21,7 +21,8 @@ fn listening() -> TcpListener {
     listener
 }
 
-/// Has processes accept from one listener, which they inherit. The words `before` start each of them.
+/// Starts processes that accept from one inherited listener. `before` is the command that runs each of them; empty for
+/// none.
 pub(crate) fn serve_from_children(before: &[&str]) {
     let listener = listening();
     fcntl_setfd(&listener, FdFlags::empty()).expect("a flag");
@@ -37,7 +38,7 @@ pub(crate) fn serve_from_children(before: &[&str]) {
 
 /// Accepts from an inherited descriptor, and echoes what arrives, until killed.
 pub(crate) fn accept_on(fd: i32) {
-    // SAFETY: the process that started this one left the descriptor open for it, and nothing else here uses it.
+    // SAFETY: the parent process left the descriptor open for this process, and nothing else here uses the descriptor.
     echo(&unsafe { TcpListener::from_raw_fd(fd) });
 }
 
@@ -61,8 +62,8 @@ fn echo(listener: &TcpListener) {
     }
 }
 
-/// Makes connections to such a server, both over the path. All of their bytes must come back, and each must be counted.
-/// Returns how many were carried.
+/// Runs the server `serves` and clients over the path. All bytes must come back, and each connection must be counted.
+/// Returns the number of carried connections.
 fn every_byte_comes_back(serves: &str) -> u64 {
     let server = TestServer::of(command(Some("local"), serves));
     let mut all = 0;
@@ -87,7 +88,7 @@ fn processes_that_share_a_listener_lose_no_byte() {
 #[test]
 fn a_listener_that_was_passed_to_a_program_with_other_rights_loses_no_byte() {
     if support::root() && carries() {
-        // The kernel accepts for a program with other rights, so no end of a path reaches it.
+        // The kernel executes accept(2) for a process with other rights, so the path carries no connection to it.
         assert_eq!(every_byte_comes_back("serve-from-children unshare --uts"), 0);
     }
 }
@@ -95,7 +96,8 @@ fn a_listener_that_was_passed_to_a_program_with_other_rights_loses_no_byte() {
 #[test]
 fn a_server_that_accepts_only_with_data_loses_no_byte() {
     if carries() {
-        // Accept waits for the client's data, and the client's connect for accept, which lasts until it goes over TCP.
+        // accept(2) waits for the client's data, and the client's connect(2) waits for accept(2), until it gives up and
+        // continues over TCP.
         every_byte_comes_back("serve-deferred");
     }
 }

@@ -17,12 +17,12 @@ use std::time::Duration;
 
 /// Environment variable that makes the test binary run a program: a word and its arguments.
 const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
-/// Environment variable with the address where programs listen, or to which they connect; loopback by default.
+/// Environment variable with the IPv4 address on which programs listen, or to which they connect; loopback by default.
 const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
 /// Time limit, longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs as one of the programs that run over paths. Without the variable it does nothing.
+/// Runs as one of the programs that run over paths. Does nothing if the variable [`PROGRAM`] is not set.
 #[test]
 fn program() {
     let Ok(does) = std::env::var(PROGRAM) else { return };

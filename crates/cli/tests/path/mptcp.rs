@@ -26,7 +26,7 @@ fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
 fn calls_that_signals_end_are_made_again() {
     if can("mptcp") {
         let seen = client(Some("mptcp"), "ask-itself-in-signals 300");
-        // A signal may end a call just as it is counted: it is made again, and counted once more or once less.
+        // A signal may end a call while it is being counted. The connection may then be counted twice or not at all.
         let carried = seen["carried"].as_u64().expect("a number");
         assert!(carried.abs_diff(600) <= 6 && seen["left"] == serde_json::json!({}), "{seen}");
     }
@@ -47,7 +47,8 @@ fn multipath_tcp_with_an_end_that_speaks_tcp_is_counted_as_a_fallback() {
     assert_eq!((&seen["carried"], &seen["left"]["plain-peer"]), (&0.into(), &3.into()), "{seen}");
 }
 
-/// Adds a second link between the namespaces. Shapers make both narrow, so that neither alone can carry all data.
+/// Adds a second link between the namespaces. Shapers limit the rate of both, so that neither link alone can carry all
+/// data.
 fn join_again(Namespaces([a, b]): &Namespaces) {
     support::sh(&format!("ip link add v1 netns {a} type veth peer name v1 netns {b}"));
     for (name, number) in [(a, 1), (b, 2)] {
@@ -81,8 +82,8 @@ fn multipath_tcp_carries_a_program_over_two_links() {
         let told: Value = serde_json::from_str(&told).expect("JSON");
         told[0]["stats64"]["tx"]["bytes"].as_u64().expect("a count")
     };
-    // A server that is not ready refuses a second subflow, and the kernel does not retry, so not all connections have
-    // one.
+    // A server that is not ready refuses a second subflow, and the kernel does not retry. Not all connections therefore
+    // have a second subflow.
     let does = format!("ask {} 5 4000000", server.port);
     let out = namespaces.command(1, "10.99.7.1", over, &does).output().expect("it runs");
     let (said, err) = text(&out);

@@ -64,7 +64,8 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     assert_eq!(counts(&err)["carried"], 5, "{err}");
     assert_eq!(server.counts()["carried"], 5);
 
-    // Both namespaces have a server at the same address and port; only the other namespace's runs over the path.
+    // Both namespaces have a server at the same address and port. Only the server in the other namespace runs over the
+    // path.
     let other = TestServer::of(namespaces.command(0, "127.0.0.1", local, "serve 100 0"));
     let own = TestServer::of(namespaces.command(1, "127.0.0.1", None, &format!("serve 3 {}", other.port)));
     let does = format!("ask {} 3 100000", own.port);

@@ -18,7 +18,7 @@ pub(crate) fn at(port: usize) -> SocketAddr {
     SocketAddr::from((address, port as u16))
 }
 
-/// Prints its port, then echoes what arrives on a number of connections.
+/// Prints its port, then accepts `connections` and echoes what arrives on them.
 pub(crate) fn serve(connections: usize, port: usize) {
     let listener = TcpListener::bind(at(port)).expect("a port");
     println!("\nport {}", listener.local_addr().expect("an address").port());
@@ -84,8 +84,8 @@ pub(crate) fn ask_slowly(port: usize) {
     }
 }
 
-/// Asks in `threads` until its input ends. A connection may fail, which is printed. It may not hang, and may not lose
-/// or change bytes.
+/// Sends requests in `threads` threads until its input ends. A connection may fail, which is printed. It must not hang,
+/// and must not lose or change bytes.
 pub(crate) fn ask_on(port: usize, threads: usize) {
     let over = AtomicBool::new(false);
     println!("\nasking");
@@ -151,7 +151,7 @@ pub(crate) fn ask_itself_in_signals(connections: usize) {
     let own = unsafe { libc::pthread_self() };
     std::thread::spawn(move || {
         loop {
-            // SAFETY: that thread ends with this process.
+            // SAFETY: the thread `own` exists as long as this process.
             unsafe { libc::pthread_kill(own, libc::SIGALRM) };
             std::thread::sleep(Duration::from_micros(300));
         }
@@ -188,7 +188,7 @@ pub(crate) fn ask_without_waiting(port: usize) {
     stream.read_exact(&mut [0]).expect("came");
 }
 
-/// Forbids itself TCP connections by Landlock (ABI 4), and has a child connect that does not know it.
+/// Forbids itself TCP connections by Landlock (ABI 4), and tries to connect, itself and in a child process.
 pub(crate) fn ask_restricted(port: usize) {
     // The handled rights: none for files, and connect(2).
     let handled: [u64; 3] = [0, 2, 0];
@@ -227,7 +227,7 @@ pub(crate) fn ask_undumpable(port: usize) {
     ask(port, 1000);
 }
 
-/// Accepts `connections` in as many threads, makes them, and prints its limit of descriptors.
+/// Prints its limit of descriptors, starts a thread for each of `connections` that accepts it, and then makes them.
 pub(crate) fn wait_for(connections: usize) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
     let at = listener.local_addr().expect("an address");

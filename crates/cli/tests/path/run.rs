@@ -11,7 +11,8 @@ use crate::support::ours::signal;
 use crate::support::{self, LANDSPEED, text};
 use crate::{LIMIT, PROGRAM};
 
-/// Returns a command for one of the programs, alone or over a path, whose name may be followed by options.
+/// Returns a command that runs one of the programs, alone or over the path `over`, whose name may be followed by
+/// options.
 pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
     let own = std::env::current_exe().expect("this program");
     let mut command = match over {
@@ -46,7 +47,7 @@ impl TestServer {
         TestServer { child, port, out }
     }
 
-    /// Returns the counts of its path after it has exited.
+    /// Returns the counts of the server's path after the server has exited.
     pub(crate) fn counts(mut self) -> Value {
         assert!(within_mut(|| self.child.try_wait().expect("a child").is_some()), "the server goes on");
         let mut err = String::new();

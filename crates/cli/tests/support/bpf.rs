@@ -21,13 +21,13 @@ pub(crate) fn unheld() -> BTreeSet<String> {
     all.difference(&held).cloned().collect()
 }
 
-/// Returns the objects that are unheld for longer than the kernel needs to free those of a dead process, and that
-/// were not in `before`.
+/// Returns the objects, other than those in `before`, that no process has open for longer than the kernel needs to free
+/// the objects of a dead process.
 pub(crate) fn left(before: &BTreeSet<String>) -> BTreeSet<String> {
     let left = std::cell::RefCell::new(&unheld() - before);
     within(Duration::from_secs(10), || {
         let now = unheld();
-        // Objects of other programs come and go: only those that persist are left.
+        // Objects of other programs come and go, so only an object that no process has open in every check is left.
         left.borrow_mut().retain(|one| now.contains(one));
         left.borrow().is_empty()
     });

@@ -116,7 +116,7 @@ impl TestHosts {
         self.folder.path().join(name)
     }
 
-    /// Returns `landspeed ARGS` on one of the hosts, as its owner would run it.
+    /// Returns `landspeed ARGS` on one of the hosts, with the state folders that agents on the hosts use.
     pub(crate) fn on_host(&self, host: &str, args: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.ns(host), LANDSPEED]).args(args);
@@ -136,7 +136,7 @@ impl TestHosts {
         [HostSnapshot::of(&self.ns("a")), HostSnapshot::of(&self.ns("b"))]
     }
 
-    /// Returns what differs from `before` on both hosts.
+    /// Returns the differences of both hosts' present state from `before`, one line each.
     pub(crate) fn differences(&self, before: &[HostSnapshot; 2]) -> Vec<String> {
         let now = self.snapshot();
         let named = |host: &str, n: usize| {
@@ -182,7 +182,7 @@ impl TestHosts {
         ));
     }
 
-    /// Configures what a careless tool would lose: addresses of both families, static routes, device settings.
+    /// Configures settings that a careless tool would lose: addresses of both families, static routes, device settings.
     fn configure(&self) {
         for (host, own, peer) in [("a", 1, 2), ("b", 2, 1)] {
             let ns = self.ns(host);
@@ -208,7 +208,8 @@ impl TestHosts {
     }
 
     /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up, and checks for
-    /// duplicates unless this is disabled; an earlier snapshot would differ from a later one.
+    /// duplicate addresses unless the check is disabled. Without the wait, an early snapshot would differ from a later
+    /// one.
     fn await_addresses(&self) {
         for host in ["a", "b"] {
             let ns = self.ns(host);
@@ -271,7 +272,7 @@ END
 }
 
 impl TestHosts {
-    /// Adds users who may use sudo without a password, with one, and not at all.
+    /// Adds three users: one may use sudo without a password, one with a password, one not at all.
     fn add_users(&self) {
         let dir = self.folder.path().display().to_string();
         sh(&format!(

@@ -18,13 +18,14 @@ use std::process::{Child, Command, Output, Stdio};
 /// The binary under test.
 pub(crate) const LANDSPEED: &str = env!("CARGO_BIN_EXE_landspeed");
 
-/// Panics unless the program that applications call is beside the binary under test. Tests of the whole workspace build it.
+/// Panics unless `landspeed-helpers`, which applications call, is beside the binary under test. Tests of the whole
+/// workspace build it.
 pub(crate) fn assert_helpers() {
     let helpers = std::path::Path::new(LANDSPEED).with_file_name("landspeed-helpers");
     assert!(helpers.exists(), "build it first: cargo build -p landspeed-helpers");
 }
 
-/// Ends a test that is not run as root.
+/// Ends a test, as skipped, if this process is not root.
 macro_rules! needs_root {
     () => {
         if !$crate::support::root() {
@@ -34,7 +35,7 @@ macro_rules! needs_root {
 }
 pub(crate) use needs_root;
 
-/// Ends a test if congestion controls cannot be loaded.
+/// Ends a test, as skipped, if congestion controls cannot be loaded.
 macro_rules! needs_controls {
     () => {
         if !$crate::support::loads_controls() {
@@ -125,7 +126,8 @@ pub(crate) fn output(command: &str) -> Output {
     Command::new("bash").args(["-c", command]).output().expect("bash runs")
 }
 
-/// Returns standard output and standard error, without the sentence on a busy machine: tests run beside each other.
+/// Returns standard output and standard error. The sentence on a busy machine is left out, because tests that run in
+/// parallel make the machine busy.
 pub(crate) fn text(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), without_busy(&text(&output.stderr)))

@@ -32,8 +32,8 @@ fn process(pid: i32, folder: &Path) -> Option<RunningProcess> {
     Some(RunningProcess { pid, line: String::from_utf8_lossy(&line).replace('\0', " ").trim().to_owned() })
 }
 
-/// Stops all processes that `chosen` accepts, including those that they start in between, and returns them. They can
-/// then be inspected and killed as if at one moment.
+/// Stops all processes that `chosen` accepts, including those that they start in between, and returns them. Stopped
+/// processes can be inspected and killed as if at one moment.
 pub(crate) fn freeze(folder: &Path, chosen: impl Fn(&RunningProcess) -> bool) -> Vec<RunningProcess> {
     let mut frozen = BTreeSet::new();
     loop {
@@ -102,7 +102,7 @@ impl TestHome {
         ids
     }
 
-    /// Returns what is left of these labs, of journals, and of processes except `others`, one line each.
+    /// Returns what is left, one line each: of the labs `ids`, of journals, and of processes except `others`.
     pub(crate) fn left(&self, ids: &BTreeSet<String>, others: &[RunningProcess]) -> Vec<String> {
         let names = |folder: &Path| {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();

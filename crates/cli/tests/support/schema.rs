@@ -1,4 +1,4 @@
-//! Compares JSON with the schemas that `landspeed generate` writes. The validator is another project's.
+//! Compares JSON with the schemas that `landspeed generate` writes. The validator comes from another project (boon).
 
 use std::process::Command;
 use std::sync::LazyLock;
@@ -29,7 +29,7 @@ impl CompiledSchema {
     }
 
     /// Compiles a schema for documents of an earlier version, which may lack members that were added since. The first
-    /// member stays required, because it tells alternatives apart.
+    /// member stays required, because it distinguishes alternatives.
     pub(crate) fn of_older(name: &str) -> Self {
         let mut schema = read(name);
         relax(&mut schema);
@@ -49,7 +49,7 @@ impl CompiledSchema {
     }
 }
 
-/// Parses a document, and panics if it is not as the schema of this name says.
+/// Parses a document, and panics if it does not match the schema `name`.
 pub(crate) fn checked(name: &str, json: &str) -> Value {
     let value = serde_json::from_str(json).unwrap_or_else(|why| panic!("{why}: {json}"));
     assert_eq!(CompiledSchema::of(name).wrong(&value), None, "{name}: {json}");

@@ -2,7 +2,7 @@
 
 use super::output;
 
-/// All that a knob could have changed, as text by section.
+/// All settings that a knob could have changed, as (section, text).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct HostSnapshot(Vec<(String, String)>);
 
@@ -20,7 +20,8 @@ impl HostSnapshot {
         };
         let each = "for d in $(ls /sys/class/net); do echo == $d;";
         HostSnapshot(vec![
-            // Congestion controls are registered for the whole machine: other tests load theirs meanwhile.
+            // landspeed's congestion controls are left out: they are registered for the whole machine, and other tests
+            // load some meanwhile.
             section("sysctl", "sysctl -a --pattern ^net 2>/dev/null | sed \"s/ ls_[a-z_0-9]*//g\" | sort"),
             section("link", "ip -o -d link | sed -E \"s/valid_lft [^ ]+|preferred_lft [^ ]+//g\""),
             section("address", "ip -o addr | sed -E \"s/(valid|preferred)_lft +[0-9]+sec//g\" | sort"),

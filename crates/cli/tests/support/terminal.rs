@@ -1,4 +1,4 @@
-//! A terminal that runs a program, with a person's input and output.
+//! A terminal that runs a program, with the keys that a person presses and the output that a person sees.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,7 +13,7 @@ pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
     out: ChildStdout,
-    /// Output so far, and how much of it has been awaited.
+    /// Output so far. `seen` is the length in bytes of the part that was awaited.
     pub(crate) shown: String,
     seen: usize,
 }

@@ -9,8 +9,8 @@ use rustix::thread::CapabilitySet;
 /// # Errors
 /// Returns the reason and the remedy as an error if the host can load none.
 pub fn can_load() -> Result<(), String> {
-    // kernel/bpf/syscall.c, bpf_prog_load and map_create: a control is a BPF program, reads kernel memory, and is a
-    // network program.
+    // A control is a BPF program, reads kernel memory (CAP_PERFMON), and is a network program (CAP_NET_ADMIN):
+    // bpf_prog_load and map_create of kernel/bpf/syscall.c.
     landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
     let btf = Btf::from_vmlinux().map_err(|error| format!("cannot read the kernel's types: {error}"))?;
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
@@ -24,7 +24,7 @@ fn supports(has: impl Fn(&str) -> bool) -> Result<(), String> {
                 .into(),
         );
     }
-    // Without a link, a control would outlive its owner.
+    // Without a BPF link, a control would stay loaded after its owner has ended.
     if !has("bpf_struct_ops_link") {
         return Err(
             "this kernel cannot tie a congestion control to its owner: that takes Linux 6.4 or later".into(),

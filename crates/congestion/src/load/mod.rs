@@ -1,9 +1,8 @@
 //! Congestion controls in the running kernel.
 //!
-//! A control is loaded as long as its link is open. The link is held by a [`LoadedControl`], or by a file in the BPF
-//! file system ([`LoadedControl::keep`]). When the process of a [`LoadedControl`] dies, even by SIGKILL, the kernel
-//! closes the link, and new sockets can no longer choose the name. Sockets that use the control keep it until they
-//! close.
+//! A control is loaded as long as its BPF link is open. A [`LoadedControl`] holds the link, or a file in the BPF file
+//! system ([`LoadedControl::keep`]). When the process of a [`LoadedControl`] dies, even by SIGKILL, the kernel closes
+//! the link, and new sockets can no longer choose the name. Sockets that use the control keep it until they close.
 
 mod allowed;
 mod object;
@@ -90,8 +89,7 @@ fn fits(row: &'static Control) -> Result<(), Error> {
     Ok(())
 }
 
-/// Removes the control called `name`, which was kept by a file, from the kernel. Sockets that use the control keep it
-/// until they close.
+/// Unloads the control called `name`, which a file keeps loaded. Sockets that use the control keep it until they close.
 ///
 /// # Errors
 /// Returns an error if the name is unknown, if no file holds the control, or if the file cannot be removed.
@@ -123,8 +121,8 @@ fn find(name: &str) -> Result<&'static Control, Error> {
 }
 
 impl LoadState {
-    /// Returns the end of an error message, which names the holder of the control and how to end it. It is empty if
-    /// no process or file holds the control.
+    /// Returns the end of an error message: the holder of the control, and how to end it. It is empty if no process or
+    /// file holds the control.
     fn holder(&self) -> String {
         match self {
             LoadState::Absent => String::new(),

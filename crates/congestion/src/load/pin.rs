@@ -41,7 +41,7 @@ pub(super) fn remove(row: &'static Control) -> Result<(), Error> {
         }
         removed => removed.map_err(|error| Error::io("remove", &path, error))?,
     }
-    // Fails if other controls are kept, which is fine.
+    // Fails if the folder still has files of other controls, which is fine.
     let _ = fs::remove_dir(FOLDER);
     Ok(())
 }

@@ -105,7 +105,7 @@ fn probing_keeps_the_larger_of_two_windows_as_linux_does() {
         path.millisecond();
     }
     path.run(20);
-    // Silence beyond the end of ProbeRTT; then it sends again.
+    // Nothing is sent until after the end of ProbeRTT. Then the flow sends again.
     let flow = &mut path.flows[0];
     flow.sk.tcp_mstamp += 400_000;
     flow.control.cwnd_event(&mut flow.sk, CwndEvent::TxStart);

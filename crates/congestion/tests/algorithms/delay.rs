@@ -95,7 +95,7 @@ fn hstcp_lp_is_highspeed_while_nobody_waits() {
 #[test]
 fn hstcp_lp_halves_once_the_queue_grows_and_then_leaves_one_packet() {
     let mut low = LowPriorityFlow::new(5000);
-    // It observes a full queue, of 20 ms.
+    // The flow observes a full queue, of 20 ms.
     low.rounds(1, 20_000);
     low.rounds(10, 0);
     low.0.sk.snd_cwnd = 5000;
@@ -173,10 +173,10 @@ fn hstcp_lp_outlives_a_round_trip_that_drifts_by_half() {
     low.rounds(1800, 50_000);
     let window = low.0.sk.snd_cwnd;
     assert!(window > 1000, "three minutes later it has {window} packets");
-    // A queue of 8 of 20 ms counts as before.
+    // A queue of 8 ms, of at most 20 ms, is detected as before.
     low.rounds(4, 58_000);
     assert!(low.0.sk.snd_cwnd < window, "{window} to {}", low.0.sk.snd_cwnd);
-    // The path is short again, so that no queue here has the long delays of the other path.
+    // The path is short again. Its queue never causes delays as long as those of the long path.
     low.rounds(50, 0);
     for _ in 0..4 {
         (low.0.sk.snd_cwnd, low.0.sk.snd_ssthresh) = (1000, 2);

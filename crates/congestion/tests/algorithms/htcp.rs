@@ -47,8 +47,8 @@ fn kept_after(longest: u32, epochs: u32) -> f64 {
 
 #[test]
 fn the_decrease_is_what_the_queue_held() {
-    // At the first loss there is no throughput to compare with: a half. At a steady one RTTmin/RTTmax, within 0.5 and
-    // 0.8.
+    // At the first loss there is no earlier throughput to compare with, so half of the window is kept. At a steady
+    // throughput, the share is RTTmin/RTTmax, within 0.5 and 0.8.
     close(kept_after(140_000, 1), 0.5, 0.002);
     close(kept_after(140_000, 3), 100.0 / 140.0, 0.01);
     close(kept_after(110_000, 3), 0.8, 0.002);

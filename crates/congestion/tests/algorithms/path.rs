@@ -12,8 +12,8 @@ pub(crate) struct FluidFlow {
     pub(crate) sk: Sock,
 }
 
-/// The packets sent and delivered up to a millisecond, and a flag that is true if the application limited the sending
-/// in it.
+/// The packets sent and delivered by the end of a millisecond, and a flag that is true if the application limited the
+/// sending in this millisecond.
 #[derive(Clone, Copy)]
 struct PathSample {
     sent: f64,

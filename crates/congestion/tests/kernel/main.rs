@@ -15,7 +15,7 @@ static KERNEL: Mutex<()> = Mutex::new(());
 fn can(test: &str) -> bool {
     let others: Vec<_> = available().into_iter().filter(|name| name.starts_with("ls_")).collect();
     match can_load() {
-        // A name exists once in a kernel, and these tests load all of them.
+        // A kernel accepts each name only once, and these tests load all controls.
         Ok(()) if !others.is_empty() => {
             println!("SKIP {test}: somebody else has loaded {}", others.join(", "));
             false

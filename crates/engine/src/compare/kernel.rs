@@ -172,8 +172,8 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
 }
 
 /// Returns a cell whose buffers limit no flow, unless the contest or the path sets a window. The kernel grows buffers
-/// on demand up to four times the bytes that the path and its queue hold, because it counts its overhead too (tcp(7),
-/// tcp_rmem and tcp_wmem). A window is set by the sender's buffer.
+/// on demand up to four times the bytes that the path and its queue hold, because it counts its own overhead too
+/// (tcp(7), tcp_rmem and tcp_wmem). A window is set by the sender's buffer.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
     let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
@@ -247,7 +247,7 @@ fn samples(number: u32, plan: &FlowPlan, ends: [EndSamples<'_>; 2]) -> Vec<RunSa
         }
         let here = sample.at_ns > plan.enters_ns && sample.at_ns <= plan.leaves_ns;
         let sender = sent.get(nearest);
-        // If the transport reports no window, it has none before its flow enters either.
+        // A transport that reports no window has `None` here, also before its flow enters.
         let window = sender.map_or(sample.cwnd_segments, |sender| sender.cwnd_segments);
         found.push(RunSample {
             at_ns: sample.at_ns,

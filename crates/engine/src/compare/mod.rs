@@ -185,7 +185,7 @@ mod tests {
         assert!(second.0.iter().all(|run| !first.0.contains(run)));
     }
 
-    /// Makes runs. Those at these places are invalid.
+    /// Makes runs. The runs with the listed numbers, counted from 1, are invalid.
     struct LateRunner(Vec<usize>, usize);
 
     impl StudyRunner for LateRunner {

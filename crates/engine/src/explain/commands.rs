@@ -1,4 +1,4 @@
-//! Adds commands to remedies, which a person can paste into a shell to make the advised change.
+//! Adds to remedies the commands that a person can paste into a shell to make the advised change.
 
 use landspeed_knob::{FactorPlacement, Knob, NOT_ROOT};
 use landspeed_record::{KnobState, Remedy, RemedyCommand, Verdict};

@@ -1,5 +1,5 @@
-//! Measures the cost of following packets: the ratio of bytes per processor second with the tracer to those without, in
-//! interleaved trials.
+//! Measures the cost of tracing packets: bytes per processor second with the tracer, divided by bytes per processor
+//! second without it, in interleaved trials.
 
 use landspeed_observer::PATH;
 use landspeed_record::units::Nanos;

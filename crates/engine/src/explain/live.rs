@@ -14,7 +14,8 @@ use crate::{Error, Host};
 
 /// The largest number of flows that an error names.
 const NEAR: usize = 4;
-/// The largest number of watches of the busiest flows, of a tenth of a second each, to find flows for an error.
+/// The largest number of times that the busiest flows are watched, for a tenth of a second each, to find flows that an
+/// error can name.
 const LOOKS: usize = 8;
 /// The largest number of characters of a process's name in an error.
 const NAME: usize = 40;
@@ -67,7 +68,7 @@ pub fn explain_live(
     let mut seen = Vec::new();
     for (host, pending) in hosts.iter_mut().zip(pending) {
         let answer = host.wait(pending, Duration::from(options.time) + host.patience());
-        // A name that no process has is answered with the flows that are there.
+        // If no process has the requested name, the error also lists the flows that exist.
         let answer = answer.map_err(|error| match options.target {
             WatchTarget::Name { .. } => {
                 let flows = near(std::slice::from_ref(host), options.target);
@@ -119,13 +120,13 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
             WatchTarget::Flow { at: SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), at.port()) },
             WatchTarget::Top,
         ],
-        // A flow may rest for longer than one look lasts.
+        // A flow may pause for longer than one watch lasts.
         WatchTarget::Pid { .. } | WatchTarget::Name { .. } => vec![WatchTarget::Top; LOOKS],
         WatchTarget::Top | WatchTarget::Workload | WatchTarget::Programs => Vec::new(),
     };
     let mut found: Vec<String> = Vec::new();
     for target in like {
-        // Any flow is better than none, and similar ones are better than any.
+        // Dissimilar flows are listed only if no similar flow was found.
         if target == WatchTarget::Top && !found.is_empty() {
             break;
         }

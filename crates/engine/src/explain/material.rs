@@ -15,7 +15,7 @@ use landspeed_transport::settings::TRANSPORT;
 use super::ExplainOptions;
 use super::commands::with_commands;
 
-/// The number of flows that are compared with the window model. The busiest ones are chosen.
+/// The number of flows that are compared with the window model. The busiest flows are chosen.
 const WINDOWS: usize = 3;
 
 /// The observations of one host, which are not judged yet.
@@ -132,8 +132,8 @@ fn explained(seen: HostObservations, goodput: BitRate) -> ExplainedHost {
     }
 }
 
-/// Returns the number of packets over the links in the direction of the data. That direction has more packets than that
-/// of the acknowledgements.
+/// Returns the number of packets over the links in the direction of the data. It is taken to be the direction with more
+/// packets, because acknowledgements are fewer.
 fn packets(observed: &Observations) -> u64 {
     let links = observed.get::<Vec<LinkCounters>>();
     links.iter().map(|link| link.rx_packets.max(link.tx_packets)).sum()

@@ -68,8 +68,8 @@ pub(super) fn cell_setup(grid: &Grid, cell: u32) -> Result<CellSetup, Error> {
 }
 
 /// Returns the knobs of a cell: those that it sets, and the prerequisites of these values. Knobs that only other cells
-/// set have their values in `found`. So all cells name the same knobs, and a change from one cell to another turns only
-/// those that differ.
+/// set have their values in `found`. So all cells name the same knobs, and a change from one cell to another sets only
+/// the knobs that differ.
 pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error> {
     let mut knobs = Cell::default();
     for one in grid.all_settings() {

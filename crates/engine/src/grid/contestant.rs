@@ -1,4 +1,4 @@
-//! Supports cells of a grid with another workload than the grid's own, such as a program.
+//! Supports cells of a grid whose workload is not the grid's own, such as a program.
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{EndpointOutcome, Grid, LatencyHistogram, ProgramFigures, Workload};
@@ -18,7 +18,7 @@ fn scale(units: &[(&str, f64)], unit: &str) -> Option<f64> {
     units.iter().find(|(known, _)| *known == unit).map(|(_, scale)| *scale)
 }
 
-/// Returns an error if the figure of a cell's workload cannot be compared with that of the grid's workload.
+/// Returns an error if the figure of a cell's workload cannot be compared with the figure of the grid's workload.
 pub(super) fn check(grid: &Grid, workload: &Workload) -> Result<(), Error> {
     if workload.name == grid.workload.name {
         return Ok(());

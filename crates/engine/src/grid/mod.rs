@@ -240,8 +240,8 @@ fn begin(grid: &Grid, header: &Header, sink: &mut dyn RecordSink) -> Result<(), 
     Ok(sink.line(&Line::Grid(Box::new(grid.clone())))?)
 }
 
-/// Measures blocks until the grid's rule ends it, or the user does. Restores everything at the end, even after an
-/// error. `done` are the trials of a record that is continued.
+/// Measures blocks until a limit of the grid (blocks, precision, budget) is reached, or the user stops. Restores
+/// everything at the end, even after an error. `done` are the trials of a record that is continued.
 ///
 /// # Errors
 /// Returns an error if hosts are lost, the record cannot be written, or settings are not restored.
@@ -277,7 +277,7 @@ struct GridRun<'a> {
     clock: RunClock,
     /// Block and plot of the previous visit.
     plot: Option<[u32; 2]>,
-    /// True if knobs of the current hosts may have been turned and must be restored.
+    /// True if knobs of the current hosts may have been set and must be restored.
     turned: bool,
     /// Cells that already have a picture in the record. Later pictures of a cell are dropped.
     pictured: BTreeSet<u32>,
@@ -295,8 +295,8 @@ impl GridRun<'_> {
         Ok(())
     }
 
-    /// Switches to hosts whose link has the parameters `path`. If the grid varies the lab and the previous hosts were
-    /// turned, restores them first.
+    /// Switches to hosts whose link has the parameters `path`. If the grid varies the lab and knobs of the previous
+    /// hosts were set, restores them first.
     fn go(&mut self, path: &Settings) -> Result<(), Error> {
         if self.grid.all_settings().any(|one| one.place == GridSettingTarget::Topology) && self.turned {
             self.restored()?;

@@ -1,4 +1,4 @@
-//! Looks up the names to vary or set where they are declared, and checks their values. Pure.
+//! Looks up the declarations of the names to vary or set, and checks their values. This module does no I/O.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::Error;
 use crate::factors::all_factors;
 
 /// The longest toggle time of a factor that is not slow. A slow factor keeps its value over a whole plot, because a
-/// settled cell is worth more than a random place in the block.
+/// settled cell is worth more than a random position of each cell in the block.
 pub(super) const SLOW: Nanos = Nanos::millis(100);
 /// The assumed time to take a lab down, create another and join its hosts. It is used until the time is measured.
 const ANOTHER_LAB: Nanos = Nanos::secs(1);

@@ -29,7 +29,7 @@ pub(crate) enum HostFault {
     NeverAnswers,
     /// The connection ends.
     EndsSession,
-    /// A turn sets a knob to another value than requested, and reports that value.
+    /// The host sets a knob to another value than requested, and reports that value.
     DoesNotTake,
     /// Every restore reports that a setting was not restored.
     LeavesSomething,

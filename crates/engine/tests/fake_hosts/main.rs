@@ -17,7 +17,7 @@ use commands::{COMMANDS, LimitedRecord, TestedCommand};
 use host::{FAULTS, FakeHost, HostFault, lock};
 use wire::FakeWire;
 
-/// Each of this number of first requests is made to fail once. Of the later requests, only some are.
+/// The number of first requests that are each made to fail once. Of the later requests, only some are made to fail.
 const EVERY: usize = 16;
 /// The approximate number of later requests that are made to fail.
 const LATER: usize = 6;
@@ -64,7 +64,7 @@ fn see(command: TestedCommand, injected: Option<InjectedFault>, most: usize) -> 
     CommandOutcome { hosts: [a, b], wire, said, record }
 }
 
-/// Checks that no knob is left turned and that nothing runs after the restore.
+/// Checks that no knob is left changed and that nothing runs after the restore.
 fn check(seen: &CommandOutcome, what: &str) {
     for host in &seen.hosts {
         assert_eq!(host.turned(), [], "{what}: left turned on {}", host.name);
@@ -124,9 +124,9 @@ fn numbers(requests: &[&str], fault: HostFault) -> Vec<usize> {
     let all: Vec<usize> = (0..requests.len()).filter(here).collect();
     let (first, later) = all.split_at(all.len().min(EVERY));
     match fault {
-        // This fault affects all of them.
+        // This fault affects every restore, so one case suffices.
         HostFault::LeavesSomething => all.into_iter().take(1).collect(),
-        // For a controller this is a refusal.
+        // The controller sees a panic as a refusal, so a few cases suffice.
         HostFault::Panics => first.iter().copied().step_by(5).collect(),
         _ => {
             let later = later.iter().rev().step_by((later.len() / LATER).max(1));

@@ -64,7 +64,7 @@ impl FakeWire {
             if let Some(found) = here.iter().position(|(end, _)| *end == peer) {
                 return Some(here.remove(found).1);
             }
-            // An end whose entry was taken has been met; it then takes its peer's entry.
+            // A peer adds its own entry before it takes this end's entry, so an end that was met finds it above.
             if over() || *lock(&self.cancelled) > cancelled || Instant::now() > until {
                 here.retain(|(end, _)| *end != (port, role));
                 return None;

@@ -59,12 +59,12 @@ pub enum Error {
     /// The two ends were started with different arguments. Holds the other host.
     #[error("{0} was started with other parameters, addresses or another placement; give all hosts the same")]
     Differs(PeerHost),
-    /// A host has ended, or the connection to it has.
+    /// A host has ended, or the connection to it was lost.
     #[error("{peer} is gone: {why}; look at what that host printed last")]
     Lost {
         /// The host.
         peer: PeerHost,
-        /// The error that showed it.
+        /// The error by which the loss was detected.
         why: String,
     },
     /// A host sent something that the protocol does not allow.

@@ -73,7 +73,8 @@ pub(crate) fn read(from: &mut impl Read, limit: usize) -> Result<SocketFrame, Fr
     Ok(SocketFrame { kind, body })
 }
 
-/// Writes one frame. Header and body are passed to the kernel in one call; only if it takes less, more calls follow.
+/// Writes one frame. Header and body are passed to the kernel in one call. If the kernel accepts only a part, more
+/// calls follow.
 pub(crate) fn write(to: &mut impl Write, kind: FrameKind, body: &[u8]) -> io::Result<()> {
     let mut header = [kind as u8; HEADER];
     let length = u32::try_from(body.len()).map_err(|_| io::ErrorKind::InvalidInput)?;

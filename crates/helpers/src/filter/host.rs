@@ -19,7 +19,7 @@ use crate::filter::{Bytes, Error, FilterInput, FilterOutput};
 /// Interval of heartbeats.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// The silence after which a host is taken for gone.
+/// The time without a frame after which the host at the other end of a control connection counts as gone.
 const SILENCE: Duration = Duration::from_secs(15);
 
 /// The time limit for the other ends to close their control connections after the query.
@@ -198,7 +198,7 @@ impl<'a> HostRuntime<'a> {
             if self.query.check().is_err() {
                 return;
             }
-            // An error here is ignored: only the other end's silence counts.
+            // Errors are ignored here, because `listen` detects a host that has gone.
             self.controls.iter().for_each(|control| drop(control.write_frame(FrameKind::Beat, &[])));
             if Instant::now() > until {
                 self.query.fail(Error::Late(self.job.limit));
@@ -327,7 +327,7 @@ impl<'a> HostRuntime<'a> {
         Ok(())
     }
 
-    /// Starts each unit with an end-of-work marker, which is all that the first filter gets.
+    /// Starts each unit with an end-of-work marker, which is the only input of the first filter.
     fn begin(&self, mut output: FilterOutput<'_>) {
         let others = self.controls.len();
         let begun = (0..self.job.units).try_for_each(|unit| {
@@ -357,7 +357,8 @@ impl<'a> HostRuntime<'a> {
     }
 }
 
-/// A guard that fails the query if its thread panics, so that the other hosts do not wait for its filter.
+/// A guard that fails the query if its thread panics, so that the other hosts do not wait for the filter of that
+/// thread.
 struct PanicGuard<'a>(&'a Query);
 
 impl Drop for PanicGuard<'_> {

@@ -59,7 +59,8 @@ pub(crate) fn join(job: &FilterJob) -> Result<JoinedConnections, Error> {
         if Instant::now() > until {
             let missing = expected.iter().find(|(purpose, _)| !connections.contains_key(purpose));
             let absent = |host| absent(job, host, "it did not connect, or without the token");
-            // If none is missing, the connector reports the host that it cannot reach.
+            // A host that should have connected to this one is reported before a host to which this one should have
+            // connected.
             match missing.or(job.outgoing().iter().find(|(purpose, _)| !connections.contains_key(purpose))) {
                 Some((_, host)) => return Err(absent(*host)),
                 None => break,
@@ -78,7 +79,8 @@ fn absent(job: &FilterJob, host: usize, why: impl ToString) -> Error {
 
 type JoinResult = Result<(ConnectionPurpose, TcpStream, usize), Error>;
 
-/// The accepting side. Each connection is proven on its own thread, so that a stranger delays no peer.
+/// The accepting side. Each connection's proof is checked on its own thread, so that a client without the token delays
+/// no other host.
 struct ConnectionAcceptor<'a> {
     job: &'a FilterJob,
     found: Sender<JoinResult>,
@@ -119,7 +121,7 @@ fn greet(job: &FilterJob, stream: TcpStream, found: &Sender<JoinResult>) {
     let known = expected.iter().find(|(purpose, _)| job.hello(*purpose)[..] == hello);
     let answered = timed.write_all(&[u8::from(known.is_some())]);
     if let (Some((purpose, host)), Ok(())) = (known, answered) {
-        // Joining may have ended before.
+        // The send fails if joining has already ended.
         drop(found.send(Ok((*purpose, stream, *host))));
     }
 }

@@ -142,8 +142,8 @@ impl FilterJob {
         control.chain(self.streams(|producer, consumer| (consumer, producer))).collect()
     }
 
-    /// Returns the streams between this host and others, each with the other host. `order` puts this host's end
-    /// first.
+    /// Returns the streams between this host and others, each with the other host. `order` gets the hosts of the
+    /// producer and of the consumer, and returns the one that must be this host first.
     fn streams(
         &self,
         order: fn(usize, usize) -> (usize, usize),

@@ -1,4 +1,4 @@
-//! The state that the threads of one host share: if the query continues, and its results.
+//! The state that the threads of one host share: whether the query continues, and its results.
 
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,11 +8,11 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::filter::Error;
 
-/// The time for which a broken stream waits for the first host to report the cause. A host that ends because another
-/// one has gone breaks streams too, and only the first host gets the errors of all.
+/// The time that a host with a broken stream waits for the first host to report the cause. If one host fails, other
+/// hosts end too and break more streams. Only the first host receives the errors of all hosts.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// The figures of one host for the outcome of the query.
+/// The counts of one host, for the outcome of the query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct HostReport {
     /// Bytes of frames that the host sent over sockets.
@@ -145,8 +145,8 @@ impl Query {
         Error::Stopped
     }
 
-    /// Waits until `done` returns true or the query ends, for at most `time`. Returns true if `done` does and the
-    /// query has not failed.
+    /// Waits until `done` returns true or the query ends, for at most `time`. Returns true if `done` returns true and
+    /// the query has not failed.
     pub(crate) fn wait(&self, time: Duration, done: impl Fn(&QueryState) -> bool) -> bool {
         let goes_on = |state: &mut QueryState| state.failure.is_none() && !state.is_over && !done(state);
         let mut state = self.state.lock();

@@ -27,7 +27,7 @@ pub(crate) enum StreamMessage {
 /// A message, with the index of the producer's copy that sent it.
 pub(crate) type InboxEntry = (usize, StreamMessage);
 
-/// The way to one copy of the consumer or, for credits, to one copy of the producer.
+/// The channel or socket to one copy of the consumer or, for credits, to one copy of the producer.
 #[derive(Debug)]
 pub(crate) enum StreamEndpoint<T> {
     Local(T),
@@ -56,7 +56,7 @@ struct Producer {
 }
 
 impl<'a> FilterInput<'a> {
-    /// Creates an input. `back` holds, for each producer, the way for its credits.
+    /// Creates an input. `back` holds, for each producer, the endpoint to which its credits return.
     pub(crate) fn new(
         query: &'a Query,
         credits: usize,
@@ -145,7 +145,8 @@ impl<'a> FilterInput<'a> {
 
     fn release(&mut self, producer: usize) -> Result<(), Error> {
         match &mut self.producers[producer].back {
-            // A producer that has sent its last marker may have ended. The channel has room for every credit.
+            // The channel has room for every credit, so the send fails only if the producer has ended after its last
+            // marker.
             StreamEndpoint::Local((back, consumer)) => drop(back.try_send(*consumer)),
             StreamEndpoint::Socket(stream, peer) => {
                 frame::write(stream, FrameKind::Credit, &[])
@@ -178,7 +179,8 @@ struct OutgoingStream {
     producer: usize,
     consumers: Vec<Consumer>,
     back: Receiver<usize>,
-    /// The index of the copy that is next in round robin. By demand, it is the copy preferred among equals.
+    /// The index of the copy that is next in round robin. With [`Distribution::Demand`], it is the copy preferred among
+    /// those with equally few frames in flight.
     turn: usize,
 }
 
@@ -318,7 +320,8 @@ impl OutgoingStream {
             consumer.owed.push_back(0);
         }
         match &mut consumer.endpoint {
-            // A consumer that has ended has reported the reason. Its inbox has room for every credit.
+            // The inbox has room for every credit, so the send fails only if the consumer has ended. It has then
+            // reported the reason.
             StreamEndpoint::Local(inbox) => match inbox.try_send((self.producer, message)) {
                 Ok(()) => Ok(()),
                 Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => query.check(),

@@ -15,9 +15,9 @@ use landspeed_proof::{Secret, verify_server};
 use crate::sockets::hello::{ConnectionTask, TrafficKind};
 use crate::sockets::stream::PollableStream;
 
-/// The largest number of connections that one thread opens. Each uses a port for a while.
+/// The largest number of connections that one thread opens one after the other, because each uses a local port.
 const MOST_CONNECTS: u64 = 2000;
-/// The upper bound of a histogram, in ns. Longer times count as this one.
+/// The upper bound of a histogram, in ns. Longer times are recorded as this value.
 const LONGEST: u64 = 60_000_000_000;
 
 /// The parameters of a run of the benchmark.
@@ -29,7 +29,7 @@ pub struct BenchmarkOptions {
     pub task: ConnectionTask,
     /// The number of connections to each server. Each has its own thread.
     pub connections: usize,
-    /// The pause after each connection, for the task that opens connections. The server goes to sleep in it.
+    /// The pause after each connection, for the task that opens connections. The server sleeps during this pause.
     pub gap: Duration,
     /// Duration of the run.
     pub time: Duration,

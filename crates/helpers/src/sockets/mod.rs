@@ -1,8 +1,8 @@
 //! The benchmark of the sockets interface of Balaji et al. (2006), section 4.
 //!
-//! landspeed's workloads measure a path between hosts. This benchmark measures what is below a program's sockets. Two
-//! ordinary processes call connect, accept, read and write, so that any path can be put below them. One is the
-//! server; the other is the client, and reports figures.
+//! landspeed's workloads measure a path between hosts. This benchmark measures the sockets interface as a program uses
+//! it. Two ordinary processes call connect, accept, read and write, over any path. One process is the server. The other
+//! is the client, which reports the figures.
 //!
 //! A connection begins with a [`hello`]: the proof that both ends know the run's token, and the task.
 

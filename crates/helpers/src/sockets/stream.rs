@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// The silence after which the other end is taken for gone.
+/// The time limit of a read or write that sleeps. After this time, the call fails.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// One end of a connection, whose calls may poll.
@@ -35,7 +35,7 @@ impl PollableStream {
         &self.socket
     }
 
-    /// Repeats `call` while polling until it has a result. Without polling, it is made once.
+    /// Calls `call` and returns its result. If the connection polls, repeats the call until it would no longer block.
     fn until(&self, mut call: impl FnMut(&TcpStream) -> io::Result<usize>) -> io::Result<usize> {
         loop {
             match call(&self.socket) {

@@ -5,10 +5,11 @@ use std::io;
 use libbpf_rs::{MapHandle, MapType, libbpf_sys};
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// The file with the kernel's type information. Without it no CO-RE program can be adapted to the running kernel.
+/// The file with the kernel's type information (BTF), which libbpf needs to adapt a CO-RE program to the running
+/// kernel.
 const BTF: &str = "/sys/kernel/btf/vmlinux";
-/// Checks that this thread holds the capabilities `needed`, that the kernel exports its types, and that bpf() works.
-/// Changes nothing and leaves nothing behind.
+/// Checks that this thread has the capabilities `needed`, that the kernel exports its type information, and that bpf()
+/// works. Leaves nothing in the kernel.
 ///
 /// # Errors
 /// Returns the reason and the remedy if a capability is missing, the types are not exported, or bpf() fails.
@@ -26,7 +27,8 @@ pub fn allowed(needed: CapabilitySet) -> Result<(), String> {
 }
 
 fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
-    // CAP_SYS_ADMIN included all the others before Linux 5.8, and still does.
+    // For bpf(), the kernel accepts CAP_SYS_ADMIN in place of the other capabilities. Linux 5.8 added CAP_BPF and
+    // CAP_PERFMON as weaker alternatives.
     let missing =
         if held.contains(CapabilitySet::SYS_ADMIN) { CapabilitySet::empty() } else { needed - held };
     if missing.is_empty() {
@@ -36,7 +38,7 @@ fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
     Err(format!("{} is missing: run landspeed as root, or give it that capability", missing.join(" and ")))
 }
 
-/// Creates the smallest possible map and closes it.
+/// Calls bpf() to create the smallest possible map, and closes the map.
 fn try_bpf() -> io::Result<()> {
     let options = libbpf_sys::bpf_map_create_opts {
         sz: size_of::<libbpf_sys::bpf_map_create_opts>() as libbpf_sys::size_t,

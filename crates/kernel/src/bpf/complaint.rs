@@ -10,8 +10,8 @@ thread_local! {
     static HEARD: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Makes libbpf pass its messages to this module, so that it prints nothing to standard error. From now on, this
-/// thread's first failure message is kept for [`take`].
+/// Makes libbpf pass its messages to this module instead of printing them to standard error. From now on, the first
+/// failure message on this thread is kept for [`take`].
 pub fn listen() {
     HEARD.take();
     libbpf_rs::set_print(Some((PrintLevel::Warn, hear)));
@@ -28,13 +28,14 @@ fn hear(_: PrintLevel, text: String) {
     }
 }
 
-/// Returns the essential part of a message, or `None` if it has none. Of a verifier log, which may be thousands of
-/// lines long, this is the program's name and the verifier's last line. A message of one line is returned as it is.
+/// Returns the essential part of a message, or `None` if the message does not give a reason. For a verifier log, which
+/// may be thousands of lines long, this is the program's name and the verifier's last line. For a message of one line,
+/// it is the whole line.
 fn gist(text: &str) -> Option<String> {
     let lines: Vec<_> = text.trim().lines().collect();
     let first = lines.first()?.trim_start_matches("libbpf: ");
     let Some(end) = lines.iter().position(|line| line.starts_with("processed ")) else {
-        // The message "BPF program load failed" precedes the log that gives the reason.
+        // The message "BPF program load failed" gives no reason; the verifier log after it does.
         return (lines.len() == 1 && !first.contains("BPF program load failed")).then(|| first.to_owned());
     };
     let program = first.split(": --").next()?;

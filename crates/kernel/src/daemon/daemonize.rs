@@ -10,11 +10,12 @@ use rustix::mount::{
     fsmount, fsopen,
 };
 
-/// The strongest protection from the out-of-memory killer short of exemption (proc_pid_oom_score_adj(5)).
+/// The process's adjustment for the out-of-memory killer, from -1000 to 1000 (proc_pid_oom_score_adj(5)). This value
+/// protects the process strongly, but does not exempt it as -1000 would.
 const OOM_SCORE_ADJ: &str = "-900";
 
-/// Makes this process a daemon. Its name in `ps` then contains `role`, such as "guardian". Returns the steps that
-/// failed, one line each.
+/// Makes this process a daemon: it ignores the signals that end sessions, gets the thread name "landspeed-" and `role`,
+/// cut to 15 bytes, and calls [`shelter`]. Returns one line for each step that failed.
 pub fn daemonize(role: &str) -> Vec<String> {
     for signal in [
         libc::SIGHUP,
@@ -33,8 +34,8 @@ pub fn daemonize(role: &str) -> Vec<String> {
     shelter(std::process::id(), role)
 }
 
-/// Protects the process `pid`, which this process has just started, from the out-of-memory killer and moves it out of
-/// its session's cgroup. Returns the steps that failed, one line each.
+/// Protects the process `pid` from the out-of-memory killer and moves it out of its session's cgroup. `pid` is this
+/// process or one that it has just started. Returns one line for each step that failed.
 pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(e) = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE_ADJ) {
@@ -46,7 +47,7 @@ pub fn shelter(pid: u32, role: &str) -> Vec<String> {
     notes
 }
 
-/// Returns true if the process `pid` has become a daemon of this role, judged by the names of its threads.
+/// Returns true if a thread of the process `pid` has the name that [`daemonize`] gives to a daemon of this role.
 pub fn is_daemon(pid: u32, role: &str) -> bool {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let name = |thread: fs::DirEntry| fs::read_to_string(thread.path().join("comm")).unwrap_or_default();
@@ -58,8 +59,9 @@ fn name_of(role: &str) -> String {
     format!("landspeed-{role}").chars().take(15).collect()
 }
 
-/// Moves a process to the root of the hierarchies in which systemd kills sessions: cgroup v2, and the named v1
-/// hierarchy of the hybrid layout. Resource controllers of v1 kill no process and are left alone.
+/// Moves a process to the root of the cgroup hierarchies through which systemd kills the processes of a session: cgroup
+/// v2, and the v1 hierarchy "name=systemd" of the hybrid layout. In v1 hierarchies of resource controllers the process
+/// keeps its group, because systemd kills no process through them.
 fn leave_session_cgroup(pid: u32) -> io::Result<()> {
     for line in fs::read_to_string(format!("/proc/{pid}/cgroup"))?.lines() {
         // hierarchy-id:controllers:path (cgroups(7)).
@@ -75,8 +77,9 @@ fn leave_session_cgroup(pid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Moves a process to the root of a cgroup hierarchy through a private mount, because /sys/fs/cgroup may be another
-/// mount, or missing, if an agent runs in a network namespace with its own /sys.
+/// Moves a process to the root of the cgroup hierarchy of the file system `kind`, with the v1 name `name`. Mounts the
+/// hierarchy privately, because /sys/fs/cgroup may be missing or another mount if an agent runs in a network namespace
+/// with its own /sys.
 fn move_to_root(pid: u32, kind: &str, name: Option<&str>) -> io::Result<()> {
     let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
     if let Some(name) = name {

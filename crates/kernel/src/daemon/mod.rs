@@ -1,7 +1,7 @@
 //! Processes that outlive their parent: the guardian of an agent, and the keeper of a lab.
 //!
-//! The parent calls [`spawn`]. The new process then calls [`inherited`] to take the descriptor that it got from the
-//! parent, and [`daemonize`]. [`ProcessIdentity`] distinguishes a process from a later one with the same id.
+//! The parent calls [`spawn`]. The new process then calls [`inherited`], which returns the descriptor that the parent
+//! passed to it, and [`daemonize`]. [`ProcessIdentity`] distinguishes a process from a later one with the same id.
 
 mod daemonize;
 mod process;

@@ -1,4 +1,4 @@
-//! The identity of a process, and whether it is still running.
+//! Identifies a process, and checks whether it is still running.
 
 use std::fs;
 
@@ -14,8 +14,8 @@ pub struct ProcessIdentity {
 }
 
 impl ProcessIdentity {
-    /// Returns the living process with this id, or `None` if there is none. A process that is dead but not yet reaped
-    /// does not count as living.
+    /// Returns the identity of the running process with this id, or `None` if there is none. A process that has ended
+    /// but was not reaped yet (a zombie) does not count as running.
     pub fn find(pid: u32) -> Option<ProcessIdentity> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         Some(ProcessIdentity { pid, start_ticks: start_ticks(&stat)? })

@@ -1,8 +1,8 @@
 //! Folders that only one user can enter.
 //!
-//! A [`PrivateFolder`] keeps a descriptor of the folder open and reaches everything inside through it, so that another
-//! user cannot put a different folder in its place. A folder is refused if other users can enter it or can write to a
-//! folder above it.
+//! A [`PrivateFolder`] keeps a descriptor of the folder open and opens all files inside by this descriptor. Another
+//! user therefore cannot make landspeed use a different folder by renaming. A folder is refused if other users can
+//! enter it or can write to a folder above it.
 
 mod error;
 mod walk;
@@ -22,8 +22,8 @@ use rustix::io::Errno;
 pub use error::Error;
 pub use walk::open_trusted;
 
-/// Returns the reason why a folder or file with these attributes is not private to this user, and the remedy. The
-/// remedy removes nothing, because the folder or file may be in use.
+/// Returns the reason why a folder or file with these attributes is not private to this user, and a remedy. The remedy
+/// is never to remove the folder or file, because it may be in use.
 pub fn not_ours(stat: &Stat) -> String {
     let me = rustix::process::geteuid().as_raw();
     match is_mine(stat) {
@@ -38,7 +38,8 @@ pub fn not_ours(stat: &Stat) -> String {
 /// writable /run.
 pub const RUN_DIR_VARIABLE: &str = "LANDSPEED_RUN_DIR";
 
-/// Returns the folder of files that do not outlive the boot: /run/landspeed, unless [`RUN_DIR_VARIABLE`] names another.
+/// Returns the folder for files that must not survive a reboot: /run/landspeed, unless [`RUN_DIR_VARIABLE`] names
+/// another folder.
 pub fn run_dir() -> PathBuf {
     let given = std::env::var_os(RUN_DIR_VARIABLE).filter(|value| !value.is_empty());
     given.map_or_else(|| "/run/landspeed".into(), PathBuf::from)
@@ -61,13 +62,14 @@ impl PrivateFolder {
         made(open_trusted(above)?.as_fd(), name, path)
     }
 
-    /// Opens a folder, and creates it and the folder above it if they are missing. Other users may enter the one above.
+    /// Opens a folder, and creates it and the folder above it if they are missing. Other users may enter the folder
+    /// above.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be opened, or if other users can enter or replace it.
     pub fn make_both(path: &Path) -> Result<PrivateFolder, Error> {
         if let Some(above) = path.parent() {
-            // If this fails, so does the next call, and its error says why.
+            // An error needs no handling here: if the folder above is still missing, `make` returns an error.
             let _ = std::fs::DirBuilder::new().mode(0o755).create(above);
         }
         PrivateFolder::make(path)
@@ -106,7 +108,8 @@ impl PrivateFolder {
         Ok(PrivateFolder { fd: self.fd.try_clone()?, path: self.path.clone() })
     }
 
-    /// Returns the path by which the folder was opened, for messages. It may lead to another folder by now.
+    /// Returns the path by which the folder was opened, for messages. After a rename the path may lead to another
+    /// folder.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -181,8 +184,8 @@ fn made(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<PrivateFolder
     opened(above, name, path)?.ok_or_else(|| Error::io("open", path, Errno::NOENT))
 }
 
-/// Makes the entries of a folder durable with fsync(2). A folder that may not be read is skipped, because fsync(2)
-/// needs a readable descriptor.
+/// Writes the entries of a folder to the disk with fsync(2). Skips a folder that this user may not read, because
+/// fsync(2) needs a descriptor that was opened for reading.
 fn sync(folder: BorrowedFd<'_>) -> Result<(), Errno> {
     match openat(folder, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(fd) => fsync(fd),
@@ -196,7 +199,7 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
     let fd = match openat(above, name, flags, Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::NOENT) => return Ok(None),
-        // For a symbolic link and for a plain file, O_NOFOLLOW with O_DIRECTORY gives ENOTDIR.
+        // With O_NOFOLLOW and O_DIRECTORY, the kernel returns ENOTDIR for a symbolic link and for a plain file.
         Err(Errno::LOOP | Errno::NOTDIR) => {
             return Err(Error::refused(path, "is a symbolic link or no folder: remove it"));
         }

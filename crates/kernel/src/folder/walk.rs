@@ -1,4 +1,4 @@
-//! Opens the path to a folder from the root, one name at a time, and checks each step.
+//! Opens each folder on a path, starting from the root, and checks that no other user can change it.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -14,8 +14,8 @@ use crate::folder::{Error, is_mine};
 /// Largest number of symbolic links on one path, as in the kernel (path_resolution(7)).
 const LINKS: usize = 40;
 
-/// Opens a folder if only root and this user can change which folder its path leads to. A folder on the path may be
-/// writable by others only with the sticky bit, as /tmp is.
+/// Opens the folder at `path` if no user but root and this one can make `path` lead to another folder. A folder on the
+/// path may be writable by other users only if it has the sticky bit, as /tmp has.
 ///
 /// # Errors
 /// Returns an error if another user can change one of the names, or if the folder cannot be opened.
@@ -58,7 +58,7 @@ fn target(link: &OwnedFd) -> Result<PathBuf, Errno> {
     Ok(PathBuf::from(OsString::from_vec(readlinkat(link, "", Vec::new())?.into_bytes())))
 }
 
-/// Opens the folder or symbolic link `name` below `above`. Returns an error if another user can change it.
+/// Opens the folder or symbolic link `name` in the folder `above`. Returns an error if another user can change it.
 fn step(above: impl std::os::fd::AsFd, name: &OsStr, path: &Path) -> Result<(OwnedFd, Stat), Error> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(above, name, flags, Mode::empty()).map_err(|errno| Error::io("open", path, errno))?;

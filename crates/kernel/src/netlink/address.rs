@@ -1,4 +1,4 @@
-//! IP addresses of links, with everything that is needed to restore one exactly.
+//! IP addresses of links, with all properties that are needed to restore an address exactly.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -31,17 +31,17 @@ mod ifa {
 pub struct AddressFlags(pub u32);
 
 impl AddressFlags {
-    /// IPv6: a temporary (privacy) address, which only the kernel can make. IPv4: a secondary address, not the first
-    /// of its prefix.
+    /// IPv6: a temporary (privacy) address, which only the kernel can create. IPv4: a secondary address, that is, not
+    /// the first address of its prefix on the link.
     pub(crate) const TEMPORARY: Self = AddressFlags(0x01);
-    /// The kernel does not check the address for duplicates, so it is usable immediately.
+    /// The kernel does not run duplicate address detection, so the address is usable immediately.
     pub const NODAD: Self = AddressFlags(0x02);
     pub const DADFAILED: Self = AddressFlags(0x08);
     /// The address is past its preferred lifetime.
     pub(crate) const DEPRECATED: Self = AddressFlags(0x20);
-    /// The check for duplicates is in progress.
+    /// Duplicate address detection is in progress.
     pub const TENTATIVE: Self = AddressFlags(0x40);
-    /// The flags for temporary states, which the kernel sets itself.
+    /// The flags of temporary states. Only the kernel sets them.
     const STATE: u32 = Self::DADFAILED.0 | Self::DEPRECATED.0 | Self::TENTATIVE.0 | 0x04;
 
     /// Returns true if all flags of `other` are set.
@@ -67,7 +67,8 @@ pub struct InterfaceAddress {
     /// `RT_SCOPE_*`: 0 global, 253 link, 254 host.
     pub scope: u8,
     pub flags: AddressFlags,
-    /// Address of the other end of a point-to-point link. The prefix is then that of the peer.
+    /// Address of the other end of a point-to-point link; `None` on other links. If set, the prefix is that of this
+    /// address.
     pub peer: Option<IpAddr>,
     /// IPv4 broadcast address.
     pub broadcast: Option<IpAddr>,
@@ -77,7 +78,7 @@ pub struct InterfaceAddress {
     pub valid_s: Option<u32>,
     /// Remaining time in seconds during which new connections may use the address; `None` if unlimited.
     pub preferred_s: Option<u32>,
-    /// Metric of the prefix route, if it is not the default.
+    /// Metric of the route to the prefix; `None` for the kernel's default.
     pub metric: Option<u32>,
     /// Origin of the address (`IFAPROT_*`, Linux 5.18): 1 loopback, 2 router advertisement, 3 link-local.
     pub proto: Option<u8>,
@@ -115,9 +116,9 @@ impl InterfaceAddress {
         self.address.is_ipv6() && self.flags.contains(AddressFlags::TEMPORARY)
     }
 
-    /// Returns true if both addresses are equal except for lifetimes that run down and states that the kernel sets,
-    /// such as duplicate address detection in progress. Of a label, only the part after the interface's name is
-    /// compared, because the kernel changes the name in it when the interface is renamed (inetdev_changename in
+    /// Returns true if both addresses are equal except for the remaining time of limited lifetimes and the states that
+    /// the kernel sets, such as duplicate address detection in progress. Of labels, only the part after the interface's
+    /// name is compared, because the kernel changes this name when the interface is renamed (inetdev_changename in
     /// net/ipv4/devinet.c).
     pub fn same_as(&self, other: &InterfaceAddress) -> bool {
         let timeless = |a: &InterfaceAddress| InterfaceAddress {
@@ -192,8 +193,8 @@ pub(crate) fn family(ip: IpAddr) -> u8 {
 }
 
 impl Rtnl {
-    /// Returns the IPv4 and IPv6 addresses of one link in the kernel's order (the first IPv4 address of a prefix is
-    /// its primary one).
+    /// Returns the IPv4 and IPv6 addresses of one link in the kernel's order. The first IPv4 address of each prefix is
+    /// the primary address.
     pub fn addresses(&self, index: u32) -> Result<Vec<InterfaceAddress>, Error> {
         let mut header = [0u8; HEADER];
         header[4..].copy_from_slice(&index.to_ne_bytes());
@@ -212,7 +213,7 @@ impl Rtnl {
         self.new_address(address, flag::EXCL, "add")
     }
 
-    /// Adds an address. If the link already has it, sets its flags and lifetimes.
+    /// Adds an address. If the link already has the address, sets its flags and lifetimes.
     pub fn replace_address(&self, address: &InterfaceAddress) -> Result<(), Error> {
         self.new_address(address, flag::REPLACE, "put back")
     }

@@ -1,7 +1,7 @@
-//! Netlink attributes: reading them from a message without copying, and appending them to one.
+//! Reads netlink attributes from a message without copying them, and appends attributes to a message.
 //!
-//! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes that this crate does not know pass
-//! through unchanged, which makes an exact restore possible.
+//! Layout: <https://docs.kernel.org/userspace-api/netlink/intro.html>. Attributes of unknown kinds are kept unchanged,
+//! so that an object can be restored exactly.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ const fn aligned(len: usize) -> usize {
     (len + 3) & !3
 }
 
-/// A sequence of attributes. Reading stops at the first one with an impossible length.
+/// A sequence of attributes. Iteration stops at the first attribute with an impossible length.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Attrs<'a>(pub(crate) &'a [u8]);
 
@@ -24,7 +24,8 @@ impl<'a> Attrs<'a> {
         Attrs(message.get(aligned(len)..).unwrap_or_default())
     }
 
-    /// Returns the value of the last attribute of this kind, which is the one that the kernel itself uses.
+    /// Returns the value of the last attribute of this kind. If a kind occurs several times, the kernel uses the last
+    /// one too.
     pub(crate) fn get(self, kind: u16) -> Option<&'a [u8]> {
         self.filter(|(k, _)| *k == kind).last().map(|(_, value)| value)
     }

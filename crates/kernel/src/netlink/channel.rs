@@ -14,10 +14,10 @@ use crate::netlink::error::RequestFailure;
 /// Size in bytes of struct nlmsghdr: length, type, flags, sequence number, port id.
 const HEADER: usize = 16;
 const ACK_TLVS_MSG: u16 = 1;
-/// Timeout of one receive call. The kernel answers within the send call, so the timeout expires only if something is
-/// broken.
+/// Timeout of one receive call. The kernel answers during the system call itself, so the timeout expires only if
+/// something is broken.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The largest number of attempts of one dump. A dump is repeated if the listed objects change during it.
+/// The largest number of attempts at one dump. A dump is repeated if the listed objects changed during it.
 const DUMP_ATTEMPTS: usize = 8;
 
 /// Flags of a request: `NLM_F_*`.
@@ -49,22 +49,24 @@ impl NetlinkChannel {
         let mut socket = Socket::new(protocol)?;
         socket.bind_auto()?;
         socket.set_ext_ack(true)?;
-        // Without capped acknowledgements the kernel echoes the request in each error; without strict checks it takes
-        // dump filters for padding.
+        // With capped acknowledgements, the kernel does not echo the whole request in each error. With strict checks,
+        // it applies the filters of a dump request instead of ignoring them.
         socket.set_cap_ack(true)?;
         socket.set_netlink_get_strict_chk(true)?;
         set_socket_timeout(&socket, Timeout::Recv, Some(ANSWER_WITHIN))?;
         Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
-    /// Returns a channel over a socket that another process has opened in its network namespace and no longer uses.
+    /// Returns a channel that uses `socket`, which another process has opened in its network namespace and no longer
+    /// uses.
     pub(crate) fn of(socket: OwnedFd) -> Self {
-        // SAFETY: the descriptor is open and has no other owner.
+        // SAFETY: the descriptor is open, and `into_raw_fd` has given up its ownership.
         let socket = unsafe { Socket::from_raw_fd(socket.into_raw_fd()) };
         NetlinkChannel { socket, sequence: Cell::new(0) }
     }
 
-    /// Opens a non-blocking socket that receives the kernel's messages to `groups` (`RTMGRP_*`).
+    /// Opens a non-blocking socket that receives the messages that the kernel sends to the multicast groups `groups`
+    /// (`RTMGRP_*`).
     pub(crate) fn listen(protocol: isize, groups: u32) -> io::Result<Self> {
         let mut socket = Socket::new(protocol)?;
         socket.bind(&SocketAddr::new(0, groups))?;
@@ -72,7 +74,7 @@ impl NetlinkChannel {
         Ok(NetlinkChannel { socket, sequence: Cell::new(0) })
     }
 
-    /// Returns the kind and body of every message from the kernel that has arrived, without waiting.
+    /// Returns the kind and body of each message that has arrived from the kernel. Does not wait for messages.
     pub(crate) fn heard(&self) -> io::Result<Vec<(u16, Vec<u8>)>> {
         let mut all = Vec::new();
         loop {
@@ -129,7 +131,7 @@ impl NetlinkChannel {
         let mut interrupted = false;
         loop {
             let (datagram, from) = self.socket.recv_from_full()?;
-            // Any local process may send to this socket; only port 0 is the kernel.
+            // Any local process may send to this socket; only messages from port id 0 are from the kernel.
             if from.port_number() != 0 {
                 continue;
             }
@@ -188,8 +190,9 @@ impl NetlinkMessage<'_> {
         Err(RequestFailure::Kernel { errno, detail: self.told() })
     }
 
-    /// Returns the text of the extended acknowledgement, if there is one. The text follows the errno and, in an error
-    /// message, the request that the kernel echoes. A capped message echoes only the header of the request.
+    /// Returns the text of the extended acknowledgement; `None` if the message has none. The text follows the errno
+    /// and, in an error message, the request that the kernel echoes. A capped message echoes only the header of the
+    /// request.
     fn told(&self) -> Option<String> {
         if self.flags & libc::NLM_F_ACK_TLVS as u16 == 0 {
             return None;

@@ -19,10 +19,10 @@ pub enum Error {
         /// The kernel's extended acknowledgement text, if it sent one.
         detail: Option<String>,
     },
-    /// The netlink socket itself failed, and the kernel has not answered the request.
+    /// A call on the netlink socket failed, so there is no answer of the kernel.
     #[error("{operation}: netlink socket: {}", strerror(.source))]
     Socket { operation: String, source: io::Error },
-    /// The answer does not follow the protocol.
+    /// The kernel's answer does not have the expected form.
     #[error("{operation}: the kernel's answer cannot be understood: {what}")]
     Malformed { operation: String, what: String },
     /// The kernel lacks a generic netlink family.
@@ -50,7 +50,7 @@ impl Error {
         }
     }
 
-    /// Returns true if the driver or kernel lacks the requested feature, so that no such request can succeed.
+    /// Returns true if the driver or the kernel does not support the request, so that repeating it is useless.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Error::Unsupported { .. } | Error::NoFamily(_))
     }
@@ -78,7 +78,7 @@ fn told(detail: &Option<String>) -> String {
     detail.as_ref().map(|d| format!(" ({})", d.escape_debug())).unwrap_or_default()
 }
 
-/// A failure of a request, without the name of the operation, which [`FailureContext`] adds.
+/// A failure of a request, without the name of the operation. [`FailureContext`] adds the name.
 #[derive(Debug)]
 pub(crate) enum RequestFailure {
     Kernel { errno: i32, detail: Option<String> },

@@ -1,4 +1,4 @@
-//! Generic netlink: families, looked up by name.
+//! Generic netlink: looks up a family by its name, and sends requests to it.
 
 use crate::netlink::attr::{Attrs, MessageBody};
 use crate::netlink::channel::NetlinkChannel;

@@ -55,7 +55,7 @@ pub struct Link {
     pub mtu_range: (u32, u32),
     pub txqlen: u32,
     pub mac: HardwareAddress,
-    /// The permanent hardware address, which identifies a physical device whatever its name is; `None` for virtual
+    /// The permanent hardware address, which identifies a physical device even if its name changes; `None` for virtual
     /// devices.
     pub permanent_mac: Option<HardwareAddress>,
     /// True if the link is administratively up.
@@ -66,21 +66,22 @@ pub struct Link {
     pub rx_queues: u32,
     /// Number of allocated transmit queues.
     pub tx_queues: u32,
-    /// Largest packet that is passed to segmentation (GSO), in bytes.
+    /// Largest packet that the stack builds for later segmentation (GSO, TSO), in bytes.
     pub gso_max_size: u32,
     /// Largest packet built by GRO, in bytes.
     pub gro_max_size: u32,
-    /// Largest IPv4 packet that is passed to segmentation, in bytes, which may exceed 64 KiB (BIG TCP); `None` before
-    /// Linux 6.3.
+    /// Largest IPv4 packet that the stack builds for later segmentation (GSO, TSO), in bytes. It may exceed 64 KiB (BIG
+    /// TCP). `None` before Linux 6.3.
     pub gso_ipv4_max_size: Option<u32>,
     /// Largest IPv4 packet built by GRO, in bytes; `None` before Linux 6.3.
     pub gro_ipv4_max_size: Option<u32>,
     /// Largest packet that the device segments itself (TSO), in bytes.
     pub tso_max_size: u32,
     pub qdisc: String,
-    /// Index of the bridge or bond that the link is a port of; `None` if it is no port.
+    /// Index of the bridge or bond to which the link belongs as a port; `None` if the link is not a port.
     pub master: Option<u32>,
-    /// Index of the other end of a veth pair, or of the device that this one is stacked on, in that device's namespace.
+    /// Index of the other end of a veth pair, or of the device below this one in a stack (VLAN, macvlan). The index is
+    /// valid in the namespace of that other device.
     pub peer: Option<u32>,
     /// Id of the namespace of the device `peer`; `None` if it is in this link's namespace.
     pub peer_netnsid: Option<i32>,

@@ -1,4 +1,4 @@
-//! Network interfaces: changing one property.
+//! Changes one property of a network interface.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -13,11 +13,11 @@ pub enum LinkChange<'a> {
     Mtu(u32),
     TxQueueLen(u32),
     Up(bool),
-    /// Largest packet that is passed to segmentation (GSO), in bytes.
+    /// Largest packet that the stack builds for later segmentation (GSO, TSO), in bytes.
     GsoMaxSize(u32),
     /// Largest packet built by GRO, in bytes.
     GroMaxSize(u32),
-    /// Largest IPv4 packet that is passed to segmentation, in bytes.
+    /// Largest IPv4 packet that the stack builds for later segmentation (GSO, TSO), in bytes.
     GsoIpv4MaxSize(u32),
     /// Largest IPv4 packet built by GRO, in bytes.
     GroIpv4MaxSize(u32),
@@ -28,7 +28,7 @@ pub enum LinkChange<'a> {
     /// Adds the link to the bridge or bond with this index; 0 removes it.
     Master(u32),
     Mac(HardwareAddress),
-    /// Turns on or off the IPv6 link-local address that the kernel creates when the link comes up.
+    /// Whether the kernel creates an IPv6 link-local address when the link comes up.
     Ipv6LinkLocal(bool),
 }
 

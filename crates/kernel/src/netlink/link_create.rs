@@ -1,4 +1,4 @@
-//! Network interfaces: creating virtual ones.
+//! Creates virtual network interfaces.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
@@ -33,7 +33,7 @@ impl VethEnd<'_> {
 }
 
 impl Rtnl {
-    /// Creates a veth pair with each end in its final namespace, so that neither is ever visible elsewhere.
+    /// Creates a veth pair. Each end is created directly in its namespace, so it is never visible in another one.
     pub fn create_veth(&self, a: &VethEnd<'_>, b: &VethEnd<'_>) -> Result<(), Error> {
         check_name(a.name)?;
         check_name(b.name)?;

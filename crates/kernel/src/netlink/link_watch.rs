@@ -25,14 +25,14 @@ pub struct LinkDeparture {
 pub struct LinkDestination {
     /// Id of the new namespace, valid in the namespace that the link left.
     pub nsid: i32,
-    /// Index of the link in the new namespace; `None` before about Linux 4.17, where the link kept its index if that
-    /// was free.
+    /// Index of the link in the new namespace; `None` on kernels before about 4.17, which do not report it. The link
+    /// keeps its old index unless another link in the new namespace has this index.
     pub index: Option<u32>,
 }
 
 impl LinkDeparture {
-    /// Parses the body of an RTM_DELLINK message. Returns `None` if the message reports a port that left its bridge,
-    /// which has the same type but another family.
+    /// Parses the body of an RTM_DELLINK message. Returns `None` if the message reports that a port left its bridge.
+    /// Such a message has the same type but the family AF_BRIDGE.
     pub(crate) fn from_message(message: &[u8]) -> Option<LinkDeparture> {
         let family = i32::from(*message.first()?);
         let index = u32_at(message, 4)?;
@@ -50,7 +50,8 @@ impl LinkWatch {
         channel.map_err(Into::into).during(|| "listen for links".into()).map(|channel| LinkWatch { channel })
     }
 
-    /// Returns the links that have left since the last call, or since the socket was opened. Does not wait.
+    /// Returns the links that have left the namespace since the last call, or since the socket was opened. Does not
+    /// wait.
     ///
     /// # Errors
     /// Returns an error if messages were lost because the socket's buffer was full. Some departures are then unknown.

@@ -1,15 +1,15 @@
 //! A small synchronous netlink client. It reads and changes links, addresses, routes, queueing disciplines and driver
-//! settings. It never runs a program.
+//! settings without running programs such as `ip`.
 //!
 //! There are four kinds of sockets: [`Rtnl`] (rtnetlink), [`SockDiag`] (sockets of other processes), [`Ethtool`] and
-//! [`TcpMetrics`] (generic netlink). A socket always belongs to the network namespace of the thread that opened it,
-//! whatever namespace that thread enters later. Calls block until the kernel answers.
+//! [`TcpMetrics`] (generic netlink). A socket always belongs to the network namespace in which its thread opened it,
+//! even if the thread enters another namespace later. Calls block until the kernel answers.
 //!
-//! The crate uses the kernel's terms and integer widths. Lengths are in bytes; times are in the kernel's own unit,
-//! which the field's comment names.
+//! The module uses the kernel's terms and integer widths. Lengths are in bytes. Times are in the kernel's unit, which
+//! the comment of the field states.
 //!
-//! Addresses, routes and queueing disciplines can be serialised and later restored exactly, so that a journal can
-//! keep them over a crash.
+//! Addresses, routes and queueing disciplines can be serialised and later restored exactly. A journal with them can
+//! therefore restore a host's configuration after a crash.
 
 mod address;
 mod attr;

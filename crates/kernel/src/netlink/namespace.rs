@@ -33,9 +33,9 @@ fn cookie() -> io::Result<u64> {
     Ok(u64::from_ne_bytes(cookie))
 }
 
-/// Runs `work` on a new thread in a new, unnamed network namespace, which the kernel removes with the thread. A panic
-/// in `work` continues in the caller. This shows whether this kernel and user allow an operation, without changing the
-/// host.
+/// Runs `work` on a new thread in a new, unnamed network namespace and returns its result. The kernel removes the
+/// namespace when the thread ends. A panic in `work` is raised again in the calling thread. Use this to test whether
+/// the kernel and the user's permissions allow an operation, without changing the host.
 pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_fresh_thread(|| {
         unshare_network()?;
@@ -44,8 +44,8 @@ pub fn in_throwaway<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
 }
 
 impl Rtnl {
-    /// Returns the id by which this socket's network namespace knows the namespace behind `netns`. Returns `None` if it
-    /// has no id; no device has then moved from here to there (Linux 4.15).
+    /// Returns the id that the namespace behind `netns` has in this socket's network namespace (Linux 4.15). Returns
+    /// `None` if it has no id, in which case no device has moved from this socket's namespace to it.
     pub fn nsid_of(&self, netns: BorrowedFd<'_>) -> Result<Option<i32>, Error> {
         let body = MessageBody::new(&[0; HEADER]).u32(NETNSA_FD, netns.as_raw_fd().cast_unsigned());
         let answer = self.channel.request_one(libc::RTM_GETNSID, &body);

@@ -34,7 +34,8 @@ impl Qdisc {
         self.parent == ROOT
     }
 
-    /// Returns true if the kernel chose the qdisc. To restore such a qdisc, delete the one that has replaced it.
+    /// Returns true if the kernel installed the qdisc by default. To restore a default qdisc, delete the qdisc that has
+    /// replaced it; the kernel then installs the default again.
     pub fn is_default(&self) -> bool {
         self.handle == 0
     }
@@ -73,15 +74,15 @@ impl Rtnl {
         Ok(all)
     }
 
-    /// Replaces the root qdisc by one of this kind with its default options. The kernel refuses kinds that need options
-    /// (tbf), and returns `ENOENT` for a kind that it lacks.
+    /// Replaces the root qdisc by a qdisc of this kind with its default options. The kernel refuses kinds that need
+    /// options (tbf), and returns `ENOENT` for kinds that it does not have.
     pub fn replace_root_qdisc(&self, device: &str, kind: &str) -> Result<(), Error> {
         let body = header(self.index_of(device)?, 0, ROOT).string(TCA_KIND, kind);
         self.replace_qdisc(&body).during(|| format!("set root qdisc of {device} to {kind}"))
     }
 
-    /// Restores the root qdisc `was` with its options. If the kernel had chosen `was`, deletes the qdisc that has
-    /// replaced it. Classes and filters below a classful qdisc are not restored.
+    /// Restores the root qdisc `was` with its options. If `was` is a default qdisc of the kernel, deletes the qdisc
+    /// that has replaced it. Classes and filters below a classful qdisc are not restored.
     pub fn restore_root_qdisc(&self, device: &str, was: &Qdisc) -> Result<(), Error> {
         if was.is_default() {
             return match self.delete_root_qdisc(device) {
@@ -95,7 +96,7 @@ impl Rtnl {
         self.replace_qdisc(&body).during(|| format!("put back root qdisc {} of {device}", was.kind))
     }
 
-    /// Removes the root qdisc; the kernel then installs its default.
+    /// Deletes the root qdisc. The kernel then installs its default qdisc.
     ///
     /// # Errors
     /// Returns an error with [`Error::is_absent`] if the root qdisc is the kernel's default already.

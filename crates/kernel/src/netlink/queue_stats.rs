@@ -11,7 +11,7 @@ const STATS_BASIC: u16 = 1;
 const STATS_QUEUE: u16 = 3;
 const STATS_PKT64: u16 = 8;
 
-/// A queueing discipline, or a class of one, with its counters since its creation.
+/// A queueing discipline or one of its classes, with its counters since its creation.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct QueueStats {
     pub index: u32,
@@ -22,10 +22,10 @@ pub struct QueueStats {
     pub handle: u32,
     /// Handle of the parent; `u32::MAX` for the root.
     pub parent: u32,
-    /// True for a class. Its traffic is also counted by its qdisc.
+    /// True for a class. The counters of a qdisc include the traffic of its classes.
     pub is_class: bool,
     pub bytes: u64,
-    /// Packets that passed; each segment of a superpacket counts.
+    /// Number of packets sent. Each segment of a superpacket counts as one packet.
     pub packets: u64,
     pub backlog_bytes: u32,
     pub drops: u32,
@@ -45,7 +45,8 @@ impl QueueStats {
         let stats = attrs.nested(TCA_STATS2).unwrap_or(Attrs(&[]));
         let basic = stats.get(STATS_BASIC).unwrap_or_default();
         let queue = |n: usize| stats.get(STATS_QUEUE).and_then(|bytes| u32_at(bytes, n * 4)).unwrap_or(0);
-        // Sent only if the 32 bits of the basic counter are too few.
+        // The 64-bit counter of packets. The kernel sends it only if the count does not fit the 32 bits of the basic
+        // counter.
         let packets64 = stats.get(STATS_PKT64).and_then(|bytes| u64_at(bytes, 0));
         Ok(QueueStats {
             index: word(4)?,
@@ -63,15 +64,17 @@ impl QueueStats {
     }
 }
 
-/// Returns the configured rate of a qdisc or class of this kind, in bytes per second; `None` for a kind without one. It
-/// comes from the 64-bit attribute if the kernel sent that, otherwise from the struct tc_ratespec in the parameters.
+/// Returns the configured rate of a qdisc or class of this kind, in bytes per second; `None` for a kind without a rate.
+/// The rate is taken from the 64-bit attribute if the kernel sent it, otherwise from the struct tc_ratespec in the
+/// parameters.
 fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
     /// Offset of `rate` in struct tc_ratespec.
     const IN_SPEC: usize = 8;
     let (parameters, spec_at, rate64) = match kind {
-        // TCA_TBF_PARMS: struct tc_tbf_qopt starts with the rate. TCA_TBF_RATE64.
+        // TCA_TBF_PARMS (1): struct tc_tbf_qopt starts with the rate's struct tc_ratespec. TCA_TBF_RATE64 (4).
         "tbf" => (1, 0, 4),
-        // TCA_HTB_PARMS: struct tc_htb_opt has the rate, then the ceiling. TCA_HTB_CEIL64.
+        // TCA_HTB_PARMS (1): struct tc_htb_opt has the rate's struct tc_ratespec, then the ceiling's. TCA_HTB_CEIL64
+        // (7).
         "htb" => (1, 12, 7),
         _ => return None,
     };
@@ -80,8 +83,8 @@ fn rate(kind: &str, options: Attrs<'_>) -> Option<u64> {
 }
 
 impl Rtnl {
-    /// Returns the statistics of all qdiscs of one link, and of the classes of qdiscs that shape by class (htb). With
-    /// `index` 0, those of all links.
+    /// Returns the statistics of all qdiscs of one link, and of the classes of its htb qdiscs. With `index` 0, returns
+    /// those of all links.
     pub fn queue_stats(&self, index: u32) -> Result<Vec<QueueStats>, Error> {
         let mut all = self.queues(libc::RTM_GETQDISC, index)?;
         // Kernels before 4.20 do not filter by link.

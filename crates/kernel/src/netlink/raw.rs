@@ -1,4 +1,4 @@
-//! A message kept byte for byte, so that a deleted object can be restored exactly.
+//! A netlink message that is kept byte for byte, so that a deleted object can be restored exactly.
 
 use data_encoding::HEXLOWER;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -14,7 +14,7 @@ impl std::fmt::Debug for RawMessage {
     }
 }
 
-/// Longest message accepted, in bytes. Messages that landspeed keeps are much shorter.
+/// Largest accepted length of a message, in bytes. Messages that landspeed keeps are much shorter.
 const MAX_LEN: usize = 32 * 1024;
 
 impl Serialize for RawMessage {

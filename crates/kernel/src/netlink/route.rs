@@ -32,8 +32,8 @@ pub(crate) mod rta {
     pub(crate) const NH_ID: u16 = 30;
 }
 
-/// `RTNH_F_ONLINK | RTNH_F_PERVASIVE`: the flags that a request may carry. The others are the kernel's view of the
-/// next hop (dead, link down, offloaded), and it refuses routes with them.
+/// `RTNH_F_ONLINK | RTNH_F_PERVASIVE`: the flags that a request may contain. With the other flags the kernel reports
+/// the state of the next hop (dead, link down, offloaded). It refuses requests that contain them.
 const SETTABLE_FLAGS: u32 = 0x04 | 0x02;
 
 /// A destination: an address and the length of its prefix.
@@ -61,8 +61,8 @@ impl fmt::Display for IpPrefix {
     }
 }
 
-/// A route. The kernel's whole message is kept, so that metrics, several next hops, encapsulation and attributes that
-/// this crate does not know are restored too.
+/// A route. The kernel's whole message is kept, so that metrics, several next hops, encapsulation and unknown
+/// attributes can be restored too.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Route {
@@ -100,8 +100,8 @@ impl Route {
         Attrs::after(&self.raw.0, HEADER)
     }
 
-    /// Returns one byte of struct rtmsg. A journal can contain anything, so missing bytes of a short message read as
-    /// zeros.
+    /// Returns one byte of struct rtmsg, or zero if the message is too short. A message from a journal may have any
+    /// length.
     fn byte(&self, at: usize) -> u8 {
         self.raw.0.get(at).copied().unwrap_or(0)
     }
@@ -116,7 +116,7 @@ impl Route {
         IpPrefix { address: self.attrs().ip(rta::DST).unwrap_or(any), len: self.byte(1) }
     }
 
-    /// Returns the type of service. Routes to the same destination may differ in it.
+    /// Returns the type of service (TOS). Routes to the same destination may have different TOS values.
     pub fn tos(&self) -> u8 {
         self.byte(3)
     }
@@ -154,14 +154,15 @@ impl Route {
         }
     }
 
-    /// Returns true if the kernel makes the route itself from addresses and link state, so that it comes back with
-    /// these. Such routes are local, broadcast, anycast, multicast and prefix routes.
+    /// Returns true if the kernel creates the route itself from the addresses and the state of a link: a local,
+    /// broadcast, anycast, multicast or prefix route. The kernel creates such a route again when the address or the
+    /// link comes back.
     pub fn is_automatic(&self) -> bool {
         self.protocol() == libc::RTPROT_KERNEL || self.kind() != libc::RTN_UNICAST && self.table() == 255
     }
 
-    /// Returns true if both routes are equal except for values that change by themselves: ages, and temporary states
-    /// of the link.
+    /// Returns true if both routes are equal except for values that the kernel changes over time: ages, remaining
+    /// lifetimes and states of the link.
     pub fn same_as(&self, other: &Route) -> bool {
         self.settable(false).bytes() == other.settable(false).bytes()
     }
@@ -179,7 +180,8 @@ impl Route {
         for (kind, value) in attrs {
             body = match kind {
                 rta::CACHEINFO | rta::EXPIRES => body,
-                // A route by next-hop object also lists the object's content; a request may not contain both.
+                // If a route uses a next-hop object, the kernel's message also has the content of the object. A request
+                // may not contain both.
                 rta::OIF | rta::GATEWAY | rta::VIA | rta::MULTIPATH | rta::ENCAP | rta::ENCAP_TYPE
                     if by_object =>
                 {
@@ -200,22 +202,23 @@ impl Route {
         (self.is_ipv6() && ticks != 0 && ticks.cast_signed() > 0).then_some(ticks.div_ceil(USER_HZ))
     }
 
-    /// Returns a sort key for adding routes: routes to directly reached destinations come before routes that need them
-    /// for a gateway.
+    /// Returns a sort key for adding routes. Routes without a gateway come first, because a gateway must be reachable
+    /// before routes through it are added. Longer prefixes come before shorter ones.
     fn rank(&self) -> (bool, u8) {
         let indirect = self.gateway().is_some()
             || [rta::MULTIPATH, rta::VIA].iter().any(|k| self.attrs().get(*k).is_some());
         (indirect, u8::MAX - self.destination().len)
     }
 
-    /// Sorts routes into an order in which they can be added: a route to a gateway comes before the routes through it.
+    /// Sorts routes into an order in which the kernel accepts them: the route to a gateway comes before the routes
+    /// through the gateway.
     pub fn sort_for_adding(routes: &mut [Route]) {
         routes.sort_by_key(Route::rank);
     }
 }
 
-/// Iterates over the next hops of a multipath route. Each is a struct rtnexthop (u16 length, u8 flags, u8 weight, i32
-/// index) and attributes.
+/// Iterates over the next hops of a multipath route. Each next hop is a struct rtnexthop (u16 length, u8 flags, u8
+/// weight, i32 index), followed by attributes.
 fn next_hops(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
         let len = usize::from(u16::from_ne_bytes(bytes.get(..2)?.try_into().ok()?));

@@ -65,10 +65,11 @@ impl Rtnl {
         })
     }
 
-    /// Adds a route to one neighbour on `device` that limits the congestion window of connections to `segments`.
+    /// Adds a route to the neighbour `to` on `device`. The route limits the congestion window of connections to `to` to
+    /// `segments` segments.
     ///
-    /// The limit takes effect from the second connection on, because the kernel reads it from the metrics that TCP
-    /// keeps of the peer, and the end of the first connection writes them (tcp_init_metrics, tcp_update_metrics in
+    /// The limit takes effect from the second connection on. The kernel reads the limit from the metrics that TCP keeps
+    /// for the peer, and writes them when the first connection ends (tcp_init_metrics, tcp_update_metrics in
     /// net/ipv4/tcp_metrics.c).
     pub fn add_route_with_window(&self, to: IpAddr, device: &str, segments: u32) -> Result<(), Error> {
         let bits = if to.is_ipv4() { 32 } else { 128 };

@@ -20,8 +20,8 @@ impl Rtnl {
     }
 }
 
-/// Returns an error for a name that no interface can have (dev_valid_name in net/core/dev.c), before a fixed-size
-/// field would truncate it.
+/// Returns `device`, or an error if no interface can have this name (dev_valid_name in net/core/dev.c). The check also
+/// ensures that the name fits into the fixed-size fields of requests.
 pub(crate) fn check_name(device: &str) -> Result<&str, Error> {
     let valid = (1..libc::IFNAMSIZ).contains(&device.len())
         && device != "."

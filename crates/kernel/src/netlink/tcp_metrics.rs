@@ -1,4 +1,4 @@
-//! The metrics that TCP keeps of its peers between connections (RFC 9040), and how to delete them.
+//! Deletes the metrics that TCP keeps for each peer between connections (RFC 9040).
 
 use std::net::IpAddr;
 
@@ -18,8 +18,8 @@ impl TcpMetrics {
         Genl::open("tcp_metrics").map(TcpMetrics)
     }
 
-    /// Deletes the RTT, congestion window and slow-start threshold that TCP keeps of one peer, so that the next
-    /// connection starts like the first. Returns false if there were none.
+    /// Deletes the RTT, congestion window and slow-start threshold that TCP keeps for one peer. The next connection to
+    /// the peer then starts without them, like the first one. Returns false if TCP kept none.
     pub fn delete(&self, peer: IpAddr) -> Result<bool, Error> {
         let kind = if peer.is_ipv4() { ADDR_IPV4 } else { ADDR_IPV6 };
         match self

@@ -8,14 +8,15 @@ use crate::netlink::rtnl::Rtnl;
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_BURST: u16 = 6;
-/// Value of `linklayer` in struct tc_ratespec. With it the kernel computes times itself, so no rate table is sent.
+/// Value of `linklayer` in struct tc_ratespec. With this value the kernel computes transmission times itself, so the
+/// request needs no rate table.
 const LINK_LAYER_ETHERNET: u8 = 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenBucket {
     /// Rate in bytes per second, link headers included.
     pub rate_bytes_per_s: u64,
-    /// Size of the bucket in bytes. A packet that is larger never passes. A superpacket is segmented first.
+    /// Size of the bucket in bytes. A larger packet is dropped. A larger superpacket is segmented first.
     pub burst_bytes: u32,
     pub limit_bytes: u32,
 }

@@ -1,4 +1,4 @@
-//! Knobs for the frequency and the idle states of processors, which concern the whole machine.
+//! Knobs for the frequency and the idle states of processors. They apply to the whole machine.
 
 use landspeed_record::units::Nanos;
 
@@ -32,7 +32,8 @@ pub(crate) const KNOBS: &[&[Knob]] = &[&[
     }),
 ]];
 
-/// Returns the folders below `folder` whose name is `stem` and a number, in order; none if there is no such folder.
+/// Returns the paths `folder`/`stem`N of the existing entries, in ascending order of the number N. Returns none if
+/// `folder` cannot be read.
 fn numbered(folder: &str, stem: &str) -> Vec<String> {
     let number = |name: &str| name.strip_prefix(stem).and_then(|n| n.parse::<u32>().ok());
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -57,8 +58,8 @@ fn offered() -> Vec<String> {
     offered.split_ascii_whitespace().map(str::to_owned).collect()
 }
 
-/// Returns the files of all idle states except state0, which is polling or the shallowest state; without it a
-/// processor could not idle.
+/// Returns the `disable` files of the idle states of all processors, except the first state (state0). A processor needs
+/// state0, which is polling or the shallowest state, to be able to idle.
 fn idle_states(_: &KnobTarget) -> Result<MemberFiles, Error> {
     let states = |cpu: String| numbered(&format!("{cpu}/cpuidle"), "state").into_iter().skip(1);
     let files = numbered(CPUS, "cpu").into_iter().flat_map(states).map(|state| format!("{state}/disable"));

@@ -1,4 +1,4 @@
-//! Rules for the machine: its processors, and programs that reset settings.
+//! Rules for the machine: the frequency of its processors, and programs that change settings on their own.
 
 use super::SettingFinding;
 use super::Severity::{Hint, Warning};
@@ -23,7 +23,7 @@ fn governor(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     if kinds.iter().all(|kind| *kind == "performance") {
         return Vec::new();
     }
-    // With intel_pstate and amd-pstate, "powersave" still follows the load, but later.
+    // With intel_pstate and amd-pstate, "powersave" follows the load too, but the frequency rises with a delay.
     let severity = if input.fast() && kinds.contains(&"powersave") { Warning } else { Hint };
     vec![
         rule.finding(

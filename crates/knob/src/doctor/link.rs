@@ -1,4 +1,4 @@
-//! Rules for the link itself.
+//! Rules for the link: its state, speed, MTU, transmit queue length and pause frames.
 
 use super::SettingFinding;
 use super::Severity::{Fault, Hint, Warning};

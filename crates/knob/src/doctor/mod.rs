@@ -1,7 +1,7 @@
 //! Rules that find settings of a host which do not suit its link.
 //!
-//! A finding is not a verdict. It names the setting, why it matters, the source of the rule, and the remedy;
-//! `landspeed tune` measures whether a change helps on a given path. The severity separates mere hints from faults.
+//! A finding names the setting, why it matters, the source of the rule, and the remedy. Its severity ranges from hint
+//! to fault. A finding is not measured: `landspeed tune` measures whether a change helps on a given path.
 //!
 //! There is one table of rules for each family of settings; [`doctor()`] joins them.
 
@@ -60,8 +60,8 @@ pub struct SettingFinding {
     pub command: Option<String>,
 }
 
-/// The known properties of the path that a host is used for. They replace the speed that the link reports, and
-/// assumptions.
+/// The known properties of the path that a host is used for. They take precedence over the speed that the link reports
+/// and over assumed values.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct DoctorPath {
     /// Rate that the path carries; `None` if it is unknown.
@@ -80,9 +80,9 @@ impl DoctorPath {
 const TABLES: [&[DoctorRule]; 6] =
     [link::RULES, windows::RULES, offloads::RULES, tcp::RULES, queues::RULES, host::RULES];
 
-/// Returns the findings for a host, the worst first, otherwise in the order of the tables. Without a `link`, only the
-/// rules that hold for every link apply. Rules for knobs that are missing in `states` are skipped. If anything is known
-/// of the `path`, hints are left out, because they help only on some other paths.
+/// Returns the findings for a host, sorted by severity with the worst first, and then in the order of the tables.
+/// Without a `link`, only the rules that hold for every link apply. Rules for knobs that are missing in `states` are
+/// skipped. If the rate or the RTT of the `path` is known, hints are left out, because they help only on some paths.
 pub fn doctor(
     facts: &HostFacts,
     link: Option<&LinkFacts>,

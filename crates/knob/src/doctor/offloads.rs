@@ -1,4 +1,5 @@
-//! Rules for offloads, which let the device work in place of the kernel, or the kernel work on larger pieces.
+//! Rules for offloads. An offload moves work from the kernel to the device, or lets the kernel handle several packets
+//! as one.
 
 use super::SettingFinding;
 use super::Severity::{self, Hint, Warning};

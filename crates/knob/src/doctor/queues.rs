@@ -96,8 +96,8 @@ fn rps(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     }
 }
 
-/// Reports interrupts that are not coalesced, neither adaptively nor by a fixed time, and those that are delayed too
-/// long.
+/// Reports receive interrupts that are not coalesced at all, neither adaptively nor by a fixed time, and receive
+/// interrupts that are delayed by more than 200 µs.
 fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     match (input.value(rule.knob), input.number("rx-usecs")) {
         (Some("off"), Some(0)) if input.fast() => vec![rule.finding(
@@ -116,8 +116,8 @@ fn coalescing(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding>
     }
 }
 
-/// Reports a short backlog queue. Packets wait in it if RPS hands them to another processor, or if their device has no
-/// NAPI.
+/// Reports a short backlog queue of a processor on a host with RPS. Packets wait in this queue if RPS hands them to
+/// another processor, or if their device does not use NAPI.
 fn backlog(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     let steered = input.value("rps").is_some_and(|value| value.split(';').any(|set| set != "none"));
     match input.number(rule.knob) {

@@ -26,7 +26,7 @@ impl DoctorRule {
         DoctorRule { knob, source, check: RuleCheck::Look(check) }
     }
 
-    /// Returns a rule that reports a switch which is off for all or some of its members.
+    /// Returns a rule that reports a switch if the switch is off for at least one of its members.
     pub(super) const fn off(
         knob: &'static str,
         severity: Severity,
@@ -63,11 +63,12 @@ impl SettingFinding {
     }
 }
 
-/// Returns the shell command that sets a knob to this value on the link, or `None` if there is none.
+/// Returns the shell command that sets `knob` to `value`, for a knob of a link on the link of `input`. Returns `None`
+/// if there is no such command, or if the link's name has a character that a shell could interpret.
 fn command(knob: &str, input: &DoctorInput<'_>, value: &str) -> Option<String> {
     let system = &crate::find(knob).ok()?.factor.system;
     let device = input.link.map_or("lo", |link| link.name.as_str());
-    // The name comes from the kernel, and becomes a word of a command.
+    // The link's name becomes a word of the command, and the kernel allows nearly any character in it.
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     let [_, set] = system.commands(device).filter(|_| device.chars().all(is_word))?;
     let value = match (system, value) {
@@ -95,7 +96,7 @@ pub(super) struct DoctorInput<'a> {
 /// Assumed speed, in Mb/s, of a link that reports none. Guests and most servers today have this speed.
 const ASSUMED_MBPS: u64 = 10_000;
 
-/// The lowest speed, in Mb/s, at which a host needs careful settings: 10 Gb/s, ESnet fasterdata's limit.
+/// The lowest speed, in Mb/s, of a fast link. ESnet fasterdata gives tuning advice for hosts of 10 Gb/s and more.
 const FAST_MBPS: u64 = 10_000;
 
 impl<'a> DoctorInput<'a> {
@@ -114,7 +115,8 @@ impl<'a> DoctorInput<'a> {
         self.path.rtt
     }
 
-    /// Returns true if the speed is known, and not assumed.
+    /// Returns true if the rate of the path or the speed of the link is known. Otherwise [`DoctorInput::speed`] returns
+    /// an assumed speed.
     pub(super) fn speed_is_known(&self) -> bool {
         self.path.rate.is_some() || self.link.is_some_and(|link| link.speed_mbps.is_some())
     }
@@ -150,7 +152,7 @@ impl<'a> DoctorInput<'a> {
         Some(BitRate(mbps as f64 * 1e6))
     }
 
-    /// Returns the speed as text: "10 Gb/s", "10 Gb/s (assumed)".
+    /// Returns the speed as text: "10 Gb/s", or "10 Gb/s (assumed: the link states no speed)".
     pub(super) fn speed_text(&self) -> String {
         let speed = self.speed().unwrap_or_default();
         if self.speed_is_known() {
@@ -164,18 +166,20 @@ impl<'a> DoctorInput<'a> {
         self.speed_is_known() && self.speed().is_some_and(|speed| speed.0 >= FAST_MBPS as f64 * 1e6)
     }
 
-    /// Returns true if the link is hardware, or a guest's view of it, rather than a virtual device of the kernel.
+    /// Returns true if the link is hardware or the network device of a virtual machine. Returns false for a virtual
+    /// device of the kernel, such as a bridge, and without a link.
     pub(super) fn physical(&self) -> bool {
         self.link.is_some_and(|link| !is_virtual(&link.driver))
     }
 
-    /// Returns the bytes in flight that fill the link at this RTT (the BDP).
+    /// Returns the BDP: the bytes in flight that fill the path or the link at this RTT. Returns `None` if there is no
+    /// speed.
     pub(super) fn in_flight(&self, rtt: Nanos) -> Option<Bytes> {
         Some(Bytes((self.speed()?.0 / 8.0 * rtt.as_secs_f64()) as u64))
     }
 }
 
-/// Reports a switch that is off for all or some of its members.
+/// Reports a switch that is off for at least one of its members, if the switch can be written.
 pub(super) fn off(
     input: &DoctorInput<'_>,
     rule: &DoctorRule,

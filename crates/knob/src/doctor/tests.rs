@@ -122,7 +122,7 @@ fn interrupts_far_from_the_device_or_on_one_processor_stand_out() {
         assert_eq!(findings.len(), 1, "{findings:?}");
         assert!(findings[0].what.contains(word), "{findings:?}");
     }
-    // If the node is unknown, nothing is claimed.
+    // If the NUMA node of the device is unknown, nothing is reported.
     let unknown = LinkFacts { irq_cpus: vec![0, 4], local_cpus: vec![], ..link() };
     assert_eq!(found(&host(), Some(&unknown), &[]), []);
 }

@@ -11,8 +11,8 @@ const REGION: Nanos = Nanos::millis(10);
 /// Assumed RTT of a path across a continent.
 const CONTINENT: Nanos = Nanos::millis(100);
 
-/// The ratio of a socket's memory to its window. Half of the memory is window, and the rest is the kernel's bookkeeping
-/// of packets.
+/// The ratio of a socket buffer's memory to the TCP window in it. Half of the memory is for the window, and the other
+/// half is for the kernel's bookkeeping of packets.
 const SHARE: u64 = 2;
 
 pub(super) const RULES: &[DoctorRule] = &[
@@ -55,7 +55,7 @@ pub(super) const RULES: &[DoctorRule] = &[
 fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<SettingFinding> {
     let greatest =
         input.value(rule.knob).and_then(|value| value.split_ascii_whitespace().nth(2)?.parse::<u64>().ok());
-    // On a known path one RTT counts; otherwise a link is likely to see two.
+    // A known path has one RTT. Without a known RTT, both assumed ones are checked.
     let (close, long) = input.rtt().map_or((REGION, CONTINENT), |rtt| (rtt, rtt));
     let (Some(greatest), Some(near), Some(far)) = (greatest, input.in_flight(close), input.in_flight(long))
     else {
@@ -63,7 +63,7 @@ fn buffer(input: &DoctorInput<'_>, rule: &DoctorRule, which: &str) -> Vec<Settin
     };
     let (severity, rtt, needed) = match greatest / SHARE {
         window if window >= far.0 => return Vec::new(),
-        // Without a known speed the need itself is a guess.
+        // If the speed is assumed, the required size is only an estimate, so the severity is lower.
         window if window < near.0 && input.speed_is_known() => (Warning, close, near),
         window if window < near.0 => (Hint, close, near),
         _ => (Hint, long, far),

@@ -1,7 +1,7 @@
-//! Brackets: pairs of snapshots around a write. One snapshot of the settings that the write can disturb is taken right
-//! before it, and another once the effects of the write have settled. The differences are attributed to this run.
-//! Writes of a run and of a restore are bracketed alike, so a process that takes over after a death finds in the
-//! journal the state before the write that was cut short.
+//! Brackets: pairs of snapshots around a write to a knob. A bracket takes one snapshot of the settings that the write
+//! can disturb right before the write, and another once the effects of the write have settled. The differences are
+//! attributed to this run. The writes of a run and the writes of a restore both have brackets. If a process dies during
+//! a write, the process that takes over therefore finds the state before that write in the journal.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,8 +14,8 @@ use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use crate::{Error, Knob, SideEffect};
 
-/// The longest time, in seconds since the beginning of a write that was cut short, during which all differences are
-/// attributed to it. After that, another program may have made them.
+/// If a write that was cut short began at most this many seconds ago, all differences are attributed to it. If it began
+/// earlier, another program may have made them.
 const CLAIM_S: u64 = 120;
 pub(super) struct WriteBracket {
     pub(super) knob: &'static Knob,
@@ -23,7 +23,8 @@ pub(super) struct WriteBracket {
     kinds: Vec<SideEffect>,
     location: DeviceLocation,
     device: u32,
-    /// Snapshot from right before the write; `None` if the knob disturbs nothing.
+    /// Snapshot from right before the write; `None` if the knob disturbs nothing and this run has written no other
+    /// knob.
     seen: Option<SettingsSnapshot>,
 }
 
@@ -97,8 +98,8 @@ impl JournalLedger {
         self.net.changes.iter().filter_map(slot).collect()
     }
 
-    /// Returns the id of the bracket's snapshot, and true if the journal already contains that snapshot. The id is zero
-    /// if the bracket has none.
+    /// Returns the id of the bracket's snapshot, and true if the journal already contains that snapshot. Returns zero
+    /// and true if the bracket has no snapshot.
     pub(super) fn id_of(&self, bracket: &WriteBracket) -> (u32, bool) {
         let Some(seen) = &bracket.seen else { return (0, true) };
         let is_it = |(_, (device, old)): &(&u32, &(u32, SettingsSnapshot))| {
@@ -158,8 +159,8 @@ impl JournalLedger {
         Ok(self.write_down()?)
     }
 
-    /// Returns the current value of the knob of the intent `seq`, or `None` if it cannot be read or is not in the
-    /// knob's domain, because a journal may not contain it then.
+    /// Returns the current value of the knob of the intent `seq`. Returns `None` if the value cannot be read, or if it
+    /// is not in the knob's domain and therefore must not be in a journal.
     fn value_at(&self, seq: u32, location: &DeviceLocation) -> Option<String> {
         let knob = (self.lookup)(&self.history.turned(seq)?.intent.knob)?;
         self.host.read(knob, location).ok().filter(|value| knob.factor.domain.check(value).is_ok())

@@ -30,8 +30,8 @@ use super::whereabouts::Departure;
 
 /// The journal format that this build writes.
 pub(super) const FORMAT: u32 = 4;
-/// The earlier format, whose lines have no numbers and checksums. Such a journal is read, and continued in its own
-/// format.
+/// The earlier format, whose lines have no numbers and no checksums. A journal in this format is read, and is continued
+/// in the same format.
 pub(super) const PLAIN_FORMAT: u32 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -40,13 +40,14 @@ pub(super) enum JournalEntry {
     Header(JournalHeader),
     Mark(ProgressMark),
     Intent(Box<Intent>),
-    /// A further value for a knob that already has an intent. It is on disk before the value is first written.
+    /// A further value for a knob that already has an intent. The entry is on disk before the value is first written to
+    /// the knob.
     Also {
         seq: u32,
         to: String,
     },
-    /// The snapshot from right before a write. Ids count from 1 without gaps. The device is an index, and zero for a
-    /// knob without a device.
+    /// The snapshot from right before a write. Ids count from 1 without gaps. `device` is an interface index, or zero
+    /// for a knob without a device.
     Seen {
         id: u32,
         device: u32,
@@ -81,7 +82,7 @@ pub(super) struct ProgressMark {
     /// Number of the intent whose knob is being written; zero for none.
     #[serde(with = "digits")]
     pub(super) turning: u32,
-    /// Id of the snapshot before the current write; zero if its knob disturbs nothing.
+    /// Id of the snapshot before the current write; zero if there is none.
     #[serde(with = "digits")]
     pub(super) seen: u32,
     /// Id of the changes before the current write; zero for none.
@@ -136,7 +137,7 @@ pub(super) struct Intent {
     /// The original value, which is restored.
     pub(super) before: String,
     pub(super) to: String,
-    /// Id of the snapshot from before the first write; zero if the knob disturbs nothing.
+    /// Id of the snapshot from before the first write; zero if there is none.
     #[serde(default)]
     pub(super) seen: u32,
 }

@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An error that names the object and the remedy. Nothing was changed on the host when one is returned.
+/// An error of the journal. The text names the object and the remedy. An operation that returns it has changed nothing
+/// on the host.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages tell the fields")]
 pub enum JournalError {

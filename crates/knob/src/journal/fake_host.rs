@@ -1,5 +1,5 @@
-//! A fake host: a map of every knob of the table that disturbs something and of settings of every kind, with the rules
-//! by which a kernel changes one setting along with another.
+//! A fake host for tests. It has every knob of the table that disturbs other settings, and settings of every kind. It
+//! imitates how the kernel changes settings along with the one that is written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -45,14 +45,14 @@ pub(super) struct FakeHostState {
     pub(super) items: BTreeMap<SettingKey, SettingValue>,
 }
 
-/// The fake host, and the changes that a test makes to it without landspeed's knowledge.
+/// The state of the fake host, the records of what happened on it, and the controls of a test.
 #[derive(Debug)]
 pub(super) struct FakeWorld {
     pub(super) state: FakeHostState,
     pub(super) now_s: u64,
     /// Seed that determines which settings a write changes along with its knob.
     pub(super) seed: u64,
-    /// Number of further writes after which the process dies. Writes after that are undone.
+    /// Number of writes until the process dies; `None` if it does not die. The test undoes the writes after the death.
     pub(super) dies_after: Option<u32>,
     /// Settings and journal at the time of death.
     pub(super) at_death: Option<(FakeHostState, Vec<u8>)>,
@@ -88,7 +88,8 @@ fn text(value: &str) -> SettingValue {
     SettingValue::Text(value.to_owned())
 }
 
-/// Returns RTM_NEWROUTE over the device: to 10.`to`.0.0/16 with a metric, made by the kernel or by an administrator.
+/// Returns a route (RTM_NEWROUTE) over the device to 10.`to`.0.0/16 whose RTAX_MTU is `metric`. Its origin is the
+/// kernel or an administrator.
 fn route(to: u8, metric: u32, is_automatic: bool) -> Route {
     let protocol = if is_automatic { libc::RTPROT_KERNEL } else { 4 };
     let mut raw = vec![libc::AF_INET as u8, 16, 0, 0, 254, protocol, 0, 1, 0, 0, 0, 0];
@@ -138,8 +139,8 @@ pub(super) fn another(key: &SettingKey, n: u64) -> Option<SettingValue> {
     .filter(|_| !(matches!(key, SettingKey::Address(_) | SettingKey::Route(_)) && n.is_multiple_of(4)))
 }
 
-/// Returns the settings that another program, or a write of another knob, can change: not those that the kernel makes
-/// itself.
+/// Returns the settings that another program, or a write to another knob, can change. Settings that the kernel creates
+/// itself are not among them.
 pub(super) fn settable() -> Vec<SettingKey> {
     let later = LATER.map(|name| SettingKey::Feature(name.into()));
     initial_items().into_keys().filter(|key| !is_automatic(key)).chain(later).collect()
@@ -190,7 +191,8 @@ impl FakeHostState {
         state
     }
 
-    /// Makes the changes that the kernel makes itself: maintains a route for each address.
+    /// Imitates the kernel's own changes: adds the automatic route of each existing address, and removes that of each
+    /// missing one.
     fn follow(&mut self) {
         for nth in 0..4 {
             let (key, value) = routes(nth, 0, true);
@@ -202,7 +204,8 @@ impl FakeHostState {
         }
     }
 
-    /// Returns true if a setting can exist: IPv6 needs its lowest MTU, and a queue's settings need the queue.
+    /// Returns true if a setting can exist. Settings and addresses of IPv6 need an MTU above 1300, and settings of the
+    /// queue rx-1 need that queue.
     fn has(&self, key: &SettingKey) -> bool {
         let number = |knob: &str| self.knobs.get(knob).and_then(|v| v.parse::<u64>().ok()).unwrap_or(0);
         match key {
@@ -252,7 +255,8 @@ impl FakeHostState {
         self.come_and_go();
     }
 
-    /// Limits the VLAN's MTU to that of the device. A greater MTU is not passed on.
+    /// Lowers the VLAN's MTU to that of the device if it is greater. A greater MTU of the device does not raise the
+    /// VLAN's.
     fn pass_mtu_on(&mut self) {
         let mtu: u64 = self.knobs["mtu"].parse().unwrap();
         if matches!(self.items.get(&vlan()), Some(SettingValue::Of { value, .. }) if value.parse::<u64>().unwrap() > mtu)
@@ -261,8 +265,8 @@ impl FakeHostState {
         }
     }
 
-    /// Removes files and IPv6 addresses whose requirements are missing, and creates, with the kernel's values, files
-    /// whose requirements are met again.
+    /// Removes files and IPv6 addresses whose requirements are not met. Creates files whose requirements are met again,
+    /// with the kernel's initial value.
     fn come_and_go(&mut self) {
         for key in settable() {
             if !self.has(&key) {
@@ -285,7 +289,7 @@ fn is_ipv4(key: &SettingKey) -> bool {
 }
 
 impl FakeWorld {
-    /// Forgets the writes that were recorded so far, and records the first and the current state.
+    /// Clears the recorded writes, and records the initial and the current state as states that the host has had.
     pub(super) fn begin_again(&mut self) {
         self.wrote.clear();
         self.put.clear();
@@ -298,7 +302,7 @@ impl FakeJournalHost {
         self.0.lock()
     }
 
-    /// Counts a write. Before the first write after the death, keeps the current state.
+    /// Counts a write. At the first write after the death, saves the settings and the journal.
     fn before_write(&self) {
         let mut world = self.lock();
         match world.dies_after {

@@ -1,5 +1,5 @@
-//! Tests of undo on a fake host: for any order of our writes and of other programs', and wherever we die, the host
-//! ends as if only the other programs had run.
+//! Tests of undo on a fake host. Whatever the order of this run's writes and of other programs' writes, and whenever
+//! the run dies, the host must end as if only the other programs had run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,9 +36,9 @@ pub(super) enum StoryStep {
 pub(super) enum StoryEnd {
     /// The process that wrote also restores.
     Lives,
-    /// It dies between two writes, and another process reads its journal.
+    /// The process dies between two writes, and another process reads its journal.
     Dies,
-    /// It dies during a change of a knob, before or after the write.
+    /// The process dies during a change of a knob, before or after the write.
     DiesTurning { knob: usize, value: usize, has_written: bool },
 }
 
@@ -146,8 +146,9 @@ impl UndoFixture {
         true
     }
 
-    /// Sets a setting as another program. Skips writes that change nothing, which cannot be seen, and those that set
-    /// what we left there, which cannot be distinguished from ours, as the reference says.
+    /// Sets a setting as another program does. Skips a write that changes nothing, because it cannot be noticed. Skips
+    /// a write of the value that this run left there, because it cannot be distinguished from this run's own (see the
+    /// reference).
     fn foreign(&mut self, key: usize, n: u64) {
         let key = &settable()[key];
         let value = another(key, n);
@@ -169,14 +170,14 @@ impl UndoFixture {
     fn foreign_knob(&mut self, knob: usize, value: usize) {
         let knob = knobs()[knob];
         let value = &values(knob)[value];
-        // What another program wants cannot be distinguished from what we did if something else keeps the feature
-        // off.
+        // Skipped: if another feature keeps this feature off, what another program requests cannot be distinguished
+        // from what this run did.
         if wish(knob).is_some() {
             return;
         }
         let now = self.host.lock().state.read(knob);
-        // Only we write a knob to or from a value with which other settings' files go away and return with the
-        // kernel's values: what another program would have found there cannot be known.
+        // With some values, files of other settings disappear and return with the kernel's values. Only this run writes
+        // a knob to or from such a value, because it is unknown what another program would have found there.
         let takes_away =
             ["mtu", "channels"].contains(&knob.factor.name) && [value, &now].contains(&&values(knob)[1]);
         let turned =
@@ -274,7 +275,8 @@ pub(super) fn number(name: &str) -> Option<u32> {
     std::env::var(name).ok()?.parse().ok()
 }
 
-/// Returns a folder in memory for journals, which here have to survive a death, not a power cut.
+/// Returns a folder for journals, in memory if possible. In these tests a journal has to survive a death of the
+/// process, not a power cut.
 pub(super) fn folder() -> tempfile::TempDir {
     let memory = Path::new("/dev/shm");
     if memory.is_dir() { tempfile::tempdir_in(memory).unwrap() } else { tempfile::tempdir().unwrap() }
@@ -327,7 +329,7 @@ fn what_a_write_did_that_ended_unseen_long_ago_is_not_guessed_at() {
     assert_eq!(now.knobs, FakeHostState::new().knobs, "the knob itself is put back: {report:?}");
     let gone = |state: &FakeHostState| settable().iter().filter(|key| !state.items.contains_key(key)).count();
     assert!(gone(&now) >= 2 && gone(&now) <= gone(&before), "{report:?}");
-    // Undo with the option `unsure` takes it for ours.
+    // With the option `unsure`, undo attributes the changes to this run.
     fixture.next();
     let report = restore(fixture.ledger(), true);
     assert!(report.is_done(), "{report:?}");

@@ -125,7 +125,8 @@ impl JournalFile {
         self.end = contents.end;
         if contents.damage.is_empty() {
             self.file.set_len(self.end.len).map_err(|e| self.failed("truncate", e))?;
-            // Without checksums, a copy could not be distinguished from a journal that was changed.
+            // A journal without checksums gets no copy, because a reader could not tell which of the two files was
+            // changed.
             if self.end.lines.is_some() {
                 self.double();
             }
@@ -175,8 +176,8 @@ impl JournalFile {
         let lines = lines.concat();
         let written = self.file.write_all_at(&lines, self.end.len).and_then(|()| self.file.sync_data());
         written.map_err(|e| {
-            // Half a line would merge with the next one. If this fails too, the reader refuses the broken lines,
-            // which is as safe.
+            // Cuts off an incomplete line, which would merge with the next one. If this fails too, the reader rejects
+            // the merged line.
             let _ = self.file.set_len(self.end.len);
             self.failed("write", e)
         })?;
@@ -195,9 +196,9 @@ impl JournalFile {
         self.end.lines.map_or_else(|| line::plain(entry), |lines| line::sealed(lines + nth, entry))
     }
 
-    /// Overwrites the mark with the run's current state. The write is not synced: the mark must survive only the death
-    /// of this process, which the page cache ensures, because it means nothing after a reboot. It is one write within
-    /// one page, so no death leaves half of it.
+    /// Overwrites the mark with the run's current state, without a sync. The mark means nothing after a reboot, so it
+    /// only has to survive the death of this process, and for that the page cache suffices. The mark is written in one
+    /// call within one page, so a death cannot leave half of it.
     pub(super) fn mark(&self, mark: ProgressMark) -> Result<(), JournalError> {
         let mark = JournalEntry::Mark(ProgressMark { lines: self.end.lines.unwrap_or(0), ..mark });
         let line = self.end.lines.map_or_else(|| line::plain(&mark), |_| line::sealed(line::MARK, &mark));
@@ -208,11 +209,11 @@ impl JournalFile {
         Ok(())
     }
 
-    /// Marks everything as restored, and removes the journal and its second copy. A file of another run, which has one
-    /// of these names by now, is kept. The lock lasts until this value is dropped.
+    /// Marks everything as restored, and removes the journal and its second copy. If the file with one of these names
+    /// is by now that of another run, it is kept. The lock lasts until this value is dropped.
     pub(super) fn remove(&self) -> Result<(), JournalError> {
-        // A process that has only read the journal does not know where the mark is, and no other process waits for
-        // it.
+        // A process that has only read the journal does not know the offset of the mark. No other process reads the
+        // mark in that case.
         if self.end.mark_at > 0 {
             let _ = self.mark(ProgressMark { turning: ProgressMark::DONE, ..ProgressMark::default() });
         }
@@ -260,8 +261,8 @@ impl JournalFile {
         [held(self.fd()), held(self.folder.fd()), self.folder.state()]
     }
 
-    /// Returns the run's journal: this file, or the one that the guardian has written at its path since another program
-    /// removed it.
+    /// Returns the run's journal: this file, or the file that the guardian wrote at the journal's path after another
+    /// program removed this one.
     pub(super) fn current(&self, lookup: KnobLookup) -> Result<JournalFile, JournalError> {
         let held = self.read(lookup)?;
         let is_newer = |file: &JournalFile| {

@@ -52,7 +52,7 @@ impl JournalFolder {
         Ok(found.map(JournalFolder))
     }
 
-    /// Returns the journal folder for an open folder of second copies.
+    /// Converts an open folder of second copies to a journal folder, because both are used in the same way.
     pub(super) fn of(folder: PrivateFolder) -> JournalFolder {
         JournalFolder(folder)
     }
@@ -84,7 +84,8 @@ impl JournalFolder {
         }
     }
 
-    /// Returns true if `fd` is still the file with this name. Another process may have removed it.
+    /// Returns true if the name still leads to the open file `fd`. Another process may have removed or replaced the
+    /// file.
     pub(super) fn is_current(&self, name: &str, fd: impl AsFd) -> bool {
         let named = statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW).ok();
         named.is_some_and(|named| identity(fd) == Some((named.st_dev, named.st_ino)))
@@ -111,7 +112,7 @@ impl JournalFolder {
         Self::open_or_make(&self.state())
     }
 
-    /// Renames a file, replacing one that has the new name, and makes this durable.
+    /// Renames a file and makes the change durable. An existing file with the new name is replaced.
     pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), JournalError> {
         self.replace(from, to)?;
         self.sync()

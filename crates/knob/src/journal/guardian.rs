@@ -29,17 +29,17 @@ use super::{JournalError, KnobLookup};
 
 /// The guardian's role as a daemon. It is part of the thread name by which other runs recognise a guardian.
 pub(super) const ROLE: &str = "guardian";
-/// The additional time for an agent whose lease ran out during a write to finish that write, besides the time that the
-/// table gives the knob. After it, the agent is killed.
+/// The time that an agent has to finish its current write after the run is lost, in addition to the time that the knob
+/// table allows for the write. After that, the guardian kills the agent.
 const GRACE: Duration = Duration::from_secs(3);
 /// The largest number of attempts to restore. Some refusals are temporary, such as those of a busy driver or of a link
 /// that comes up.
 const TRIES: usize = 3;
 const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Runs a guardian until everything is restored. Its agent has left it a socket on descriptor 3. This is all that
-/// `landspeed guardian` does, which is not useful by hand. Returns failure if a setting does not have its original
-/// value, and 2 if there is no such socket.
+/// Runs a guardian until everything is restored. Descriptor 3 must be a socket that its agent has left it. The command
+/// `landspeed guardian` calls only this function, and only an agent starts that command. Returns the exit status 1 if a
+/// setting does not have its original value, and 2 if descriptor 3 is not such a socket.
 pub fn guardian_main() -> ExitCode {
     guardian_main_with(super::default_lookup)
 }
@@ -80,7 +80,7 @@ fn run(channel: GuardianChannel, lookup: KnobLookup) -> Option<RestoreOutcome> {
         let _ = guardian.ledger.file.remove();
         return None;
     }
-    // A bug while serving must not keep settings from being restored.
+    // A panic while serving must not keep settings from being restored.
     let end = catch_unwind(AssertUnwindSafe(|| guardian.serve())).unwrap_or(StopReason::AgentGone);
     guardian.take_over(end);
     let restored = fitting(guardian.restore());
@@ -146,7 +146,7 @@ impl Guardian {
         match message {
             GuardianRequest::Heartbeat {} => {
                 self.lease.heartbeat(now);
-                // The kernel's buffer for messages about devices is limited.
+                // Reads the kernel's messages about devices at each heartbeat, because the buffer for them is limited.
                 self.ledger.note_departures();
             }
             GuardianRequest::ShortLease { lease } => self.lease.shorten(lease, now),
@@ -155,7 +155,7 @@ impl Guardian {
             }
             GuardianRequest::Intent { knob, device, to } => {
                 let answer = self.ledger.intend(&knob, &device, &to);
-                // The time that the journal took does not count against the controller.
+                // The lease counts from now, so the time for writing the journal does not count against the controller.
                 let now = Instant::now();
                 let answer = match answer {
                     Ok(patience) => {
@@ -173,7 +173,7 @@ impl Guardian {
             }
             GuardianRequest::Wrote {} => {
                 let settle = self.ledger.wrote();
-                // Nor does the time for reading what the write changed.
+                // The time for reading what the write changed does not count against the controller either.
                 self.lease.end_write(settle, Instant::now());
                 if self.channel.send(&GuardianReply::Noted {}).is_err() {
                     return Some(StopReason::AgentGone);
@@ -185,8 +185,8 @@ impl Guardian {
         None
     }
 
-    /// Ends the run because another program removed, replaced or changed the journal. Only this process still knows
-    /// what was changed, so it writes the journal again.
+    /// Ends the run because another program removed, replaced or changed the journal. Only this process still has its
+    /// contents, so it writes the journal again.
     fn without_journal(&mut self) -> StopReason {
         self.keeper = None;
         let path = self.ledger.file.path();
@@ -194,9 +194,9 @@ impl Guardian {
         StopReason::Lost(format!("another program removed or changed the journal {}{again}", path.display()))
     }
 
-    /// Waits until the agent writes nothing any more, and kills it if its write takes too long. Every write needs a
-    /// `Go`, and the guardian sends no more of them. So only a write that was permitted and not reported as finished
-    /// can still be in progress.
+    /// Waits until the agent's last write is over, and kills the agent if the write takes too long. Every write needs a
+    /// [`GuardianReply::Go`], and the guardian sends no more of them. So only a write that was permitted and not
+    /// reported as finished can be in progress.
     fn take_over(&mut self, end: StopReason) {
         let StopReason::Lost(why) = end else { return };
         let lost = GuardianReply::Lost { why };
@@ -297,9 +297,9 @@ enum WaitResult {
     ConditionLost,
 }
 
-/// Waits up to `time` for a packet or the end of the other side, as long as `goes_on` returns true. Time in which this
-/// process could not have received anything, as in a suspend or a pause by the hypervisor, does not count, because the
-/// other side could not send either.
+/// Waits up to `time` for a packet or the end of the other side, as long as `goes_on` returns true. Time during which
+/// this process cannot run, because the machine is suspended or paused by the hypervisor, does not count: the other
+/// side could not send either.
 fn wait(channel: &GuardianChannel, time: Duration, goes_on: impl Fn() -> bool) -> io::Result<WaitResult> {
     let mut left = time;
     loop {

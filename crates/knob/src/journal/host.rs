@@ -46,11 +46,11 @@ pub(super) enum DeviceWhereabouts {
 pub(super) trait JournalHost: Send {
     fn now_s(&self) -> u64;
 
-    /// Returns true if host-wide settings can be changed from here.
+    /// Returns true if host-wide settings can be changed from this thread's network namespace.
     fn is_initial_netns(&self) -> bool;
 
-    /// Returns the cookie of the journal's network namespace if that has ended. Of its settings, only those of devices
-    /// can still exist.
+    /// Returns the cookie of the journal's network namespace if that namespace has ended, and `None` otherwise. Of the
+    /// settings of an ended namespace, only those of devices can still exist.
     fn ended_netns(&self) -> Option<u64> {
         None
     }
@@ -65,7 +65,8 @@ pub(super) trait JournalHost: Send {
 
     fn device(&self, name: &str) -> Result<Option<DeviceIdentity>, String>;
 
-    /// Searches for a device, which may have been renamed or moved. `left` is the kernel's report of its departure.
+    /// Searches for a device, which may have been renamed or moved. `left` is the kernel's report that the device left
+    /// its namespace, if there is one.
     fn find(&self, device: &DeviceIdentity, left: Option<&Departure>) -> Result<DeviceWhereabouts, String>;
 
     fn read(&self, knob: &Knob, location: &DeviceLocation) -> Result<String, Error>;
@@ -93,9 +94,9 @@ pub(super) trait JournalHost: Send {
         before: &SettingsSnapshot,
     ) -> Result<SettingsSnapshot, Error>;
 
-    /// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. If
-    /// `last_resort` is true, also adds routes that the kernel usually makes itself. Returns the keys that the kernel
-    /// refused, with the reason.
+    /// Sets each key in `todo` to its value, or removes the setting if the value is `None`. All keys are of one stage
+    /// ([`SettingKey::stage`]). If `last_resort` is true, also adds routes that the kernel usually makes itself.
+    /// Returns the keys that the kernel refused, with the reason.
     fn put(
         &self,
         location: &DeviceLocation,
@@ -108,12 +109,12 @@ pub(super) trait JournalHost: Send {
 pub(super) struct KernelHost {
     watch: Option<LinkWatch>,
     ended: Option<u64>,
-    /// True if virtual devices are known to have ended with the namespace.
+    /// True if the virtual devices of the ended namespace are known to have ended with it.
     devices_ended: bool,
 }
 
 impl KernelHost {
-    /// Returns the host, and watches for devices that leave from now on.
+    /// Returns the host of this thread's network namespace, and starts to watch for devices that leave it.
     pub(super) fn watching() -> KernelHost {
         KernelHost { watch: LinkWatch::open().ok(), ..KernelHost::default() }
     }

@@ -40,7 +40,8 @@ pub(crate) fn in_initial_netns() -> bool {
 pub(super) struct DeviceIdentity {
     /// Name of the device when the journal was written.
     pub(super) name: String,
-    /// Index. The kernel never uses one twice within a namespace and boot unless a program requests it.
+    /// Interface index. The kernel does not use an index twice within a namespace and boot unless a program requests
+    /// it.
     pub(super) ifindex: u32,
     /// Permanent hardware address; virtual devices have none.
     pub(super) permanent_mac: Option<String>,

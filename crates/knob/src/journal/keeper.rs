@@ -1,6 +1,6 @@
-//! Protection of the journal against a program that removes it during a run. A second thread of the guardian is
-//! notified of the removal and writes the file again at its path, so that it exists even if every process dies right
-//! afterwards. The guardian then restores and ends the run.
+//! Protection of the journal against a program that removes it during a run. The kernel notifies a second thread of the
+//! guardian of the removal, and the thread writes the journal again at its path. The journal then exists even if every
+//! process dies right afterwards. The guardian then restores and ends the run.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -21,7 +21,7 @@ impl JournalKeeper {
         let is_over = Arc::new(Mutex::new(false));
         if let (Ok(events), Ok(copy)) = (watched(journal), journal.again()) {
             let is_over = Arc::clone(&is_over);
-            // Without the thread, as without events, the guardian's own checks remain.
+            // If no thread can be started, only the guardian's own checks find a removal.
             let _ = std::thread::Builder::new()
                 .name("journal-keeping".into())
                 .spawn(move || while keep(&events, &copy, &is_over) {});
@@ -59,7 +59,7 @@ fn keep(events: &OwnedFd, journal: &JournalFile, is_over: &Mutex<bool>) -> bool 
     if journal.is_findable() {
         return true;
     }
-    // If it cannot be written, the guardian reports it.
+    // If the journal cannot be written, the guardian reports the error.
     let _ = journal.copy_anew();
     false
 }

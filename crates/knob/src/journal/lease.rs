@@ -11,8 +11,8 @@ const LEAST: Duration = Duration::from_millis(100);
 /// Longest lease, so that a lost controller is noticed within the hour.
 const MOST: Duration = Duration::from_secs(3600);
 
-/// A lease, which heartbeats and writes renew. It is shorter for writes that can cut the path, and longer by the time
-/// that a write takes.
+/// A lease. Heartbeats and writes renew it. It is shortened for a write that can cut the path to the controller, and
+/// extended by the time that a write takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lease {
     normal: Duration,
@@ -30,8 +30,8 @@ impl Lease {
         Lease { normal: bounded(length), short: None, more: Duration::ZERO, untried: false, renewed: now }
     }
 
-    /// Renews the lease, and ends a short lease unless its write is still to come. A heartbeat comes from the
-    /// controller, so the path works.
+    /// Renews the lease, and ends a short lease unless its write is not finished yet. A heartbeat comes from the
+    /// controller, so it shows that the path works.
     pub(super) fn heartbeat(&mut self, now: Instant) {
         if !self.untried {
             (self.short, self.more) = (None, Duration::ZERO);

@@ -1,6 +1,6 @@
-//! The ledger: the journal's history, also kept in memory, and the decision whether a knob may be written. If a knob
-//! still has the value after this run's last write, that value counts as this run's. Otherwise another program has set
-//! it. Every write is bracketed (see `bracket.rs`).
+//! The ledger: the journal's history in memory, and the decision whether a knob may be written. If a knob still has the
+//! value that it had after this run's last write, that value counts as this run's. Otherwise another program has set
+//! it. Every write has a bracket (see `bracket.rs`).
 
 use std::collections::BTreeSet;
 
@@ -79,7 +79,7 @@ impl JournalLedger {
         }
     }
 
-    /// Records that departures were missed. Any device that was not known to have left may then have left.
+    /// Records that reports of departures were lost. Every device that is not known to have left may have left unseen.
     fn lose_sight(&mut self) {
         let turned = self.history.turned.iter().map(TurnedKnob::device);
         let devices: BTreeSet<u32> = turned.filter(|on| !self.history.left.contains_key(on)).collect();
@@ -91,8 +91,8 @@ impl JournalLedger {
         if self.is_frozen {
             return;
         }
-        // Without this entry, a process that restores after our death still searches for the device, and reports if
-        // it finds none.
+        // If the entry cannot be written, a process that restores after this one's death searches for the device, and
+        // reports it if it is not found.
         let _ = self.file.append(&[JournalEntry::Left { device, to }]);
     }
 
@@ -133,8 +133,8 @@ impl JournalLedger {
     }
 
     /// Records in the journal that `knob` is about to be set to `to`, with a snapshot of the settings that the write
-    /// may disturb. Both are on disk on return. Reads the knob first and checks again whether the host permits the
-    /// write, whatever agent and controller have read before. Returns the longest time that the write may take.
+    /// may disturb. Both are on disk on return. Before that, reads the knob and checks whether the host permits the
+    /// write, even if agent and controller have already done so. Returns the longest time that the write may take.
     pub(super) fn intend(&mut self, knob: &str, device: &str, to: &str) -> Result<Nanos, Error> {
         if let Some(why) = &self.stuck {
             return Err(Error::Journal(why.clone()));
@@ -186,7 +186,8 @@ impl JournalLedger {
         now: &str,
     ) -> Result<(), Error> {
         let same = |value: &str| knob.factor.domain.same(value, now);
-        // Only for the original value: `can_write` would take a value of ours for one that a user configured.
+        // `can_write` is called only for the original value. It would take a value of this run for one that a user
+        // configured.
         if same(&turned.intent.before) {
             return self.host.can_write(knob, location);
         }
@@ -209,7 +210,7 @@ impl JournalLedger {
             return Err(JournalError::Full { path: self.file.path() }.into());
         }
         let name = knob.factor.name;
-        // A value that is refused when the journal is read could not be restored.
+        // The reader of a journal refuses a value outside the knob's domain, so such a value could not be restored.
         knob.factor.domain.check(before).map_err(|expected| {
             let found = before.escape_debug();
             Error::Unavailable(format!(

@@ -2,12 +2,12 @@
 //!
 //! One run at a time tunes a network namespace, whatever its state folder, mount namespace or PID namespace. The lock
 //! is a flock(2) on the namespace itself: on the nsfs inode behind /proc/thread-self/ns/net, which is the same for
-//! every process of the namespace. The kernel releases the lock with the last process that holds it. A knob of the
+//! every process of the namespace. The kernel releases the lock when the last process that holds it ends. A knob of the
 //! whole host is changed only from the machine's first network namespace ([`super::identity::in_initial_netns`]), so
 //! that namespace's lock is also the host's (docs/decisions/0019).
 //!
-//! Any user in the namespace can take such a lock too. That only keeps a run from starting, and the error names the
-//! process and its user, so that root can end it.
+//! Any user in the namespace can also take this lock. It then only keeps a run from starting, and the error names the
+//! process that holds it and the user, so that root can end the process.
 
 use std::fs;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -66,8 +66,8 @@ pub(super) fn lock(fd: &OwnedFd, path: &Path) -> Result<(), JournalError> {
         match flock(fd, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => return Ok(()),
             Err(Errno::WOULDBLOCK) => match wait(fd, path, begun.elapsed() > PATIENCE) {
-                // A process that was just killed holds the lock until the kernel has removed it, whatever its name is
-                // by then.
+                // A process that was just killed holds the lock until the kernel has removed it. By then it may no
+                // longer have the name of a guardian's thread.
                 Err(JournalError::InProgress { .. }) if begun.elapsed() < GOING => std::thread::sleep(PAUSE),
                 waited => waited?,
             },
@@ -103,8 +103,8 @@ struct LockHolder {
     uid: u32,
 }
 
-/// Returns the processes with a locked descriptor of this file. /proc/locks names only the process that took the lock,
-/// which may have shared it and died.
+/// Returns the processes with a locked descriptor of this file. Reads the descriptors of all processes, because
+/// /proc/locks names only the process that took the lock, which may have shared it and died.
 fn holders(fd: &OwnedFd) -> rustix::io::Result<Vec<LockHolder>> {
     let stat = rustix::fs::fstat(fd)?;
     let file = (stat.st_dev, stat.st_ino);

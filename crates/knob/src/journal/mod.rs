@@ -18,7 +18,7 @@
 //! | `restore.rs` | restores knobs, for agent, guardian and undo alike |
 //! | `side_effects.rs` | restores the other settings in stages, and leaves those of other programs |
 //! | `undo.rs` | finds journals, locks them, and restores by `restore.rs` |
-//! | `fake_host.rs` | a simulated host, for tests of orders of events that a kernel does not offer |
+//! | `fake_host.rs` | a simulated host, for tests of orders of events that cannot be produced on a real kernel |
 //!
 //! If a setting is not restored, check first that its file of `snapshot/` reads it, because only a setting in a
 //! snapshot can be restored. If another program is blamed wrongly, look for the cause in this order:

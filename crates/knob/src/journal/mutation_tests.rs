@@ -1,5 +1,5 @@
-//! Tests with journals that another program, or a disk, has changed: undo writes nothing that no run wrote, and
-//! removes no journal while one of its settings is not restored.
+//! Tests with journals that another program, or a disk, has changed. Undo must write only values that the host has had,
+//! and must not remove a journal while one of its settings is not restored.
 
 use std::fs;
 use std::path::Path;
@@ -19,7 +19,7 @@ use super::{default_lookup as lookup, ledger::JournalLedger};
 #[derive(Debug, Clone, Copy)]
 struct Mutation {
     kind: usize,
-    /// The place of the change, and its argument.
+    /// The place of the change, taken modulo the length of the journal. `with` is the argument of the change.
     at: u64,
     with: u64,
 }

@@ -1,11 +1,11 @@
-//! The host and namespace that a journal belongs to.
+//! The boot and the network namespace that a journal belongs to.
 
 use super::entry::FORMAT;
 use super::file::name_of;
 use super::identity::NamespaceIdentity;
 use super::read::JournalContents;
 
-/// The host and namespace that a journal belongs to.
+/// The relation of a journal to this boot and this network namespace.
 pub(super) enum JournalOrigin {
     /// Everything was restored, and the writer died before it could remove the journal.
     Done,

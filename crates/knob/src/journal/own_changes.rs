@@ -1,10 +1,10 @@
-//! The changes that this run made, and no others: the differences between right before and right after each write,
-//! combined over all writes.
+//! The changes that this run made, and no others: the differences between the snapshots right before and right after
+//! each write, combined over all writes.
 //!
-//! A setting that was `a` before a write and is `b` after it was changed from `a` to `b` by this run. A later write
-//! that finds `b` continues this change, and one that restores `a` ends it. If a write finds a third value, another
-//! program has set it, and this is the value to restore from then on. Two cases cannot be recognised: another program
-//! changes a setting while a write takes effect, or sets it to exactly the value that this run left.
+//! If a setting is `a` before a write and `b` after it, this run changed it from `a` to `b`. A later write that finds
+//! `b` continues this change, and a later write that restores `a` ends it. If a later write finds a third value,
+//! another program has set that value, and undo restores that value from then on. Two cases cannot be recognised:
+//! another program changes a setting while a write takes effect, or sets it to exactly the value that this run left.
 
 use std::collections::BTreeMap;
 

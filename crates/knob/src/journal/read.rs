@@ -55,7 +55,7 @@ pub(super) struct OtherVersionHeader {
 }
 
 impl JournalContents {
-    /// Returns true if settings may have been changed under this journal.
+    /// Returns true if the run of this journal may have changed settings that are not restored yet.
     pub(super) fn is_pending(&self) -> bool {
         let may_hold = !self.history.turned.is_empty() || !self.refused.is_empty();
         !self.history.mark.is_done() && (may_hold || !self.damage.is_empty() || self.other_format.is_some())
@@ -66,7 +66,8 @@ impl JournalContents {
         !self.damage.is_empty()
     }
 
-    /// Returns true if the journal's header was read or is lost. Intents are accepted only then.
+    /// Returns true if the header was read, or if the journal is damaged and may have lost it. Intents are accepted
+    /// only then.
     fn is_begun(&self) -> bool {
         self.header.is_some() || self.is_gapped()
     }
@@ -78,7 +79,8 @@ impl JournalContents {
     }
 }
 
-/// Reads a journal. An incomplete last line was never durable, so the write that it announces never happened.
+/// Reads a journal. Ignores an incomplete last line: it was never durable, so the write that it announces never
+/// happened.
 pub(super) fn read(file: impl Read, lookup: KnobLookup) -> io::Result<JournalContents> {
     let mut lines = BufReader::new(file.take(MAX_FILE));
     let mut reader =
@@ -165,7 +167,7 @@ impl JournalReader {
     }
 }
 
-/// Returns the ranges of line numbers that are missing, as text. The header and the mark count as missing too.
+/// Returns the ranges of missing line numbers, as text. A missing header or mark is reported too.
 fn gaps(sealed: &BTreeMap<u32, Vec<u8>>) -> Vec<String> {
     let mut expected = line::HEADER;
     let mut missing = Vec::new();
@@ -273,7 +275,7 @@ fn take_seen(
     }
     let sound =
         |(key, value): (&SettingKey, &SettingValue)| is_sound(history, lookup, device, key, Some(value));
-    // If lines are missing, a setting of a missing knob cannot be distinguished from one that belongs to no knob.
+    // If lines are missing, this check is skipped, because the knob that disturbs a setting may be on a missing line.
     if !contents.is_gapped() && !seen.items().all(sound) {
         return Err(NOT_ITS_OWN.into());
     }

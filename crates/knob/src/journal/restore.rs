@@ -2,8 +2,9 @@
 //!
 //! Knobs are restored first, beginning with the newest, and then the other settings that the run's writes changed. A
 //! setting is restored only if it is still as the run left it. Otherwise it counts as another program's, and is kept
-//! and reported. So is a setting that differs from the start although no write of the run changed it. Each write of a
-//! restore is bracketed like any other, so its side effects are known too and are restored in the next round.
+//! and reported. A setting that differs from the start although no write of the run changed it is kept and reported
+//! too. Each write of a restore has a bracket like any other, so its side effects are known and are restored in the
+//! next round.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -74,7 +75,7 @@ pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport 
     for _ in 0..PASSES {
         report.failures = ledger.refused.clone();
         for turned in ledger.history.turned.clone().iter().rev() {
-            // A bug in one knob must not keep the others from being restored.
+            // A panic in the code of one knob must not keep the others from being restored.
             let one = catch_unwind(AssertUnwindSafe(|| put_back_knob(ledger, turned, &mut report)));
             one.unwrap_or_else(|_| report.failures.push(format!("{}: a bug", turned.intent.knob)));
         }
@@ -180,7 +181,8 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
             report.note(format!("{subject}: {now} -> {before}"));
         }
         Ok(after) => match lacks(ledger, knob, &location) {
-            // The feature is wanted again, and comes on as soon as the features that it needs are on.
+            // The request is restored. The kernel makes the feature active as soon as the features that it needs are
+            // on.
             Some(need) => {
                 report.note(format!("{subject}: asked for {before} again, and {after} without {need}"))
             }
@@ -192,7 +194,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     }
 }
 
-/// Returns the first need of a knob that is not met at present, such as "gro=on".
+/// Returns the first requirement of a knob that is not met at present, such as "gro=on".
 fn lacks(ledger: &JournalLedger, knob: &Knob, location: &DeviceLocation) -> Option<String> {
     let is_missing = |(name, value): &&(&str, &str)| {
         let read = (ledger.lookup)(name).and_then(|need| ledger.host.read(need, location).ok());
@@ -208,8 +210,8 @@ fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     }
 }
 
-/// Returns the location at which a knob is set now, or `None` if its device is gone. A knob with a wider scope than one
-/// device outlives the device.
+/// Returns the location at which a knob is read and written now, or `None` if its device is gone. A knob with a wider
+/// scope than one device outlives the device.
 pub(super) fn location_of(
     ledger: &JournalLedger,
     turned: &TurnedKnob,
@@ -230,8 +232,8 @@ pub(super) fn location_of(
     }
 }
 
-/// Returns true if `now`, a knob's current value, is the one after this run's last write. If that one is unknown, every
-/// value that the run ever wrote counts.
+/// Returns true if `now`, a knob's current value, is the value after this run's last write. If the value after the last
+/// write is unknown, every value that the run ever wrote counts.
 fn is_ours(ledger: &JournalLedger, turned: &TurnedKnob, knob: &Knob, now: &str) -> bool {
     let same = |ours: &String| knob.factor.domain.same(ours, now);
     match ledger.net.values.get(&turned.intent.seq) {

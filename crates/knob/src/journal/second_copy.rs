@@ -1,10 +1,10 @@
-//! A second copy of each journal, in /run, for the case that another program removes or replaces the first file and
-//! everything is killed at the same moment.
+//! A second copy of each journal, in /run. It serves the case that another program removes or replaces the first file
+//! and all processes of the run are killed at the same moment.
 //!
 //! A journal's lines are written to the first file and then to the second before anything is changed, so either file
 //! alone suffices. At the end of a run the second file is removed first. Before a journal is read, [`bring_back`]
 //! replaces the first file by the second if the first is missing or lacks lines that the second has, so all other code
-//! handles one file. After a reboot /run is empty, and the first file counts.
+//! handles one file. After a reboot, /run is empty and only the first file is left.
 
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +31,7 @@ pub(super) struct SecondCopies {
 #[derive(Debug)]
 pub(super) struct SecondCopy {
     file: File,
-    /// The reason why lines are missing from it, if any are.
+    /// The reason why lines are missing from the copy; empty if none are missing.
     missed: OnceLock<String>,
 }
 
@@ -109,8 +109,9 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
 /// Replaces `first`, the locked first file of a journal, by the second file if the first is missing or lacks lines that
 /// the second has. Returns true if it did. The journal's name then leads to a new file, which is not locked.
 ///
-/// The first file must be locked before this call. Otherwise, while another process holds the lock a little longer, the
-/// remains of a changed journal could be restored before its copy.
+/// The caller must hold the lock of the first file, if there is one. If it took the lock only later, another process
+/// could hold the lock during this call, and the caller would then restore the rest of a changed journal instead of its
+/// copy.
 pub(super) fn bring_back(
     state: &Path,
     name: &str,

@@ -12,8 +12,8 @@ use super::restore::RestoreReport;
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
 use crate::SideEffect;
 
-/// The largest number of rounds: three stages, each repeated if the first attempt had no effect, and again for the side
-/// effects of restoring. No host has needed half as many.
+/// The largest number of rounds. Each of the three stages may need a second attempt, and the side effects of restoring
+/// need further rounds. No host has needed half of this number.
 const ROUNDS: usize = 32;
 
 /// Restores the settings that are still as the run's writes left them, on the device with index `number`.
@@ -199,8 +199,8 @@ impl SideEffectRestore {
         Ok(true)
     }
 
-    /// Returns the changes that are still as the run's writes left them. Removes the other changes from the ledger:
-    /// those that are undone, and those that another program has overwritten, which are reported.
+    /// Returns the changes that are still as the run's writes left them. Removes from the ledger the changes that are
+    /// already undone, and those that another program has overwritten. Reports the overwritten ones.
     fn ours(
         &self,
         ledger: &mut JournalLedger,
@@ -219,12 +219,13 @@ impl SideEffectRestore {
             if same(is, was) || !key.can_be(was, ledger.host.now_s()) || key.is_gone(is) {
                 settled.push(place.clone());
             } else if self.follows(ledger, report, place) {
-                // The change stays in the list: the route may still be removed with its address, because of this run.
+                // The change stays in the ledger, because a write of this run may still remove the route along with its
+                // address.
                 continue;
             } else if same(is, change.after.as_ref()) {
                 todo.push((key.clone(), change.clone()));
             } else {
-                // Another program has set it back to the original value, which needs no report.
+                // If another program has set the original value again, nothing is reported.
                 if !same(is, ledger.first_value(self.number, key)) {
                     report.foreign(foreign(key, was, is, &self.location.device));
                     report.others.insert(place.clone());
@@ -236,9 +237,9 @@ impl SideEffectRestore {
         todo
     }
 
-    /// Returns true if the route at `place` comes and goes with an address that belongs to another program. This
-    /// applies to a new route, unless it replaces one that this run removed, and to a lost route that no address has
-    /// brought back.
+    /// Returns true if the kernel adds and removes the route at `place` along with an address of another program. This
+    /// is the case for a new route, unless it replaces one that this run removed, and for a lost route that no restored
+    /// address has brought back.
     fn follows(&self, ledger: &JournalLedger, report: &RestoreReport, place: &(u32, SettingKey)) -> bool {
         let SettingKey::Route(slot) = &place.1 else { return false };
         let had = |change: &OwnChange| change.before.is_some();
@@ -275,8 +276,8 @@ impl SideEffectRestore {
         self.refused.extend(refused);
     }
 
-    /// Reports the settings that were given up. A route that the kernel refuses because another program removed what
-    /// it needs counts as that program's change.
+    /// Reports the settings that were given up. If another program changed the device's addresses, a route that the
+    /// kernel refuses counts as that program's change.
     fn tell_failures(&self, ledger: &mut JournalLedger, report: &mut RestoreReport) {
         let lacks_addresses = self.lacks_addresses(report);
         for key in &self.given_up {
@@ -297,8 +298,8 @@ impl SideEffectRestore {
     }
 }
 
-/// Returns true if settings of this kind can be reached at `location`. A device that is gone has none, and one in
-/// another network namespace only those that moved with it.
+/// Returns true if settings of this kind can be reached at `location`. A device that is gone has no settings. Of a
+/// device in another network namespace, only the settings that moved with it can be reached.
 pub(super) fn is_reachable(kind: &SideEffect, location: &DeviceLocation) -> bool {
     let is_there = !location.device.is_empty();
     match kind {

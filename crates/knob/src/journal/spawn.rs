@@ -30,7 +30,7 @@ pub(super) fn spawn(command: &[OsString]) -> Result<GuardianChannel, JournalErro
 fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
     for end in [&ours, &theirs] {
-        // Without the privilege the default size remains, which suffices unless it was lowered.
+        // Without CAP_NET_ADMIN the default size remains. It suffices unless net.core.wmem_default was lowered.
         let _ = sockopt::set_socket_send_buffer_size_force(end, SOCKET_BUFFER);
     }
     Ok((ours, theirs))

@@ -27,7 +27,7 @@ use crate::{Error, Knob, KnobTarget};
 /// several attempts may be needed.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The options of a [`KnobTurner`]. The default is right outside of tests.
+/// The options of a [`KnobTurner`]. Only tests need other values than the default ones.
 #[derive(Debug, Clone)]
 pub struct TurnerOptions {
     /// Folder of landspeed's state, which contains the journals' folder.
@@ -213,7 +213,7 @@ fn discard_empty(options: &TurnerOptions) {
     if let Ok(Some(file)) = JournalFile::try_lock(folder, &name)
         && file.read(options.lookup).is_ok_and(|contents| !contents.is_pending())
     {
-        // It blocks no other run if it stays.
+        // A journal without changes blocks no other run if it stays.
         let _ = file.remove();
     }
 }

@@ -36,7 +36,7 @@ pub struct Undo {
     /// program.
     pub unsure: bool,
     /// True if the virtual devices of an ended network namespace are known to have ended with it, as in a lab. If
-    /// false, a similar device in another namespace may be one that left before the end.
+    /// false, a similar device in another namespace may be the changed device, moved there before the end.
     pub devices_ended: bool,
     /// Folder of landspeed's state, which contains the journals' folder.
     pub state_dir: PathBuf,
@@ -71,9 +71,9 @@ pub fn undo_namespaces(cookies: &[u64]) -> Result<UndoReport, JournalError> {
     Ok(report)
 }
 
-/// Returns true if a journal exists for the network namespace with this cookie, so that not everything in it is
-/// restored. Returns `None` if this cannot be determined: `boot_id` is not the boot of this host, or the journals are
-/// not readable.
+/// Returns true if a journal exists for the network namespace with this cookie. Not everything in it is restored then.
+/// Returns `None` if this cannot be determined: `boot_id` is not the boot of this host, or the journals are not
+/// readable.
 pub fn has_journal(boot_id: &str, netns_cookie: u64) -> Option<bool> {
     let here = NamespaceIdentity::find_out().ok()?;
     if here.boot_id != boot_id {
@@ -102,7 +102,7 @@ type JournalAction<'a> = dyn FnMut(JournalFile, &str, &mut UndoReport) -> Result
 
 impl Undo {
     /// Restores the settings in the journals. A journal of another boot is only reported, because its settings ended
-    /// with that boot, and removed unless a setting still has the value that the run left. A damaged journal is kept.
+    /// with that boot. It is removed unless a setting still has the value that the run left. A damaged journal is kept.
     ///
     /// # Errors
     /// Returns an error if the journals' folder cannot be trusted or read.
@@ -119,7 +119,7 @@ impl Undo {
     }
 
     /// Gives up the settings in the journals. Calls `agree` with the current and the original value of each setting of
-    /// a journal, one line each, and removes the journal if it returns true. Changes no setting.
+    /// a journal, one line each, and removes the journal if `agree` returns true. Changes no setting.
     pub fn forget(&self, mut agree: impl FnMut(&[String]) -> bool) -> Result<UndoReport, JournalError> {
         let here = NamespaceIdentity::find_out()?;
         self.each(&here, &mut |file, name, report| {
@@ -197,8 +197,8 @@ impl Undo {
         }
     }
 
-    /// Calls `work` for a journal. If only the second copy of another run's journal of the same name remains then,
-    /// calls `work` for that too.
+    /// Calls `work` for a journal. If the second copy of another run's journal with the same name remains after that,
+    /// calls `work` for that journal too.
     fn one(&self, name: &str, work: &mut JournalAction<'_>, report: &mut UndoReport) {
         let (locked, _) = self.lock_whole(name, report);
         let is_free = locked.is_ok();
@@ -208,8 +208,8 @@ impl Undo {
         }
     }
 
-    /// Locks a journal. If the second copy has lines that the journal lacks, it first takes the journal's place.
-    /// Returns true if it did.
+    /// Locks a journal. If the second copy has lines that the journal lacks, replaces the journal by the copy and locks
+    /// the new file. Returns true in that case.
     fn lock_whole(&self, name: &str, report: &mut UndoReport) -> (Locked, bool) {
         let locked = self.lock(name);
         let Ok(first) = &locked else { return (locked, false) };
@@ -282,7 +282,8 @@ impl Undo {
         Ok(())
     }
 
-    /// Returns the changes that can no longer be undone without the journal, one line each.
+    /// Returns the journal's path and the changes in the journal with their current and original values, one line each.
+    /// Without the journal, these changes can no longer be undone.
     fn given_up(
         &self,
         file: &JournalFile,
@@ -301,7 +302,8 @@ impl Undo {
         Ok(lines)
     }
 
-    /// Runs `work` on the host that a journal belongs to, if it still exists.
+    /// Runs `work` in the network namespace that a journal belongs to, or on the devices that outlived that namespace.
+    /// Does not run it if everything is already restored, or if the journal is unreadable or of another boot.
     fn on_host(
         &self,
         file: &JournalFile,
@@ -340,9 +342,9 @@ impl UndoReport {
     }
 }
 
-/// Reports the settings of an earlier boot, which ended with it, and writes nothing. If one still has the value that
-/// the run left, the boot may be the same one under another id, as in a container or on a machine that was suspended
-/// and resumed elsewhere.
+/// Reports the settings in a journal of another boot, and writes nothing, because settings end with their boot. If a
+/// setting still has the value that the run left, the boot may be the same one under another id, as in a container or
+/// on a machine that was suspended and resumed elsewhere.
 fn of_another_boot(
     file: JournalFile,
     lookup: KnobLookup,
@@ -383,7 +385,7 @@ fn knob_lines(contents: &JournalContents) -> Vec<String> {
     contents.history.turned.iter().map(line).collect()
 }
 
-/// Runs `work` in another network namespace or, if that has ended, on the devices that have outlived it.
+/// Runs `work` in another network namespace or, if that namespace has ended, on the devices that have outlived it.
 fn in_namespace(
     cookie: u64,
     ended: KernelHost,

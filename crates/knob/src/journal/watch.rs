@@ -59,7 +59,7 @@ impl GuardianClient {
         ready.is_ok_and(|ready| ready > 0)
     }
 
-    /// Kills a guardian that does not work. The listening thread then takes over.
+    /// Kills a guardian that hangs. The listening thread then takes over.
     pub(super) fn kill_guardian(&self) {
         let _ = pidfd_send_signal(&self.handles.guardian, Signal::KILL);
     }
@@ -117,11 +117,12 @@ fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> RestoreOut
                 if let GuardianReply::Lost { why } = &answer {
                     client.lose(why);
                 }
-                // If the turner is gone, no thread waits for it.
+                // Sending fails if the turner is gone. Then no thread waits for the answer.
                 let _ = answers.send(answer);
             }
             Ok(None) => break,
-            // Two processes that restore at the same time would be worse than no guardian.
+            // After a message that is invalid, the guardian is killed first, because two processes must not restore at
+            // the same time.
             Err(_) => {
                 client.kill_guardian();
                 client.has_guardian_ended(None);
@@ -135,8 +136,8 @@ fn listen(client: &GuardianClient, answers: Sender<GuardianReply>) -> RestoreOut
     outcome.unwrap_or_else(|| take_over(client))
 }
 
-/// Restores after the guardian died without a report. The journal's last mark shows whether the guardian had finished;
-/// this process also holds the journal's lock.
+/// Restores after the guardian died without a report. The journal's last mark shows whether the guardian had finished.
+/// This process may restore, because it also holds the journal's lock.
 fn take_over(client: &GuardianClient) -> RestoreOutcome {
     let _no_turn_meanwhile = client.lock_turn();
     let contents = client.handles.journal.read(client.lookup);

@@ -1,6 +1,6 @@
-//! Finding the devices of a journal: devices are renamed and moved into other network namespaces, and hardware
-//! returns to the machine's first one when its namespace ends. A device is reported as gone only if that is certain,
-//! because its settings are then not restored.
+//! Finding the devices of a journal. A device may have been renamed or moved into another network namespace, and
+//! hardware returns to the machine's first namespace when its own namespace ends. A device is reported as gone only if
+//! that is certain, because its settings are then not restored.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -45,7 +45,7 @@ pub(super) fn find(
         return Ok(DeviceWhereabouts::At(DeviceLocation::here(&link.name)));
     }
     let (mut reach, handles) = look_around(here, ended)?;
-    // A virtual device ends with its namespace; hardware returns to the machine's first one.
+    // A virtual device ends with its namespace. Hardware returns to the machine's first namespace.
     reach.is_partial &= !ended || device.permanent_mac.is_some();
     let Some((at, device)) = locate(device, left, &reach)? else { return Ok(DeviceWhereabouts::Gone) };
     let netns = at.and_then(|at| handles.into_iter().nth(at)).map(Arc::new);
@@ -74,7 +74,8 @@ struct ReachableLinks {
 
 #[derive(Debug, Default)]
 struct OtherNamespace {
-    /// Id of this namespace in that of this thread. A device leaves a namespace only for one that has an id in it.
+    /// Id of this namespace in the namespace of this thread; `None` if it has none. A device can only move to a
+    /// namespace that has an id in the namespace that it leaves.
     nsid: Option<i32>,
     /// True for the machine's first network namespace.
     is_initial: bool,
@@ -123,7 +124,8 @@ fn locate(
     if found.is_empty() {
         found = all.iter().filter(|(_, link)| resembles(device, link)).collect();
     }
-    // Virtual devices can be alike, so one that was not seen to go there must have kept its index.
+    // Virtual devices can be alike. One is accepted only if the kernel reported that the device moved there, or if the
+    // index is the same.
     let sure = |link: &Link, at: &Option<usize>| {
         device.permanent_mac.is_some() || link.index == device.ifindex || told(at, link)
     };

@@ -18,7 +18,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// Largest packet in bytes, below what a socket's buffer accepts anywhere.
+/// Largest packet in bytes. It is small enough for the send buffer of a socket on any host.
 const MAX_PACKET: usize = 64 * 1024;
 /// The largest number of bytes that the notes of [`RestoreOutcome`] take in a packet.
 const MAX_NOTES: usize = MAX_PACKET - 1024;
@@ -107,7 +107,7 @@ impl GuardianChannel {
             match recvmsg(&self.0, &mut [IoSliceMut::new(&mut buffer)], &mut control, RecvFlags::CMSG_CLOEXEC)
             {
                 Err(rustix::io::Errno::INTR) => {}
-                // The other end died with packets from us unread.
+                // The other end died before it had read all packets that this end sent.
                 Err(rustix::io::Errno::CONNRESET) => return Ok(None),
                 got => break got?,
             }

@@ -26,7 +26,7 @@ fn reach<'a>(knob: &str, target: &'a KnobTarget) -> Result<(Rtnl, &'a str), Erro
     Ok((Rtnl::open().map_err(|e| refused(knob, e))?, device))
 }
 
-/// A number that the kernel keeps for a link.
+/// A numeric attribute of a link, which is read and written over rtnetlink.
 struct LinkAttribute {
     knob: &'static str,
     get: fn(&Link) -> Option<u32>,

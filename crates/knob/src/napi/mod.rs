@@ -1,4 +1,4 @@
-//! NAPI: the threads and timers by which a device's packets reach the stack, in sysfs.
+//! NAPI settings in sysfs: the threads and timers by which the kernel polls a device for packets.
 
 use landspeed_record::units::Nanos;
 

@@ -10,8 +10,8 @@ use crate::{
 };
 use landspeed_record::factor::flip;
 
-/// Common fields of settings for which drivers take the link down and up, which loses static routes and per-device
-/// settings.
+/// Common fields of settings for which drivers take the link down and up. Static routes and per-device settings are
+/// lost then.
 const RESET: Factor = Factor {
     domain: Domain::Int(1, 1_048_576),
     toggle: Nanos::secs(4),
@@ -25,7 +25,7 @@ const RESET: Factor = Factor {
     can_cut: true,
     ..HARDWARE
 };
-/// Common fields of pause frames. The devices at both ends negotiate them, so that the link may train again.
+/// Common fields of pause frames. The devices at both ends negotiate pause frames, so a change may retrain the link.
 const PAUSE: Factor = Factor { domain: Domain::Switch, ..RESET };
 
 pub(super) const KNOBS: &[Knob] = &[

@@ -32,12 +32,12 @@ impl FeatureGroup {
         Ok((ethtool, features))
     }
 
-    /// Returns the features that this device can switch, in the order of the kernel's names.
+    /// Returns the features of the group that this device can switch, in the order of the kernel's names.
     fn members<'a>(&self, features: &'a DeviceFeatures) -> Vec<&'a str> {
         let switchable = features.hw.iter().map(String::as_str).filter(|name| features.can_switch(name));
         let mut members = features_called(self.called, switchable);
-        // TSO consists of these two. Its variants (ECN, mangled IP identifiers) go off with them or are useless
-        // without them, so the driver's choice for each is not touched.
+        // The knob tso covers these two features. The variants of TSO (ECN, mangled IP identifiers) go off with them or
+        // are useless without them, so the knob leaves the driver's choice for each variant as it is.
         members.retain(|name| {
             self.called != "tso" || matches!(*name, "tx-tcp-segmentation" | "tx-tcp6-segmentation")
         });

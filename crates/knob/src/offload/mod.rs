@@ -1,8 +1,8 @@
 //! Offloads: work that the device does, or that the stack does once for many packets.
 //!
-//! The value "on" means that the feature is *active*. The kernel keeps the wanted features separately: TSO that is
-//! wanted while checksums are off is not active, and becomes active with them. Switching a knob "off" therefore also
-//! removes the feature from those that are wanted.
+//! The value "on" means that the feature is *active*. The kernel stores separately which features are wanted: TSO that
+//! is wanted while checksum offload is off is not active, and becomes active once checksum offload is on. Setting a
+//! knob to "off" therefore also removes the feature from the wanted ones.
 
 mod group;
 mod receive;
@@ -26,7 +26,7 @@ const OFFLOAD: Factor = Factor {
     ..Factor::KNOB
 };
 
-/// Returns the proposal `on`, to which the `needs` that `settings` does not meet yet are added. Returns nothing if the
+/// Returns the proposal `on`, extended by those of `needs` that `settings` does not meet yet. Returns nothing if the
 /// knob is already on.
 fn lacking(
     view: &FactorView,

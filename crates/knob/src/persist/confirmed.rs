@@ -10,8 +10,8 @@ pub type KnobNeeds<'a> = &'a dyn Fn(&str) -> &'static [(&'static str, &'static s
 
 /// Returns the setting to persist, and the steps that it leaves out. The setting is `start` with every kept step,
 /// except those that the blocks over the rest of the run did not confirm. It also contains the settings of `end` that
-/// its knobs need, even if a step that is left out made them. `steps` are the run's decisions in order, each in its
-/// last version.
+/// its knobs need, even if they come from a step that is left out. `steps` are the run's decisions in order, each in
+/// its last version.
 pub fn confirmed(
     start: &Cell,
     end: &Cell,
@@ -55,7 +55,7 @@ fn change(from: &Cell, to: &Cell) -> Cell {
     Cell { a: differing(&from.a, &to.a), b: differing(&from.b, &to.b), flow: differing(&from.flow, &to.flow) }
 }
 
-/// Adds to `sure` the settings of `end` that its changes since `start` need, until nothing more is needed.
+/// Adds to `sure` those settings of `end` that the changes from `start` to `sure` need, until nothing more is needed.
 fn add_needed(sure: &mut Settings, start: &Settings, end: &Settings, needs: KnobNeeds<'_>) {
     loop {
         let changed = sure.iter().filter(|(knob, value)| start.get(*knob) != Some(*value));

@@ -2,8 +2,9 @@
 //!
 //! Of all .link files, only the first in the order of their names that matches a device is applied. landspeed's file
 //! comes before the distribution's 99-default.link and therefore repeats the policies of that file. Otherwise the
-//! device would get another name. A file with an earlier name (netplan writes 10-netplan-*.link to /run) would take
-//! precedence or be shadowed, so the commands show which file applies.
+//! device would get another name. Another file for the device, such as netplan's 10-netplan-*.link in /run, takes
+//! precedence if its name comes earlier and is ignored if its name comes later. So the commands show which file
+//! applies.
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
 use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};

@@ -102,7 +102,7 @@ pub struct PersistPlan {
     pub left_out: Vec<UnpersistedSetting>,
 }
 
-/// A record that cannot become files.
+/// The reason why the settings of a record cannot become files.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PersistError {
     /// A value does not have the kind that its setting requires.

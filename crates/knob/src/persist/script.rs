@@ -90,8 +90,8 @@ fn write_all(files: &str, value: &str) -> String {
     format!("for file in {files}; do echo {value} > \"$file\" || failed=1; done")
 }
 
-/// Returns the lines that set the interrupts' processors. The script identifies interrupts by their order, because they
-/// get their numbers at boot.
+/// Returns the lines that set the interrupts' processors. The script identifies interrupts by their order, because
+/// their numbers are assigned at each boot.
 fn interrupts(change: &KeptChange<'_>, device: &str) -> Result<PersistDestination, PersistError> {
     let list = |value: &str| parse_cpus(value).filter(|cpus| !cpus.is_empty()).map(|_| value.to_owned());
     let values = members(change, "sets of processors", list)?;

@@ -52,7 +52,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
 ];
 
-/// Returns the file `file` of each queue of one side, in the queues' order.
+/// Returns the file `file` of each queue whose name begins with `side` ("rx-" or "tx-"), in the queues' order.
 fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Error> {
     let sysfs = Sysfs::open()?;
     let folder = format!("class/net/{}/queues", name(target)?);
@@ -64,15 +64,15 @@ fn queues(target: &KnobTarget, side: &str, file: &str) -> Result<MemberFiles, Er
     }
 }
 
-/// Returns true if the receiver's accounting misses work that is handed to another processor, because that work is
-/// charged to the task that runs there, or to none.
+/// Returns true if the receiver's CPU accounting does not count work that is handed to another processor, because that
+/// work is charged to the task that runs there, or to none.
 fn unseen(view: &FactorView) -> bool {
     view.receiver.cpu_accounting == CpuAccounting::Tasks
 }
 
 const UNSEEN: &str = "this kernel does not count the processor time of packets that another core takes over: it would look cheaper than it is";
 
-/// Proposes one processor per queue, so that no two contend for one.
+/// Proposes one processor per queue, so that no two processors contend for one queue.
 fn transmit(view: &FactorView) -> Vec<Proposal> {
     if view.members < 2 {
         let one = Proposal::new(all_cpus(view.sender.cpus), 168);

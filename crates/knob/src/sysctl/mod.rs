@@ -3,10 +3,10 @@
 //! /proc/sys/net shows the network namespace of the thread that opens it, whatever the mount, so these settings need
 //! no private mount.
 //!
-//! A new sysctl is a row in the file whose first line names its subject. Its base is `NAMESPACED` if a new network
-//! namespace can write it (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one other
-//! factor, as the test `every_factor_is_whole_and_has_a_name_of_its_own` of the engine (`factors_tests.rs`) requires.
-//! `disturbs` names what a write changes besides; the conformance suite fails if one is missing.
+//! To add a sysctl, add a row to the file whose first line names its subject. Its base is `NAMESPACED` if a new network
+//! namespace can write the sysctl (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one
+//! other factor, as the test `every_factor_is_whole_and_has_a_name_of_its_own` of the engine (`factors_tests.rs`)
+//! requires. `disturbs` names what else a write changes; the conformance suite fails if something is missing.
 
 use crate::{Factor, FactorScope, Knob};
 

@@ -7,10 +7,10 @@ use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{at_least, flip, switch_on, unless};
 
-/// Greatest memory limit of a socket in bytes, because the kernel's type is an int.
+/// Greatest memory limit of a socket in bytes. The kernel stores the limit as an int.
 const LARGEST: u64 = i32::MAX as u64;
-/// The kernel's own limit of autotuning for receiving, in bytes, with ample memory (tcp_init, net/ipv4/tcp.c, since
-/// 6.16).
+/// The kernel's default limit of receive autotuning, in bytes, on a machine with ample memory (tcp_init,
+/// net/ipv4/tcp.c, since 6.16).
 const RECEIVE_MAX: u64 = 32 << 20;
 const SEND_MAX: u64 = 4 << 20;
 
@@ -93,7 +93,7 @@ fn receive(view: &FactorView) -> Vec<Proposal> {
         let auto = if send > standing { auto.with("tcp-wmem", format!("4096 16384 {send}")) } else { auto };
         proposals.push(tuned(scaled(auto)));
     }
-    // The paper's own step is a fixed 256 KB window, which takes 512 KB of buffer, because half of it is window.
+    // The step of feng-2003 is a fixed 256 KB window, which takes 512 KB of buffer, because half of it is window.
     proposals.push(
         scaled(Proposal::new("4096 524288 524288", 125).with("tcp-wmem", "4096 524288 524288"))
             .pointless_if(view.bdp().0 > 256 << 10, "256 KB windows are less than the path holds"),

@@ -87,7 +87,7 @@ fn a_veth_is_polled_by_threads_once_it_is_polled() {
     in_namespace(|target| {
         turn(target, "gro", "on");
         assert_eq!(turn(target, "threaded-napi", "on"), "on");
-        // The threads could not be turned off any more.
+        // With GRO off, the threads could not be switched off any more.
         let refused = find("gro").unwrap().setting.write(target, "off").unwrap_err().to_string();
         assert!(refused.contains("turn it off first"), "{refused}");
         assert_eq!(turn(target, "threaded-napi", "off"), "off");

@@ -94,7 +94,7 @@ fn goes_back(knob: &Knob, target: &KnobTarget) -> Result<(), String> {
     })
 }
 
-/// The settings whose attribute iproute2 has learnt late, and the version that has it.
+/// The knobs whose link attribute only newer versions of iproute2 have, and the first version that has it.
 const LATE_IN_IPROUTE2: &[(&str, f64)] = &[("gso-ipv4-max-size", 6.3), ("gro-ipv4-max-size", 6.3)];
 
 /// Returns true if the `ip` of this host is new enough to set the knob `name`.

@@ -138,7 +138,7 @@ impl TestHost {
         entries.map(|entry| entry.path()).filter(|path| path.to_string_lossy().ends_with(&own)).collect()
     }
 
-    /// Returns a handle of the namespace that outlives this.
+    /// Returns a descriptor of the namespace.
     pub(crate) fn netns(&self) -> &OwnedFd {
         &self.netns
     }
@@ -370,7 +370,7 @@ impl AgentProcess {
         self.child.id()
     }
 
-    /// Kills both before either can restore for the other.
+    /// Kills the agent and its guardian before one of them can restore for the other.
     pub(crate) fn kill_with_guardian(self, host: &TestHost) {
         signal(self.pid(), rustix::process::Signal::STOP);
         signal(guardian_pid(host).unwrap(), KILL);

@@ -42,8 +42,8 @@ pub(crate) fn wait_until_stopped(pid: u32) {
     }
 }
 
-/// Returns the session of a process: 0 if its leader lives outside this PID namespace, as in a container, which
-/// `getsid` of rustix does not accept as an answer.
+/// Returns the session of a process: 0 if the session's leader is outside this PID namespace, as in a container.
+/// `getsid` of rustix does not accept 0 as an answer.
 fn session_of(pid: u32) -> i32 {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
     let (_, after_name) = stat.rsplit_once(") ").unwrap();
@@ -62,8 +62,8 @@ fn the_guardian_is_deaf_to_what_ends_sessions() {
     }
     assert_ne!(session_of(guardian), session_of(agent.pid()));
     let state = host.state();
-    // It holds nothing of its agent's, only its own socket, one for messages about devices, one for files, journal
-    // and folder twice, the journal's copy, locks, and a pidfd.
+    // The guardian holds no descriptor of its agent. Its own are the socket to the agent, one for messages about
+    // devices, one for notifications about files, journal and folder twice, the journal's copy, locks, and a pidfd.
     for fd in std::fs::read_dir(format!("/proc/{guardian}/fd")).unwrap() {
         let target = std::fs::read_link(fd.unwrap().path()).unwrap();
         let own = [
@@ -164,7 +164,8 @@ fn an_agent_that_hangs_in_a_write_is_killed_and_its_half_written_value_is_put_ba
 #[test]
 fn a_write_that_takes_as_long_as_its_row_says_is_never_cut() {
     let Some((host, before, mut agent)) = started(300) else { return };
-    // No heartbeat comes. The lease ends while the knob is written, and so would the grace if the row did not count.
+    // No heartbeat comes. The lease ends while the knob is written, and so would the grace period without the row's
+    // time.
     assert_eq!(agent.ask("turn steady 9").as_deref(), Some("8 -> 9"));
     host.comes_back(&before);
     assert!(agent.ask("lost").expect("the agent lives").contains("stopped answering"));

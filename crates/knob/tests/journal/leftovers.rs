@@ -150,7 +150,7 @@ fn a_journal_that_lost_its_header_is_kept() {
         assert!(report.lines.iter().any(|line| line.contains("does not add up")), "{report:?}");
         fs::remove_file(path).unwrap();
     }
-    // A journal that never got its name is not worth keeping.
+    // A journal that never got its final name has recorded no change, so it is removed.
     let draft = plant(&host, HEADER);
     fs::rename(&draft, draft.with_extension("jsonl.new")).unwrap();
     let report = host.undo();

@@ -23,7 +23,7 @@ fn a_device_that_moved_is_put_back_where_it_is_now() {
     let Some(host) = TestHost::try_new() else { return };
     let other = empty_netns();
     let _reachable = NamedNetns::new(&other);
-    // Another device has its index there.
+    // In that namespace, another device has the index of v0.
     inside(&other, || ip("link add x1 type veth peer name x2"));
     let mut agent = host.started(60_000);
     assert_eq!(agent.ask("turn mtu 9000").unwrap(), "3000 -> 9000");
@@ -102,7 +102,7 @@ fn a_device_of_a_lab_that_was_taken_down_is_gone_though_another_looks_alike() {
     }
     fs::copy(journal, &kept).unwrap();
     drop(host);
-    // It even has the value that we wrote.
+    // The similar device even has the value that this run wrote.
     alike.inside(|| ip("link set v0 mtu 9000"));
     let undo = Undo { devices_ended: true, state_dir: alike.state(), lookup, ..Undo::default() };
     let report = undo.run().unwrap();

@@ -1,5 +1,5 @@
-//! Tests with a real journal that is changed in many ways: undo on a real host writes nothing that no run wrote, and
-//! removes no journal while one of its settings is not restored.
+//! Tests with a real journal that is changed in many ways. Undo on a real host must write only values that the host has
+//! had, and must not remove a journal while one of its settings is not restored.
 //!
 //! `LANDSPEED_HOST_MUTATIONS` is the number of changes (default 16; `make undo` makes 500), `LANDSPEED_UNDO_SEED` the
 //! first seed.

@@ -24,8 +24,8 @@ fn mtus() -> String {
     ip("-o link show").lines().map(name_and_mtu).collect::<Vec<_>>().join("\n")
 }
 
-/// Returns a host on which v0 has a macvlan, which has another one on it, and another macvlan in a separate
-/// namespace.
+/// Returns a host with a macvlan on v0, and a separate namespace with another macvlan on v0. Returns `None` if the
+/// kernel has no macvlan or if tests with real namespaces cannot run.
 fn with_children() -> Option<(TestHost, std::os::fd::OwnedFd)> {
     let host = TestHost::try_new()?;
     let other = empty_netns();
@@ -36,7 +36,8 @@ fn with_children() -> Option<(TestHost, std::os::fd::OwnedFd)> {
     }
     host.inside(|| {
         use std::os::fd::AsRawFd;
-        // Otherwise its link-local address is tentative for about a second, and the snapshot before differs from the one after.
+        // Duplicate address detection would keep the macvlan's link-local address tentative for about a second, and the
+        // snapshot before would differ from the one after.
         std::fs::write("/proc/sys/net/ipv6/conf/child/accept_dad", "0").unwrap();
         ip("link set child mtu 3000 up");
         std::fs::write("/proc/sys/net/ipv6/conf/child/mtu", "2222").unwrap();
@@ -92,7 +93,7 @@ fn a_bridge_follows_its_port_and_what_stands_on_it_comes_back() {
     let said = agent.ask("restore").unwrap();
     assert!(said.starts_with("true"), "{said}");
     assert_eq!(host.inside(mtus), before);
-    // The bridge's own MTU was never set, so it still follows.
+    // The bridge's own MTU was never set, so it still follows the MTU of its port.
     host.inside(|| ip("link set v0 mtu 2000"));
     assert!(host.inside(mtus).contains("br0: 2000"));
 }

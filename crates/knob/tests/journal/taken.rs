@@ -80,7 +80,7 @@ fn harmed(host: &TestHost, harm: fn(&Path), random: &mut RandomSource) -> Option
     let guardian = guardian_pid(host)?;
     std::thread::sleep(Duration::from_micros(random.below(150_000) as u64));
     if random.below(2) == 0 {
-        // Neither notices before it dies.
+        // Agent and guardian are stopped, so that neither notices the harm before it dies.
         for pid in [agent.pid(), guardian] {
             signal(pid, rustix::process::Signal::STOP);
         }
@@ -116,7 +116,7 @@ fn a_journal_that_is_taken_away_before_everything_dies_loses_nothing() {
     for round in 0..rounds {
         let (what, harm) = HARM[round % HARM.len()];
         let Some((agent, guardian)) = harmed(&host, harm, &mut random) else { continue };
-        // Neither has time to restore for the other.
+        // The agent is stopped first, so that neither has time to restore for the other.
         signal(agent.pid(), rustix::process::Signal::STOP);
         signal(guardian, KILL);
         agent.kill();

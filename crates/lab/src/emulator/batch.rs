@@ -9,12 +9,12 @@ use super::virtio::VIRTIO_LEN;
 
 /// The largest number of frames that are received or sent in one system call.
 pub(super) const BATCH: usize = 32;
-/// Size in bytes of the buffer for one frame. It fits the largest frame that a link can be configured to produce ("BIG
-/// TCP": GSO_MAX_SIZE, eight times 64 KiB) with its headers.
+/// Size in bytes of the buffer for one frame. The largest possible frame fits with its headers: 512 KiB ("BIG TCP", the
+/// kernel's GSO_MAX_SIZE).
 const LARGEST: usize = VIRTIO_LEN + 8 * 65_536 + 256;
 
-/// Size of the control data of one message, in 8-byte words. It fits one timestamp. The unit is words, because the
-/// kernel's header must be aligned like one.
+/// Size of the control data of one message, in 8-byte words. It has room for one timestamp. Words keep the kernel's
+/// `cmsghdr` aligned.
 const CONTROL_WORDS: usize = 8;
 
 /// Buffers for a batch of received frames.
@@ -47,7 +47,7 @@ pub(super) struct ReceivedFrame<'a> {
 impl ReceiveBatch {
     pub(super) fn new() -> Self {
         ReceiveBatch {
-            // A vector of zeros takes memory only when it is used, and few frames are that large.
+            // The kernel allocates the pages of a vector of zeros only on first use, and few frames are that large.
             bytes: vec![0; LARGEST * BATCH].into_boxed_slice(),
             control: [[0; CONTROL_WORDS]; BATCH],
             arrivals: [FrameInfo::default(); BATCH],
@@ -59,7 +59,7 @@ impl ReceiveBatch {
     /// none wait.
     pub(super) fn fill(&mut self, socket: &PacketSocket) -> io::Result<usize> {
         self.count = 0;
-        // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
+        // SAFETY: zero bytes are valid for iovec and mmsghdr: null pointers and lengths of 0.
         let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         for (n, room) in self.bytes.chunks_exact_mut(LARGEST).enumerate() {
@@ -69,8 +69,8 @@ impl ReceiveBatch {
             header.msg_control = self.control[n].as_mut_ptr().cast();
             header.msg_controllen = size_of_val(&self.control[n]);
         }
-        // SAFETY: every header points to one part and one control buffer of the length it says. All of them live, and
-        // are not used otherwise, until the call returns.
+        // SAFETY: each header points to one iovec and one control buffer, with their correct lengths. All of this
+        // memory stays valid, and is not used otherwise, until the call returns.
         let taken = unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -115,15 +115,15 @@ fn arrival_time(header: &libc::msghdr) -> Option<u64> {
     // SAFETY: the kernel filled in the control data that `header` points to, and its length.
     let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !message.is_null() {
-        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR give null or a whole header within the control data.
+        // SAFETY: CMSG_FIRSTHDR and CMSG_NXTHDR return null or a whole header within the control data.
         let found = unsafe { &*message };
         if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
-            // SAFETY: the data of this kind of message is one timespec; it may lie unaligned.
+            // SAFETY: the data of this kind of message is one timespec; it may be unaligned.
             let time = unsafe { libc::CMSG_DATA(message).cast::<libc::timespec>().read_unaligned() };
             let seconds = u64::try_from(time.tv_sec).ok()?;
             return seconds.checked_mul(1_000_000_000)?.checked_add(u64::try_from(time.tv_nsec).ok()?);
         }
-        // SAFETY: as for CMSG_FIRSTHDR; `message` is one of this header's.
+        // SAFETY: as for CMSG_FIRSTHDR; `message` is a control message of `header`.
         message = unsafe { libc::CMSG_NXTHDR(header, message) };
     }
     None
@@ -138,13 +138,13 @@ pub(super) struct SendOutcome {
     pub(super) refused: bool,
 }
 
-/// Sends frames to the socket, at most [`BATCH`], until one is refused. Returns an error only if the link no longer
-/// exists.
+/// Sends at most [`BATCH`] frames, and stops at the first one that the kernel refuses. Returns an error only if the
+/// network device no longer exists.
 pub(super) fn give<'a>(
     socket: &PacketSocket,
     frames: impl Iterator<Item = DueFrame<'a>>,
 ) -> io::Result<SendOutcome> {
-    // SAFETY: null pointers and zero lengths are what an unused iovec and mmsghdr hold.
+    // SAFETY: zero bytes are valid for iovec and mmsghdr: null pointers and lengths of 0.
     let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     let mut total = 0;
@@ -154,8 +154,8 @@ pub(super) fn give<'a>(
         let header = &mut messages[n].msg_hdr;
         (header.msg_iov, header.msg_iovlen) = (&raw mut parts[n], 1);
     }
-    // SAFETY: the first `total` headers point to one part each, of the length it says, whose frame is borrowed for 'a
-    // and so alive until the call returns; the kernel only reads through them.
+    // SAFETY: each of the first `total` headers points to one iovec, which has the address and the length of a frame.
+    // The frames are borrowed for 'a, so they are valid until the call returns. The kernel only reads them.
     let sent = unsafe {
         libc::sendmmsg(socket.as_fd().as_raw_fd(), messages.as_mut_ptr(), total as libc::c_uint, 0)
     };
@@ -166,7 +166,7 @@ pub(super) fn give<'a>(
     match error.kind() {
         io::ErrorKind::Interrupted => Ok(SendOutcome::default()),
         _ if is_gone(&error) => Err(error),
-        // A full backlog (ENOBUFS), or a frame that the link cannot take (EMSGSIZE, EINVAL).
+        // A full backlog (ENOBUFS), or a frame that the device cannot send (EMSGSIZE, EINVAL).
         _ => Ok(SendOutcome { done: 1, refused: true }),
     }
 }

@@ -27,7 +27,8 @@ pub(super) struct ArrivalClock {
 impl ArrivalClock {
     /// Reads both clocks. Call it once for each batch of frames.
     pub(super) fn look(&mut self) {
-        // In this order, so that a pause between the two readings makes frames seem to arrive later, never earlier.
+        // The wall clock is read first, so that a pause between the two readings makes frames seem to arrive later,
+        // never earlier.
         let unix_now = read(ClockId::Realtime);
         self.set(now(), unix_now);
     }
@@ -36,8 +37,8 @@ impl ArrivalClock {
         (self.now, self.unix_now) = (now, unix_now);
     }
 
-    /// Returns when a frame arrived, on the monotonic clock. The result is never before that of the previous frame and
-    /// never in the future, even if the wall clock was set.
+    /// Returns when a frame arrived, on the monotonic clock. `None` counts as now. The result is never earlier than for
+    /// the previous frame and never in the future, even if somebody set the wall clock.
     pub(super) fn at(&mut self, unix_ns: Option<u64>) -> Nanos {
         let age = unix_ns.map_or(Nanos(0), |then| self.unix_now - Nanos(then));
         self.last = (self.now - age).max(self.last);
@@ -45,10 +46,10 @@ impl ArrivalClock {
     }
 }
 
-/// Gives the calling thread a real-time priority above all ordinary threads. Without it, frames on a busy machine are
-/// late by about as much as the path's delay.
+/// Gives the calling thread a real-time priority above all ordinary threads. Without this priority, frames on a busy
+/// machine can be late by as much as the path's delay.
 pub(super) fn become_real_time() -> io::Result<()> {
-    // Above other ordinary users of real-time scheduling, below the kernel's own threads (50).
+    // Above the usual priorities of other real-time programs, below those of the kernel's threads (50).
     let parameter = libc::sched_param { sched_priority: 10 };
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: 0 is the calling thread; `parameter` outlives the call.

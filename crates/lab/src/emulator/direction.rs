@@ -110,7 +110,7 @@ impl LinkDirection {
         count(&self.counters.refused, 1);
     }
 
-    /// Decides the fate of one segment and counts it.
+    /// Decides the fate of one segment and counts it. Returns its arrival; `None` if it was dropped or lost.
     fn admit(&mut self, at: Nanos, segment: Segment) -> Option<SegmentArrival> {
         let fate = self.path.admit(at, segment);
         count(&self.counters.arrived, 1);
@@ -205,8 +205,8 @@ impl LinkDirection {
         [self.main.next(), self.held.next()].into_iter().flatten().min()
     }
 
-    /// Returns the ring with the next frame to leave by `now`; `None` if no frame is due. The time is the limit until
-    /// which frames of this ring leave before those of the other ring.
+    /// Returns the ring that has the next due frame, and the time until which its frames leave before those of the
+    /// other ring. Returns `None` if no frame is due by `now`.
     pub(super) fn turn(&self, now: Nanos) -> Option<(FrameLane, Nanos)> {
         let next = self.next().filter(|next| *next <= now)?;
         let (lane, other) = match self.main.next() == Some(next) {
@@ -221,7 +221,7 @@ impl LinkDirection {
         self.ring(lane).due(until)
     }
 
-    /// Removes the frames that were sent to the other link at `now`, and counts them.
+    /// Removes the frames that were sent or refused at `now`, and counts them.
     pub(super) fn sent(&mut self, lane: FrameLane, sent: SendOutcome, now: Nanos) {
         for (n, due) in self.ring(lane).due(Nanos(u64::MAX)).take(sent.done).enumerate() {
             if sent.refused && n + 1 == sent.done {

@@ -206,7 +206,7 @@ fn the_right_piece_of_a_superpacket_is_marked() {
     let mut deaf = direction(spec);
     deaf.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 0));
     assert_eq!((pieces(&mut deaf), stats(&deaf).marked_segments), (vec![(0, 10, 0)], 0));
-    // With next to no queue nothing is marked; if all of it waits, the whole superpacket is marked.
+    // With a threshold of one byte, the whole superpacket is marked, and so is the packet after it.
     let mut all = direction("rate=10G,rtt=2ms,queue=1M,mark-above=1");
     all.take(Nanos(0), &ecn_tcp(0, 14_400, 1440, 1));
     assert_eq!(pieces(&mut all), [(0, 10, 3)]);

@@ -14,7 +14,7 @@ pub enum Error {
     /// The kernel refused a system call.
     #[error(transparent)]
     Io(#[from] IoFailure),
-    /// The kernel refused to make a queue or a bridge.
+    /// A netlink request failed, such as the lookup of a network device.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
 }
@@ -28,7 +28,7 @@ pub enum WanSpecError {
     #[error("lab:wan has no '{given}'{near} (it takes {known})")]
     NoSuch {
         given: String,
-        /// "; did you mean rate?", or empty.
+        /// A suggestion such as "; did you mean rate?", or empty.
         near: String,
         known: String,
     },
@@ -40,7 +40,8 @@ pub enum WanSpecError {
     /// Values that contradict each other.
     #[error("lab:wan: {0}")]
     Together(String),
-    /// An error in a file that a parameter names. `file` is shortened and escaped, and `why` contains the line.
+    /// An error in a file that a parameter names. `file` is shortened and escaped. `why` names the line if one is not
+    /// valid.
     #[error("lab:wan: {key}={file}: {why}")]
     File { key: &'static str, file: String, why: String },
 }

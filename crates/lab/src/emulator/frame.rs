@@ -3,8 +3,8 @@
 use super::virtio::{SegmentKind, VIRTIO_LEN, VirtioHeader};
 
 pub(super) const ETHERNET: usize = 14;
-/// Size in bytes of the largest frame that is sent, with its virtio header: the largest that an IP packet's length
-/// field can express.
+/// Size in bytes of the largest frame that is sent, with its virtio header. Its IP packet has the largest length that
+/// the length field can express.
 pub(super) const LARGEST_PIECE: usize = VIRTIO_LEN + ETHERNET + 65_535;
 pub(super) const IPV6_HEADER: usize = 40;
 const IPV4: u16 = 0x0800;
@@ -26,8 +26,8 @@ const JUMBO_OPTION: u8 = 0xc2;
 /// The kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ParsedFrame {
-    /// ARP, neighbour discovery, or a report of multicast group members. No wide-area path carries this traffic of a
-    /// local network, because the routers at both ends would answer it.
+    /// ARP, neighbour discovery, or a report of multicast group members. These frames belong to a local network. No
+    /// wide-area path carries them, because the routers at both ends would answer them.
     Neighbours,
     /// One packet. The value is the length of its IP packet in bytes.
     Packet(u32),
@@ -46,12 +46,12 @@ pub(super) struct Superpacket {
     pub(super) transport: usize,
     /// The length of all headers of a segment, from Ethernet to transport.
     pub(super) headers: usize,
-    /// Length of the jumbo header after the IPv6 header, which the superpacket has and its segments do not; 0 if there
-    /// is none.
+    /// Length of the jumbo header after the IPv6 header; 0 if there is none. Only the superpacket has it, not its
+    /// segments.
     pub(super) jumbo: usize,
     /// The length of the whole payload.
     pub(super) payload: usize,
-    /// The payload of one segment; the last one may have less.
+    /// The payload of each segment but the last one, which may have less.
     pub(super) segment: usize,
 }
 
@@ -99,7 +99,8 @@ fn is_neighbours(frame: &[u8]) -> bool {
 }
 
 fn is_neighbours_v6(frame: &[u8]) -> bool {
-    /// The length of the shortest extension header, in bytes. Listener reports have only one of it (a router alert).
+    /// The length of the shortest extension header, in bytes. Listener reports have one extension header of this length
+    /// (with a router alert).
     const SHORT: usize = 8;
     const HOP_BY_HOP: u8 = 0;
     let byte = |at: usize| frame.get(ETHERNET + at).copied();
@@ -111,7 +112,7 @@ fn is_neighbours_v6(frame: &[u8]) -> bool {
     }
 }
 
-/// Returns the length of the header that marks an IPv6 packet above 64 KiB, in bytes; 0 if there is none.
+/// Returns the length of the jumbo header of an IPv6 packet above 64 KiB, in bytes; 0 if there is none.
 fn jumbo(frame: &[u8]) -> usize {
     const HOP_BY_HOP: u8 = 0;
     let option = frame.get(ETHERNET + IPV6_HEADER..ETHERNET + IPV6_HEADER + JUMBO).map(|header| header[2]);
@@ -139,7 +140,7 @@ fn superpacket(virtio: VirtioHeader, segments: SegmentKind, frame: &[u8]) -> Opt
     };
     let payload = frame.len().checked_sub(transport + length)?;
     let segment = usize::from(virtio.segment);
-    // IPv6 may have extension headers in between.
+    // IPv6 may have extension headers before the transport header.
     let first = ETHERNET + network + jumbo;
     let follows = if v6 { transport >= first } else { transport == first };
     let sound = network >= 20 && follows && length >= least;

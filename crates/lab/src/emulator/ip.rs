@@ -1,4 +1,5 @@
-//! Reads from a frame's IP packet the two values that the link needs: if it carries payload, and its ECN field.
+//! Reads the two properties of an IP packet that the link needs: whether it carries payload, and its ECN field. Also
+//! sets the ECN mark.
 
 use super::frame::{ETHERNET, IPV6_HEADER};
 
@@ -6,7 +7,7 @@ const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-/// The largest number of extension headers that are followed. No host of a lab sends a packet with more.
+/// The largest number of IPv6 extension headers that are parsed. No host of a lab sends a packet with more.
 const MOST_EXTENSIONS: usize = 8;
 /// The ECN codepoint "congestion experienced" (RFC 3168, section 5).
 const CE: u8 = 0b11;
@@ -21,7 +22,7 @@ fn word(frame: &[u8], at: usize) -> Option<u16> {
 struct IpContent<'a> {
     protocol: u8,
     bytes: &'a [u8],
-    /// True for a fragment other than the first, which has no transport header.
+    /// True for a fragment other than the first. Such a fragment has no transport header.
     is_rest: bool,
 }
 

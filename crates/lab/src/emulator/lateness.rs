@@ -1,11 +1,11 @@
-//! Counts how late frames left, without a lock. The counting thread runs at a higher priority than all others, and must
-//! never wait for a reader.
+//! Counts how late frames left, without a lock. The counting thread has real-time priority, and must never wait for a
+//! reader.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use landspeed_record::units::Nanos;
 
-/// Binary logarithm of the number of buckets within a power of two, which makes values exact to 1/16.
+/// Binary logarithm of the number of buckets for each power of two. With 16 buckets, values are exact to 1/16.
 const STEPS_LOG2: u32 = 4;
 const STEPS: usize = 1 << STEPS_LOG2;
 const BUCKETS: usize = (64 - STEPS_LOG2 as usize + 1) * STEPS;
@@ -39,7 +39,7 @@ impl LatenessHistogram {
     }
 }
 
-/// The counts of a [`LatenessHistogram`] at one point in time, or between two.
+/// The counts of a [`LatenessHistogram`] at one point in time, or between two points.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct LatenessCounts {
     /// Counts by bucket; empty before the first reading.
@@ -48,8 +48,8 @@ pub(super) struct LatenessCounts {
 }
 
 impl LatenessCounts {
-    /// Returns the counts since `earlier`. The largest value is known only to its bucket's upper end, since the
-    /// histogram's maximum may be from before `earlier`.
+    /// Returns the counts since `earlier`. The largest value is rounded up to its bucket's end, because the histogram's
+    /// exact maximum may be older than `earlier`.
     pub(super) fn since(&self, earlier: &LatenessCounts) -> LatenessCounts {
         let before = earlier.counts.iter().copied().chain(std::iter::repeat(0));
         let counts: Vec<u64> =
@@ -88,7 +88,7 @@ fn upper(bucket: usize) -> u64 {
         return bucket as u64;
     }
     let power = bucket / STEPS - 1;
-    // In u128, since the last bucket ends at 2^64.
+    // Computed in u128, because the last bucket ends at 2^64.
     let end = ((bucket % STEPS + STEPS + 1) as u128) << power;
     u64::try_from(end - 1).unwrap_or(u64::MAX)
 }

@@ -29,11 +29,11 @@ struct RunStart {
 }
 
 impl EmulatedLink {
-    /// Starts a link that joins two network devices of this thread's network namespace. Both must be up.
+    /// Starts a link that joins two network devices of this thread's network namespace. Both devices must be up.
     ///
     /// # Errors
     /// Returns an error if a file of the parameters cannot be read, if there is too little memory, or if the kernel
-    /// refuses.
+    /// refuses a socket or a thread.
     pub(crate) fn start(spec: &WanSpec, links: [&str; 2]) -> Result<Self, Error> {
         let plans = spec.plan()?;
         let bounded = |n: u64| (n < u64::MAX).then_some(n);

@@ -16,7 +16,7 @@ pub(super) struct LossModel {
 
 /// Random losses. They are independent, or follow the two-state chain of Elliott (Bell System Technical Journal 42,
 /// 1963), which steps before each segment. If the good state loses nothing and the bad state everything, it is
-/// Gilbert's chain (39, 1960).
+/// Gilbert's chain (the same journal 39, 1960).
 #[derive(Debug, Clone, PartialEq)]
 enum ChanceLoss {
     /// Each segment is lost independently, with this probability.
@@ -56,7 +56,7 @@ impl LossModel {
 
     /// Returns true if the next segment is lost. `has_payload` is true if the segment carries payload.
     pub(super) fn loses(&mut self, has_payload: bool) -> bool {
-        // Both states advance, whatever the other decides.
+        // Each of the two models advances, whatever the other one decides.
         let numbered = has_payload && self.numbered.loses();
         self.chance.loses(&mut self.random) || numbered
     }
@@ -146,7 +146,7 @@ mod tests {
         let share = count(&lost) as f64 / lost.len() as f64;
         let runs = runs(&lost);
         let mean = runs.iter().sum::<usize>() as f64 / runs.len() as f64;
-        // About 5000 bursts, geometric with standard deviation 7.5: five errors of the mean are 0.53.
+        // About 5000 bursts, geometric with standard deviation 7.5: five standard errors of the mean are 0.53.
         assert!((mean - 8.0).abs() < 0.53, "runs of {mean}");
         assert!((share - 0.01).abs() < 0.001, "share {share}");
     }
@@ -169,7 +169,7 @@ mod tests {
         let lost = losses("loss-states=1%+3%+1%+41%", 4_000_000);
         let share = count(&lost) as f64 / 4e6;
         // Stays in a state last 33 and 100 segments, so 4 million segments hold some 30,000 changes: 1 % is five
-        // errors.
+        // standard errors.
         assert!((share - 0.11).abs() < 0.004, "{share}");
         // Gilbert's chain is a special case: bursts of 8 with the share 0.002 / 0.127.
         let mean = runs(&losses("loss-states=0.2%+12.5%+0%+100%", 4_000_000));

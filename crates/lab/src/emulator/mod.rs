@@ -1,11 +1,11 @@
 //! Emulates a wide-area link between two network devices of one namespace: rate, delay, jitter, loss, reordering,
 //! duplication and a bounded queue. Two threads of this process carry the frames. Loss and queueing are decided per
-//! segment, not per superpacket.
+//! segment, not per superpacket (GSO).
 //!
 //! ```text
-//!  link --> socket --> look --> fate of each segment --> line (a ring of bytes) --> socket --> link
-//!           kernel's   frame,   path: size, queue,       and a second one for
-//!           time       virtio   rate, loss, jitter       those held back
+//!  link --> socket   --> parse  --> fate of each segment --> line (a ring of bytes) --> socket --> link
+//!           kernel's     frame,     path: size, queue,       a second ring for
+//!           timestamp    virtio     rate, loss, jitter       segments held back
 //! ```
 //!
 //! | file | contents |
@@ -15,19 +15,21 @@
 //! | `plan` | the parameters with files read and units converted |
 //! | `numbers`, `trace` | files that parameters name |
 //! | `path`, `pace`, `loss` | the fate of a segment: a state machine that gets the time as input |
-//! | `ring` | memory for frames that are under way |
+//! | `ring` | memory for frames in flight |
 //! | `frame`, `ip`, `virtio`, `piece`, `split` | superpackets, segments cut out of them, ECN marks |
-//! | `direction` | one direction, made of these: frames in, frames out; no sockets, no clocks |
+//! | `direction` | one direction, built from the modules above; no sockets, no clocks |
 //! | `socket`, `batch`, `clock`, `pump`, `threads` | the thread of a direction, and its system calls |
-//! | `stats`, `samples`, `lateness` | what the link did, its queue over time, and its lateness |
-//! | `link` | a running link, and the figures of each run |
+//! | `stats`, `samples`, `lateness` | counters, samples of the queue, and how late frames left |
+//! | `link` | a running link, and the statistics of each run |
 //!
-//! The threads belong to the process that started the link, and end with it, however it ends. The sockets receive only
-//! frames of the two devices. The module `topology` creates those devices and their network namespace.
+//! The threads belong to the process that started the link. They end when that process ends, even if it is killed. The
+//! sockets receive only frames of the two devices. The module `topology` creates those devices and their network
+//! namespace.
 //!
-//! Two threads can copy some Gb/s at MTU 1500 without segmentation offload. A higher rate cannot be emulated:
-//! [`landspeed_record::WanStats`] then shows lateness and `missed_frames`. Read those values before you believe any
-//! figures. A superpacket arrives when its last segment would, at most 1 ms after its first.
+//! Two threads can copy a few Gb/s at MTU 1500 without segmentation offload. At a higher rate, frames leave late or are
+//! missed. [`landspeed_record::WanStats`] reports both, as lateness and `missed_frames`: check these values before you
+//! use a measurement. The segments of a superpacket that stay together arrive at the time of the last one, at most 1 ms
+//! after the time of the first.
 
 mod batch;
 mod clock;
@@ -64,10 +66,10 @@ pub use parameters::{Parameter, parameters};
 use socket::PacketSocket;
 pub use spec::WanSpec;
 
-/// Checks that this user may carry frames on this machine, by opening a packet socket in a temporary namespace.
+/// Checks that this user can open a packet socket in a new network namespace, as an emulated link needs.
 ///
 /// # Errors
-/// Returns an error with the reason if this user may not.
+/// Returns the reason if the kernel refuses the namespace or the socket.
 pub(crate) fn can_carry() -> Result<(), String> {
     const LOOPBACK: u32 = 1;
     match in_throwaway(|| PacketSocket::receiving("lo", LOOPBACK)) {

@@ -1,5 +1,5 @@
-//! Reads files of ascending whole numbers, one a line, which parameters name. Users write them, so every line is
-//! checked.
+//! Reads the files that parameters name: ascending whole numbers, one per line. Users write these files, so every line
+//! is checked.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -7,19 +7,20 @@ use std::os::unix::fs::OpenOptionsExt;
 use super::error::WanSpecError;
 use super::text::shown;
 
-/// The rules for the numbers in the file of a parameter.
+/// The rules for the file of one parameter, and for the numbers in it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NumberRules {
     /// The name of the parameter.
     pub(super) key: &'static str,
     /// The largest size of the file, in bytes.
     pub(super) largest: u64,
-    /// Returns true if the second number may follow the first. The number before the first line counts as 0.
+    /// Returns true if the second number may follow the first. For the first line, the number before it is 0.
     pub(super) follows: fn(u64, u64) -> bool,
     pub(super) expected: &'static str,
 }
 
-/// The rules for the numbers of packets to lose. The file may have some millions of numbers, more than any study needs.
+/// The rules for `drop-list`: the numbers of the packets to lose. The file may have some millions of numbers, more than
+/// any study needs.
 pub(super) const DROPS: NumberRules = NumberRules {
     key: "drop-list",
     largest: 16 << 20,
@@ -44,6 +45,8 @@ impl NumberRules {
         })
     }
 
+    /// Parses `texts` as numbers that follow these rules.
+    ///
     /// # Errors
     /// Returns the first text that is not a valid number, and its place, counted from 1.
     pub(super) fn parse<'a>(
@@ -60,9 +63,9 @@ impl NumberRules {
         (1..).zip(texts).map(number).collect()
     }
 
-    /// Returns the text of a file, or an error if it is not a regular file of text or is too large.
+    /// Returns the text of a file, or an error if it is not a regular file, is not UTF-8, or is too large.
     fn text(&self, path: &str) -> Result<String, WanSpecError> {
-        // Without O_NONBLOCK a pipe would block the reader forever.
+        // Without O_NONBLOCK, opening a FIFO would block until a writer opens it.
         let open = std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path);
         let file = open.map_err(|e| self.wrong(path, format!("cannot be opened: {e}")))?;
         if !file.metadata().map_err(|e| self.wrong(path, e.to_string()))?.is_file() {

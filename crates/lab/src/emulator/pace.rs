@@ -50,7 +50,7 @@ impl LinePacer {
     }
 
     /// Returns the packets and bytes that wait at `now`, which must never decrease. If packets are not tracked, the
-    /// bytes are rounded up, and the number of packets is 1 if there are any.
+    /// bytes are rounded up, and the number of packets is 1 if any bytes wait.
     pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
         let Some((backlog, waiting)) = &mut self.backlog else {
             let busy = u128::from((self.free_at - now).0);

@@ -2,10 +2,11 @@
 //! arguments, and random numbers come from a seed.
 //!
 //! The steps follow the order of a real path. A router refuses packets that are larger than the MTU of its next link. A
-//! bounded queue drops packets that do not fit (tail drop), and marks packets that arrive while much waits. The line
-//! takes its time for each segment, loses some, and holds some back. The others arrive a fixed time later, plus a
-//! random time up to the jitter, but never before one that left earlier. A lost segment has used the line, so loss does
-//! not make the link faster. A duplicated segment is copied after the line.
+//! bounded queue drops packets that do not fit (tail drop), and marks packets (ECN) that arrive while the queue is
+//! above a threshold. The line transmits each segment at its rate, loses some, and holds some back. A segment arrives
+//! after a fixed delay and a random jitter, but never before one that left the line earlier. A segment that was held
+//! back arrives later still. A lost segment has used the line, so loss does not make the link faster. A duplicated
+//! segment is copied after the line.
 
 use landspeed_record::units::Nanos;
 use landspeed_stats::Random;
@@ -25,7 +26,7 @@ pub(super) struct Segment {
     pub(super) is_ect: bool,
 }
 
-/// How a segment reaches the other end.
+/// The arrival of a segment at the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SegmentArrival {
     pub(super) at: Nanos,
@@ -51,7 +52,7 @@ pub(super) enum SegmentFate {
 }
 
 /// The purpose of a random generator. Each purpose has its own generator, so that one parameter does not change the
-/// effect of another.
+/// random numbers of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RandomUse {
     Loss,
@@ -103,11 +104,11 @@ impl EmulatedPath {
             return SegmentFate::TooLarge;
         }
         let waiting = self.line.waiting(now);
-        // An idle line takes any segment: the queue only bounds what waits for it.
+        // An idle line accepts a segment of any size. The queue's bound applies only while the line is busy.
         if waiting.bytes > 0 && !waiting.fits(size, self.queue) {
             return SegmentFate::NoRoom;
         }
-        // Marking is a step, as in RFC 8257 (section 4.1).
+        // Marking starts at one threshold (a step), as in RFC 8257 (section 4.1).
         let is_marked = segment.is_ect && self.mark_above.is_some_and(|bound| !waiting.fits(size, bound));
         let leaves = self.line.occupy(now, segment.size);
         if self.loss.loses(segment.has_payload) {
@@ -122,7 +123,8 @@ impl EmulatedPath {
     /// Returns when a segment that left the line at `leaves` arrives.
     fn arrives(&mut self, leaves: Nanos) -> Nanos {
         let (most, random) = &mut self.jitter;
-        // Draws nothing if there is no jitter. The product maps the generator's range to equal steps.
+        // Draws no random number if there is no jitter. Otherwise the product maps 64 random bits to 0 to `most`
+        // nanoseconds, uniformly.
         let extra = match most.0 {
             0 => 0,
             most => (u128::from(random.draw()) * (u128::from(most) + 1)) >> 64,

@@ -19,7 +19,8 @@ fn plain(at: Nanos) -> SegmentFate {
     SegmentFate::Arrives(SegmentArrival { at, is_held: false, is_marked: false, is_doubled: false })
 }
 
-/// Feeds segments (time since the previous one, size) to a path.
+/// Feeds segments (time since the previous one in nanoseconds, size in bytes) to a path. Returns the arrival time, the
+/// size and the fate of each.
 fn feed(path: &mut EmulatedPath, segments: &[(u64, u32)]) -> Vec<(Nanos, u32, SegmentFate)> {
     let mut now = Nanos(0);
     let one = |(gap, size): &(u64, u32)| {
@@ -75,7 +76,7 @@ proptest! {
                 bytes += u64::from(*size);
                 // The first segment of a window may have been on the line before it opened.
                 let within = (at.0 - sent[first].0.0) / 80;
-                // Finishing times are whole nanoseconds, each up to one early: 100 Mb/s is 1/80 byte in one.
+                // Finishing times are rounded down to whole nanoseconds. At 100 Mb/s, one nanosecond is 1/80 byte.
                 prop_assert!(bytes <= within + u64::from(sent[first].1) + 1);
             }
         }

@@ -1,4 +1,4 @@
-//! Groups the segments of a superpacket into pieces that stay together.
+//! Groups the segments of a superpacket into pieces. The segments of a piece arrive together.
 
 use std::ops::Range;
 
@@ -8,8 +8,9 @@ use super::frame::{LARGEST_PIECE, Superpacket};
 use super::path::SegmentArrival;
 use super::split::piece_len;
 
-/// The longest time for which a piece may occupy the line, since its first segment waits for its last. Below 500 Mb/s
-/// the largest superpackets are therefore cut, down to single segments at 10 Mb/s.
+/// The longest time between the first and the last segment of a piece. The first segment arrives late by this time at
+/// most, because it waits for the last. Below 500 Mb/s the largest superpackets are therefore cut, down to single
+/// segments at 10 Mb/s.
 const LONGEST_PIECE: Nanos = Nanos::millis(1);
 
 /// Consecutive segments of a superpacket that arrive together. Either all or none of them are marked.

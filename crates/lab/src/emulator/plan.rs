@@ -24,11 +24,11 @@ pub(super) struct DirectionPlan {
     pub(super) direction: DirectionSpec,
     /// The mean rate, in bits of IP packets a second.
     pub(super) mean_bps: u64,
-    /// The times at which packets may leave, if the rate is not fixed.
+    /// The delivery trace that the line follows; `None` if the rate is fixed.
     pub(super) trace: Option<Arc<DeliveryTrace>>,
     pub(super) queue: QueueBound,
     pub(super) mark_above: Option<QueueBound>,
-    /// The numbers of packets with payload that are lost, ascending.
+    /// The numbers of the packets to lose, ascending. Only packets with payload are counted.
     pub(super) drops: Vec<u64>,
     /// The delay from the line to the other end, without jitter.
     pub(super) delay: Nanos,
@@ -86,7 +86,7 @@ impl WanSpec {
 }
 
 impl DirectionPlan {
-    /// Returns true if the bound of the queue or of marking is in packets.
+    /// Returns true if the queue's bound or the marking threshold is in packets.
     pub(super) fn counts_packets(&self) -> bool {
         [Some(self.queue), self.mark_above].into_iter().flatten().any(|bound| bound.packets < u64::MAX)
     }
@@ -100,7 +100,8 @@ impl DirectionPlan {
     }
 
     /// Returns the memory that the queue needs, in bytes of IP packets. If the queue counts packets, they are assumed
-    /// to be at most jumbo frames. Larger ones may find no memory, and such a drop is counted as the link's own fault.
+    /// to be at most jumbo frames. For larger packets there may be no memory. Their drops are counted as overrun, which
+    /// is a fault of the link itself.
     fn queue_memory(&self) -> u64 {
         const JUMBO: u64 = 9_018;
         match self.queue.bytes {
@@ -111,8 +112,9 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns the sizes of the main ring and of the ring of held frames, in bytes. Frames are a little larger than
-    /// their IP packets because of their headers, and some bytes at the end of a ring stay unused.
+    /// Returns the sizes of the main ring and of the ring of held frames, in bytes. Both have a quarter and four large
+    /// frames more than the IP packets need, because frames have more headers, and because some bytes at the end of a
+    /// ring stay unused.
     pub(super) fn memory(&self) -> (usize, usize) {
         // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);

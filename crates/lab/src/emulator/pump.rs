@@ -16,11 +16,11 @@ use super::ring::DueFrame;
 use super::socket::{PacketSocket, is_gone};
 use super::stats::{DirectionCounters, count};
 
-/// The shortest time between two checks of the sockets while traffic flows. The kernel records when each frame arrives,
-/// so a pause makes no frame late if its delay is longer than the pause.
+/// The pause between two checks of the socket while traffic flows. The kernel records when each frame arrives, so the
+/// pause makes a frame late only if the frame's delay is shorter than the pause.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// A signal that ends threads, and wakes those that sleep.
+/// A signal that ends threads, and wakes them if they sleep.
 #[derive(Debug)]
 pub(super) struct StopSignal {
     asked: AtomicBool,
@@ -58,7 +58,8 @@ impl Pump {
             let taken = self.take(&mut inbox, &mut arrivals)?;
             let sent = self.release()?;
             if taken > 0 {
-                // The kernel drops frames only while others wait, so checking here misses no drop.
+                // The kernel drops frames only while its buffer is full. The next call then takes frames, so this check
+                // finds every drop.
                 count(&self.counters.missed, self.from.missed());
             }
             match (taken, sent) {
@@ -74,7 +75,7 @@ impl Pump {
         match inbox.fill(&self.from) {
             Ok(_) => {}
             Err(e) if is_gone(&e) => return Err(e),
-            // The kernel could not describe one frame, and has removed it.
+            // The kernel could not create the virtio header of one frame, and has discarded the frame.
             Err(_) => self.direction.refuse(),
         }
         arrivals.look();

@@ -1,4 +1,4 @@
-//! Stores frames that are on their way, in a ring of bytes. They leave in the order in which they were added.
+//! A ring of bytes that stores frames in flight. Frames leave in the order in which they were added.
 
 use std::collections::VecDeque;
 
@@ -24,8 +24,8 @@ pub(super) struct DueFrame<'a> {
     pub(super) segments: u32,
 }
 
-/// A first-in first-out ring of frames. All its memory is allocated and touched when it is made, because a page that is
-/// first touched while packets flow costs more than the packet.
+/// A first-in first-out ring of frames. [`FrameRing::new`] allocates and touches all memory, because a page fault while
+/// packets flow takes longer than the work for a packet.
 #[derive(Debug)]
 pub(super) struct FrameRing {
     bytes: Box<[u8]>,
@@ -35,8 +35,8 @@ pub(super) struct FrameRing {
     tail: usize,
 }
 
-/// Bytes of the ring per slot; `LEAST_SLOTS` more slots are added. Frames that are smaller on average would use up the
-/// slots before the bytes, but no link of this kind carries that many frames.
+/// The number of bytes of the ring for each slot. The ring has [`LEAST_SLOTS`] more slots. If frames are smaller than
+/// this on average, the slots are used up before the bytes, but no emulated link carries that many frames.
 const BYTES_PER_SLOT: usize = 512;
 const LEAST_SLOTS: usize = 8192;
 
@@ -51,7 +51,7 @@ impl FrameRing {
         let mut slots =
             VecDeque::from(vec![FrameSlot { leaves: Nanos(0), start: 0, len: 0, segments: 0 }; most_slots]);
         slots.clear();
-        // Ones, because the kernel allocates the pages of a vector of zeros only on first use.
+        // Filled with ones, because the kernel allocates the pages of a vector of zeros only on first use.
         FrameRing { bytes: vec![1; capacity].into_boxed_slice(), slots, most_slots, tail: 0 }
     }
 
@@ -60,7 +60,7 @@ impl FrameRing {
         capacity + slots_of(capacity) * size_of::<FrameSlot>()
     }
 
-    /// Adds a frame of `len` bytes to the end of the ring, and returns its memory to be filled; `None` if the ring is
+    /// Adds a frame of `len` bytes to the end of the ring, and returns the memory for its bytes; `None` if the ring is
     /// full. `leaves` must not be before that of the previous frame.
     pub(super) fn push(&mut self, leaves: Nanos, len: usize, segments: u32) -> Option<&mut [u8]> {
         debug_assert!(self.slots.back().is_none_or(|last| last.leaves <= leaves), "bug: a line keeps order");
@@ -82,7 +82,7 @@ impl FrameRing {
             let behind = self.bytes.len() - self.tail >= len;
             return if behind { Some(self.tail) } else { (len < head).then_some(0) };
         }
-        // The ring is never full to the last byte, so that tail == head always means a ring that has wrapped.
+        // At least one byte stays free, so that the tail never reaches the head after the ring has wrapped.
         (head - self.tail > len).then_some(self.tail)
     }
 

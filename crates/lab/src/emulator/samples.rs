@@ -1,5 +1,5 @@
-//! Stores samples of the queue over time, without a lock. The thread that carries frames runs at a higher priority than
-//! all others, and must never wait for a reader.
+//! Stores samples of the queue's length over time, without a lock. The thread that carries frames has real-time
+//! priority, and must never wait for a reader.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
@@ -9,8 +9,8 @@ use landspeed_record::units::{Bytes, Nanos};
 
 /// The time between two samples.
 pub(super) const EVERY: Nanos = Nanos::millis(100);
-/// The number of samples that are kept. They cover 27 minutes of a link that is never idle, and the paper's runs take
-/// 16.
+/// The number of samples that are kept. They cover 27 minutes of a link that is never idle. Runs of cottrell-2005 take
+/// 16 minutes.
 const SLOTS: usize = 16_384;
 
 /// The state of the queue at one point in time.
@@ -55,11 +55,11 @@ impl Default for QueueHistory {
 }
 
 impl QueueHistory {
-    /// Adds a sample. If the ring is full, it replaces the oldest one.
+    /// Adds a sample. If the ring is full, the new sample replaces the oldest one.
     pub(super) fn push(&self, sample: QueueReading) {
         let number = self.written.load(Relaxed);
         self.begun.store(number + 1, Relaxed);
-        // A reader that sees any word of the new sample also sees that it was begun.
+        // A reader that sees any word of the new sample also sees the new value of `begun`.
         fence(Release);
         let words = [sample.at.0, sample.waiting, sample.most, sample.drops];
         for (slot, word) in self.slot(number).iter().zip(words) {
@@ -68,7 +68,7 @@ impl QueueHistory {
         self.written.store(number + 1, Release);
     }
 
-    /// Returns how many samples were ever added.
+    /// Returns the number of samples that were ever added.
     pub(super) fn count(&self) -> u64 {
         self.written.load(Acquire)
     }
@@ -82,7 +82,7 @@ impl QueueHistory {
             (start..end).map(|number| (number, self.read(number))).collect();
         fence(Acquire);
         let begun = self.begun.load(Relaxed);
-        // Some may have been overwritten while they were read.
+        // Drops the samples that may have been overwritten while they were read.
         let whole = found.into_iter().filter(|(number, _)| number + SLOTS as u64 >= begun);
         whole.map(|(_, sample)| sample).collect()
     }
@@ -97,8 +97,8 @@ impl QueueHistory {
     }
 }
 
-/// Takes samples of the queue when they are due, at the times of arriving frames. Between two frames a queue only
-/// drains, so its size at any time in between can be computed afterwards.
+/// Takes the due samples of the queue whenever a frame arrives. Between two frames the queue only drains, so its length
+/// at any time between them can be computed afterwards.
 #[derive(Debug, Default)]
 pub(super) struct QueueSampler {
     next: Nanos,
@@ -124,7 +124,8 @@ impl QueueSampler {
             let found = waiting(self.next);
             samples.push(QueueReading { at: self.next, waiting: found, most: self.most.max(found), drops });
             self.most = found;
-            // An empty queue stays empty until now, so samples at its beginning and end are enough.
+            // An empty queue stays empty until `now`, so one sample at the beginning and one at the end of this time
+            // are enough.
             self.next = if found == 0 { last.max(self.next + EVERY) } else { self.next + EVERY };
         }
     }

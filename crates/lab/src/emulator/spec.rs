@@ -25,13 +25,13 @@ pub(super) struct LossStates(pub(super) [Share; 4]);
 /// The speed of the line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum LineSpeed {
-    /// Bits of IP packets a second.
+    /// The rate, in bits of IP packets per second.
     Rate(u64),
     /// The path of a file with a delivery trace in Mahimahi's format.
     Trace(String),
 }
 
-/// The numbers of the packets with payload to lose. The first packet has number 1.
+/// The packets to lose, by number. Only packets with payload are counted, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum DropList {
     /// Ascending numbers.
@@ -69,11 +69,11 @@ pub struct WanSpec {
     pub(super) pairs: u8,
 }
 
-/// The default time for which segments are held back. At 1 Gb/s, over 80 segments of 1500 bytes pass in it.
+/// The default time for which segments are held back. At 1 Gb/s, over 80 segments of 1500 bytes pass in this time.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
 pub(super) const SEED: u64 = 1;
-/// The smallest size in bytes of a queue that is given in `bdp`. It holds one superpacket of a host with segmentation
-/// offload, because the kernel hands over that much at a time.
+/// The smallest size in bytes of a queue that is given in `bdp`. It holds one superpacket, because a host with
+/// segmentation offload sends that much at a time.
 const LEAST_BDP_QUEUE: u64 = 65_536;
 
 impl Default for DirectionSpec {
@@ -129,8 +129,8 @@ impl QueueSpec {
         }
     }
 
-    /// Returns the bound in bytes. A bound in `bdp` is at least as large as what a host sends at a time. Returns `None`
-    /// if the bound is in packets.
+    /// Returns the bound in bytes, as [`QueueSpec::bytes`] does, but at least [`LEAST_BDP_QUEUE`] for a bound in `bdp`.
+    /// Returns `None` if the bound is in packets.
     pub(super) fn room(self, rate_bps: u64, rtt: Nanos) -> Option<u64> {
         let least = if matches!(self, QueueSpec::Bdp(_)) { LEAST_BDP_QUEUE } else { 0 };
         self.bytes(rate_bps, rtt).map(|bytes| bytes.max(least))
@@ -152,8 +152,8 @@ impl WanSpec {
         self.rtt
     }
 
-    /// Returns the size of the queue from A to B in bytes of IP packets, including the packet on the line; `None` if it
-    /// counts packets, or is a `bdp` of a trace.
+    /// Returns the size of the queue from A to B in bytes of IP packets, including the packet on the line; `None` if
+    /// the queue counts packets, or if its size depends on the rate and the line follows a trace.
     pub fn queue(&self) -> Option<Bytes> {
         match (self.directions[0].queue, &self.directions[0].speed) {
             (QueueSpec::Bytes(bytes), _) => Some(Bytes(bytes)),

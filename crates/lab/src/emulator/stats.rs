@@ -25,7 +25,7 @@ pub(super) struct DirectionCounters {
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
     pub(super) most_queued: AtomicU64,
-    /// The largest number of bytes that waited since the last of `samples`.
+    /// The largest number of bytes in the queue since the last sample in `samples`.
     pub(super) most_lately: AtomicU64,
     pub(super) samples: QueueHistory,
     pub(super) late: LatenessHistogram,
@@ -35,15 +35,15 @@ pub(super) struct DirectionCounters {
     pub(super) run: AtomicU64,
 }
 
-/// Adds to a counter. The order is relaxed, because no counter guards other data.
+/// Adds `more` to a counter. Relaxed ordering is enough, because no access to other memory depends on the counters.
 pub(super) fn count(counter: &AtomicU64, more: u64) {
     counter.fetch_add(more, Relaxed);
 }
 
-/// The counts of a direction at one point in time. The default is that of a new link.
+/// The counts of a direction at one point in time. The default has the counts of a new link, all zero.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DirectionSnapshot {
-    /// Counts, processor time, and the largest queue; the fields of the lateness are unset.
+    /// Counts, processor time, and the largest queue. The lateness fields are not set.
     figures: DirectionStats,
     late: LatenessCounts,
     /// The number of queue samples so far.
@@ -51,8 +51,8 @@ pub(super) struct DirectionSnapshot {
 }
 
 impl DirectionCounters {
-    /// Returns the current counts. Leaving segments are read before arriving ones, so while traffic flows some segments
-    /// that have just left may still count as in flight.
+    /// Returns the current counts. The counters of segments that left are read before the counter of segments that
+    /// arrived. While traffic flows, some segments that have just left may therefore still count as in flight.
     pub(super) fn read(&self) -> DirectionSnapshot {
         let now = |counter: &AtomicU64| counter.load(Relaxed);
         let figures = DirectionStats {
@@ -83,7 +83,8 @@ impl DirectionCounters {
         self.read()
     }
 
-    /// Returns the queue's samples since `mark`, which was made at `start`.
+    /// Returns the queue samples since `mark`. Their times count from `start`, the time of the mark, and their drops
+    /// count from the mark.
     pub(super) fn queue_since(&self, mark: &DirectionSnapshot, start: Nanos) -> Vec<QueueSample> {
         let drops = mark.figures.queue_drops;
         self.samples.from(mark.samples).iter().map(|sample| sample.since(start, drops)).collect()
@@ -118,8 +119,8 @@ fn with_lateness(figures: DirectionStats, late: &LatenessCounts) -> DirectionSta
     }
 }
 
-/// Returns the processor time of a thread of this process so far (/proc/TID/schedstat, first field); `None` if the
-/// thread has ended, or the kernel keeps no such account.
+/// Returns the processor time of a thread of this process so far (/proc/self/task/TID/schedstat, first field); `None`
+/// if the thread has ended, or if the kernel has no schedstat.
 fn processor_time(thread: i32) -> Option<CpuNanos> {
     let text = std::fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
     text.split(' ').next()?.parse().ok().map(CpuNanos)
@@ -160,7 +161,7 @@ mod tests {
             return;
         };
         let begun = std::time::Instant::now();
-        // The kernel updates a thread's run time at scheduler ticks, so this may take some of them.
+        // The kernel updates a thread's run time at scheduler ticks, so the loop may run for several ticks.
         while processor_time(own) == Some(before) && begun.elapsed().as_secs() < 20 {}
         assert!(processor_time(own) > Some(before));
         assert_eq!(processor_time(0), None, "no thread has this number");

@@ -1,4 +1,4 @@
-//! Parses and prints links: `rate=1G,rtt=20ms,loss=0.01%`. Printed text parses to the same link.
+//! Parses and prints the parameters of a link: `rate=1G,rtt=20ms,loss=0.01%`. Printed text parses to equal parameters.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -123,7 +123,7 @@ fn no_such(key: &str) -> WanSpecError {
     WanSpecError::NoSuch { given: shown(key), near, known }
 }
 
-/// Shortens and escapes text from outside.
+/// Shortens and escapes text from outside, for error messages.
 pub(super) fn shown(text: &str) -> String {
     EscapedText::from(text).cut(40)
 }
@@ -132,8 +132,9 @@ pub(super) fn shown(text: &str) -> String {
 type KeyValue = (&'static str, String);
 
 impl fmt::Display for WanSpec {
-    /// Always prints rate or trace, RTT and queue. Prints other parameters only if they differ from their defaults, and
-    /// those of the opposite direction only if they differ from what they would be without "back.".
+    /// Always prints rate (or trace), RTT and queue. Prints other parameters only if they differ from their defaults.
+    /// Prints parameters of the direction from B to A only if their values differ from those without the prefix
+    /// "back.".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [there, back] = &self.directions;
         let mut pairs = there.key_values();
@@ -155,10 +156,11 @@ impl fmt::Display for WanSpec {
     }
 }
 
-/// Returns the parameters that change the default direction `one` into `other`.
+/// Returns the parameters that a user must give to change the direction `one` into `other`.
 fn differences(one: &DirectionSpec, other: &DirectionSpec) -> Vec<KeyValue> {
     let (before, after) = (one.key_values(), other.key_values());
-    // Rate and trace replace each other. `reorder-delay` needs no value if no segment is held back.
+    // A parameter that only `one` prints gets the value that turns it off. Rate, trace and `reorder-delay` have no such
+    // value: rate and trace replace each other, and `reorder-delay` has no effect if no segment is held back.
     let gone = DIRECTION.iter().filter(|row| {
         let is_said = |pairs: &[KeyValue]| pairs.iter().any(|(name, _)| *name == row.name);
         is_said(&before) && !is_said(&after)
@@ -168,7 +170,7 @@ fn differences(one: &DirectionSpec, other: &DirectionSpec) -> Vec<KeyValue> {
 }
 
 impl DirectionSpec {
-    /// Returns the parameters to print: always rate or trace and queue, and the others if they differ from their
+    /// Returns the parameters to print: always rate (or trace) and queue, and the others only if they differ from their
     /// defaults.
     fn key_values(&self) -> Vec<KeyValue> {
         DIRECTION.iter().filter_map(|row| Some((row.name, (row.print)(self)?))).collect()

@@ -32,7 +32,7 @@ pub(super) struct LinkThreads {
 }
 
 impl LinkThreads {
-    /// Starts the threads of a link between two network devices of this thread's namespace. Both must be up.
+    /// Starts the threads of a link between two network devices of this thread's namespace. Both devices must be up.
     pub(super) fn start(plans: &[DirectionPlan; 2], links: [&str; 2]) -> Result<Self, Error> {
         check_memory(plans)?;
         let stop = Arc::new(StopSignal::new().during(|| "make an event to end the link by".into())?);
@@ -66,7 +66,7 @@ impl LinkThreads {
         Ok(Pump { from, to, direction, counters, stop: Arc::clone(&self.stop) })
     }
 
-    /// Returns notes that a reader of the figures must know.
+    /// Returns notes for readers of the statistics, for example that one direction has stopped.
     pub(super) fn notes(&self) -> Vec<String> {
         self.notes.lock().clone()
     }

@@ -3,7 +3,7 @@
 //!
 //! Moments are used as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large packets need several,
 //! and an unused moment is lost. One value differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds 4
-//! to each packet.
+//! bytes to each packet.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const CHUNK: u64 = 1500;
 const MILLI: u64 = 1_000_000;
 const MOMENTS: NumberRules = NumberRules {
     key: "trace",
-    // Minutes at 1 Gb/s, hours at 10 Mb/s.
+    // About a minute of a trace at 1 Gb/s, or an hour at 10 Mb/s.
     largest: 32 << 20,
     // Times of at most 49 days, so that no sum of them overflows.
     follows: |before, moment| (before..=u32::MAX.into()).contains(&moment),
@@ -38,7 +38,8 @@ impl DeliveryTrace {
     /// Reads a trace from a file.
     ///
     /// # Errors
-    /// Returns an error that names the file and the line.
+    /// Returns an error that names the file if it cannot be read or if the trace has no valid rate. If a line is not
+    /// valid, the error names the line too.
     pub(super) fn load(path: &str) -> Result<Self, WanSpecError> {
         let moments = MOMENTS.read(path)?;
         let trace = DeliveryTrace { period: moments.last().copied().unwrap_or(0), moments };
@@ -80,7 +81,8 @@ pub(super) struct TraceFollower {
     trace: Arc<DeliveryTrace>,
     /// When the trace began; `None` before the first packet.
     began: Option<Nanos>,
-    /// The number of the current moment since the beginning; `left` is the number of bytes that may still leave at it.
+    /// The number of the current moment, counted from 0 over all turns. `left` is the number of bytes that may still
+    /// leave at this moment.
     moment: u64,
     left: u64,
 }
@@ -103,13 +105,14 @@ impl TraceFollower {
         began + self.time_of(self.moment)
     }
 
-    /// Skips the moments before `time`, at which nothing waited.
+    /// Skips the moments before `time`, because no packet waited at them. `time` counts from the beginning of the
+    /// trace.
     fn skip_to(&mut self, time: Nanos) {
         if self.time_of(self.moment) >= time {
             return;
         }
         let period = self.trace.period * MILLI;
-        // The end of a turn is the beginning of the next: moments of that time come first.
+        // A time at which one turn ends and the next begins belongs to the first one, whose last moments come first.
         let turn = time.0.saturating_sub(1) / period;
         let within = time.0 - turn * period;
         let passed = self.trace.moments.partition_point(|moment| moment * MILLI < within);

@@ -12,15 +12,16 @@ use landspeed_record::units::Share;
 const RATES: RangeInclusive<u64> = 8_000..=100_000_000_000;
 const LONGEST: Nanos = Nanos::secs(10);
 pub(super) const BURSTS: RangeInclusive<u32> = 1_000..=100_000_000;
-/// Sizes of packets in bytes, from the smallest that every IPv4 router passes (RFC 791) to the largest possible.
+/// Sizes of IP packets in bytes: from the largest that every IPv4 router forwards without fragmentation (RFC 791) to
+/// the largest possible.
 const SIZES: RangeInclusive<u64> = 68..=65_535;
-/// Bounds of a queue in bytes; then those in packets, and in thousandths of the bandwidth-delay product. The largest
-/// are beyond the memory of today's machines: 16 GiB, a million packets, or a hundred times the product.
+/// The range of a queue's size in bytes. The next two constants are the ranges in packets and in thousandths of the
+/// bandwidth-delay product. The upper ends are 16 GiB, a million packets, and a hundred times the product.
 const QUEUES: RangeInclusive<u64> = 1..=1 << 34;
 const PACKETS: RangeInclusive<u32> = 1..=1_000_000;
 const BDPS: RangeInclusive<u32> = 1..=100_000;
-/// The largest length of a list or of a file's name, in bytes. The description of a lab may contain four of them, and
-/// must fit into the file of 16 KiB that `landspeed lab down` reads.
+/// The largest length of a list or of a file's name, in bytes. The description of a lab may contain four such texts,
+/// and must fit into the file of 16 KiB that `landspeed lab down` reads.
 pub(super) const LONGEST_TEXT: usize = 2000;
 
 /// The value that turns a parameter off.
@@ -32,7 +33,7 @@ pub(super) fn or_none<T>(text: &str, read: impl FnOnce(&str) -> Option<T>) -> Op
     if text == NONE { Some(None) } else { read(text).map(Some) }
 }
 
-/// Parses a rate in bit/s, in landspeed's notation or in that of tc: "100mbit".
+/// Parses a rate in bit/s, in landspeed's notation ("2.5Gb/s") or in tc's ("100mbit").
 pub(super) fn rate(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
     let short = ["bit/s", "bit", "bps"].iter().find_map(|suffix| text.strip_suffix(suffix)).unwrap_or(&text);
@@ -74,7 +75,7 @@ pub(super) fn states(text: &str) -> Option<LossStates> {
     shares.try_into().ok().map(LossStates)
 }
 
-/// Parses a file's name. Control characters are refused, because a terminal would act on them.
+/// Parses a file's name. Control characters are refused, because a terminal would interpret them.
 pub(super) fn file(text: &str) -> Option<String> {
     let is_sound = (1..=LONGEST_TEXT).contains(&text.len()) && !text.chars().any(char::is_control);
     is_sound.then(|| text.to_owned())
@@ -97,7 +98,7 @@ pub(super) fn drop_list(text: &str) -> Option<DropList> {
 pub(super) fn thousandths(text: &str) -> Option<u32> {
     let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     let number: f64 = plain.then(|| text.parse().ok()).flatten()?;
-    // Larger numbers become the largest u32, which no parameter accepts.
+    // The cast saturates: larger numbers become the largest u32, which no parameter accepts.
     Some((number * 1000.0).round() as u32)
 }
 
@@ -129,7 +130,7 @@ pub(super) fn show_time(time: Nanos) -> String {
     whole(time.0, &[(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")], "ns")
 }
 
-/// Prints the value in the largest unit that divides it, so that it parses to the same value.
+/// Prints the value in the largest unit that divides it without a remainder, so that it parses to the same value.
 fn whole(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     match units.iter().find(|(size, _)| value > 0 && value.is_multiple_of(*size)) {
         Some((size, name)) => format!("{}{name}", value / size),

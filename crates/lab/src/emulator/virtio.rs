@@ -1,5 +1,6 @@
-//! The virtio header in front of each frame of a packet socket with `PACKET_VNET_HDR`. It describes the work that is
-//! left to do before the frame is sent on a wire (struct virtio_net_hdr, include/uapi/linux/virtio_net.h).
+//! The virtio header in front of each frame of a packet socket with `PACKET_VNET_HDR`. It describes the offload work
+//! that is left to do for the frame: its checksum and its segmentation (struct virtio_net_hdr,
+//! include/uapi/linux/virtio_net.h).
 
 /// The length of the header, in bytes. Its fields are in the host's byte order.
 pub(super) const VIRTIO_LEN: usize = 10;
@@ -9,19 +10,19 @@ const GSO_NONE: u8 = 0;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
 const GSO_UDP_L4: u8 = 5;
-/// A flag in the type: the CWR flag of TCP belongs only to the first segment.
+/// A flag in `gso_type`: only the first segment keeps TCP's CWR flag.
 const GSO_ECN: u8 = 0x80;
 
-/// A virtio header: the work that is left to do on a frame.
+/// A virtio header: the checksum and the segmentation that are left to do for a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct VirtioHeader {
     flags: u8,
     gso_type: u8,
-    /// The number of bytes that the kernel allocates in one piece of memory, for the headers.
+    /// The number of contiguous bytes that the kernel allocates, for the headers.
     header_len: u16,
     /// The payload of one segment, in bytes.
     pub(super) segment: u16,
-    /// The offset at which the data of the checksum begins.
+    /// The offset of the first byte that the checksum covers.
     csum_start: u16,
     csum_offset: u16,
 }
@@ -58,8 +59,8 @@ impl VirtioHeader {
         }
     }
 
-    /// Returns the protocol of a superpacket's segments. Returns `None` for a plain packet, and for kinds that hosts of
-    /// a lab do not send.
+    /// Returns the protocol of a superpacket's segments. Returns `None` for a plain packet, and for GSO types that
+    /// hosts of a lab do not send.
     pub(super) fn segments(&self) -> Option<SegmentKind> {
         match self.gso_type & !GSO_ECN {
             GSO_TCPV4 | GSO_TCPV6 => Some(SegmentKind::Tcp),
@@ -73,8 +74,8 @@ impl VirtioHeader {
         (self.flags & NEEDS_CSUM != 0).then_some(self.csum_start.into())
     }
 
-    /// Returns the header with its length of headers set to `headers`. The kernel reports all bytes that lie in one
-    /// piece of memory, and would again allocate that many in one piece.
+    /// Returns the header with `header_len` set to `headers`, in bytes. The kernel reports the length of all contiguous
+    /// bytes of the frame, and would allocate that many contiguous bytes again.
     pub(super) fn with_headers(self, headers: usize) -> Self {
         VirtioHeader { header_len: u16::try_from(headers).unwrap_or(self.header_len), ..self }
     }

@@ -11,10 +11,10 @@ pub enum Error {
     /// The kernel refused an operation.
     #[error(transparent)]
     Io(#[from] IoFailure),
-    /// A link, address or queue could not be made.
+    /// A netlink request failed, such as the creation of a link, an address or a queue.
     #[error(transparent)]
     Netlink(#[from] landspeed_kernel::netlink::Error),
-    /// A namespace of this name already exists, and was left alone.
+    /// A namespace of this name already exists. It was not changed.
     #[error("network namespace {0} exists already; `ip netns delete {0}` removes it")]
     Exists(String),
     /// The process has several threads, and entering a namespace moves only one.
@@ -25,7 +25,7 @@ pub enum Error {
     /// This topology cannot be opened on this machine or by this user.
     #[error("{topology} cannot run here: {why}")]
     CannotRun { topology: &'static str, why: String },
-    /// A link that landspeed itself carries could not be made.
+    /// An emulated link could not be created.
     #[error(transparent)]
     Link(#[from] crate::emulator::Error),
     /// The words of a command line do not name a topology.

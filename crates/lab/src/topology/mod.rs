@@ -1,9 +1,9 @@
 //! Topologies: the hosts of a run, how they are joined, and how to reach them.
 //!
-//! A topology is one of landspeed's five kinds of plug-in: a module here and a row of [`TOPOLOGIES`]. A topology of
-//! namespaces returns a [`LabPlan`], and `lab` creates it. A plan has one of three shapes (`lab/plan.rs`); another
-//! shape must be added there. [`open`] selects the topology by the words of a command line. A lab (namespaces on this
-//! machine) can also be used without it: [`Lab`], [`lab::list`], [`lab::down`].
+//! Topologies are one of landspeed's five kinds of plug-in. A new one needs a module here and a row of [`TOPOLOGIES`].
+//! A topology of network namespaces returns a [`LabPlan`], from which the module `lab` creates the lab. A plan has one
+//! of three shapes; a new shape must be added in `lab/plan.rs`. [`open`] selects the topology by the words of a command
+//! line. A lab (namespaces on this machine) can also be used without [`open`]: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
 mod error;

@@ -14,8 +14,8 @@ pub trait PlannedPath: fmt::Debug {
     /// Returns the round-trip time of the idle path.
     fn rtt(&self) -> Nanos;
 
-    /// Returns the size in bytes of the queue at the bottleneck; `None` if the queue counts packets, or is a `bdp` of a
-    /// rate that is not fixed.
+    /// Returns the size in bytes of the queue at the bottleneck; `None` if the queue counts packets, or if its size
+    /// depends on a rate that is not fixed.
     fn queue(&self) -> Option<Bytes>;
 
     /// Returns the names of the other parameters that change the path, apart from rate, RTT, queue and seed.

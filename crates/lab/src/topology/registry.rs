@@ -39,10 +39,10 @@ pub trait Topology: Sync {
     /// Returns true if these words of a command line name this topology.
     fn accepts(&self, words: &[String]) -> bool;
 
-    /// Returns the plan of the hosts that the words name. Pure: it creates and reaches nothing.
+    /// Returns the plan of the hosts that the words name. Pure: it creates nothing and contacts no host.
     fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error>;
 
-    /// Returns an error if the words, which this topology accepts, are not valid. Reaches no host.
+    /// Checks words that this topology accepts. Returns an error if they are not valid. Contacts no host.
     fn check(&self, words: &[String]) -> Result<(), Error> {
         self.plan(words).map(drop)
     }
@@ -102,7 +102,8 @@ pub trait HostSet: fmt::Debug + Send {
     /// Returns the words that name the hosts, for records, such as "lab:back-to-back" or "alice@dtn1 dtn2".
     fn label(&self) -> String;
 
-    /// Returns true if landspeed made them on this machine, so that whole-machine knobs must not be changed.
+    /// Returns true if landspeed created the hosts on this machine. Knobs of the whole machine must then not be
+    /// changed.
     fn is_lab(&self) -> bool;
 
     /// Returns the emulated link between the hosts; `None` if landspeed does not carry their frames.
@@ -124,7 +125,7 @@ pub struct TopologyHost {
     pub name: String,
     /// How to start or find an agent on it.
     pub reach: ReachMethod,
-    /// The name of its link to the other hosts; `None` if the topology does not know it.
+    /// The name of its network device towards the other hosts; `None` if the topology does not determine it.
     pub device: Option<String>,
     /// Its IPv4 address on `device`; `None` if unknown.
     pub v4: Option<Ipv4Addr>,
@@ -145,7 +146,8 @@ pub enum ReachMethod {
     Invite(InviteLine),
 }
 
-/// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` do not show it.
+/// The line that a hand-started agent printed. It may contain a secret, so `Debug` and `Display` show only its address
+/// and port.
 #[derive(Clone, PartialEq, Eq)]
 pub struct InviteLine(String);
 
@@ -159,8 +161,8 @@ impl InviteLine {
         &self.0
     }
 
-    /// Returns the agent's address without the zone, which is valid only on the host that printed the line; `None` if
-    /// there is no address.
+    /// Returns the agent's IP address; `None` if the line has none. An IPv6 zone is removed, because it is valid only
+    /// on the host that printed the line.
     pub fn address(&self) -> Option<IpAddr> {
         let (address, _) = self.place().rsplit_once(':')?;
         let address = address.trim_start_matches('[').trim_end_matches(']');
@@ -192,7 +194,7 @@ pub fn find(words: &[String]) -> Result<&'static dyn Topology, Error> {
     let topology = TOPOLOGIES.iter().copied().find(|topology| topology.accepts(words)).ok_or_else(|| {
         let known: Vec<_> = TOPOLOGIES.iter().map(|t| t.about().syntax).collect();
         let given = words.join(" ").chars().take(80).collect::<String>();
-        // Only its name is compared, because parameters have their own errors.
+        // Only the topology's name is compared, because parameters have their own errors.
         let name: Vec<&str> = given.splitn(3, ':').take(2).collect();
         let near = did_you_mean(&name.join(":"), TOPOLOGIES.iter().map(|t| t.about().name));
         Error::Hosts(format!(

@@ -10,8 +10,8 @@ use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 const NAME: &str = "lab:switch";
 const SYNTAX: &str = "lab:switch:N,port=RATE,trunk=RATE";
 const MOST: u8 = 33;
-/// Range of a port's rate, in b/s. Below it, the token bucket holds more than half a second. No machine reaches the
-/// rates above it.
+/// Range of a port's rate, in b/s. At lower rates, the token bucket would hold more than half a second of traffic. No
+/// machine reaches higher rates.
 const RATES: std::ops::RangeInclusive<f64> = 1e6..=1e11;
 const PORT: &str = "port";
 const TRUNK: &str = "trunk";

@@ -1,4 +1,4 @@
-//! The topology `lab:wan`: pairs of hosts and a wide-area link, which the module `emulator` carries.
+//! The topology `lab:wan`: pairs of hosts, joined by a wide-area link that the module `emulator` emulates.
 
 use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_record::units::{BitRate, Bytes, Nanos};

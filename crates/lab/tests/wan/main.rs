@@ -84,7 +84,7 @@ fn round_trip(near: &UdpSocket, far: &UdpSocket) -> Duration {
 fn a_round_trip_takes_its_time() {
     let Some(lab) = lab("rate=1G,rtt=20ms") else { return };
     let (near, far) = udp_pair(&lab);
-    // The kernel reports arrivals on another clock than this test's; the clocks may drift by this much.
+    // The kernel reports arrivals on another clock than that of this test. The two clocks may drift apart by 10 us.
     let least = Duration::from_millis(20) - Duration::from_micros(10);
     let trips: Vec<Duration> = (0..20).map(|_| round_trip(&near, &far)).collect();
     assert!(trips.iter().all(|trip| *trip >= least), "{trips:?}");
@@ -161,7 +161,7 @@ fn a_full_queue_drops_its_tail() {
     let Some(lab) = lab("rate=1M,rtt=2ms,queue=15000") else { return };
     let (near, far) = udp_pair(&lab);
     const SENT: u32 = 60;
-    // Until it knows b's hardware address, host a queues what it sends, and may reorder it.
+    // Until host a knows b's MAC address, it queues the packets that it sends, and may reorder them.
     round_trip(&near, &far);
     send_numbered(&near, SENT, 1000);
     let stats = settled(&lab, SENT.into());

@@ -74,7 +74,7 @@ fn marks_reach_the_receiver_with_true_checksums() {
 
 #[test]
 fn streams_are_marked_and_not_harmed() {
-    // The queue has room for a whole stream: if other work has the cores, marks come late.
+    // The queue has room for a whole stream, because marks take effect late if other programs use the cores.
     let Some(lab) = lab("rate=500M,rtt=4ms,queue=16M,mark-above=30p") else { return };
     for host in lab.hosts() {
         // By default a host only accepts ECN; here both ends request it.

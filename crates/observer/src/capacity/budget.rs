@@ -1,4 +1,4 @@
-//! The time limit of a measurement.
+//! Limits the time of a measurement.
 
 use std::fmt;
 use std::time::{Duration, Instant};

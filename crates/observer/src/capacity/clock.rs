@@ -1,4 +1,4 @@
-//! The processor's clock frequency.
+//! Reads the processor's clock frequency.
 
 use std::hint::spin_loop;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use crate::capacity::{Error, MeasurementBudget, SystemFiles};
 
 const CPU: &str = "sys/devices/system/cpu";
 
-/// The time for which a core is kept busy before its clock is read. A governor raises the clock of a busy core within
-/// a few of its sampling periods.
+/// The time for which a core is kept busy before its clock is read. Within this time, which is a few sampling periods
+/// of a cpufreq governor, the governor raises the clock of a busy core.
 const BUSY: Duration = Duration::from_millis(30);
 
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -1,4 +1,4 @@
-//! The processors that this process may run on, their caches, and threads that are pinned to one of them.
+//! Finds the processors that this process may use and their caches, and runs threads that are pinned to a processor.
 
 use landspeed_kernel::namespace::on_fresh_thread;
 use landspeed_record::units::cpu_list;
@@ -10,7 +10,7 @@ const CPU: &str = "sys/devices/system/cpu";
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AllowedCores {
-    /// One processor per physical core among those that this process may use, in ascending order.
+    /// The processors that this process may use, but only one for each physical core, in ascending order.
     pub all: Vec<u32>,
     /// The processor that single-core measurements run on.
     pub one: u32,
@@ -50,8 +50,8 @@ fn leads(files: &SystemFiles, cpu: u32, allowed: &[u32]) -> bool {
     siblings.iter().filter(|other| allowed.contains(other)).all(|&other| cpu <= other)
 }
 
-/// Returns the NUMA node of a processor, from the link named after the node in the processor's folder in sysfs; `None`
-/// if there is no such link.
+/// Returns the NUMA node of a processor; `None` if it is unknown. The processor's folder in sysfs has a link named
+/// after the node, such as "node0".
 pub(crate) fn node_of(files: &SystemFiles, cpu: u32) -> Option<u32> {
     let names = files.names(format!("{CPU}/cpu{cpu}"));
     names.iter().find_map(|name| name.strip_prefix("node")?.parse().ok())
@@ -121,7 +121,8 @@ pub(crate) fn pin(core: u32) -> Result<(), Error> {
     sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
 }
 
-/// Runs `work` in a new thread on `core`. A panic in it is propagated to the caller.
+/// Runs `work` on a new thread that is pinned to `core`, and returns its result. A panic in `work` is raised again in
+/// the calling thread.
 pub(crate) fn on_core<T: Send>(
     core: u32,
     work: impl FnOnce() -> Result<T, Error> + Send,
@@ -137,7 +138,7 @@ mod tests {
     use crate::files::tests::write;
 
     /// Writes the sysfs files of four processors: two cores of two threads each, (0, 2) on node 0 and (1, 3) on node 1.
-    /// Each core has its L3 cache.
+    /// Each core has its own L3 cache.
     fn two_sockets(root: &Path) {
         for cpu in 0..4 {
             let folder = format!("sys/devices/system/cpu/cpu{cpu}");

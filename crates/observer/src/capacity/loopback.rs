@@ -1,4 +1,4 @@
-//! TCP over loopback: the goodput of the stack alone between two cores, without driver and link.
+//! Measures the goodput of TCP over loopback between two cores, that is, of the network stack without driver and link.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -10,10 +10,10 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use crate::capacity::cores::{on_core, pin};
 use crate::capacity::{AllowedCores, Error, MeasurementBudget};
 
-/// The time that the flow runs before the window opens, so that the congestion window has grown.
+/// The time for which the flow runs before its rate is measured, so that the congestion window has grown.
 const WARM_UP: Duration = Duration::from_millis(50);
 
-/// The longest time that a read or a write may block.
+/// The timeout of each read and each write.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The number of bytes in each write.
@@ -21,8 +21,8 @@ const WRITE: usize = 128 << 10;
 /// The largest number of bytes in each read.
 const READ: usize = 256 << 10;
 
-/// Measures the goodput of one flow over 127.0.0.1 during `time`, in the calling thread's network namespace. The sender
-/// runs on `cores.one`, the receiver on another core if there is one. Returns an error if the interface lo is down.
+/// Measures the goodput of one flow over 127.0.0.1 for `time`, in the calling thread's network namespace. The sender
+/// runs on `cores.one`, and the receiver on another core if there is one. Returns an error if the interface lo is down.
 pub(crate) fn tcp(
     cores: &AllowedCores,
     time: Duration,
@@ -42,9 +42,9 @@ pub(crate) fn tcp(
     let other = cores.other().unwrap_or(cores.one);
     std::thread::scope(|scope| {
         let sending = scope.spawn(|| pin(cores.one).and_then(|()| send(sender)));
-        // A separate thread, so that this one keeps its affinity.
+        // The receiver runs on a separate thread, so that the calling thread keeps its affinity.
         let received = on_core(other, || receive(&receiver, time, budget));
-        // On every outcome the sender gets an error and ends.
+        // Whether receiving succeeded or failed, this makes the sender's next write fail, which ends the sender.
         let _ = receiver.shutdown(Shutdown::Both);
         drop(receiver);
         let sent = sending.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));

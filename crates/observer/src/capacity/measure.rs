@@ -8,18 +8,18 @@ use crate::capacity::{
     AllowedCores, Error, MeasurementBudget, SystemFiles, clock, link, loopback, memory, packets, passes,
 };
 
-/// The time limit of [`measure`]. A part that does not fit becomes a note.
+/// The time limit of [`measure`]. For each part that does not fit, a note says so.
 pub const TIME: Duration = Duration::from_secs(9);
-/// The time limit of each of the two memory measurements. Each part has its own limit, so that a part that is slow on
-/// this host leaves time for the others.
+/// The time limit of each of the two memory measurements (one core, all cores). Each part of [`measure`] has its own
+/// limit, so that a part that is slow on this host leaves time for the others.
 const MEMORY: Duration = Duration::from_millis(2000);
 const PASSES: Duration = Duration::from_millis(2000);
 const LOOPBACK: Duration = Duration::from_millis(1500);
 const PACKETS: Duration = Duration::from_millis(3000);
 
 /// Measures the limits of this host, in the calling thread's network namespace. `link` is the link towards the peer.
-/// Takes 5 to 8 seconds on a host with two cores, in threads that it starts. The parts run one after the other because
-/// they would disturb each other; nothing else should run during this time.
+/// Takes 5 to 8 seconds on a host with two cores. The parts run one after the other, on new threads, because they would
+/// disturb each other. Nothing else should run on the host during this time.
 ///
 /// `cancelled` is called every few milliseconds, from any of the threads. Once it returns true, the measurement ends.
 pub fn measure(link: &str, cancelled: &(dyn Fn() -> bool + Sync)) -> HostLimits {
@@ -67,7 +67,7 @@ impl HostMeasurement<'_> {
         }
     }
 
-    /// Measures the memory bandwidth of one core, and that of all cores if there are several.
+    /// Measures the memory bandwidth with one core, and with all cores if there are several.
     fn memory(&self, found: &mut HostLimits) {
         let one = [self.cores.one];
         let all = (self.cores.all.len() > 1).then_some(&self.cores.all[..]);
@@ -106,7 +106,7 @@ impl HostMeasurement<'_> {
     }
 }
 
-/// Returns the figure; if the measurement failed, adds the reason to the notes of `found` and returns `None`.
+/// Returns the value in `figure`. If `figure` is an error, adds it to the notes of `found` and returns `None`.
 fn noted<T>(figure: Result<T, Error>, what: &str, found: &mut HostLimits) -> Option<T> {
     figure.map_err(|error| found.notes.push(format!("{what}: {error}"))).ok()
 }

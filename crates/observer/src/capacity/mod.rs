@@ -1,13 +1,13 @@
-//! Measures the limit of each part of a host within seconds: the memory bandwidth by the four kernels of STREAM, copies
-//! and checksums of cached and uncached data, TCP over loopback, raw packets, the link and its bus, and the processor's
-//! clock.
+//! Measures the limit of each part of a host within seconds: the memory bandwidth with the four kernels of STREAM, the
+//! rates of copies and checksums of cached and uncached data, TCP over loopback, the rate of raw packets, the link and
+//! its bus, and the processor's clock.
 //!
 //! The SC'03 paper (feng-2003 section 3.5.2) derived the bottleneck from such figures: a part whose limit is far above
-//! the flow's rate is not the bottleneck. [`measure`] takes all of these figures. Each part is a module with a time
-//! limit; a part that cannot run on this host becomes a note.
+//! the flow's rate is not the bottleneck. [`measure`] measures all of them. Each part is a module with a time limit. If
+//! a part cannot be measured on this host, a note gives the reason.
 //!
-//! Nothing on the host is changed: packets go over loopback, or into a veth pair in a network namespace that is made
-//! for them and ends with the thread that made it.
+//! The measurement changes nothing on the host. Packets are sent over loopback, or over a veth pair in a temporary
+//! network namespace, which the kernel removes when the thread that created it ends.
 
 mod budget;
 mod clock;

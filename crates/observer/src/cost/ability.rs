@@ -1,4 +1,4 @@
-//! Checks that this process may sample the processors, and explains a refusal.
+//! Checks that this process may sample the processors, and explains why not if the kernel refuses.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use super::{event::SampleEvent, kallsyms};
 use crate::procfile;
 
-/// The properties of this process and kernel that explain why sampling is refused.
+/// The properties of this process and of the kernel that can explain why the kernel refuses sampling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct SamplingRights {
     /// The sysctl kernel.perf_event_paranoid; `None` if it cannot be read.
@@ -30,8 +30,8 @@ impl SamplingRights {
     }
 }
 
-/// Checks that all processors can be sampled and that kernel symbols are shown. Returns the reason and the remedy if
-/// not.
+/// Checks that this process may sample processors and may read the addresses of kernel symbols. Returns the reason and
+/// the remedy if it may not.
 pub(super) fn can_sample() -> Result<(), String> {
     let here = u32::try_from(rustix::thread::sched_getcpu()).unwrap_or(0);
     SampleEvent::CpuClock.open(here).map_err(|error| refused(&error, &SamplingRights::own()))?;

@@ -11,22 +11,22 @@ pub(super) enum SampleClassification<'a> {
     /// The processor was busy, in this class.
     Class {
         class: CostClass,
-        /// True if the sample was due while interrupts were off, and was taken where they were turned on again. It is
-        /// then attributed to the caller of the function that turned them on.
+        /// True if the sample was due while interrupts were off, and was taken in the function that turned interrupts
+        /// on again. It is then attributed to the caller of this function.
         moved: bool,
     },
     /// The processor was idle.
     Idle,
-    /// No rule matches the innermost function that is not a helper. This is its symbol.
+    /// No rule matches the innermost function that is not a helper. The value is the function's symbol.
     Unknown(&'a str),
 }
 
-/// Classifies the kernel part of a stack. `kernel` begins with the innermost function; `None` is an address outside all
-/// functions.
+/// Classifies the kernel part of a stack. `kernel` begins with the innermost function. An element is `None` if its
+/// address is outside all functions.
 ///
-/// The innermost function decides. If it is a helper (memset, an unlock that turns interrupts on), the next function
-/// outwards decides, up to the first that is not a helper. A function that no rule matches ends the search: unknown
-/// functions are reported, not guessed from their callers.
+/// The innermost function that is not a helper decides. Helpers are, for example, memset and unlocks that turn
+/// interrupts on. If no rule matches this function, its symbol is reported as unknown; its class is not guessed from
+/// its callers.
 pub(super) fn judge<'a>(
     rules: &SymbolRules,
     kernel: &[Option<KernelFunction<'a>>],
@@ -54,7 +54,7 @@ pub(super) fn judge<'a>(
     }
 }
 
-/// The name of an address outside all functions.
+/// The name that is used for an address outside all functions.
 pub(super) const NOWHERE: &str = "[unknown]";
 
 #[cfg(test)]
@@ -72,7 +72,8 @@ mod tests {
         judge(&RULES, &frames)
     }
 
-    /// Stacks and their classes. The frames are from Linux 6.18 unless noted. Copies are classified by their purpose.
+    /// Stacks and their expected classes. The frames are from Linux 6.18 unless noted. Copies are classified by their
+    /// purpose.
     const STACKS: &str = "
         # Innermost frames as seen on Linux 6.18 unless said otherwise, and what they are. Copies are by what they are called
         # for.
@@ -145,8 +146,8 @@ mod tests {
                 "_raw_spin_unlock_irqrestore < __wake_up_common_lock < sock_def_readable",
             ),
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < try_to_wake_up < wake_up_q"),
-            // A tail call removes a function that ends in an unlock from the stack: hrtimer_start,
-            // hrtimer_run_softirq.
+            // If a function ends with a tail call of the unlock, it is not on the stack. Here these are hrtimer_start
+            // and hrtimer_run_softirq.
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < tcp_write_xmit < tcp_sendmsg_locked"),
             (CostClass::Scheduling, "_raw_spin_unlock_irqrestore < handle_softirqs < __irq_exit_rcu"),
             (CostClass::Memory, "pv_native_irq_enable < ___slab_alloc < kmem_cache_alloc"),

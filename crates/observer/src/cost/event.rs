@@ -7,19 +7,20 @@ use landspeed_record::units::Nanos;
 use perf_event::events::{Hardware, Software};
 use perf_event::{Builder, Counter, SampleFlag};
 
-/// The time between two samples of a busy processor: just over a millisecond, so that samples are not synchronous with
-/// the kernel's tick at 100, 250 or 1000 Hz.
+/// The time between two samples of a busy processor. It is slightly more than a millisecond, so that samples are not
+/// synchronous with the kernel's tick of 100, 250 or 1000 Hz.
 pub(super) const PERIOD: Nanos = Nanos(1_001_001);
 
-/// Size of the record ring of one processor, in bytes. It holds over a second of deep stacks at 1 kHz. With its control
-/// page a ring is 516 KiB, which kernel.perf_event_mlock_kb allows each processor without privilege.
+/// Size of the ring buffer of one processor, in bytes. It has room for the deep stacks of more than a second at 1 kHz.
+/// With its control page a ring has 516 KiB, which is the default of kernel.perf_event_mlock_kb, the limit per
+/// processor without privilege.
 pub(super) const RING_BYTES: usize = 512 << 10;
 
 /// The event that triggers a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SampleEvent {
     /// A timer on each processor (PERF_COUNT_SW_CPU_CLOCK). Every host has it, but it takes no samples while interrupts
-    /// are off.
+    /// are off on the processor.
     CpuClock,
     /// The processor's cycle counter (PERF_COUNT_HW_CPU_CYCLES), which samples even while interrupts are off.
     Cycles {
@@ -33,7 +34,7 @@ impl SampleEvent {
     pub(super) fn probe(cpu: u32) -> Self {
         let sampled = SampleEvent::Cycles { per_second: 1_000_000_000 }.open(cpu);
         match sampled.and_then(|_| rate(Builder::new(Hardware::CPU_CYCLES))) {
-            // A counter below 100 MHz does not count cycles.
+            // A rate below 100 MHz shows that the counter does not count cycles.
             Ok(per_second) if per_second > 100_000_000 => SampleEvent::Cycles { per_second },
             _ => SampleEvent::CpuClock,
         }
@@ -47,7 +48,7 @@ impl SampleEvent {
         }
     }
 
-    /// Returns the number of counts of the event between two samples.
+    /// Returns the number of counts between two samples: nanoseconds for the clock, cycles for the cycle counter.
     fn period(self) -> u64 {
         match self {
             SampleEvent::CpuClock => PERIOD.0,
@@ -58,14 +59,15 @@ impl SampleEvent {
         }
     }
 
-    /// Opens the event for everything that runs on processor `cpu`. The event is stopped.
+    /// Opens the event for all code that runs on processor `cpu`. The event does not count yet; [`enable`] starts it.
     pub(super) fn open(self, cpu: u32) -> io::Result<Counter> {
         let mut event = match self {
             SampleEvent::CpuClock => Builder::new(Software::CPU_CLOCK),
             SampleEvent::Cycles { .. } => Builder::new(Hardware::CPU_CYCLES),
         };
         event.any_pid().one_cpu(cpu as usize).include_kernel().include_hv();
-        // Time that this host's virtual machines run on its processors is sampled as the host's KVM code.
+        // While a virtual machine of this host runs on the processor, samples show the host's KVM code, not the guest's
+        // code.
         event.exclude_guest(true);
         event.sample_period(self.period()).sample(SampleFlag::TID | SampleFlag::CPU | SampleFlag::CALLCHAIN);
         event.wakeup_watermark(RING_BYTES / 2);
@@ -87,12 +89,12 @@ pub(super) fn disable(event: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 fn control(event: BorrowedFd<'_>, request: libc::c_ulong) -> io::Result<()> {
-    // SAFETY: the two requests take no argument but the flags 0, and touch no memory of this process.
+    // SAFETY: the argument of both requests is a number of flags, here 0. They touch no memory of this process.
     let answer = unsafe { libc::ioctl(event.as_raw_fd(), request as _, 0) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns the counts of a counter per second of this thread's processor time, measured over 2 ms.
+/// Returns the number of counts of a counter per second of this thread's processor time, measured over 2 ms.
 fn rate(mut event: Builder<'_>) -> io::Result<u64> {
     const SPIN: Nanos = Nanos::millis(2);
     let mut counter = event.include_kernel().include_hv().enabled(true).build()?;
@@ -123,7 +125,8 @@ mod tests {
     #[test]
     fn a_counters_rate_is_that_of_what_it_counts() {
         match rate(Builder::new(Software::TASK_CLOCK)) {
-            // The clock counts nanoseconds of this thread: 10^9 a second, apart from the readings of the two clocks.
+            // This clock counts nanoseconds of this thread, so its rate is 10^9 per second, except for the delay
+            // between the readings of the two clocks.
             Ok(rate) => assert!((500_000_000..2_000_000_000).contains(&rate), "{rate}"),
             Err(error) => eprintln!("SKIP: this host refuses perf events: {error}"),
         }

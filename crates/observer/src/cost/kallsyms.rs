@@ -1,7 +1,7 @@
-//! Symbols of the kernel from /proc/kallsyms, to find the function at an address.
+//! Finds the kernel function at an address, with the symbols in /proc/kallsyms.
 //!
-//! The file is read after a window has closed, so that it lists modules and BPF programs that were loaded in the
-//! window. Its lines are "address type name [module]"; only code (types t and w) is kept.
+//! The file is read after a window has closed, so that it includes modules and BPF programs that were loaded in the
+//! window. Its lines are "address type name [module]". Only symbols of code (types t, T, w and W) are kept.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,8 @@ pub(super) const PATH: &str = "/proc/kallsyms";
 #[derive(Debug, Default)]
 pub(super) struct Kallsyms(Vec<KernelSymbol>);
 
-/// A symbol of code. The code ends at the next symbol, or at `end` if that is known and lower.
+/// A symbol of code. The code ends at the next symbol, or at `end` if this is lower. `end` is `u64::MAX` if it is
+/// unknown.
 #[derive(Debug)]
 struct KernelSymbol {
     start: u64,
@@ -34,7 +35,8 @@ pub(super) struct KernelFunction<'a> {
 }
 
 impl Kallsyms {
-    /// Reads the symbols of the running kernel, and adds those of `loaded`, the code that was loaded in the window.
+    /// Reads the symbols of the running kernel. Adds the symbols of `loaded`, the code that was loaded or unloaded in
+    /// the window.
     pub(super) fn read(loaded: &[LoadedCode]) -> Result<Self, Error> {
         let file = File::open(PATH).map_err(|source| Error::io("open", PATH, source))?;
         let Kallsyms(mut symbols) = Self::parse(BufReader::with_capacity(1 << 16, file))?;
@@ -59,13 +61,13 @@ impl Kallsyms {
         Ok(Kallsyms(symbols))
     }
 
-    /// Returns the function at `address`; `None` below the first symbol and above the end of a symbol whose end is
-    /// known.
+    /// Returns the function at `address`. Returns `None` below the first symbol, and between the known end of a symbol
+    /// and the next symbol.
     pub(super) fn function(&self, address: u64) -> Option<KernelFunction<'_>> {
         let Kallsyms(symbols) = self;
         let after = symbols.partition_point(|symbol| symbol.start <= address);
         let last = symbols[..after].last()?;
-        // Of several names for the same address, the first one in kallsyms.
+        // If an address has several names, the first one in kallsyms is used.
         let first = symbols[..after].partition_point(|symbol| symbol.start < last.start);
         let KernelSymbol { end, name, module, .. } = &symbols[first];
         (address < *end).then_some(KernelFunction { name, module })
@@ -77,14 +79,15 @@ fn symbol(line: &str) -> Option<KernelSymbol> {
     let mut columns = line.split_ascii_whitespace();
     let (address, kind, name) = (columns.next()?, columns.next()?, columns.next()?);
     let start = u64::from_str_radix(address, 16).ok()?;
-    // "__pfx_" is the padding before a function (CONFIG_FUNCTION_PADDING_BYTES), which never runs.
+    // A symbol with the prefix "__pfx_" is the padding before a function (CONFIG_FUNCTION_PADDING_BYTES). It is never
+    // executed.
     let runs = start > 0 && matches!(kind, "t" | "T" | "w" | "W") && !name.starts_with("__pfx_");
     let module = columns.next().map_or("", |module| module.trim_matches(['[', ']']));
     runs.then(|| KernelSymbol { start, end: u64::MAX, name: base(name).into(), module: module.into() })
 }
 
-/// Checks that the running kernel shows its addresses to this process. Returns the reason and the remedy if it does
-/// not.
+/// Checks that the kernel shows the addresses of its symbols to this process. Returns the reason and the remedy if it
+/// does not.
 pub(super) fn shown() -> Result<(), String> {
     let file = File::open(PATH).map_err(|error| format!("cannot read {PATH}: {error}"))?;
     let some = BufReader::new(file).lines().take(100).map_while(Result::ok);

@@ -1,29 +1,33 @@
-//! Processor time by layer, from about a thousand samples a second of what each processor runs.
+//! Measures processor time by layer of the network stack, from about a thousand samples per second of each busy
+//! processor.
 //!
 //! # How
 //!
-//! perf_event_open(2) samples every processor, triggered by its cycle counter if the machine has one, otherwise by the
-//! software clock. Each sample is a stack. A thread reads the samples whenever a ring is half full, and counts equal
-//! stacks. After the window has closed, kernel addresses are looked up in /proc/kallsyms and user addresses in the
-//! programs' symbol tables. The table `classes.txt` then gives each sample one class.
+//! The kernel samples every processor (perf_event_open(2)), triggered by the processor's cycle counter if it can be
+//! used, otherwise by the software clock. Each sample is a call stack. A thread reads the samples whenever a ring
+//! buffer is half full, and counts equal stacks. After the window has closed, kernel addresses are looked up in
+//! /proc/kallsyms and user addresses in the programs' symbol tables. The rules in `classes.txt` then assign one class
+//! to each sample.
 //!
 //! # Whose time
 //!
-//! Only samples of the workload's threads count (scope "tasks"), or those of the processes that were named or that own
-//! the flows ("process"). If no process is known, all samples but those of the idle loop count ("machine").
+//! In a trial, only the samples of the workload's threads count (scope "tasks"). For other programs' flows, the samples
+//! of the processes that the target names or that own the flows count ("process"). If no process is known, all samples
+//! except those of the idle loop count ("machine").
 //!
-//! A softirq that runs on top of a counted thread is in its stack and counts; on virtual links nearly all of them run
-//! there. Other network softirqs, also those in ksoftirqd, are kept apart, by class. They belong to all flows of the
-//! machine, so a flow is charged with its share of the links' bytes (`share_of_links` in `analysis::fit`). In a lab,
-//! whose hosts are namespaces of one machine, and over loopback, they may carry packets of either host. They are then
-//! not charged, and a note counts them. All other samples are listed by program and core.
+//! A softirq that runs on top of a counted thread is part of the thread's stack and counts. On virtual links nearly all
+//! softirqs run there. Samples of other network softirqs, also in ksoftirqd, are counted separately by class. They
+//! belong to all flows of the machine, so a flow is charged for a part of them, in proportion to its share of the
+//! links' bytes (`share_of_links` in `analysis::fit`). In a lab, whose hosts are namespaces of one machine, and over
+//! loopback, these softirqs may process packets of either host. In these cases no flow is charged for them, and a note
+//! gives their number. All other samples are listed by program and core.
 //!
 //! # What the timer cannot see
 //!
-//! The software clock is a timer interrupt, and waits while interrupts are off. Work in that time is sampled where
-//! interrupts are turned on again, mostly in `_raw_spin_unlock_irqrestore` and at the end of a context switch. The
-//! table names these functions and attributes their samples to the caller, which had turned interrupts off. A note
-//! counts them. Stolen time is not sampled; it is a separate figure.
+//! The software clock is a timer interrupt, which is delayed while interrupts are off. Work in this time is sampled
+//! where interrupts are turned on again, mostly in `_raw_spin_unlock_irqrestore` and at the end of a context switch.
+//! The rules name these functions and attribute their samples to the caller, which had turned interrupts off. A note
+//! gives the number of these samples. Stolen time is not sampled; it is a separate figure.
 
 mod ability;
 mod classify;
@@ -95,7 +99,7 @@ pub static COST: Observer = Observer {
 
 struct CostWindow {
     event: SampleEvent,
-    /// Ticks of each core when the window opened, from which the stolen time is computed.
+    /// The ticks of each core in /proc/stat when the window opened. They are used to compute the stolen time.
     cores: CoreTicks,
     sampler: CostSampler,
     /// True if other hosts of a lab may run on this machine.
@@ -103,7 +107,7 @@ struct CostWindow {
     opened: Instant,
 }
 
-/// Returns the threads or processes whose samples are attributed to the flow, or the whole machine if none is known.
+/// Returns the threads or processes whose samples count, or the whole machine if none is known.
 fn scope(subject: &WatchSubject<'_>) -> SampleScope {
     let processes = match subject.target {
         WatchTarget::Workload if !subject.threads.is_empty() => {
@@ -122,7 +126,7 @@ impl OpenWindow for CostWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         self.sampler.pause()?;
         let length = self.opened.elapsed().into();
-        // The window is over, so that what follows may take time.
+        // Sampling has ended, so the following steps may take long.
         let cores = stat::difference(&self.cores, &stat::read()?);
         let steal_share = CpuUsage { cores, ..CpuUsage::default() }.steal_share();
         let tally = self.sampler.finish()?;

@@ -1,4 +1,4 @@
-//! Makes the profile of a window from its counted stacks.
+//! Computes the profile of a window from its counted stacks.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,14 +13,16 @@ use super::tally::{CallStack, SampleOwner, StackCounts};
 use super::usersyms::UserSymbols;
 use crate::procfile;
 
-/// The largest number of stacks in a profile. In ten seconds at 1 kHz, they have at least nine of ten samples.
+/// The largest number of stacks in a profile. Over ten seconds at 1 kHz, the most frequent stacks up to this number
+/// have at least nine of ten samples.
 const MOST_STACKS: usize = 400;
 
-/// The largest number of pairs of a program outside the scope and a core that a profile lists.
+/// The largest number of entries of a profile's list of programs outside the scope. An entry is a pair of a program and
+/// a core.
 const MOST_PROGRAMS: usize = 64;
 
-/// The cost of sampling for the sampled flows. tests/path/cost.rs measured it in interleaved trials, with the samplers
-/// of both hosts of a lab on two shared processors.
+/// A note on the cost of sampling for the sampled flows. tests/path/cost.rs measured it in interleaved trials, with the
+/// samplers of both hosts of a lab on two shared processors.
 const OWN_COST: &str = "sampling costs something itself, in no class: bytes per CPU-second with it over without were \
                         0.93 [0.90, 0.96] in a lab without offloads, 0.98 [0.94, 1.01] with them";
 
@@ -31,7 +33,7 @@ pub(super) struct ProfileWindow {
     pub(super) event: SampleEvent,
     /// The time for which the window was open.
     pub(super) length: Nanos,
-    /// Stolen time as a share of the window, over all processors.
+    /// Stolen time as a share of all processor time in the window, from 0 to 1.
     pub(super) steal_share: f64,
     /// True if other hosts of a lab may run on this machine.
     pub(super) shares_machine: bool,
@@ -79,8 +81,8 @@ fn by_class(classes: &BTreeMap<CostClass, u64>) -> Vec<ClassSamples> {
     classes.iter().map(|(class, samples)| ClassSamples { class: *class, samples: *samples }).collect()
 }
 
-/// Returns the samples of programs outside the scope, by program and core, without those of the kernel threads that
-/// carry packets. In a lab, landspeed's own processes are left out too, because they are the peers of the flows.
+/// Returns the samples of programs outside the scope, by program and core. Leaves out the kernel threads that process
+/// packets and, in a trial on a lab, landspeed's own processes, because they are the other ends of the flows.
 fn others(tally: &StackCounts, shares_machine: bool) -> Vec<ProgramSamples> {
     let own = procfile::word("/proc/self/comm").unwrap_or_default();
     let is_other = |name: &str| {
@@ -107,11 +109,11 @@ struct ProfileSums {
     softirq: BTreeMap<CostClass, u64>,
     unknown: HashMap<String, u64>,
     stacks: HashMap<(String, CostClass), u64>,
-    /// Samples that were taken where interrupts were turned on again and attributed to the caller.
+    /// Samples that were taken in a function that turned interrupts on again, and were attributed to its caller.
     moved: u64,
-    /// Samples outside the scope of network softirqs in ksoftirqd.
+    /// Samples outside the scope in ksoftirqd.
     ksoftirqd: u64,
-    /// Samples outside the scope of network softirqs on top of other tasks.
+    /// Samples outside the scope of network softirqs that ran on top of other tasks.
     elsewhere: u64,
 }
 
@@ -157,15 +159,15 @@ impl ProfileSums {
     }
 }
 
-/// Returns the functions at the kernel addresses of a stack. All addresses but the innermost are return addresses,
-/// which may be one byte past the calling function.
+/// Returns the functions at the kernel addresses of a stack. All addresses except the innermost are return addresses. A
+/// return address may be one byte past the end of the calling function, so one is subtracted.
 fn frames<'a>(addresses: &[u64], kernel: &'a Kallsyms) -> Vec<Option<KernelFunction<'a>>> {
     let at = |(depth, address): (usize, &u64)| kernel.function(address.saturating_sub(u64::from(depth > 0)));
     addresses.iter().enumerate().map(at).collect()
 }
 
-/// Returns a stack in the folded form of flame graphs: outermost function first, joined by ";", kernel functions marked
-/// with "_[k]".
+/// Returns a stack in the folded form of flame graphs: function names joined by ";", outermost function first. Kernel
+/// functions have the suffix "_[k]".
 fn folded<'a>(kernel: &[Option<KernelFunction<'_>>], user: impl Iterator<Item = &'a str>) -> String {
     let kernel =
         kernel.iter().map(|frame| format!("{}_[k]", frame.map_or(NOWHERE, |function| function.name)));
@@ -218,7 +220,7 @@ mod tests {
     const SYMBOLS: &str = "ffff0000 T tcp_sendmsg\nffff1000 T _raw_spin_unlock_irqrestore\n\
         ffff2000 T no_such_function\nffff3000 T default_idle\nffff4000 T run_ksoftirqd\n\
         ffff5000 T net_rx_action\nffff6000 T tcp_ack\nffff7000 T the_end\n";
-    /// Returns the counts of samples that are each given as a thread id and a chain of addresses.
+    /// Returns the counts of `samples`, each of which is a thread id and a chain of addresses.
     fn tally(scope: SampleScope, samples: &[(i32, &[u64])]) -> StackCounts {
         let mut tally = StackCounts::new(scope, 99);
         for (tid, chain) in samples {
@@ -266,8 +268,8 @@ mod tests {
     #[test]
     fn stacks_are_folded_from_the_outermost() {
         let seen = seen(SampleScope::Machine, &[(7, &[KERNEL, 0xffff_6010, 0xffff_1000, USER, 0x10])]);
-        // A return address at a function's first byte belongs to the preceding function, whose last instruction is a
-        // call.
+        // If a return address is the first byte of a function, it belongs to the preceding function, whose last
+        // instruction is the call.
         let stack = "[unknown];tcp_sendmsg_[k];tcp_ack_[k]".to_owned();
         assert_eq!(seen.stacks, [StackSamples { stack, class: CostClass::Tcp, samples: 1 }]);
     }

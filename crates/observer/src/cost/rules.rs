@@ -1,4 +1,5 @@
-//! Parses and applies the table `classes.txt` of kernel symbols and their classes. The table describes its syntax.
+//! Parses and applies `classes.txt`, the table of kernel symbols and their cost classes. The head of the table
+//! describes its syntax.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ const TEXT: &str = include_str!("classes.txt");
 pub(super) static RULES: LazyLock<SymbolRules> =
     LazyLock::new(|| SymbolRules::parse(TEXT).unwrap_or_else(|why| panic!("classes.txt: {why}")));
 
-/// The rule for samples whose innermost function has a symbol.
+/// The rule for samples whose innermost function has a certain symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum SymbolRule {
     /// The sample belongs to this class.
@@ -24,8 +25,8 @@ pub(super) enum SymbolRule {
     Caller {
         /// The class if no caller has one.
         otherwise: Option<CostClass>,
-        /// True if the helper turns interrupts on. A timer's sample that was due while they were off is taken in the
-        /// helper.
+        /// True if the helper turns interrupts on. A sample of the timer that was due while interrupts were off is
+        /// taken in this helper.
         interrupts: bool,
     },
 }
@@ -35,9 +36,9 @@ pub(super) struct SymbolRules {
     exact: HashMap<&'static str, SymbolRule>,
     /// Rules for pairs of a helper and its caller. There are few of them.
     pairs: Vec<((&'static str, &'static str), SymbolRule)>,
-    /// Rules for symbols that match a pattern with "*", the patterns with the most letters first.
+    /// Rules for symbols that match a pattern with "*". Patterns with more letters come first.
     patterns: Vec<(&'static str, SymbolRule)>,
-    /// Rules for modules whose names match a pattern, the patterns with the most letters first.
+    /// Rules for modules whose names match a pattern. Patterns with more letters come first.
     modules: Vec<(&'static str, SymbolRule)>,
 }
 
@@ -102,7 +103,7 @@ impl SymbolRules {
         by_name.or_else(|| find(&self.modules, function.module))
     }
 
-    /// Returns the rule for a helper that `caller` called, if the table has one for this pair.
+    /// Returns the rule for the pair of a helper and its caller; `None` if the table has none.
     pub(super) fn of_pair(
         &self,
         helper: KernelFunction<'_>,
@@ -175,8 +176,8 @@ mod tests {
 
     #[test]
     fn what_two_rules_match_alike_they_judge_alike() {
-        // Two patterns that only have a "*" at the end never match the same name with equally many letters. The
-        // others are checked on the symbols of this machine's kernel, if it shows them.
+        // Two different patterns with a "*" only at the end and equally many letters never match the same name. The
+        // other patterns are checked with the symbols of this machine's kernel, if it shows them.
         let begins = |pattern: &str| pattern.strip_suffix('*').is_some_and(|rest| !rest.contains('*'));
         let other: Vec<_> = RULES.patterns.iter().filter(|(pattern, _)| !begins(pattern)).collect();
         let Ok(text) = std::fs::read_to_string(super::super::kallsyms::PATH) else { return };

@@ -13,8 +13,8 @@ use super::event::{self, RING_BYTES, SampleEvent};
 use super::tally::{SampleScope, StackCounts};
 use crate::{Error, procfile};
 
-/// The open sampling events of all processors, and the thread that reads their rings. The thread sleeps until a ring is
-/// half full, so that it runs only about once a second and hardly disturbs the measurement.
+/// The open sampling events of all processors, and the thread that reads their ring buffers. The thread sleeps until a
+/// ring is half full, so it runs only about once a second and hardly disturbs the measurement.
 #[derive(Debug)]
 pub(super) struct CostSampler {
     events: Arc<Vec<OwnedFd>>,
@@ -25,7 +25,7 @@ pub(super) struct CostSampler {
 type ReaderThread = JoinHandle<io::Result<StackCounts>>;
 
 impl CostSampler {
-    /// Starts to sample all processors, triggered by `event`. Samples of threads in `scope` count.
+    /// Starts to sample all processors with `event`. The samples of threads in `scope` count.
     pub(super) fn start(event: SampleEvent, scope: SampleScope) -> Result<Self, Error> {
         let (mut events, mut rings) = (Vec::new(), Vec::new());
         for cpu in online()? {
@@ -37,7 +37,7 @@ impl CostSampler {
             };
             let ring = opened.sampled(RING_BYTES);
             let ring = ring.map_err(|e| Error::io("map the sample ring", object(), e))?;
-            // SAFETY: the ring owns the descriptor and lives for the whole statement.
+            // SAFETY: the ring owns the descriptor and exists during the whole statement.
             let event = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned();
             events.push(event.map_err(|e| Error::io("duplicate the sampling event", object(), e))?);
             rings.push(ring);
@@ -51,12 +51,12 @@ impl CostSampler {
         Ok(sampler)
     }
 
-    /// Stops sampling immediately. [`CostSampler::finish`], which takes longer, is called afterwards.
+    /// Stops sampling immediately. Call [`CostSampler::finish`], which takes longer, afterwards.
     pub(super) fn pause(&self) -> Result<(), Error> {
         self.each(event::disable).map_err(|e| Error::io("stop", "the sampling events", e))
     }
 
-    /// Returns everything that was sampled.
+    /// Ends the reading thread and returns the counts of all samples.
     pub(super) fn finish(mut self) -> Result<StackCounts, Error> {
         self.join()
             .unwrap_or_else(|| Err(io::Error::other("it was joined before")))
@@ -79,7 +79,7 @@ impl CostSampler {
 }
 
 impl Drop for CostSampler {
-    /// Ends the reading thread if the window was discarded.
+    /// Ends the reading thread if [`CostSampler::finish`] was not called, because the window was discarded.
     fn drop(&mut self) {
         self.join();
     }
@@ -105,7 +105,7 @@ fn read_in_background(
         .map_err(|e| Error::io("start", "the thread that reads the samples", e))
 }
 
-/// Reads the rings until `stop` is signalled, and once more after that. Returns the counted stacks.
+/// Reads the rings until `stop` is signalled, and then once more. Returns the counted stacks.
 fn read(
     events: &[OwnedFd],
     stop: &OwnedFd,
@@ -124,7 +124,7 @@ fn read(
         }
         for ring in &mut rings {
             while let Some(record) = ring.next_record() {
-                // A record that cannot be parsed is of a kind that was not requested.
+                // A record that cannot be parsed is ignored, because it is of a kind that was not requested.
                 if let Ok(record) = record.parse_record() {
                     tally.add(record);
                 }
@@ -133,7 +133,8 @@ fn read(
         if waits[0].revents().contains(PollFlags::IN) {
             return Ok(tally);
         }
-        // An event whose processor went offline hangs up, and polling it would return immediately every time.
+        // If a processor goes offline, its event reports POLLHUP, and every poll(2) with this event would return
+        // immediately.
         waits.retain(|wait| !wait.revents().intersects(PollFlags::HUP | PollFlags::ERR));
     }
 }

@@ -6,31 +6,32 @@ use perf_event::data::Record;
 
 use crate::procfile;
 
-/// The largest number of addresses in all stacks together (64 MiB), because a window of minutes on a hundred busy
-/// processors must not exhaust the host's memory. Samples that do not fit count as lost.
+/// The largest number of addresses in all stacks together. They take 64 MiB. The limit prevents that a window of
+/// minutes on a hundred busy processors exhausts the host's memory. Samples that do not fit count as lost.
 const MOST_ADDRESSES: usize = 8 << 20;
 
 /// The largest number of processes outside the scope whose samples are counted by process.
 const MOST_NAMES: usize = 4096;
 
-/// The lowest marker (PERF_CONTEXT_MAX). All lower values in a chain are addresses.
+/// The lowest marker in a call chain (PERF_CONTEXT_MAX). All lower values are addresses.
 const FIRST_MARKER: u64 = -4095_i64 as u64;
 pub(super) const KERNEL: u64 = -128_i64 as u64;
 pub(super) const USER: u64 = -512_i64 as u64;
 
-/// A sample of what one processor was doing.
+/// A sample: the thread and the call stack that ran on one processor.
 pub(super) struct ProcessorSample<'a> {
     /// The process id in the PID namespace of landspeed; 0 for the idle task and for processes outside this namespace.
     pub(super) pid: i32,
     pub(super) tid: i32,
     pub(super) core: u32,
-    /// Addresses from the innermost outwards, with markers (`PERF_CONTEXT_*`) between them.
+    /// The call chain: addresses from the innermost function outwards, after markers (`PERF_CONTEXT_*`) of kernel and
+    /// user code.
     pub(super) chain: &'a [u64],
 }
 
 impl<'a> ProcessorSample<'a> {
-    /// Returns the addresses that follow `marker`, innermost first. There are none for [`KERNEL`] if user code ran, and
-    /// none for [`USER`] in kernel threads.
+    /// Returns the addresses that follow `marker`, innermost first. The result is empty for [`KERNEL`] if user code
+    /// ran, and for [`USER`] in kernel threads.
     fn part(&self, marker: u64) -> &'a [u64] {
         let Some(at) = self.chain.iter().position(|address| *address == marker) else { return &[] };
         let after = &self.chain[at + 1..];
@@ -46,7 +47,7 @@ pub(super) enum SampleOwner {
     Watched,
     /// The thread that reads the samples, if the scope is the whole machine.
     Own,
-    /// A thread outside the scope. The sample is kept only because of its softirqs.
+    /// A thread outside the scope. The stack is kept only because it may be that of a softirq.
     Others,
 }
 
@@ -74,13 +75,13 @@ pub(super) struct LoadedCode {
 pub(super) enum SampleScope {
     /// Only these threads.
     Tasks(BTreeSet<i32>),
-    /// All threads of these processes, including those that they start in the window.
+    /// All threads of these processes, including threads that are started in the window.
     Processes(BTreeSet<i32>),
     Machine,
 }
 
 impl SampleScope {
-    /// Returns true if the scope is this process's own threads.
+    /// Returns true if the scope is threads of this process, the workload's threads.
     pub(super) fn is_own(&self) -> bool {
         matches!(self, SampleScope::Tasks(_))
     }
@@ -102,7 +103,7 @@ pub(super) struct StackCounts {
     pub(super) scope: SampleScope,
     /// The number of samples by stack.
     pub(super) stacks: HashMap<CallStack, u64>,
-    /// The number of samples that the kernel lost or that did not fit here.
+    /// The number of samples that the kernel lost or that did not fit into the limit [`MOST_ADDRESSES`].
     pub(super) lost: u64,
     /// The number of times that the kernel throttled sampling.
     pub(super) throttled: u64,
@@ -143,7 +144,8 @@ impl StackCounts {
             Record::Lost(of) => self.lost += of.lost,
             Record::LostSamples(of) => self.lost += of.lost,
             Record::Throttle(_) => self.throttled += 1,
-            // A BPF program or trampoline: "bpf_prog_6deef7357e7b4530_name".
+            // A BPF program or trampoline was loaded or unloaded. Its name has the form
+            // "bpf_prog_6deef7357e7b4530_name".
             Record::KSymbol(code) => {
                 let name = code.name.split(|byte| *byte == 0).next().unwrap_or_default();
                 let name = String::from_utf8_lossy(name).into_owned();
@@ -164,7 +166,7 @@ impl StackCounts {
         if owner == SampleOwner::Others && sample.pid > 0 {
             self.other(sample);
         }
-        // Outside the scope only the kernel's work matters.
+        // Of samples outside the scope, only the kernel addresses are kept.
         let (user, pid) =
             if owner == SampleOwner::Others { (&[][..], 0) } else { (sample.part(USER), sample.pid) };
         if owner == SampleOwner::Others && sample.part(KERNEL).is_empty() {

@@ -1,6 +1,6 @@
 //! Finds the names of the functions at user addresses, in the symbol tables of the programs.
 //!
-//! Only flame graphs need these names, because the class of user code is always "application".
+//! Only the stacks for flame graphs need these names: the class of a sample in user code is always "application".
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
@@ -14,8 +14,9 @@ use super::classify::NOWHERE;
 use super::tally::CallStack;
 use crate::procfile;
 
-/// The largest number of processes whose symbols are read, those with the most addresses first. Reading the symbols of
-/// a browser or a database takes seconds, and a busy machine has hundreds of processes with one sample each.
+/// The largest number of processes whose symbols are read. The processes with the most addresses are preferred. The
+/// limit saves time: reading the symbols of a browser or a database takes seconds, and a busy machine has hundreds of
+/// processes with one sample each.
 const MOST_PROCESSES: usize = 8;
 
 /// The names of the user functions in a window's stacks.
@@ -26,7 +27,7 @@ pub(super) struct UserSymbols {
 }
 
 impl UserSymbols {
-    /// Looks up all user addresses of `stacks`. Those of processes that no longer exist get no names.
+    /// Looks up all user addresses of `stacks`. Addresses of processes that no longer exist get no names.
     pub(super) fn of<'a>(stacks: impl Iterator<Item = &'a CallStack>) -> Self {
         let mut addresses: BTreeMap<i32, BTreeSet<u64>> = BTreeMap::new();
         for stack in stacks.filter(|stack| !stack.user.is_empty()) {
@@ -55,7 +56,7 @@ impl UserSymbols {
         }
         for address in addresses {
             let name = names.remove(address).unwrap_or_else(|| modules.of_address(*address));
-            // ";" joins frames, and Rust's array types contain it too.
+            // ";" separates frames in a folded stack, but names with Rust's array types contain it too.
             self.names.insert((pid, *address), name.replace(';', ","));
         }
     }
@@ -65,7 +66,7 @@ impl UserSymbols {
         lookups(stack).map(|address| self.names.get(&(stack.pid, address)).map_or(NOWHERE, String::as_str))
     }
 
-    /// Returns the limits of these names as notes for a reader of the stacks.
+    /// Returns notes on the limits of the user frames and their names, for a reader of the stacks.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = vec![
             "user frames are followed by frame pointers: callers of code that was built without are missing or wrong"
@@ -83,8 +84,8 @@ impl UserSymbols {
     }
 }
 
-/// Returns the user addresses to look up for a stack. From each return address one is subtracted, because it may be one
-/// byte past the calling function.
+/// Returns the user addresses to look up for a stack. Subtracts one from each return address, because a return address
+/// may be one byte past the end of the calling function.
 fn lookups(stack: &CallStack) -> impl Iterator<Item = u64> {
     stack.user.iter().enumerate().map(|(depth, address)| address.saturating_sub(u64::from(depth > 0)))
 }
@@ -93,7 +94,7 @@ fn lookups(stack: &CallStack) -> impl Iterator<Item = u64> {
 #[derive(Debug, Default)]
 struct MappedFiles(BTreeMap<u64, MappedFile>);
 
-/// A mapping: a range of a process's memory that holds a part of a file.
+/// A mapping: a range of a process's memory that contains a part of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct MappedFile {
     end: u64,
@@ -159,17 +160,17 @@ impl MappedFiles {
 }
 
 impl MappedFile {
-    /// Opens the mapped file through /proc/PID/map_files, which also works for deleted programs and in other mount
-    /// namespaces but needs root; otherwise by its path.
+    /// Opens the mapped file through /proc/PID/map_files. This needs root, but works for deleted files and for files in
+    /// other mount namespaces. If it fails, opens the file by its path.
     fn open(&self, pid: i32, start: u64) -> Option<File> {
         let linked = format!("/proc/{pid}/map_files/{start:x}-{:x}", self.end);
         regular(&linked).or_else(|| self.path.starts_with('/').then(|| regular(&self.path))?)
     }
 }
 
-/// Opens a regular file; `None` for any other type. Other users control what `path` leads to: to open a FIFO would
-/// block, and to open a device may have side effects. So the type is checked first, on the same file that is then
-/// opened.
+/// Opens a regular file; returns `None` for any other type. Other users may control the file at `path`: opening a FIFO
+/// would block, and opening a device may have side effects. So this function opens the path with O_PATH, checks the
+/// type, and then opens the same file for reading.
 fn regular(path: &str) -> Option<File> {
     let found: OwnedFd = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let about = rustix::fs::fstat(&found).ok()?;

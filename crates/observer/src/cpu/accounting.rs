@@ -1,5 +1,5 @@
-//! Determines how the kernel accounts for processor time, and so which figures are valid. The documentation of the
-//! module `cpu` explains the two ways.
+//! Determines how the kernel accounts for interrupt time, which decides how processor time must be measured. The
+//! documentation of the module `cpu` explains the two kinds of accounting.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,17 +8,17 @@ use landspeed_record::{CpuAccounting, LinkFacts};
 
 use crate::procfile;
 
-/// Returns true if the running kernel measures interrupt time and subtracts it from tasks' run time
-/// (CONFIG_IRQ_TIME_ACCOUNTING, not switched off). Returns `None` if the kernel's configuration could not be read from
-/// /proc/config.gz, /boot or the module folder.
+/// Returns true if the running kernel measures interrupt time and subtracts it from the run time of tasks
+/// (CONFIG_IRQ_TIME_ACCOUNTING, and not switched off). Returns `None` if the kernel's configuration could not be read
+/// from /proc/config.gz, /boot or the module folder.
 pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
     Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
 }
 
 /// Returns the method by which processor time must be measured on a host with these `links`.
 ///
-/// Without interrupt accounting, the threads' run time is the whole cost only if every link is virtual. If it is
-/// unknown how the kernel accounts for interrupts, the method is `Stat`, which is coarse but always valid.
+/// Without interrupt accounting, the run time of the threads is the whole cost only if every link is virtual. If a link
+/// is not virtual, or if the kernel's accounting is unknown, the method is `Stat`, which is coarse but always valid.
 pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFacts]) -> CpuAccounting {
     let virtual_only = !links.is_empty() && links.iter().all(|link| is_virtual(&link.driver));
     match interrupt_time_is_apart {
@@ -28,7 +28,8 @@ pub(crate) fn accounting(interrupt_time_is_apart: Option<bool>, links: &[LinkFac
     }
 }
 
-/// Returns true for drivers of links without interrupts, whose packets are passed on in the sender's context.
+/// Returns true for drivers of virtual links, which have no interrupts and pass packets on in the context of the
+/// sender.
 fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
@@ -53,7 +54,8 @@ fn configuration() -> Option<String> {
     packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
 }
 
-/// Reads /proc/config.gz (CONFIG_IKCONFIG_PROC), which is preferred because it describes the running kernel.
+/// Reads the configuration from /proc/config.gz (CONFIG_IKCONFIG_PROC). It is preferred to the other files, because it
+/// is certainly that of the running kernel.
 fn packed() -> Option<String> {
     const MOST: u64 = 4 << 20;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! The run time of this process's descendants.
+//! Measures the run time of this process's descendants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
@@ -9,11 +9,11 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use super::clock::TaskClock;
 use crate::procfile::{self, TaskStat};
 
-/// The largest number of readings of the run times. A reading is repeated if a child has ended during it.
+/// The largest number of attempts to read the run times. An attempt is repeated if a child ended during it.
 const LOOKS: usize = 3;
 
-/// Returns the run time of all descendants of this process until now. The time of running ones is up to a tick late.
-/// Ended ones count if their parent waits for them.
+/// Returns the total run time of all descendants of this process until now. For descendants that are running, the last
+/// tick may be missing. Descendants that have ended count if their parent waits for them.
 pub(super) fn ran() -> CpuNanos {
     let mut ended = waited_for();
     for _ in 0..LOOKS {
@@ -23,12 +23,13 @@ pub(super) fn ran() -> CpuNanos {
             return ended + alive;
         }
     }
-    // Children start and end all the time, and none lives long enough to matter.
+    // Children ended during every attempt. Such children run so shortly that the time of the existing ones does not
+    // matter.
     ended
 }
 
-/// Reads RUSAGE_CHILDREN: the run time of children that have ended and were waited for, including the children for
-/// which they had waited.
+/// Reads RUSAGE_CHILDREN: the run time of the children that have ended and for which this process has waited. It
+/// includes the time of descendants for which these children had waited.
 fn waited_for() -> CpuNanos {
     // SAFETY: an rusage is valid as zeros.
     let mut usage: libc::rusage = unsafe { MaybeUninit::zeroed().assume_init() };
@@ -43,9 +44,10 @@ fn waited_for() -> CpuNanos {
     CpuNanos(nanos(usage.ru_utime) + nanos(usage.ru_stime))
 }
 
-/// Returns the run time of the existing descendants, including ended ones for which their parent has not waited yet.
+/// Returns the run time of the existing descendants, including those that have ended but for which their parent has not
+/// waited yet.
 fn alive() -> CpuNanos {
-    // Most ends of a trial have no children, which this one call reports.
+    // Most processes that take part in a trial have no children. This single call detects it, without reading /proc.
     let any = waitid(WaitId::All, WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT);
     if matches!(any, Err(rustix::io::Errno::CHILD)) {
         return CpuNanos(0);
@@ -66,7 +68,8 @@ pub(crate) fn descendants() -> Vec<u32> {
     all.keys().copied().filter(|pid| descends(&all, *pid, &own)).collect()
 }
 
-/// Returns those of `roots` that exist, and the processes that they have started, directly or indirectly.
+/// Returns the processes of `roots` that exist, and the existing processes that they have started, directly or
+/// indirectly.
 pub(crate) fn with_descendants(roots: &BTreeSet<u32>) -> BTreeSet<u32> {
     let all = all();
     let related = |pid: &u32| roots.contains(pid) || descends(&all, *pid, roots);
@@ -75,7 +78,8 @@ pub(crate) fn with_descendants(roots: &BTreeSet<u32>) -> BTreeSet<u32> {
 
 /// Returns true if `pid` is a descendant of one of `roots`, by the parents in `all`.
 fn descends(all: &BTreeMap<u32, TaskStat>, mut pid: u32, roots: &BTreeSet<u32>) -> bool {
-    // Process ids are reused, so that parents that are read one by one may form a circle.
+    // Process ids are reused, and the parents are read one after the other, so their chain may form a loop. The limit
+    // ends the search.
     for _ in 0..all.len() {
         match all.get(&pid) {
             Some(stat) if roots.contains(&stat.parent) => return true,

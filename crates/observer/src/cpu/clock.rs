@@ -29,14 +29,14 @@ impl TaskClock {
         TaskClock { id: (!tid << 3) | PER_THREAD | SCHED, tid }
     }
 
-    /// Returns the clock of another process, or of a kernel thread. While the process runs, a reading is up to one tick
-    /// late.
+    /// Returns the clock of another process, or of a kernel thread. While the process runs, a reading may lack the last
+    /// tick.
     pub(crate) fn process(pid: i32) -> Self {
         TaskClock { id: (!pid << 3) | SCHED, tid: pid }
     }
 
-    /// Returns the clock of this process: the sum over all its threads, including those that have ended. The time of
-    /// threads that run on other cores is up to a tick late, unless their own clocks were read just before.
+    /// Returns the clock of this process: the sum over all its threads, including those that have ended. A reading may
+    /// lack the last tick of threads that run on other cores, unless their own clocks were read just before.
     pub(super) fn own_process() -> Self {
         TaskClock { id: libc::CLOCK_PROCESS_CPUTIME_ID, tid: std::process::id().cast_signed() }
     }

@@ -1,8 +1,9 @@
-//! The run time of this process's helper threads: those that one end of a trial uses besides its workers.
+//! Measures the run time of this process's helper threads: the threads that one end of a trial uses besides its
+//! workers.
 //!
-//! A transport may have threads whose ids are unknown. So the helpers' time is that of the whole process, including its
-//! ended threads, minus that of the known threads. Known are the workers of trials, which are counted separately, and
-//! the agent's own threads, which belong to no trial (docs/decisions/0025).
+//! A transport may have threads whose ids are unknown. So the helpers' time is the time of the whole process, including
+//! its ended threads, minus the time of the known threads. Known threads are the workers of trials, whose time is
+//! counted separately, and the agent's own threads, which belong to no trial (docs/decisions/0025).
 
 use std::collections::BTreeMap;
 
@@ -16,20 +17,21 @@ static KNOWN: Mutex<KnownThreads> = Mutex::new(KnownThreads { threads: BTreeMap:
 
 struct KnownThreads {
     threads: BTreeMap<i32, KnownThread>,
-    /// The run time of threads that were known earlier, in the time for which they were known.
+    /// The run time of threads that are no longer known, during the time in which they were known.
     past: CpuNanos,
 }
 
 struct KnownThread {
     clock: TaskClock,
-    /// The thread's run time at the moment at which it became known.
+    /// The thread's run time at the moment when it became known.
     before: CpuNanos,
     /// The number of claims that contain the thread.
     holders: u32,
 }
 
 impl KnownThread {
-    /// Returns the thread's run time since it became known; zero if it has ended, as if it had never been known.
+    /// Returns the thread's run time since it became known. Returns zero if the thread has ended; its time then counts
+    /// as a helper's time.
     fn ran(&self) -> CpuNanos {
         self.clock.read().map_or(CpuNanos(0), |now| now - self.before)
     }
@@ -41,7 +43,7 @@ impl KnownThreads {
     }
 }
 
-/// A claim that makes a set of threads known until it is dropped.
+/// A claim. The threads in it are known until the claim is dropped.
 pub(super) struct ThreadClaim(Vec<i32>);
 
 impl ThreadClaim {
@@ -83,18 +85,18 @@ thread_local! {
     static LEFT_OUT: ThreadClaim = ThreadClaim::of(&[rustix::thread::gettid().as_raw_nonzero().get()]);
 }
 
-/// Excludes the calling thread's run time from every trial's cost until the thread ends. For threads of an agent that
-/// coordinate, watch, or communicate with the controller.
+/// Excludes the calling thread's run time from the cost of all trials until the thread ends. The threads of an agent
+/// that coordinate, watch, or communicate with the controller call it.
 pub fn leave_out_this_thread() {
     LEFT_OUT.with(|_| ());
 }
 
-/// Returns the run time of all threads of this process until now that are not known.
+/// Returns the total run time, until now, of all threads of this process that are not known.
 pub(super) fn ran() -> Result<CpuNanos, Error> {
     let known = KNOWN.lock();
     for tid in threads()?.filter(|tid| !known.threads.contains_key(tid)) {
-        // Reading a thread's clock updates its share of the process's clock, which would otherwise be a tick late.
-        // The share of a thread that has just ended is up to date.
+        // Reading a thread's clock updates its part of the process's clock, which otherwise may lack the last tick. A
+        // failure does no harm: a thread that has just ended needs no update.
         let _ = TaskClock::thread(tid).read();
     }
     let ran = known.ran();

@@ -9,7 +9,7 @@ use crate::procfile;
 /// The process id of kthreadd, the parent of every kernel thread.
 const KTHREADD: u32 = 2;
 
-/// The note for a PID namespace that shows no kernel threads.
+/// The note that is added if no kernel threads are visible in this PID namespace.
 pub(super) const NONE: &str = "cpu: run time of ksoftirqd: no kernel thread is visible from this PID namespace; \
      run the agent outside of the container";
 
@@ -22,8 +22,8 @@ pub(super) enum PacketThreadKind {
     Napi,
 }
 
-/// The kernel threads by process id, each with its kind if it processes packets. Each thread's name is read only once,
-/// because a machine with 128 cores has over a thousand kernel threads.
+/// The kernel threads by process id, each with its kind; `None` if it does not process packets. The name of each thread
+/// is read only once, because a machine with 128 cores has over a thousand kernel threads.
 #[derive(Debug, Default)]
 pub(super) struct PacketThreads {
     known: BTreeMap<u32, Option<PacketThreadKind>>,
@@ -37,8 +37,8 @@ impl PacketThreads {
         packet_threads
     }
 
-    /// Adds the kernel threads that were started since the last call, and removes those that have ended. For example, a
-    /// link's setting `threaded` starts napi threads.
+    /// Adds the kernel threads that were started since the last call, and removes those that have ended. For example,
+    /// the kernel starts napi threads when a link's setting `threaded` is turned on.
     pub(super) fn refresh(&mut self) {
         let now = kernel_threads();
         self.known.retain(|pid, _| now.binary_search(pid).is_ok());
@@ -49,7 +49,7 @@ impl PacketThreads {
         }
     }
 
-    /// Returns the CPU clocks of the threads of the kind `what`.
+    /// Returns the CPU clocks of the kernel threads of the kind `what`.
     pub(super) fn clocks(&self, what: PacketThreadKind) -> impl Iterator<Item = TaskClock> {
         self.known
             .iter()
@@ -68,7 +68,7 @@ fn packet_thread_kind(name: &str) -> Option<PacketThreadKind> {
 
 /// Returns the process ids of kthreadd's children, ascending.
 fn kernel_threads() -> Vec<u32> {
-    // One read if the kernel has CONFIG_PROC_CHILDREN; otherwise the parent of every process is read.
+    // With CONFIG_PROC_CHILDREN one file lists the children. Without it, the parent of every process must be read.
     let children = procfile::read(&format!("/proc/{KTHREADD}/task/{KTHREADD}/children"));
     let mut pids: Vec<u32> = match children {
         Ok(text) if kthreadd_is_itself() => {

@@ -1,5 +1,5 @@
-//! Processor time: each core by class, and the exact run time of the workload's threads, of their helpers, and of the
-//! kernel's packet-carrying threads.
+//! Measures processor time: the time of each core by class, and the run time of the workload's threads, of their
+//! helpers, and of the kernel threads that process packets.
 //!
 //! # What is measured, and how exactly
 //!
@@ -15,19 +15,19 @@
 //! # Why the kernel's accounting matters
 //!
 //! *Tick accounting* (CONFIG_TICK_CPU_ACCOUNTING, and CONFIG_VIRT_CPU_ACCOUNTING_GEN on cores that are not
-//! `nohz_full`): each tick, 4 ms at HZ=250, is charged to the task that runs at that moment, so that a window of 300 ms
-//! has only 75 ticks. A *thread's* run time is exact. It includes the softirqs that run in its context, as all of
-//! veth's do; deferred softirqs run in ksoftirqd. So on virtual links the cost is the time of the threads and of
-//! ksoftirqd: [`CpuAccounting::Tasks`]. This does not hold with RPS, RFS or a real NIC, whose softirqs are charged to
-//! the task that they interrupt, mostly the idle loop. With RPS, the bytes per CPU-second then seemed to be 1.13 to
-//! 1.38 times as high (veth, no TSO, Linux 6.18, HZ=250, four pairs each). The softnet observer reports when packets
-//! change cores.
+//! `nohz_full`): in /proc/stat, each tick (4 ms at HZ=250) is charged to the task that runs at that moment. A window of
+//! 300 ms has only 75 ticks. The run time of a *thread*, in contrast, is exact. It includes the softirqs that run in
+//! the thread's context, as all softirqs of veth do; deferred softirqs run in ksoftirqd. So on virtual links the cost
+//! is the time of the threads and of ksoftirqd: [`CpuAccounting::Tasks`]. With RPS, RFS or a real NIC the cost is
+//! higher, because their softirqs are charged to the task that they interrupt, mostly the idle loop. With RPS, the
+//! bytes per CPU-second therefore appeared 1.13 to 1.38 times as high (veth, no TSO, Linux 6.18, HZ=250, four pairs
+//! each). The softnet observer reports when packets change cores.
 //!
 //! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts
 //! are measured and **subtracted** from the interrupted task's run time (`update_rq_clock_task`,
 //! kernel/sched/cputime.c). The cost is the time of the threads plus the irq and softirq columns:
-//! [`CpuAccounting::TasksAndIrq`]. ksoftirqd's time is also in the softirq column, and counts once. The time of
-//! threaded NAPI is only in the run time of its threads. The function [`accounting`] chooses the method for a host.
+//! [`CpuAccounting::TasksAndIrq`]. The time of ksoftirqd is also in the softirq column, but counts only once. The time
+//! of threaded NAPI is only in the run time of its threads. The function [`accounting`] chooses the method for a host.
 
 mod accounting;
 mod children;
@@ -115,7 +115,7 @@ impl HelperTimes {
 /// The run time of some threads when a window opened.
 struct RunTimes {
     read: Vec<(TaskClock, CpuNanos)>,
-    /// The number of threads whose run time could not be read, because they had ended or do not belong to this process.
+    /// The number of threads whose run time could not be read, because they had ended or belong to another process.
     unread: usize,
 }
 
@@ -160,7 +160,7 @@ impl CpuWindow {
 impl OpenWindow for CpuWindow {
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
         let end = clock::now();
-        // The workload's threads come first, because their time is the figure that decides.
+        // The workload's threads are read first, because their time is the most important figure.
         let (workload_ns, threads_lost) = self.threads.since();
         let (helpers_ns, children_ns) =
             self.own.as_ref().map(HelperTimes::since).transpose()?.unwrap_or_default();

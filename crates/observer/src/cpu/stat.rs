@@ -16,8 +16,8 @@ pub(crate) fn read() -> Result<CoreTicks, Error> {
     parse(&procfile::read(PATH)?)
 }
 
-/// Parses the `cpuN` lines, and ignores the line `cpu` with the sum over all cores. Columns that a kernel before 2.6.11
-/// does not have are zero.
+/// Parses the `cpuN` lines, and ignores the line `cpu` with the sum over all cores. Missing columns are zero; a kernel
+/// before 2.6.11 has fewer.
 fn parse(text: &str) -> Result<CoreTicks, Error> {
     let mut cores = CoreTicks::new();
     for line in text.lines() {
@@ -38,8 +38,8 @@ fn parse(text: &str) -> Result<CoreTicks, Error> {
     Ok(cores)
 }
 
-/// Returns the processor time between two readings for each core that is in both. A class that has decreased counts as
-/// zero: idle sometimes decreases by a tick, because the kernel extrapolates it.
+/// Returns the processor time between two readings for each core that is in both. If the time of a class has decreased,
+/// the difference is zero. The idle time sometimes decreases by a tick, because the kernel extrapolates it.
 pub(crate) fn difference(before: &CoreTicks, after: &CoreTicks) -> Vec<CoreCpuTime> {
     let passed = |core: &u32, later: &[u64; 8]| -> Option<CoreCpuTime> {
         let earlier = before.get(core)?;

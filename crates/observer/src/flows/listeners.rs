@@ -1,4 +1,4 @@
-//! Listening sockets over a window: the number of connections that wait to be accepted, and that were dropped.
+//! Watches listening sockets over a window: the connections that wait to be accepted and those that were dropped.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,7 +20,8 @@ struct WatchedListener {
     drops: u32,
 }
 
-/// The listeners that accepted the watched flows or may accept more, by cookie.
+/// The watched listeners by cookie: those that accept connections at the local address of a watched flow, and those
+/// that belong to the target.
 #[derive(Debug, Default)]
 pub(super) struct WatchedListeners {
     own_inodes: BTreeSet<u32>,
@@ -34,8 +35,8 @@ impl WatchedListeners {
         WatchedListeners { own_inodes, seen: BTreeMap::new() }
     }
 
-    /// Lists all listeners and records the state of the watched ones. A host has few listeners, even if it has many
-    /// connections.
+    /// Lists all listeners and records the state of the watched ones. This is cheap, because even a host with many
+    /// connections has few listeners.
     pub(super) fn look(
         &mut self,
         diag: &SockDiag,
@@ -64,7 +65,8 @@ impl WatchedListeners {
             first_drops: drops,
             drops,
         });
-        // The queues of a listener: connections that wait, and how many may (`inet_diag_msg_common_fill`'s callers).
+        // For a listener, the receive queue is the number of waiting connections, and the send queue is their limit
+        // (tcp_diag_get_info in net/ipv4/tcp_diag.c).
         listener.most_waiting = listener.most_waiting.max(socket.receive_queue);
         listener.backlog = socket.send_queue;
         listener.drops = drops;

@@ -1,9 +1,9 @@
-//! Existing flows of any program: queues, buffers, drops and TCP_INFO of each socket, and the backlogs of the listening
-//! sockets that accepted them.
+//! Watches existing flows of any program: the queues, buffers, drops and TCP_INFO of each socket, and the backlogs of
+//! the listening sockets that accepted the flows.
 //!
-//! Everything comes from sock_diag in the network namespace of the thread that opens the window. Each sample requests
-//! the known sockets one by one, which takes microseconds even if the host has many others. If new flows may join,
-//! because the target is an address or a process, all sockets are listed from time to time.
+//! All data is from sock_diag in the network namespace of the thread that opens the window. Each sample requests the
+//! known sockets one by one, which takes microseconds even if the host has many other sockets. If the target is an
+//! address or a process, new flows may appear, so all sockets are listed from time to time.
 
 mod listeners;
 mod state;

@@ -8,12 +8,12 @@ use landspeed_record::{IpProtocol, SocketState, TcpState};
 use crate::sockets::ListedSocket;
 use crate::tcp_info::raw::TcpInfo;
 
-/// Returns the state of a socket that was listed at the time `at`.
+/// Returns the state of a socket that sock_diag returned at the time `at`.
 pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     let socket = &found.socket;
     let memory = socket.memory.unwrap_or_default();
-    // TCP compares its whole send queue with the limit (`sk_stream_memory_free`). UDP has no send queue: what counts
-    // is what the link has not sent yet (`sock_alloc_send_pskb`).
+    // TCP compares its whole send queue with the limit (`sk_stream_memory_free`). UDP has no send queue and compares
+    // the memory of the packets that the link has not sent yet (`sock_alloc_send_pskb`).
     let sending = match found.protocol {
         IpProtocol::TCP => memory.send_queued,
         _ => memory.in_transmission,
@@ -31,8 +31,8 @@ pub(super) fn socket(found: &ListedSocket, at: Nanos) -> SocketState {
     }
 }
 
-/// Returns a note on the fields that this kernel's TCP_INFO of `filled` bytes lacks, with the Linux release that added
-/// each; `None` if it lacks none.
+/// Returns a note on the fields that a TCP_INFO of `filled` bytes does not have, with the Linux release that added each
+/// field; `None` if it has all fields.
 pub(super) fn missing_fields(filled: usize) -> Option<String> {
     const SINCE: &[(usize, &str)] = &[
         (offset_of!(TcpInfo, pacing_rate), "the pacing rate (Linux 3.15)"),
@@ -50,7 +50,7 @@ pub(super) fn missing_fields(filled: usize) -> Option<String> {
     (!lacks.is_empty()).then(|| format!("this kernel's TCP_INFO does not tell: {}", lacks.join("; ")))
 }
 
-/// The number of bytes of TCP_INFO that have all fields of [`TcpState`].
+/// Size in bytes of a TCP_INFO that has all fields of [`TcpState`].
 pub(super) const WHOLE: usize = size_of::<TcpInfo>();
 
 fn micros(us: u64) -> Nanos {
@@ -70,7 +70,7 @@ fn measured(us: u32) -> Option<Nanos> {
     (us > 0).then(|| micros(us.into()))
 }
 
-/// Converts the bytes of TCP_INFO that the kernel returned. Fields that it lacks are zero or `None`.
+/// Converts the bytes of TCP_INFO that the kernel returned. Fields beyond the end of `bytes` are zero or `None`.
 fn tcp(bytes: &[u8]) -> TcpState {
     let (info, filled) = (TcpInfo::from_bytes(bytes), bytes.len());
     let scales = info.wscale;
@@ -80,8 +80,8 @@ fn tcp(bytes: &[u8]) -> TcpState {
         ca_state: info.ca_state,
         retransmit_timeouts: info.retransmits,
         options: info.options,
-        // Bit fields: the first lies in the low bits on a little-endian machine, and in the high bits on a big-endian
-        // one.
+        // The first of two bit fields is in the low bits on a little-endian machine and in the high bits on a
+        // big-endian machine.
         peer_window_scale: if cfg!(target_endian = "little") { scales & 15 } else { scales >> 4 },
         window_scale: if cfg!(target_endian = "little") { scales >> 4 } else { scales & 15 },
         app_limited: info.flags & if cfg!(target_endian = "little") { 1 } else { 0x80 } != 0,

@@ -1,4 +1,4 @@
-//! One watched flow over a window.
+//! The state of one watched flow at each sample of a window.
 
 use landspeed_kernel::netlink::InetSocketId;
 use landspeed_record::units::Nanos;
@@ -35,8 +35,9 @@ impl WatchedFlow {
         self.key.protocol == IpProtocol::TCP
     }
 
-    /// Adds the state at the time `at`. Everything but the cookie may have changed since the last sample. For example,
-    /// a UDP socket may be connected elsewhere, a connection accepted, or a congestion control set.
+    /// Adds the socket's state at the time `at`. Everything but the cookie may have changed since the last sample. For
+    /// example, a UDP socket may have another peer, a process may have accepted the connection, or the congestion
+    /// control may be another one.
     pub(super) fn take(&mut self, found: &ListedSocket, at: Nanos) {
         self.alive = true;
         if found.socket.inode != 0 {

@@ -15,7 +15,8 @@ use crate::sockets::{ListedSocket, MOST_FLOWS, SocketOwners, SocketSelector, ino
 use crate::window::OpenWindow;
 use crate::{Error, WatchSubject};
 
-/// The reciprocal of the share of the time that may be spent listing all sockets, which is slow on a host with many.
+/// The reciprocal of the share of time that may be spent on listing all sockets, which is slow on a host with many
+/// sockets.
 const LISTING_ONE_IN: u32 = 20;
 
 pub(super) struct WatchedFlows {
@@ -28,8 +29,8 @@ pub(super) struct WatchedFlows {
     listeners: WatchedListeners,
     /// The processes of the sockets that existed when the window opened.
     owners: SocketOwners,
-    /// Duplicates of the workload's sockets, so that a flow is visible until the window closes even if the workload
-    /// closes it before.
+    /// Duplicates of the workload's sockets. They keep a flow's socket in the kernel until the window closes, even if
+    /// the workload closes its own descriptor before.
     _held: Vec<OwnedFd>,
     /// The smallest number of bytes of TCP_INFO that the kernel returned for a flow.
     filled: usize,
@@ -48,7 +49,8 @@ impl WatchedFlows {
         };
         let before = Instant::now();
         let selection = select(&diag, subject)?;
-        // If the busiest are selected, this includes a wait; that set never grows, so it is not listed again.
+        // For the target `Top`, `select` also waits between two readings. This does not matter here, because that set
+        // of flows never grows and is not listed again.
         let opened = Instant::now();
         let mut window = WatchedFlows {
             diag,
@@ -85,8 +87,8 @@ impl WatchedFlows {
         self.listeners.look(&self.diag, &self.selector, &self.flows)
     }
 
-    /// Returns the known sockets in their current state. Looks up connections one by one, and lists datagram sockets by
-    /// port, because a look-up by address would return any one of the sockets that share the address.
+    /// Returns the known sockets in their current state. Looks up TCP connections one by one. Lists UDP sockets by
+    /// port, because a look-up by address would return an arbitrary one of the sockets that share the address.
     fn known(&self) -> Result<Vec<ListedSocket>, Error> {
         let mut found = Vec::new();
         let mut ports = BTreeSet::new();
@@ -105,7 +107,8 @@ impl WatchedFlows {
         Ok(found)
     }
 
-    /// Adds the sockets of `found` that are not watched yet, if new flows may join, up to [`MOST_FLOWS`].
+    /// Adds the sockets of `found` that are not watched yet, up to [`MOST_FLOWS`] flows in total. Does nothing if the
+    /// selector cannot match new sockets.
     fn join(&mut self, found: &[ListedSocket]) {
         if !self.selector.may_grow() {
             return;
@@ -141,7 +144,8 @@ impl WatchedFlows {
         self.flows.iter().map(|flow| flow.inode).chain(self.listeners.inodes()).collect()
     }
 
-    /// Reports what was observed. The processes of sockets that appeared within the window are looked up now.
+    /// Adds the observations and notes of the window to `seen`. First looks up the processes of the sockets that
+    /// appeared within the window.
     fn tell(self, seen: &mut Observations) {
         let came = self.inodes().into_iter().filter(|inode| self.owners.of(*inode).is_none());
         let came = SocketOwners::find(came);
@@ -171,7 +175,7 @@ impl OpenWindow for WatchedFlows {
         self.look()
     }
 
-    /// Reports what was observed, even if the last reading fails.
+    /// Adds the observations to `seen` even if the last reading fails, and then returns its error.
     fn close(mut self, seen: &mut Observations) -> Result<(), Error> {
         let last = self.look();
         self.tell(seen);
@@ -195,8 +199,8 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
-    /// Takes samples until `look` returns true for the known flows. The time until new flows are listed depends on the
-    /// cost of listing on this machine.
+    /// Takes samples until `look` returns true for the known flows. How soon new flows are listed depends on how long a
+    /// list takes on this machine.
     fn sample_until(window: &mut WatchedFlows, look: impl Fn(&[WatchedFlow]) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(20);
         while !look(&window.flows) {

@@ -1,7 +1,7 @@
-//! Programs that may overwrite settings while landspeed tunes them.
+//! Finds programs that may overwrite settings while landspeed tunes them.
 //!
-//! Only daemons that write settings repeatedly count. NetworkManager and systemd-networkd configure a link once and
-//! leave it, unless it is re-activated; one-shot tuners (cpupower, ethtool hooks) have already run.
+//! Only daemons that write settings repeatedly are in the table. NetworkManager and systemd-networkd write a link's
+//! settings only when the link is activated. One-shot tuners (cpupower, ethtool hooks) have already run.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,8 @@ use landspeed_record::ConflictingProgram;
 
 use crate::procfile;
 
-/// A program, and the knobs that it writes. The name is that of /proc/PID/comm, with 15 characters at most.
+/// A program, and the knobs that it writes. The program's name is the one in /proc/PID/comm, which has at most 15
+/// characters.
 struct Rewriter {
     program: &'static str,
     knobs: &'static [&'static str],
@@ -20,8 +21,8 @@ struct Rewriter {
 const REWRITERS: &[Rewriter] = &[
     // irqbalance(1): moves interrupts every 10 s.
     Rewriter { program: "irqbalance", knobs: &["irq-affinity"] },
-    // tuned(8): its profiles (network-throughput, network-latency, throughput-performance, ...) set these, and its
-    // dynamic tuning and rollback write them again.
+    // tuned(8): its profiles (network-throughput, network-latency, throughput-performance, ...) set these knobs. Its
+    // dynamic tuning and its rollback write them again.
     Rewriter {
         program: "tuned",
         knobs: &[
@@ -40,7 +41,7 @@ const REWRITERS: &[Rewriter] = &[
             "ring-tx",
         ],
     },
-    // bpftune(8): one tuner each for the buffers, the backlog and budget, and the congestion control.
+    // bpftune(8): separate tuners write the buffers, the backlog and budget, and the congestion control.
     Rewriter {
         program: "bpftune",
         knobs: &[
@@ -60,16 +61,16 @@ const REWRITERS: &[Rewriter] = &[
     Rewriter { program: "tlp", knobs: &["governor"] },
 ];
 
-/// Returns the programs of the table that run now, ordered by process id. Only processes of root count, because
-/// processes of other users cannot write these settings, and must not block tuning by using such a name. `proc` is
-/// /proc.
+/// Returns the programs of the table that run now, ordered by process id. Only processes of root count. Processes of
+/// other users cannot write these settings, and must not be able to prevent tuning by choosing such a name. `proc` is
+/// the path of /proc.
 pub(super) fn running(proc: &Path) -> Vec<ConflictingProgram> {
     let mut found: Vec<ConflictingProgram> = Vec::new();
     for pid in procfile::numbered(proc).unwrap_or_default() {
         let folder = proc.join(pid.to_string());
         let Some(row) = procfile::word(folder.join("comm")).and_then(|name| row(&name)) else { continue };
         let by_root = fs::metadata(&folder).is_ok_and(|meta| meta.uid() == 0);
-        // A daemon's own children share its name: one line for each program.
+        // Children of a daemon often have its name. Each program is listed only once.
         if by_root && found.iter().all(|conflict| conflict.program != row.program) {
             let knobs = row.knobs.iter().map(|knob| (*knob).to_owned()).collect();
             found.push(ConflictingProgram { program: row.program.to_owned(), pid, knobs });

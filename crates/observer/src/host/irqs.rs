@@ -5,13 +5,14 @@ use landspeed_record::units::cpu_list;
 use crate::files::SystemFiles;
 use crate::procfile::numbered;
 
-/// Words in the names of interrupts that do not carry packets.
+/// Words in the names of interrupts that do not signal packets.
 const NO_PACKETS: [&str; 9] = ["config", "control", "async", "misc", "mbx", "mgmnt", "adminq", "lsc", "ptp"];
-/// Words in the names of interrupts that only receive.
+/// Words in the names of interrupts that signal only received packets.
 const RECEIVE: [&str; 2] = ["input", "rx"];
 
-/// Returns the processor of each packet interrupt of the PCI device in the folder `device`, in queue order, because
-/// drivers request their interrupts in that order. If a driver has separate interrupts for receiving, only those count.
+/// Returns the processor of each packet interrupt of the PCI device in the folder `device`, in the order of the
+/// interrupt numbers. This is also the order of the queues, because drivers request interrupts in this order. If a
+/// driver has separate receive interrupts, only these count.
 pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
     let numbers = numbered(root.path(device).join("msi_irqs")).unwrap_or_default();
     let named: Vec<(u32, String)> =
@@ -24,7 +25,7 @@ pub(super) fn receive_cpus(root: &SystemFiles, device: &str) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the name of the interrupt's handler in lower case; `None` if the interrupt is not in use or carries no
+/// Returns the name of the interrupt's handler in lower case; `None` if the interrupt is not in use or does not signal
 /// packets.
 fn handler(root: &SystemFiles, irq: u32) -> Option<String> {
     let name = root.word(format!("sys/kernel/irq/{irq}/actions"))?.to_ascii_lowercase();

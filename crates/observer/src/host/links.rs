@@ -1,8 +1,8 @@
-//! The network interfaces of the calling thread's namespace.
+//! Describes the network interfaces of the calling thread's network namespace.
 //!
-//! They are read over netlink, not from /sys/class/net, because sysfs shows the namespace in which it was mounted. The
-//! NUMA node and the interrupts, which netlink does not report, are read from sysfs by the device's bus address, which
-//! is the same in any namespace.
+//! Their properties are read over netlink, because /sys/class/net shows the namespace in which sysfs was mounted.
+//! netlink does not report the NUMA node and the interrupts. They are read from sysfs below the device's bus address,
+//! which is the same in every namespace.
 
 use std::net::IpAddr;
 
@@ -13,7 +13,7 @@ use landspeed_record::units::cpu_list;
 use super::irqs::receive_cpus;
 use crate::files::SystemFiles;
 
-/// The interfaces, and notes on what could not be read about them.
+/// The interfaces, and notes on their properties that could not be read.
 pub(super) struct HostLinks {
     pub(super) links: Vec<LinkFacts>,
     pub(super) notes: Vec<String>,
@@ -39,7 +39,7 @@ fn facts(
     addresses: &[InterfaceAddress],
     ethtool: Option<&Ethtool>,
 ) -> LinkFacts {
-    // Virtual devices have a kind; some of them report a driver, a bus or a speed that means nothing.
+    // Virtual devices have a kind. Some of them report a driver, a bus or a speed that means nothing and is ignored.
     let driver = Ethtool::driver(&link.name).unwrap_or_default();
     let physical = link.kind.is_none();
     let pci = pci_address(&driver.bus).filter(|_| physical).map(|bus| format!("sys/bus/pci/devices/{bus}"));
@@ -65,15 +65,15 @@ fn facts(
     }
 }
 
-/// Returns the index of the interface below a virtual one; `None` if there is none. netlink reports the other end of a
-/// veth in the same field, but that end is a peer.
+/// Returns the index of the interface below a virtual one; `None` if there is none. netlink uses the same field for the
+/// other end of a veth pair, which is not below this interface.
 fn lower(link: &Link) -> Option<u32> {
     let stands_on = link.kind.as_deref().is_some_and(|kind| kind != "veth") && link.peer_netnsid.is_none();
     link.peer.filter(|lower| stands_on && *lower != 0 && *lower != link.index)
 }
 
-/// Returns `bus` if it is an address such as "0000:3b:00.0"; `None` for any other text, because it becomes part of a
-/// path.
+/// Returns `bus` if it is an address such as "0000:3b:00.0"; `None` for any other text. The check is needed because the
+/// result becomes part of a path.
 fn pci_address(bus: &str) -> Option<&str> {
     let valid = bus.len() >= 7 && bus.chars().all(|c| c.is_ascii_hexdigit() || c == ':' || c == '.');
     (valid && bus.contains(':') && !bus.contains("..")).then_some(bus)
@@ -84,8 +84,8 @@ fn local_cpus(root: &SystemFiles, device: &str) -> Option<Vec<u32>> {
     cpu_list(&root.word(format!("{device}/local_cpulist"))?)
 }
 
-/// Returns the number of receive queues and that of transmit queues: those in use if the driver reports them, otherwise
-/// those allocated.
+/// Returns the numbers of receive queues and of transmit queues: the queues in use if the driver reports them,
+/// otherwise the allocated queues.
 fn queues(link: &Link, ethtool: Option<&Ethtool>) -> (u32, u32) {
     let channels = ethtool
         .and_then(|ethtool| ethtool.settings(SettingGroup::Channels, &link.name).ok())

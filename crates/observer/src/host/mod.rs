@@ -1,6 +1,6 @@
 //! Describes a host: its system, processors and links, and programs that may overwrite settings.
 //!
-//! A fact that could not be read is not guessed; it stays empty and is named in [`HostFacts::notes`].
+//! A fact that cannot be read stays empty, and a note in [`HostFacts::notes`] names it.
 
 mod conflicts;
 mod irqs;

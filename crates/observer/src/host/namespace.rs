@@ -1,4 +1,4 @@
-//! Determines the network namespace of the calling thread, and if it is the machine's first one.
+//! Determines the network namespace of the calling thread, and whether it is the machine's first one.
 
 use std::fs;
 use std::path::Path;
@@ -22,14 +22,15 @@ pub(super) fn fill(facts: &mut HostFacts) {
     }
 }
 
-/// Returns true if `namespace`, with its name in /proc such as "net:[4026531833]", is the machine's first one.
+/// Returns true if `namespace` is the machine's first network namespace. It is given by its name in /proc, such as
+/// "net:[4026531833]".
 pub(crate) fn is_first(namespace: &Path) -> bool {
     namespace == Path::new(FIRST_NET) || fs::read_link("/proc/1/ns/net").is_ok_and(|first| first == namespace)
 }
 
-/// Returns true if the calling thread is in the machine's first network namespace. That is known by the namespace's
-/// number, or because kthreadd, which never leaves the first namespace, is in the same one. In a container process 2 is
-/// not kthreadd, and process 1 may be in any namespace.
+/// Returns true if the calling thread is in the machine's first network namespace: if its namespace has the first one's
+/// number, or is the namespace of kthreadd (process 2), which never leaves the first one. Returns an error in a
+/// container, where process 2 is not kthreadd and process 1 may be in any namespace.
 fn initial() -> Result<bool, String> {
     let own = target("/proc/thread-self/ns/net")?;
     if own == FIRST_NET {

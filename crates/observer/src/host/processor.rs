@@ -1,4 +1,4 @@
-//! Processors and NUMA nodes.
+//! Reads facts about the processors and the NUMA nodes.
 
 use landspeed_record::HostFacts;
 use landspeed_record::units::cpu_list;
@@ -9,7 +9,7 @@ pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     facts.cpu_model = model(root).unwrap_or_else(|| std::env::consts::ARCH.to_owned());
     facts.cpu_clock_hz = clock(root);
     facts.cpus = online(root, "sys/devices/system/cpu/online").unwrap_or_else(threads);
-    // A kernel without CONFIG_NUMA has no folder for nodes: it is one node.
+    // A kernel without CONFIG_NUMA has no folder for nodes. The machine then counts as one node.
     facts.numa_nodes = online(root, "sys/devices/system/node/online").unwrap_or(1);
     facts.governor = root.word("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").unwrap_or_default();
 }

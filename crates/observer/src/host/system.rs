@@ -1,11 +1,11 @@
-//! Facts about the system: names, versions, memory, and the congestion controls of the kernel's TCP.
+//! Reads facts about the system: names, versions, memory, load, and the congestion controls of the kernel's TCP.
 
 use landspeed_record::HostFacts;
 
 use crate::files::SystemFiles;
 
-/// Fills in the facts about the system. Call it after `namespace::fill`, because the kernel lets only the machine's
-/// first network namespace use a restricted congestion control as its default.
+/// Fills in the facts about the system. Call it after `namespace::fill`, because the result depends on the namespace:
+/// only the machine's first network namespace may use a restricted congestion control as its default.
 pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     let system = rustix::system::uname();
     facts.hostname = system.nodename().to_string_lossy().into_owned();
@@ -26,7 +26,7 @@ pub(super) fn fill(root: &SystemFiles, facts: &mut HostFacts) {
     }
 }
 
-/// Returns the distribution's name from os-release(5). Only the first of its two files that exists is read.
+/// Returns the distribution's name from os-release(5), from the first of its two files that exists.
 fn distribution(root: &SystemFiles) -> Option<String> {
     let text = root.word("etc/os-release").or_else(|| root.word("usr/lib/os-release"))?;
     let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
@@ -35,8 +35,9 @@ fn distribution(root: &SystemFiles) -> Option<String> {
     Some(bare.replace("\\\"", "\""))
 }
 
-/// Returns the names of congestion controls: for `which` "available" those that are loaded, for "allowed" those that
-/// need no privilege. With CAP_NET_ADMIN a socket may use any that is loaded or can be loaded.
+/// Returns the names of congestion controls: the loaded ones if `which` is "available", and the ones that need no
+/// privilege if it is "allowed". With CAP_NET_ADMIN a socket may use any congestion control that is loaded or can be
+/// loaded.
 fn congestion(root: &SystemFiles, which: &str) -> Vec<String> {
     let names = root.word(format!("proc/sys/net/ipv4/tcp_{which}_congestion_control")).unwrap_or_default();
     names.split_ascii_whitespace().map(str::to_owned).collect()

@@ -1,10 +1,10 @@
-//! Detects if the machine is a guest, and of which hypervisor, from the files that systemd-detect-virt(1) reads. An
-//! empty result means "no sign of a hypervisor", because a hypervisor can hide itself.
+//! Detects whether the machine is a virtual machine, and its hypervisor, from the files that systemd-detect-virt(1)
+//! reads. An empty result only means that there is no sign of a hypervisor, because a hypervisor can hide itself.
 
 use crate::files::SystemFiles;
 
-/// The beginnings of firmware texts, and the hypervisor that each means. Amazon's guests also report KVM, so the order
-/// matters.
+/// The beginnings of firmware texts, and the hypervisor that each text means. The first match counts: virtual machines
+/// of Amazon also report KVM.
 const FIRMWARE: [(&str, &str); 13] = [
     ("Amazon EC2", "amazon"),
     ("Google Compute Engine", "google"),
@@ -24,12 +24,12 @@ const FIRMWARE: [(&str, &str); 13] = [
 /// DMI fields that contain the firmware's text.
 const FIELDS: [&str; 4] = ["product_name", "sys_vendor", "board_vendor", "bios_vendor"];
 
-/// The kernel's clock sources that only a guest has, and the hypervisor that each means.
+/// The clock sources that only virtual machines have, and the hypervisor that each one means.
 const CLOCKS: [(&str, &str); 4] =
     [("kvm-clock", "kvm"), ("xen", "xen"), ("hyperv_clocksource_tsc_page", "hyperv"), ("hyperv", "hyperv")];
 
-/// Returns the hypervisor's name, such as "kvm" or "vmware"; "unknown hypervisor" if the processor only reports that
-/// there is one; an empty text if there is no sign of one.
+/// Returns the hypervisor's name, such as "kvm" or "vmware". Returns "unknown hypervisor" if the only sign is a flag of
+/// the processor, and an empty text if there is no sign.
 pub(super) fn detect(root: &SystemFiles) -> String {
     let found = root
         .word("sys/hypervisor/type")
@@ -44,7 +44,7 @@ fn firmware(root: &SystemFiles) -> Option<String> {
         FIELDS.iter().filter_map(|field| root.word(format!("sys/class/dmi/id/{field}"))).collect();
     let says = |prefix: &str| words.iter().any(|word| word.starts_with(prefix));
     let known = FIRMWARE.iter().find(|(prefix, _)| says(prefix)).map(|(_, name)| (*name).to_owned());
-    // Microsoft also makes physical machines.
+    // The vendor alone is not enough, because Microsoft also makes physical machines.
     known.or_else(|| (says("Microsoft Corporation") && says("Virtual Machine")).then(|| "hyperv".to_owned()))
 }
 

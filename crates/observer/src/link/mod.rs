@@ -1,13 +1,13 @@
-//! Counters of the link that the workload's packets take, and the traffic of all links in the window. The route names
-//! the link that the packets should take; the traffic shows which one they took.
+//! Reads the counters of the link that the workload's packets should use according to the route, and the traffic of all
+//! links. The traffic shows which link the packets really used.
 //!
-//! The source is /proc/thread-self/net/dev, which takes one read and shows the namespace of the *reading thread*.
-//! /sys/class/net shows the namespace in which sysfs was mounted, which is another one after setns(2). /proc/net shows
-//! the namespace of the process's first thread.
+//! The source is /proc/thread-self/net/dev, which needs only one read and shows the network namespace of the *reading
+//! thread*. /sys/class/net shows the namespace in which sysfs was mounted, which may be another one after setns(2).
+//! /proc/net shows the namespace of the process's first thread.
 //!
-//! The file has fewer counters than the stats64 of rtnetlink, for which a socket is needed. It adds rx_missed_errors
-//! (no buffer of the NIC was free) to rx_dropped, and prints errors of length, overrun, CRC and framing as one number
-//! (`dev_seq_printf_stats`, net/core/net-procfs.c).
+//! The file has fewer counters than the stats64 of rtnetlink, which needs a socket. The file adds rx_missed_errors
+//! (packets for which the NIC had no free buffer) to rx_dropped, and combines errors of length, overrun, CRC and
+//! framing in one number (`dev_seq_printf_stats`, net/core/net-procfs.c).
 
 use std::collections::BTreeMap;
 
@@ -65,8 +65,8 @@ struct LinkReading {
     at: Nanos,
 }
 
-/// The largest number of links whose traffic is reported, those with the most traffic first. It suffices for a link of
-/// a path and all links below it.
+/// The largest number of links whose traffic is reported, those with the most traffic first. It is enough for the link
+/// of a path and all links below it in a stack.
 const MOST_LINKS: usize = 16;
 
 fn read(link: &str) -> Result<LinkReading, Error> {
@@ -98,7 +98,8 @@ fn bytes(text: &str) -> BTreeMap<String, [u64; 2]> {
     lines.filter_map(|(name, columns)| Some((name.trim().to_owned(), of(columns)?))).collect()
 }
 
-/// Returns the traffic of the links that had any between the readings, those with the most first.
+/// Returns the traffic of each link between the readings, most traffic first. Leaves out links without traffic, and
+/// links beyond [`MOST_LINKS`].
 fn traffic(before: &LinkReading, after: &LinkReading) -> Vec<LinkTraffic> {
     let moved = |(link, now): (&String, &[u64; 2])| {
         let was = before.bytes.get(link)?;

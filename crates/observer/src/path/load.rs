@@ -15,11 +15,11 @@ pub(super) const PROGRAMS: &str = "the path tracer's programs";
 /// The BPF object that build.rs compiles from path.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/path.bpf.o"));
 
-/// A point of a packet's way through the kernel, and the BPF program that traces it.
+/// A point that is traced, and the BPF program that traces it.
 pub(super) struct TracedPoint {
     pub(super) point: &'static PathPoint,
     pub(super) program: &'static BpfProgram,
-    /// True if the kernel loaded the program but refused to attach it. No further attempt is made.
+    /// True if the kernel loaded the program but refused to attach it. It is then not attached again.
     pub(super) refused: bool,
 }
 
@@ -38,7 +38,7 @@ impl TracedPoint {
     }
 }
 
-/// BPF programs that the kernel has loaded, but that are not attached yet.
+/// The BPF programs after loading. They are not attached yet.
 pub(super) struct LoadedObject {
     pub(super) object: Object,
     pub(super) traced: Vec<TracedPoint>,
@@ -47,14 +47,14 @@ pub(super) struct LoadedObject {
 }
 
 impl LoadedObject {
-    /// Loads all programs that the running kernel accepts. `btf` has the kernel's types.
+    /// Loads all programs that the running kernel accepts. `btf` is the kernel's type information.
     pub(super) fn new(btf: &Btf<'_>) -> Result<Self, Error> {
         let (traced, notes) = traceable(btf);
         Self::most(traced, notes)
     }
 
-    /// Loads the programs of `traced`. If the kernel refuses them and some are for functions, loads only the others and
-    /// adds a note for each that is left out.
+    /// Loads the programs of `traced`. If the kernel refuses to load them, leaves out the programs that are attached to
+    /// functions, adds a note for each of these, and tries again.
     pub(super) fn most(mut traced: Vec<TracedPoint>, mut notes: Vec<String>) -> Result<Self, Error> {
         let object = match load(&traced) {
             Err(error) if traced.iter().any(TracedPoint::is_of_function) => {
@@ -70,7 +70,7 @@ impl LoadedObject {
 
 fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
     landspeed_kernel::bpf::listen();
-    // A copy on the heap: libelf needs an aligned image, which bytes in the binary are not.
+    // libelf needs an aligned image. The bytes in the executable may not be aligned, but a copy on the heap is.
     let image = CODE.to_vec();
     let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
     let mut object = opened.map_err(|e| failed("open", PROGRAMS, &e))?;

@@ -1,11 +1,11 @@
 //! Traces where packets spend their time in a host, as the tool MAGNET of the SC'03 paper did (feng-2003 sections 3.2
-//! and 5), on today's kernels.
+//! and 5), but on current kernels.
 //!
-//! BPF programs on the network stack's tracepoints follow a sample of the packets: on the way down from the send call
-//! through the qdisc and the driver, on the way up from the device layer through the transport and the socket to the
-//! application. They count outcomes of packets, such as drops, and keep histograms of times in the kernel. They are
-//! attached for 30 ms at a time and at most 2 % of the time, because even an empty program costs some percent of a
-//! packet's processing time while it is attached.
+//! BPF programs on the network stack's tracepoints follow a sample of the packets. Sent packets are followed from the
+//! send call through the qdisc and the driver, received packets from the device layer through the transport and the
+//! socket to the application. The programs count outcomes of packets, such as drops, and keep histograms of times in
+//! kernel maps. They are attached for 30 ms at a time and at most 2 % of the time, because even an empty attached
+//! program adds some percent to a packet's processing time.
 
 mod load;
 mod points;
@@ -63,7 +63,8 @@ pub static PATH: Observer = Observer {
 
 const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 
-/// Checks that this process may trace packets on this host; returns the reason if not. Changes nothing on the host.
+/// Checks that this process may trace packets on this host; returns the reason if it may not. Leaves nothing on the
+/// host.
 fn can_run() -> Result<(), String> {
     landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON)?;
     may_read_kernel(&std::fs::read_to_string(LOCKDOWN).unwrap_or_default())
@@ -82,8 +83,8 @@ fn may_read_kernel(lockdown: &str) -> Result<(), String> {
 
 struct PathWatch {
     link: String,
-    /// The link; `None` if it was not found. If the link or the tracer is missing, opening a window tries again and
-    /// reports the failure.
+    /// The link; `None` if it was not found. If the link or the tracer is missing, opening a window tries again to get
+    /// it, and returns an error if this fails.
     traced_link: Option<TracedLink>,
     tracer: Option<PathTracer>,
 }

@@ -1,5 +1,5 @@
-//! The points at which packets are traced: the BPF programs for each, the events that they are attached to, and what
-//! the trace lacks without the point.
+//! Lists the points at which packets are traced. For each point it has the BPF programs, the events to which they are
+//! attached, and what the trace lacks without the point.
 
 use libbpf_rs::btf::{Btf, types};
 
@@ -8,7 +8,7 @@ pub(super) enum KernelEvent {
     /// A tracepoint by its name. If a number is given, the tracepoint must have exactly this number of parameters.
     Tracepoint(&'static str, Option<usize>),
     /// The entry of a kernel function (fentry). It costs no more than a tracepoint, but some hosts refuse it, and any
-    /// release may rename the function. So it is used only if there is no tracepoint.
+    /// kernel release may rename the function. So it is used only if the kernel has no tracepoint at the point.
     Function(&'static str),
 }
 
@@ -18,21 +18,21 @@ pub(super) struct BpfProgram {
     pub(super) event: KernelEvent,
 }
 
-/// The condition under which a point is traced. Under other conditions it costs time and shows nothing.
+/// The condition under which a point is traced. Otherwise, tracing the point would cost time and show nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PointCondition {
     Always,
-    /// There may be datagrams among the packets.
+    /// The packets may include UDP datagrams.
     Datagrams,
-    /// The device hands a packet over immediately, as virtual devices do.
+    /// The device passes a packet on immediately, as virtual devices do.
     Immediate,
-    /// The device frees a packet when it has been sent, as real devices do.
+    /// The device frees a packet only after it was sent, as physical devices do.
     Freed,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PathPoint {
-    /// The programs that trace the point, best first. The first one for which the kernel has the event is used.
+    /// The programs that can trace the point, best first. The first program whose event the kernel has is used.
     pub(super) programs: &'static [BpfProgram],
     pub(super) when: PointCondition,
     /// What the trace lacks if the kernel has no event for any of the programs.
@@ -55,8 +55,8 @@ const fn always(programs: &'static [BpfProgram], without: &'static str) -> PathP
     PathPoint { programs, when: PointCondition::Always, without }
 }
 
-/// All points, in the order in which a packet passes them. A number in a comment is the first Linux release that has
-/// the tracepoint.
+/// All points, in the order in which a packet passes them. A number in a comment above a point is the first Linux
+/// release with its tracepoint.
 pub(super) static POINTS: &[PathPoint] = &[
     // 6.15
     always(
@@ -106,7 +106,8 @@ pub(super) static POINTS: &[PathPoint] = &[
         when: PointCondition::Freed,
         without: "when the device has sent a packet",
     },
-    // 5.17, with the receiving socket from 6.11 on; the first parameter is the tracer's own.
+    // 5.17; since 6.11 with the receiving socket as one more parameter. The numbers include the first parameter of each
+    // probe, which belongs to the tracer and not to the event.
     always(
         &[
             with_parameters("path_dropped", "kfree_skb", 5),
@@ -126,15 +127,16 @@ impl KernelEvent {
     }
 }
 
-/// Returns the number of parameters of a tracepoint's probe, whose type in the kernel is btf_trace_NAME; `None` if the
-/// kernel does not have the tracepoint.
+/// Returns the number of parameters of a tracepoint's probe; `None` if the kernel does not have the tracepoint. The
+/// probe's type in BTF has the name btf_trace_NAME.
 fn parameters(btf: &Btf<'_>, tracepoint: &str) -> Option<usize> {
     let typedef = btf.type_by_name::<types::Typedef<'_>>(&format!("btf_trace_{tracepoint}"))?;
     let pointer = types::Ptr::try_from(typedef.next_type()?).ok()?;
     Some(types::FuncProto::try_from(pointer.next_type()?).ok()?.len())
 }
 
-/// Returns the best program for `point` whose event the kernel with the types `btf` has; `None` if it has none of them.
+/// Returns the first program of `point` whose event is in `btf`, the kernel's type information; `None` if no program's
+/// event is.
 pub(super) fn choose(point: &PathPoint, btf: &Btf<'_>) -> Option<&'static BpfProgram> {
     point.programs.iter().find(|program| program.event.is_in(btf))
 }

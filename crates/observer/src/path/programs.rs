@@ -1,4 +1,5 @@
-//! The tracer's BPF programs in the kernel. They are loaded once, and then attached and detached repeatedly.
+//! Configures, attaches and reads the tracer's BPF programs. They are loaded once, and then attached and detached
+//! repeatedly.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,7 +14,8 @@ use super::selection::{FlowPorts, PacketSelection, TracedLink};
 use super::tally::{self, DropReasons, PathCounts};
 use crate::{Error, procfile};
 
-/// The loaded programs. They are attached only while the caller keeps the links that [`PathPrograms::attach`] returned.
+/// The loaded programs. They are attached only as long as the caller keeps the links that [`PathPrograms::attach`]
+/// returns.
 pub(super) struct PathPrograms {
     object: Object,
     maps: PathMaps,
@@ -33,7 +35,8 @@ struct PathMaps {
     flows: MapHandle,
 }
 
-/// The `struct config` of state.h, the only global variable of the programs, with the layout that clang uses for BPF.
+/// The `struct config` of state.h, with the layout that clang uses for BPF. It is the only global variable of the
+/// programs.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 struct ProgramConfig {
@@ -45,7 +48,7 @@ struct ProgramConfig {
     only_flows: u32,
     fragments: u32,
     _aligned: u32,
-    /// The keys of one of the watched flows, as sent and as received; zeros if none is given.
+    /// The keys of the first watched flow, for its sent and its received packets; zeros if there is no such flow.
     flow: [u64; 2],
     only_address: u32,
     /// The watched address in network order, as an IPv6 address.
@@ -58,14 +61,15 @@ struct ProgramConfig {
 impl ProgramConfig {
     /// Returns the bytes of the struct, as the programs read them.
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the struct consists of integers without padding between or behind them, as the test adds up.
+        // SAFETY: the struct consists of integers without padding between or after them, as the test of its offsets and
+        // size shows.
         unsafe { std::slice::from_raw_parts((&raw const *self).cast(), size_of::<Self>()) }
     }
 }
 
 impl PathPrograms {
-    /// Loads the programs that this kernel has events for. This takes some hundred milliseconds, mostly to read the
-    /// kernel's types.
+    /// Loads the programs for which this kernel has events. This takes some hundred milliseconds, mostly to read the
+    /// kernel's type information.
     pub(super) fn load(traced_link: &TracedLink) -> Result<Self, Error> {
         let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
         Self::of(LoadedObject::new(&btf)?, DropReasons::of(&btf), traced_link)
@@ -79,8 +83,8 @@ impl PathPrograms {
         Ok(PathPrograms { maps: PathMaps::of(&object)?, object, config, traced, reasons, notes })
     }
 
-    /// Prepares a window over `selection`, and clears the counts of earlier windows. It will follow one datagram in
-    /// `one_in`, and the TCP segments that hold each `stride`-th byte of a flow.
+    /// Prepares a window over the packets of `selection`, and clears the counts of earlier windows. The programs will
+    /// follow one datagram in `one_in`, and the TCP segments that contain every `stride`-th byte of a flow.
     pub(super) fn prepare(
         &mut self,
         selection: &PacketSelection,
@@ -106,15 +110,16 @@ impl PathPrograms {
         self.follow(stride)
     }
 
-    /// Sets the stride: from now on, the TCP segments that hold each `stride`-th byte of a flow are followed.
+    /// Sets the stride: from now on, the programs follow the TCP segments that contain every `stride`-th byte of a
+    /// flow.
     pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
         self.config.stride = stride;
         let written = self.maps.config.update(&[0; 4], self.config.bytes(), MapFlags::ANY);
         written.map_err(|e| failed("configure", PROGRAMS, &e))
     }
 
-    /// Attaches the programs that `selection` needs, except those that the kernel refuses. They are detached when the
-    /// returned links are dropped.
+    /// Attaches the programs that `selection` needs, and adds a note for each one that the kernel refuses. The programs
+    /// are detached when the returned links are dropped.
     pub(super) fn attach(&mut self, selection: &PacketSelection) -> Vec<Link> {
         let (mut links, completion) = (Vec::with_capacity(self.traced.len()), self.config.completion != 0);
         for traced in self.traced.iter_mut().filter(|traced| !traced.refused) {
@@ -141,14 +146,14 @@ impl PathPrograms {
         tally::read(&self.maps.counts, &self.maps.hops)
     }
 
-    /// Returns the drops since [`PathPrograms::prepare`], by reason.
+    /// Returns the number of dropped packets since [`PathPrograms::prepare`], by the kernel's name of the reason.
     pub(super) fn drops(&self) -> Result<BTreeMap<String, u64>, Error> {
         let drops = tally::drops(&self.maps.drops)?;
         Ok(drops.into_iter().map(|(reason, count)| (self.reasons.name(reason), count)).collect())
     }
 
-    /// Returns the number of events until now that were missed because their program was already running on the
-    /// processor.
+    /// Returns the number of events, since the programs were loaded, that were missed because the program was already
+    /// running on the processor.
     pub(super) fn misses(&self) -> u64 {
         let programs = self.object.progs();
         programs.filter(|program| program.autoload()).filter_map(|p| misses(p.as_fd().as_raw_fd())).sum()
@@ -181,7 +186,7 @@ fn worth_it(when: PointCondition, selection: &PacketSelection, completion: bool)
     }
 }
 
-/// Returns the keys of a flow's sent and received packets, as flow_key() in packet.h computes them.
+/// Returns the key of a flow's sent packets and that of its received packets, as flow_key() in packet.h computes them.
 fn both_ways(flow: FlowPorts) -> [u64; 2] {
     let key = |source: u16, destination: u16| {
         u64::from(flow.protocol) << 32 | u64::from(source) << 16 | u64::from(destination)
@@ -243,7 +248,7 @@ mod tests {
         assert!(!worth_it(PointCondition::Immediate, &streams, true));
     }
 
-    /// The programs for other kernels pass this kernel's verifier too, or a note has the reason.
+    /// The programs for other kernels pass the verifier of this kernel too, or a note gives the reason.
     #[test]
     fn stand_ins_load_and_a_refusal_is_noted() {
         if let Err(why) = super::super::can_run() {

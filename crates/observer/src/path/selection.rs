@@ -10,7 +10,8 @@ use rustix::net::{getpeername, getsockname, ipproto, sockopt};
 
 use crate::{Error, WatchSubject};
 
-/// The largest number of flows that are distinguished. With more, a look-up for each packet would cost too much.
+/// The largest number of flows that the programs distinguish. With more flows, the look-up for each packet would cost
+/// too much.
 const MOST_FLOWS: usize = 2000;
 
 /// The place where packets are watched: a link in a network namespace.
@@ -20,7 +21,7 @@ pub(super) struct TracedLink {
     pub(super) netns: u32,
     pub(super) index: u32,
     pub(super) mtu: Bytes,
-    /// True if the device frees a packet only when it has been sent, as real devices do.
+    /// True if the device frees a packet only after it was sent, as physical devices do.
     pub(super) completion: bool,
 }
 
@@ -34,14 +35,14 @@ impl TracedLink {
             netns: namespace()?,
             index: found.index,
             mtu: Bytes(found.mtu.into()),
-            // A tun device's packets are freed when its program has read them; other virtual devices hand on the
-            // packet itself.
+            // A tun device frees a packet when its program has read it. Other virtual devices pass the packet itself
+            // on.
             completion: found.kind.as_deref().map_or(!loopback, |kind| kind == "tun"),
         })
     }
 }
 
-/// Returns the inode number of the calling thread's network namespace, which its name in /proc contains:
+/// Returns the inode number of the calling thread's network namespace. The name in /proc contains it:
 /// "net:[4026531833]".
 fn namespace() -> Result<u32, Error> {
     const PATH: &str = "/proc/thread-self/ns/net";
@@ -51,8 +52,8 @@ fn namespace() -> Result<u32, Error> {
     number.and_then(|number| number.parse().ok()).ok_or_else(|| Error::shape(PATH, format!("'{target}'")))
 }
 
-/// The key of a flow for the tracer: its protocol and ports. Addresses are left out, because they add nothing on one
-/// link of one namespace. A remote port of 0 matches any.
+/// The key by which the tracer recognises a flow: its protocol and ports. Addresses are left out, because on one link
+/// of one namespace the ports are distinctive enough. A remote port of 0 matches any port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FlowPorts {
     pub(super) protocol: u8,
@@ -62,11 +63,11 @@ pub(super) struct FlowPorts {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct PacketSelection {
-    /// The flows to watch; if it is empty, all flows of the link.
+    /// The flows to watch. If it is empty, all flows of the link are watched.
     pub(super) flows: Vec<FlowPorts>,
     /// If set, only flows with this address at one end are watched. Port 0 matches any port.
     pub(super) address: Option<SocketAddr>,
-    /// True if there may be datagrams among the packets.
+    /// True if the packets may include UDP datagrams.
     pub(super) datagrams: bool,
     /// Notes on the selection for a reader of the trace.
     pub(super) notes: Vec<String>,
@@ -115,8 +116,8 @@ impl PacketSelection {
     }
 }
 
-/// Returns the protocol and ports of a socket's packets; `None` for sockets of other families. The packets of Multipath
-/// TCP are TCP packets.
+/// Returns the protocol and ports of a socket's packets; `None` if the socket is not an IP socket. The packets of a
+/// Multipath TCP socket are TCP packets.
 fn ports(socket: &BorrowedFd<'_>) -> Option<FlowPorts> {
     let local = SocketAddr::try_from(getsockname(socket).ok()?).ok()?;
     let remote = getpeername(socket).ok().flatten().and_then(|name| SocketAddr::try_from(name).ok());

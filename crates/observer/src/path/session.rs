@@ -1,4 +1,4 @@
-//! One window of the path tracer: decides when the programs are attached, and returns the trace.
+//! Runs one window of the path tracer: decides when the programs are attached, and returns the trace.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -14,26 +14,27 @@ use super::tracer::TracerRequest;
 use super::turn::AttachTurn;
 use crate::Error;
 
-/// The time for which programs stay attached. It is not shorter because attaching and detaching them costs some four
-/// milliseconds of processor time, and because a hop that takes longer than this time is hardly ever observed.
+/// The time for which programs stay attached. It is not shorter for two reasons: attaching and detaching them costs
+/// about four milliseconds of processor time, and hops that take longer than this time are hardly ever observed.
 const ATTACHED: Duration = Duration::from_millis(30);
-/// The reciprocal of the share of the time for which programs may be attached on a machine. Attached all the time, they
-/// raised the processing cost of packets by a tenth to a third in a lab with a tracer on each host
-/// (tests/path/cost.rs), without the cost of attaching. With this share, about one percent remains.
+/// The reciprocal of the share of time for which programs may be attached on a machine. When they were attached all the
+/// time, they raised the processing cost of packets by a tenth to a third (in a lab with a tracer on each host,
+/// tests/path/cost.rs, without the cost of attaching). With this share, the cost is about one percent.
 const ATTACHED_ONE_IN: u32 = 50;
-/// The longest time for which a tracer that has just had the turn leaves a free turn to others.
+/// The longest time for which a tracer waits before it requests the turn again, so that other tracers can take it.
 const YIELD_TIME: Duration = Duration::from_millis(20);
-/// The time from the first attachment until the mean size of segments is read, from which the stride is computed.
+/// The time from the first attachment until the mean payload of segments is read. The stride is then computed from this
+/// mean.
 const LEARN: Duration = Duration::from_millis(2);
 /// The sampling ratio: one packet of a flow in `ONE_IN` is followed.
 const ONE_IN: u32 = 16;
 /// Size of the headers of IPv6 and of TCP with timestamps, in bytes. The payload of a full segment is the MTU minus
-/// this, or a little more.
+/// this size, or a little more with shorter headers.
 const HEADERS: u64 = 72;
 
-/// The budget for attaching programs: after each attachment there is a pause that pays for it. The budget outlives a
-/// window, so that many short windows cost no more than a long one. The turn is kept during the pause, so that many
-/// tracers cost a machine no more than one.
+/// The budget for attaching programs: after each attachment there is a pause that is [`ATTACHED_ONE_IN`] - 1 times as
+/// long. The budget continues from one window to the next, so that many short windows cost no more than a long one. The
+/// tracer keeps the turn during the pause, so that several tracers on a machine cost no more than one.
 pub(super) struct AttachBudget {
     free_from: Instant,
     /// The turn of the last attachment, kept until the pause is over.
@@ -68,8 +69,8 @@ impl AttachBudget {
         self.requested = false;
     }
 
-    /// Records that programs were attached for `time` until now, and begins the pause that pays for it. On a busy
-    /// machine `time` may be longer than planned.
+    /// Records that programs were attached for `time` until now, and begins the pause after this attachment. On a busy
+    /// machine `time` may be longer than planned, and so is the pause.
     fn charge(&mut self, time: Duration, turn: AttachTurn) {
         let (now, pause) = (Instant::now(), time * (ATTACHED_ONE_IN - 1));
         self.free_from = now + pause;
@@ -77,9 +78,9 @@ impl AttachBudget {
         self.last = Some((now, pause));
     }
 
-    /// Returns the time for which this tracer leaves a free turn to others. It is the longer, the more recently this
-    /// tracer has had the turn. Without it, the same host would always be first, because the windows of two hosts open
-    /// together.
+    /// Returns the time for which this tracer waits before it requests the turn. The more recently it has had the turn,
+    /// the longer it waits. Otherwise one host of a lab might always be first, because the windows of both hosts open
+    /// at the same time.
     fn polite(&self) -> Duration {
         self.last.map_or(Duration::ZERO, |(ended, pause)| {
             let waited = ended.elapsed().as_secs_f64().max(1e-3);
@@ -87,8 +88,7 @@ impl AttachBudget {
         })
     }
 
-    /// Returns the time until [`AttachBudget::release`] must be called; [`Duration::MAX`] if there is no turn to
-    /// release.
+    /// Returns the time until [`AttachBudget::release`] must be called; [`Duration::MAX`] if the budget keeps no turn.
     pub(super) fn until_free(&self) -> Duration {
         match self.turn {
             Some(_) => self.free_from.saturating_duration_since(Instant::now()),
@@ -109,7 +109,7 @@ enum AttachPhase {
     Detached,
     /// Detached, because another tracer has the turn.
     Waiting,
-    /// Attached for the first time in this window, with a guess at the size of segments.
+    /// Attached for the first time in this window. The stride is computed from an estimate of the segments' size.
     Learning(Attachment),
     Attached(Attachment),
 }
@@ -121,7 +121,7 @@ struct Attachment {
     turn: AttachTurn,
 }
 
-/// An open window. Dropping it detaches what is attached.
+/// An open window. If it is dropped, the programs are detached.
 pub(super) struct TraceSession {
     selection: PacketSelection,
     virtual_link: bool,
@@ -170,7 +170,8 @@ impl TraceSession {
         }
     }
 
-    /// Attaches the programs if the session waits for the turn. Otherwise drops the turn, so that others can have it.
+    /// Attaches the programs if the session waits for the turn. Otherwise drops the turn, which releases it to other
+    /// tracers.
     pub(super) fn turn_arrived(&mut self, turn: AttachTurn, programs: &mut PathPrograms) {
         if let AttachPhase::Waiting = self.phase {
             self.attach(turn, programs);
@@ -274,7 +275,8 @@ impl Attachment {
         Attachment { links: programs.attach(selection), since, turn }
     }
 
-    /// Detaches the programs. Returns the time for which they were attached, including that of attaching and detaching.
+    /// Detaches the programs. Returns the time for which they were attached, including the time for attaching and
+    /// detaching them.
     fn detach(self, budget: &mut AttachBudget) -> Duration {
         drop(self.links);
         let time = self.since.elapsed();
@@ -286,14 +288,14 @@ impl Attachment {
 /// Adjusts the stride to the mean payload of the packets so far, so that one packet in [`ONE_IN`] is followed.
 fn adapt(programs: &mut PathPrograms) {
     if let Some(payload) = programs.tally().ok().and_then(|tally| tally.mean_payload) {
-        // On an error the previous size stays in use; reading the maps at the end fails in the same way and reports
-        // why.
+        // On an error the previous stride stays in use. Reading the maps at the end of the window then fails too and
+        // reports the reason.
         drop(programs.follow(stride(payload)));
     }
 }
 
-/// Returns the stride for packets of `payload` bytes: the bytes of a flow from one followed packet to the next. It is
-/// odd, so that it visits all offsets of the application's writes.
+/// Returns the stride for packets with `payload` bytes: the number of bytes of a flow from one followed packet to the
+/// next. It is odd, so that over time the followed packets are at all offsets of the application's writes.
 fn stride(payload: u64) -> u32 {
     u32::try_from(payload.max(1) * u64::from(ONE_IN)).unwrap_or(1 << 30) | 1
 }

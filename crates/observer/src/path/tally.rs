@@ -9,10 +9,10 @@ use libbpf_rs::{MapCore, MapFlags};
 use super::programs::failed;
 use crate::Error;
 
-/// The names that a record uses for the first counts of `enum count` in state.h, in the order of the enum.
+/// The names in a record of the first seven counts of `enum count` in state.h, in the order of the enum.
 const NAMES: [&str; 7] =
     ["sent", "received", "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments"];
-/// The index in `enum count` of the events that were lost because a map was full.
+/// The index in `enum count` of the number of events that were lost because a map was full.
 const LOST: usize = 7;
 const DATA_PACKETS: usize = 8;
 const DATA_BYTES: usize = 9;
@@ -34,13 +34,13 @@ pub(super) struct PathCounts {
     pub(super) counts: Vec<(&'static str, u64)>,
     /// The histograms of the hops with at least one packet.
     pub(super) hops: Vec<StackHopLatency>,
-    /// Events that were lost because a map was full.
+    /// The number of events that were lost because a map was full.
     pub(super) lost: u64,
     /// The mean TCP payload of the packets with payload, in bytes; `None` if there was no such packet.
     pub(super) mean_payload: Option<u64>,
 }
 
-/// Reads the counts and the hops' histograms from their maps.
+/// Reads the counts from the map `counts` and the histograms of the hops from the map `hops`.
 pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<PathCounts, Error> {
     let counted = summed(counts, 0)?;
     let of = |index: usize| counted.get(index).copied().unwrap_or(0);
@@ -59,7 +59,7 @@ pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<PathCou
     Ok(tally)
 }
 
-/// Returns pairs of the kernel's number of a drop reason and the number of packets that were dropped for it.
+/// Returns pairs of a drop reason, as the kernel's number, and the number of packets that were dropped for this reason.
 pub(super) fn drops(map: &impl MapCore) -> Result<Vec<(u32, u64)>, Error> {
     let mut drops = Vec::new();
     for key in map.keys() {
@@ -91,8 +91,8 @@ fn zero(map: &impl MapCore, index: u32) -> Result<(), Error> {
     cleared.map_err(|e| failed("clear", "the tracer's counts", &e))
 }
 
-/// Returns the entry `index` of a per-processor array whose values consist of u64 words, summed over processors word by
-/// word.
+/// Returns the entry `index` of a per-processor array whose values are arrays of u64. Each element is summed over
+/// processors.
 fn summed(map: &impl MapCore, index: u32) -> Result<Vec<u64>, Error> {
     let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
     let of_each = found.map_err(|e| failed("read", "the tracer's counts", &e))?.unwrap_or_default();
@@ -112,15 +112,15 @@ fn words(value: &[u8]) -> impl Iterator<Item = u64> {
     value.as_chunks::<8>().0.iter().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
-/// Returns the bins of a histogram as pairs of upper edge in ns and count, without empty ones. Slot k has the times
-/// from 2^k to 2^(k+1) ns.
+/// Converts the slots of a histogram to pairs of upper edge in ns and count, and leaves out empty slots. Slot k counts
+/// the times from 2^k to 2^(k+1) ns.
 fn bins(slots: &[u64]) -> Vec<(u64, u64)> {
     let edge = |slot: u32| 1u64.checked_shl(slot + 1).unwrap_or(u64::MAX);
     (0..).zip(slots).filter(|(_, count)| **count > 0).map(|(slot, count)| (edge(slot), *count)).collect()
 }
 
-/// The names of `enum skb_drop_reason` in the running kernel by number (include/net/dropreason-core.h). The numbers
-/// differ from release to release, so they are read from the kernel's types.
+/// The names of the running kernel's drop reasons by number (`enum skb_drop_reason`, include/net/dropreason-core.h).
+/// The numbers differ between releases, so they are read from the kernel's type information.
 pub(super) struct DropReasons(HashMap<u32, String>);
 
 impl DropReasons {
@@ -137,7 +137,7 @@ impl DropReasons {
     }
 
     /// Returns the kernel's name for a drop reason without its prefix, such as "NO_SOCKET", or its number if it has no
-    /// name. Reasons of subsystems, which use the upper 16 bits of the number, have no names in the kernel's types.
+    /// name. The reasons of subsystems, whose numbers use the upper 16 bits, have no names in `enum skb_drop_reason`.
     pub(super) fn name(&self, reason: u32) -> String {
         self.0.get(&reason).cloned().unwrap_or_else(|| format!("reason {reason:#x}"))
     }

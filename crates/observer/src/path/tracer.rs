@@ -1,4 +1,4 @@
-//! The thread that owns the path tracer's BPF programs and attaches them for short times.
+//! Runs the thread that owns the path tracer's BPF programs and attaches them for short times.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
@@ -19,9 +19,9 @@ pub(super) enum TracerRequest {
     End,
 }
 
-/// A handle to the tracer's thread. When it is dropped, the thread ends and the kernel releases the programs. The
-/// kernel also releases them if the thread panics or the process dies, because links and programs live only as long as
-/// their descriptors.
+/// A handle to the tracer's thread. When it is dropped, the thread ends and the kernel unloads the programs. The kernel
+/// also unloads them if the thread panics or the process is killed, because links and programs exist only as long as
+/// their descriptors are open.
 pub(super) struct PathTracer {
     requests: Sender<TracerRequest>,
     /// The thread; `None` only while the handle is being dropped.
@@ -43,13 +43,14 @@ impl PathTracer {
         Ok(tracer)
     }
 
-    /// Begins a window over the packets of `selection`, and discards an open one. When this returns the programs are
-    /// attached, unless they were attached shortly before or another tracer has the turn.
+    /// Begins a window over the packets of `selection`, and discards a window that is still open. When this returns,
+    /// the programs are attached, unless the pause after an earlier attachment is not over or another tracer has the
+    /// turn.
     pub(super) fn open(&self, selection: PacketSelection) -> Result<(), Error> {
         self.request(|reply| TracerRequest::Open(selection, reply))
     }
 
-    /// Ends the window and returns its trace. When this returns no program is attached.
+    /// Ends the window and returns its trace. When this returns, no program is attached.
     pub(super) fn close(&self) -> Result<PathTrace, Error> {
         self.request(TracerRequest::Close)
     }
@@ -66,10 +67,10 @@ impl PathTracer {
 
 impl Drop for PathTracer {
     fn drop(&mut self) {
-        // If the thread is gone there is nothing to end.
+        // If sending fails, the thread has already ended.
         let _ = self.requests.send(TracerRequest::End);
         if let Some(thread) = self.thread.take() {
-            // If it panicked, the message was printed then, and what it held is released.
+            // If the thread panicked, its message was printed then, and its programs are already unloaded.
             let _ = thread.join();
         }
     }
@@ -111,7 +112,7 @@ fn answer(
                     open.stop(&mut budget);
                 }
                 let opened = TraceSession::begin(selection, &mut programs, traced_link, &mut budget);
-                // If the requester is gone it has dropped its end, and the thread is asked to end next.
+                // If sending the reply fails, the handle was dropped, and its request to end follows.
                 drop(reply.send(opened.map(|opened| session = Some(opened))));
             }
             Ok(TracerRequest::Close(reply)) => {
@@ -133,9 +134,9 @@ fn answer(
     }
 }
 
-/// Raises this thread's priority above that of the workload's threads, so that it runs in time on a busy machine.
-/// Programs that should be detached cost time until the thread runs. If the priority may not be raised, the longer
-/// attachment is followed by a longer pause.
+/// Raises this thread's priority above that of the workload's threads, so that it detaches the programs on time even on
+/// a busy machine. If the priority may not be raised, programs may stay attached for longer, and a longer pause
+/// follows.
 fn be_prompt() {
     // Without a process id, the call applies to this thread (setpriority(2), NOTES).
     let _ = rustix::process::setpriority_process(None, -20);

@@ -1,20 +1,22 @@
-//! A lock by which the tracers of one machine, such as those of a lab's two hosts, attach their programs in turn.
+//! A lock that makes the tracers of one machine attach their programs in turn. A lab with two hosts has two tracers on
+//! one machine.
 
 use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 
-/// The turn: a machine's exclusive right to attach programs, until it is dropped. It is needed because the kernel waits
-/// for a grace period of some ten milliseconds if one tracer detaches from a tracepoint to which another one is
-/// attached, and the programs of both cost time until then. It is a lock on landspeed's program file, which all tracers
-/// share.
+/// The turn: the exclusive right of one tracer on a machine to attach programs, until it is dropped. If one tracer
+/// detaches from a tracepoint to which another one is attached, the kernel waits for a grace period of about ten
+/// milliseconds, during which the programs of both cost time. Turns avoid this. A turn is a lock on the file of
+/// landspeed's executable, which all tracers share.
 pub(super) struct AttachTurn {
-    /// The locked file; `None` if there is no lock, in which case every tracer has the turn.
+    /// The locked file; `None` if the lock could not be used. Then every tracer has the turn at any time.
     _lock: Option<File>,
 }
 
 impl AttachTurn {
-    /// Returns the turn if it is free. Otherwise returns `None` and starts a thread that waits until the turn is
-    /// released, and then passes it to `arrived`. Polling would take a processor from the workload each time.
+    /// Returns the turn if it is free. Otherwise returns `None`, and starts a thread that waits until the turn is
+    /// released and then passes it to `arrived`. A thread is better than polling, which would interrupt the workload
+    /// each time.
     pub(super) fn request(arrived: impl FnOnce(Self) + Send + 'static) -> Option<Self> {
         let Ok(own) = File::open("/proc/self/exe") else { return Some(Self::EVERYBODYS) };
         match own.try_lock() {
@@ -46,7 +48,7 @@ mod tests {
 
     #[test]
     fn who_waits_is_given_the_turn_when_it_is_left() {
-        // All tests of this program share one file, and so one turn: the first request may have to wait.
+        // All tests of this executable share one turn, so the first request may have to wait.
         let take = || {
             let (give, given) = mpsc::channel();
             let now = AttachTurn::request(move |turn| drop(give.send(turn)));

@@ -1,9 +1,9 @@
-//! The processes that own flows: the times for which they run and wait for a processor, and the kernel functions in
-//! which they sleep.
+//! Watches the processes that own flows: the times for which they run and wait for a processor, and the kernel
+//! functions in which they sleep.
 //!
-//! At one end, the queues of a socket look alike for a slow reader and for a slow network. The state of the process
-//! distinguishes the two. Each sample reads the threads' states in /proc, so the figures are counts of samples, not
-//! traced times.
+//! The queues of a socket at one end look the same for a slow reader and for a slow network. The state of the process
+//! distinguishes the two cases. Each sample reads the threads' states from /proc, so the figures on where threads sleep
+//! are counts of samples, not times.
 
 mod process;
 mod thread;
@@ -50,8 +50,8 @@ pub(crate) static PROCESSES: Observer = Observer {
     watch: |_| windows(ProcessWindow::open),
 };
 
-/// The reciprocal of the share of the time that may be spent looking for new processes, which is slow on a host with
-/// many.
+/// The reciprocal of the share of time that may be spent on searching for new processes, which is slow on a host with
+/// many processes.
 const LOOKING_ONE_IN: u32 = 20;
 
 struct ProcessWindow {
@@ -101,10 +101,10 @@ impl ProcessWindow {
         Ok(found)
     }
 
-    /// Returns the processes of the target. Those that hold a socket of its flows come first.
+    /// Returns the processes of the target. Processes that hold a socket of the target's flows come first.
     fn holders_first(&mut self, subject: &WatchSubject<'_>) -> Result<Vec<u32>, Error> {
         let family = family(subject.target)?;
-        // Without the right to see who holds a socket, the order is that of the ids.
+        // If this process may not see which processes hold sockets, the processes stay in the order of their ids.
         let notes = std::mem::take(&mut self.notes);
         let holders = self.holders(subject).unwrap_or_default();
         self.notes = notes;
@@ -112,7 +112,7 @@ impl ProcessWindow {
         Ok([first, rest].concat())
     }
 
-    /// Adds the processes that the target's processes have started since the window opened, if a search is due.
+    /// If a search is due, adds the processes that belong to the target and were started since the window opened.
     fn newcomers(&mut self) {
         let now = Instant::now();
         let grows = matches!(self.target, WatchTarget::Pid { .. } | WatchTarget::Name { .. });
@@ -160,8 +160,8 @@ impl OpenWindow for ProcessWindow {
     }
 }
 
-/// Returns the threads of a process in ascending order. The calling thread is left out, because it takes the samples
-/// and would often be the busiest.
+/// Returns the threads of a process in ascending order. Leaves out the calling thread, because it takes the samples and
+/// would often be the busiest thread.
 fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
     let path = format!("/proc/{pid}/task");
     let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;

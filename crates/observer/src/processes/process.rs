@@ -1,4 +1,4 @@
-//! One watched process over a window.
+//! The state of one watched process over a window.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,16 @@ use super::threads_of;
 use crate::cpu::clock::TaskClock;
 use crate::{Error, procfile};
 
-/// The largest number of threads of a process whose activity is sampled, those that ran most before the window opened.
+/// The largest number of threads of one process whose activity is sampled. If there are more, the threads that had run
+/// longest when the window opened are sampled.
 const MOST_THREADS: usize = 64;
 
 #[derive(Debug, Default)]
 struct ThreadHistory {
     before: ThreadTimes,
     switches_before: u64,
-    /// The number of samples by activity: the kernel function in which the thread slept, "running", "asleep" or
-    /// "stopped".
+    /// The number of samples by activity. An activity is the name of the kernel function in which the thread slept,
+    /// "running", "asleep" or "stopped".
     waiting_in: BTreeMap<String, u32>,
     uninterruptible: u32,
 }
@@ -31,15 +32,15 @@ pub(super) struct WatchedProcess {
     threads: BTreeMap<ThreadId, ThreadHistory>,
     /// The threads that each sample reads.
     sampled: Vec<ThreadId>,
-    /// The run time of the whole process when the window opened; `None` for the workload, of which only some threads
-    /// count.
+    /// The run time of the whole process when the window opened; `None` for the workload, because only some threads of
+    /// its process count.
     before: Option<CpuNanos>,
     /// True if the kernel hid the function in which a sampled thread slept.
     hidden: bool,
 }
 
 impl WatchedProcess {
-    /// Returns a watch of some threads of landspeed's process; `None` if there are none.
+    /// Returns a watch of these threads of landspeed's own process; `None` if `threads` is empty.
     pub(super) fn own(threads: &[i32]) -> Option<Self> {
         let pid = std::process::id();
         let threads: Vec<ThreadId> =
@@ -57,7 +58,7 @@ impl WatchedProcess {
         Ok(WatchedProcess::new(pid, Some(cpu), &threads))
     }
 
-    /// Returns a watch of a process that began in the window; `None` if it is gone.
+    /// Returns a watch of a process that was started within the window; `None` if it has already ended.
     pub(super) fn newborn(pid: u32) -> Option<Self> {
         let mut process = WatchedProcess::new(pid, Some(CpuNanos(0)), &[]);
         process.newcomers();
@@ -76,7 +77,7 @@ impl WatchedProcess {
         };
         let mut by_use = Vec::new();
         for thread in threads {
-            // A thread that just ended does not belong to the window.
+            // A thread that has just ended is left out.
             if let Ok(ran) = ran(*thread) {
                 process.threads.insert(*thread, ThreadHistory { before: ran, ..ThreadHistory::default() });
                 by_use.push((std::cmp::Reverse(ran.cpu), *thread));
@@ -89,7 +90,7 @@ impl WatchedProcess {
         process
     }
 
-    /// Adds a thread to those that each sample reads.
+    /// Adds a thread to the threads that each sample reads.
     fn follow(&mut self, thread: ThreadId) {
         let switches = thread.status().map_or(0, |status| status.voluntary_switches);
         self.threads.entry(thread).or_default().switches_before = switches;
@@ -114,7 +115,8 @@ impl WatchedProcess {
         self.newcomers();
     }
 
-    /// Adds the threads that began since the last sample. The threads of the workload do not change.
+    /// Adds the threads that were started since the last sample. For the workload it adds none, because its threads are
+    /// given.
     fn newcomers(&mut self) {
         if self.before.is_none() || self.sampled.len() >= MOST_THREADS {
             return;
@@ -127,7 +129,7 @@ impl WatchedProcess {
         }
     }
 
-    /// Returns the observations of the process. If it ended in the window, returns `None` and adds a note.
+    /// Returns the observations of the process. If the process ended within the window, adds a note and returns `None`.
     pub(super) fn tell(mut self, notes: &mut BTreeSet<String>) -> Option<ProcessWatch> {
         self.newcomers();
         let pid = self.pid;
@@ -141,7 +143,7 @@ impl WatchedProcess {
             self.before.and_then(|before| Some(TaskClock::process(pid.cast_signed()).read().ok()? - before));
         let status = busiest.status().unwrap_or_default();
         let history = self.threads.remove(&busiest).unwrap_or_default();
-        // A process that was just started has the name of the one that started it.
+        // The name is read again, because a process has the name of its parent until it calls execve(2).
         let name = procfile::word(format!("/proc/{pid}/comm")).unwrap_or(self.name);
         Some(ProcessWatch {
             pid,
@@ -157,7 +159,7 @@ impl WatchedProcess {
         })
     }
 
-    /// Returns the threads that still exist, and the times for which each ran and waited in the window.
+    /// Returns the threads that still exist, and the times for which each thread ran and waited within the window.
     fn used(&self) -> impl Iterator<Item = (ThreadId, ThreadTimes)> {
         self.threads.iter().filter_map(|(thread, history)| {
             let now = ran(*thread).ok()?;
@@ -167,7 +169,8 @@ impl WatchedProcess {
         })
     }
 
-    /// Returns the thread that ran most in the window; of several that ran equally long, the first.
+    /// Returns the thread that ran longest within the window, and its times. If several threads ran equally long,
+    /// returns the one with the lowest id.
     fn busiest(&self) -> Option<(ThreadId, ThreadTimes)> {
         self.used().max_by_key(|(thread, used)| (used.cpu, std::cmp::Reverse(*thread)))
     }
@@ -189,8 +192,8 @@ impl WatchedProcess {
     }
 }
 
-/// Returns the run and waiting times of a thread. For a thread of landspeed's process, the run time is from the
-/// thread's CPU clock, which is exact even while the thread runs.
+/// Returns the total run and waiting times of a thread. For a thread of landspeed's own process, the run time is from
+/// its CPU clock, which is exact even while the thread runs.
 fn ran(thread: ThreadId) -> Result<ThreadTimes, Error> {
     let mut ran = thread.ran()?;
     if thread.pid == std::process::id()

@@ -11,10 +11,10 @@ pub(super) struct ThreadId {
     pub(super) tid: u32,
 }
 
-/// The times for which a thread has run and waited since it began.
+/// The times for which a thread has run and waited since it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct ThreadTimes {
-    /// The time on a processor. It is up to one tick late while the thread runs.
+    /// The time on a processor. While the thread runs, the last tick or less may be missing.
     pub(super) cpu: CpuNanos,
     /// The time for which the thread was ready to run and waited for a processor.
     pub(super) waited: Nanos,
@@ -26,9 +26,9 @@ pub(super) enum ThreadActivity {
     Running,
     /// Asleep in this function of the kernel.
     In(String),
-    /// Asleep in a function that the kernel hides.
+    /// Asleep in a function whose name the kernel hides from this process.
     Asleep,
-    /// Stopped by a signal or a debugger, or ending.
+    /// Stopped by a signal or a debugger, or ended.
     Stopped,
 }
 
@@ -54,7 +54,7 @@ impl ThreadId {
         Ok(status(&self.read("status")?))
     }
 
-    /// Returns the thread's current activity, and false if it is in uninterruptible sleep.
+    /// Returns the thread's current activity. The second value is false if the thread is in uninterruptible sleep.
     pub(super) fn now(self) -> Result<(ThreadActivity, bool), Error> {
         let stat = self.stat()?;
         let activity = match stat.state {
@@ -70,8 +70,8 @@ impl ThreadId {
     }
 }
 
-/// Parses the text of schedstat: the time on a processor, the time waiting and the number of time slices. Returns
-/// `None` if the last is zero, because the kernel then does not count them.
+/// Parses the text of schedstat: the time on a processor and the time waiting for one, both in ns, and the number of
+/// time slices. Returns `None` if the number of time slices is zero, because the kernel then counts none of these.
 fn schedstat(text: &str) -> Option<ThreadTimes> {
     let mut numbers = text.split_ascii_whitespace().map(|number| number.parse::<u64>().ok());
     let (cpu, waited, turns) = (numbers.next()??, numbers.next()??, numbers.next()??);
@@ -99,8 +99,8 @@ fn status(text: &str) -> ThreadStatus {
     status
 }
 
-/// Returns the kernel function in the text of /proc/TID/wchan. Returns `None` for "0", which the kernel shows to
-/// readers without permission and for a thread that was just woken.
+/// Returns the name of the kernel function in the text of /proc/TID/wchan. Returns `None` for "0", which the kernel
+/// shows to readers without permission, and for a thread that was just woken.
 fn function(text: &str) -> Option<String> {
     let name = text.trim();
     (!name.is_empty() && name != "0").then(|| name.to_owned())

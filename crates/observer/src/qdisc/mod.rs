@@ -1,6 +1,6 @@
-//! Statistics of qdiscs over a window: bytes and packets sent, drops, overlimits and backlog.
+//! Reads statistics of qdiscs over a window: bytes and packets sent, drops, overlimits and backlog.
 //!
-//! Their counters are read over rtnetlink at both ends of the window, and their backlog also at each sample.
+//! The counters are read over rtnetlink at both ends of the window. The backlog is also read at each sample.
 
 use std::collections::BTreeMap;
 
@@ -43,8 +43,8 @@ pub(crate) static QDISC: Observer = Observer {
     },
 };
 
-/// The key of a queue: the index of its link, its handle, its parent, and true for a class. A queue that is created
-/// again may have the same key.
+/// The key of a qdisc or class: the index of its link, its handle, the handle of its parent, and true for a class. A
+/// qdisc that is deleted and created again may have the same key.
 type QueueKey = (u32, u32, u32, bool);
 
 struct QdiscWindow {
@@ -62,7 +62,8 @@ fn key(queue: &QueueStats) -> QueueKey {
 impl QdiscWindow {
     fn new(link: &str, subject: &WatchSubject<'_>) -> Result<Self, Error> {
         let rtnl = Rtnl::open()?;
-        // The workload's packets take one link; the links of other flows are unknown.
+        // The workload's packets use one link, which is known. The links of other programs' flows are unknown, so all
+        // links are watched.
         let index = match subject.target {
             WatchTarget::Workload => rtnl.index_of(link)?,
             _ => 0,
@@ -82,7 +83,8 @@ impl QdiscWindow {
     }
 
     fn watch(&self, names: &BTreeMap<u32, String>, now: &QueueStats) -> QdiscWatch {
-        // A counter that decreased means that the queue was created again: all its counts are of this window.
+        // If the byte counter decreased or the kind changed, the queue was created again within the window, so its
+        // counts start from zero.
         let before =
             self.before.get(&key(now)).filter(|before| before.bytes <= now.bytes && before.kind == now.kind);
         let before = before.cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The settings of links: MTU, queue length, offloads.
+//! Reads the settings of links: MTU, transmit queue length and offloads.
 
 use landspeed_kernel::netlink::{DeviceFeatures, Ethtool, Link, Rtnl};
 use landspeed_record::units::Bytes;
@@ -40,7 +40,8 @@ struct SettingsWindow {
 }
 
 impl SettingsWindow {
-    /// Opens a window over `link`; if `link` is empty and other programs own the flows, over all links that are up.
+    /// Opens a window over `link`. If `link` is empty and other programs own the flows, the window is over all links
+    /// that are up.
     fn new(link: &str, subject: &WatchSubject<'_>) -> Result<Self, Error> {
         let all = link.is_empty() && subject.target != WatchTarget::Workload;
         let ethtool = Ethtool::open().map_err(|error| error.to_string());
@@ -63,7 +64,7 @@ impl SettingsWindow {
     }
 }
 
-/// Returns the settings of `link`. The offloads are those that are on or can be turned on.
+/// Returns the settings of `link`. Lists only the offloads that are on or can be turned on.
 fn settings(link: &Link, features: &DeviceFeatures) -> LinkSettings {
     let known = features.hw.iter().filter(|name| !features.nochange.contains(*name)).chain(&features.active);
     LinkSettings {

@@ -1,5 +1,5 @@
-//! Protocol counters that increased in a window. They are from /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6 and
-//! /proc/net/stat/nf_conntrack of the calling thread's network namespace, under the kernel's own names
+//! Reads the protocol counters that increased within a window, from /proc/net/snmp, /proc/net/netstat, /proc/net/snmp6
+//! and /proc/net/stat/nf_conntrack of the calling thread's network namespace. The names are the kernel's
 //! (Documentation/networking/snmp_counter.rst): "Tcp.RetransSegs", "TcpExt.TCPRcvCollapsed", "Ip6.InReceives".
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const SNMP6: &str = "/proc/thread-self/net/snmp6";
 /// The file with the counters of connection tracking. It is absent if the kernel tracks no connections.
 const CONNTRACK: &str = "/proc/thread-self/net/stat/nf_conntrack";
 
-/// The names of entries that are levels and not counters, so that their difference means nothing.
+/// The names of entries that are settings or current values, not counters. Their growth means nothing.
 const LEVELS: [&str; 7] = [
     "Ip.Forwarding",
     "Ip.DefaultTTL",
@@ -89,7 +89,7 @@ fn parse_pairs(path: &str, text: &str) -> Result<SnmpCounters, Error> {
         let values =
             values.ok_or_else(|| Error::shape(path, format!("the names of {group} have no values")))?;
         let pairs = names.split_ascii_whitespace().zip(values.split_ascii_whitespace());
-        // MaxConn is -1; levels and negative values are not counters.
+        // Current values and negative values, such as MaxConn with -1, are not counters.
         counters.extend(pairs.filter_map(|(name, value)| counter(format!("{group}.{name}"), value)));
     }
     Ok(counters)
@@ -113,7 +113,7 @@ fn parse_columns(text: &str) -> SnmpCounters {
     let mut counters = SnmpCounters::new();
     for line in lines {
         let values = line.split_ascii_whitespace().map(|value| u64::from_str_radix(value, 16));
-        // The number of entries is a level, the same on each line.
+        // The number of entries is a current value, not a counter, and is the same on each line.
         for (name, value) in names.iter().zip(values).filter(|(name, _)| **name != "entries") {
             let sum = counters.entry(format!("Conntrack.{name}")).or_default();
             *sum = sum.saturating_add(value.unwrap_or(0));

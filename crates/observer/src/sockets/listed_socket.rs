@@ -72,7 +72,7 @@ pub(super) fn list(
     Ok(found)
 }
 
-/// Returns an address in its usual form. An IPv4 address that is mapped into IPv6 becomes IPv4.
+/// Converts an IPv4-mapped IPv6 address to IPv4; returns other addresses unchanged.
 pub(crate) fn canonical(end: SocketAddr) -> SocketAddr {
     match end {
         SocketAddr::V6(v6) if v6.ip().to_ipv4_mapped().is_some() => {

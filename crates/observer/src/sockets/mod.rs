@@ -1,5 +1,5 @@
-//! Finds the sockets that a [`WatchTarget`] identifies, and the processes that hold them. Each observer that needs them
-//! selects them itself, so that it can run without the others.
+//! Finds the sockets that a [`WatchTarget`] identifies, and the processes that hold them. Each observer selects its
+//! sockets itself, so that it can run without other observers.
 
 mod listed_socket;
 mod owners;
@@ -21,22 +21,22 @@ pub(crate) use selector::{SocketSelector, covers};
 use crate::family::family;
 use crate::{Error, WatchSubject};
 
-/// The largest number of flows that are watched together. More would enlarge a record without adding information.
+/// The largest number of flows that are watched together. More flows would enlarge a record but add little information.
 pub(crate) const MOST_FLOWS: usize = 64;
 
 /// The sockets that a target identifies now.
 pub(crate) struct SocketSelection {
     /// The rule that identifies the sockets, now and later.
     pub(crate) selector: SocketSelector,
-    /// The existing sockets, at most [`MOST_FLOWS`]. Those of the workload are in the order of its flows; of all
-    /// others, those with the most bytes come first.
+    /// The existing sockets, at most [`MOST_FLOWS`]. Sockets of the workload are in the order of its flows. Other
+    /// sockets are in descending order of the bytes that they have transferred.
     pub(crate) found: Vec<ListedSocket>,
     /// Notes on the selection for a reader of the observations.
     pub(crate) notes: Vec<String>,
 }
 
-/// Selects the sockets of `subject`. For [`WatchTarget::Top`] this takes at least [`top::BETWEEN`], for other targets
-/// only the time in which the kernel lists the sockets.
+/// Selects the sockets of `subject`. For [`WatchTarget::Top`] this takes at least [`top::BETWEEN`]; for other targets
+/// it takes only as long as the kernel needs to list the sockets.
 pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<SocketSelection, Error> {
     let mut notes = Vec::new();
     let (selector, found) = match subject.target {
@@ -50,8 +50,8 @@ pub(crate) fn select(diag: &SockDiag, subject: &WatchSubject<'_>) -> Result<Sock
     Ok(SocketSelection { found: most(found, &selector, &mut notes), selector, notes })
 }
 
-/// Returns the processes of the target of `subject`: those that it names and their descendants, or those that hold its
-/// sockets if it names none.
+/// Returns the processes of the target of `subject`. If the target names processes, returns these and their
+/// descendants; otherwise returns the processes that hold the target's sockets.
 pub(crate) fn processes_of(subject: &WatchSubject<'_>) -> Result<BTreeSet<u32>, Error> {
     let named = family(subject.target)?;
     if !named.is_empty() {
@@ -70,7 +70,7 @@ fn listed(
     Ok((selector, found))
 }
 
-/// Sorts the sockets, and drops those beyond the limit [`MOST_FLOWS`] with a note.
+/// Sorts the sockets and keeps the first [`MOST_FLOWS`]. Adds a note if it drops some.
 fn most(
     mut found: Vec<ListedSocket>,
     selector: &SocketSelector,

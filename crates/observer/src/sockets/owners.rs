@@ -1,4 +1,4 @@
-//! Finds the process that holds a socket, which has the link "socket:[INODE]" among its descriptors in /proc.
+//! Finds the process that holds a socket: the process whose folder /proc/PID/fd has the link "socket:[INODE]".
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,8 +19,9 @@ pub(crate) struct SocketOwners {
 }
 
 impl SocketOwners {
-    /// Searches /proc for the processes that hold the sockets with the inode numbers `inodes`. It reads this process
-    /// first, and ends as soon as all holders are found. With a thousand processes it takes some ten milliseconds.
+    /// Searches /proc for the processes that hold the sockets with the inode numbers `inodes`. Reads this process
+    /// first, and ends as soon as all holders are found. With a thousand processes the search takes about ten
+    /// milliseconds.
     pub(crate) fn find(inodes: impl IntoIterator<Item = u32>) -> Self {
         // Inode 0 is a socket that no process holds any more.
         let mut left: BTreeSet<u32> = inodes.into_iter().filter(|inode| *inode != 0).collect();
@@ -45,8 +46,8 @@ impl SocketOwners {
         owners
     }
 
-    /// Returns the process that holds the socket with this inode number; `None` if it is unknown. If several hold it,
-    /// as after fork(2), returns one of them.
+    /// Returns the process that holds the socket with this inode number; `None` if the process is unknown. If several
+    /// processes hold the socket, as after fork(2), returns one of them.
     pub(crate) fn of(&self, inode: u32) -> Option<u32> {
         self.by_inode.get(&inode).copied()
     }
@@ -73,7 +74,8 @@ pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     for entry in fs::read_dir(format!("/proc/{pid}/fd"))? {
         match entry.and_then(|entry| fs::read_link(entry.path())) {
             Ok(target) => held.extend(target.to_str().and_then(inode)),
-            // The descriptor was just closed. A denied permission would affect all the others too.
+            // A missing permission would apply to the other descriptors too. Other errors mean that the descriptor was
+            // just closed.
             Err(error) if error.kind() == ErrorKind::PermissionDenied => return Err(error),
             Err(_) => {}
         }
@@ -81,8 +83,8 @@ pub(crate) fn inodes_of(pid: u32) -> io::Result<BTreeSet<u32>> {
     Ok(held)
 }
 
-/// Parses a link such as "socket:[4711]". Returns the low 32 bits of the number, because sock_diag returns only these;
-/// `None` if the link is not that of a socket.
+/// Parses a link such as "socket:[4711]". Returns the low 32 bits of the inode number, because sock_diag reports only
+/// these; `None` if the link does not lead to a socket.
 fn inode(target: &str) -> Option<u32> {
     let number: u64 = target.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()?;
     Some(number as u32)
@@ -92,8 +94,8 @@ fn inode(target: &str) -> Option<u32> {
 /// out.
 ///
 /// # Errors
-/// Returns an error if the descriptors of a process that the target names by its id may not be read, or if none are
-/// found and those of any process may not be read.
+/// Returns an error if the target names a process by its id and its descriptors may not be read. For other targets,
+/// returns an error if no socket is found and the descriptors of a process may not be read.
 pub(super) fn inodes_of_target(target: WatchTarget) -> Result<BTreeSet<u32>, Error> {
     let named = |pid: u32| target == WatchTarget::Pid { pid };
     let (mut held, mut refused) = (BTreeSet::new(), None);

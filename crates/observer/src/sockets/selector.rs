@@ -11,25 +11,25 @@ use super::listed_socket::{ListedSocket, canonical, list};
 use super::owners::inodes_of_target;
 use crate::Error;
 
-/// The largest number of ports for which sockets are listed port by port. With more, one list of all sockets is
+/// The largest number of ports for which sockets are listed port by port. For more ports, one list of all sockets is
 /// cheaper.
 const FEW_PORTS: usize = 8;
 
 #[derive(Debug)]
 pub(crate) enum SocketSelector {
-    /// Exactly these sockets; no others can join.
+    /// Only these sockets. No sockets are added later.
     Sockets(Vec<ChosenSocket>),
     /// Sockets with this address at either end.
     Address {
         /// The address. Port 0 matches any port, and an unspecified address any address.
         at: SocketAddr,
-        /// True if the address is one of this host. A socket that is bound to no address may then match too.
+        /// True if the address belongs to this host. Sockets that are not bound to an address can then match too.
         own: bool,
     },
-    /// Sockets that the processes which a target names, or their descendants, hold.
+    /// Sockets of the processes that a target names, and of their descendants.
     Processes {
         target: WatchTarget,
-        /// The inode numbers of the sockets that the processes have held at any refresh.
+        /// The inode numbers of all sockets that the processes held at the start or at any refresh.
         inodes: BTreeSet<u32>,
     },
 }
@@ -65,13 +65,14 @@ impl SocketSelector {
     pub(crate) fn list(&self, diag: &SockDiag, notes: &mut Vec<String>) -> Result<Vec<ListedSocket>, Error> {
         let mut found = list(diag, &self.ports(), notes)?;
         found.retain(|found| self.is_one(found));
-        // Both ends may match.
+        // A socket is listed twice if both its local and its remote port match a filter.
         found.sort_by_key(ListedSocket::cookie);
         found.dedup_by_key(|f| f.cookie());
         Ok(found)
     }
 
-    /// Returns the port filters for the kernel's lists; one that matches any port if the rule does not restrict them.
+    /// Returns the port filters for the kernel's lists. If the rule does not restrict the ports, returns one filter
+    /// that matches any port.
     fn ports(&self) -> Vec<PortFilter> {
         match self {
             SocketSelector::Address { at, .. } if at.port() != 0 => {
@@ -99,15 +100,15 @@ impl SocketSelector {
         }
     }
 
-    /// Returns the listening TCP sockets that belong to the target, whether it has flows or not.
+    /// Returns the listening TCP sockets that belong to the target, even if the target has no flows.
     pub(crate) fn listeners(&self, diag: &SockDiag) -> Result<Vec<InetSocket>, Error> {
         let mut all = diag.list(SocketKind::TcpListener, PortFilter::default())?;
         all.retain(|listener| self.is_listener(listener, &BTreeSet::new()));
         Ok(all)
     }
 
-    /// Returns true if a listening socket belongs to the target, whether it has flows or not. `own_inodes` are those of
-    /// the workload's process.
+    /// Returns true if a listening socket belongs to the target, even if the target has no flows. `own_inodes` are the
+    /// inode numbers of the sockets of the workload's process.
     pub(crate) fn is_listener(&self, listener: &InetSocket, own_inodes: &BTreeSet<u32>) -> bool {
         match self {
             SocketSelector::Sockets(_) => own_inodes.contains(&listener.inode),
@@ -120,11 +121,11 @@ impl SocketSelector {
     }
 }
 
-/// Returns true if `end` matches `at`. In `at`, port 0 matches any port and an unspecified address any address; if both
-/// are so, nothing matches.
+/// Returns true if `end` matches `at`. In `at`, port 0 matches any port, and an unspecified address matches any
+/// address. If `at` has both, it matches nothing.
 fn meets(at: SocketAddr, end: SocketAddr) -> bool {
     let port = at.port() == 0 || at.port() == end.port();
-    // If both were unspecified everything would match, including the missing peers of unconnected sockets.
+    // An `at` without port and address would match every socket, and even the missing peers of unconnected sockets.
     let ip = if at.ip().is_unspecified() { at.port() != 0 } else { at.ip() == end.ip() };
     port && ip
 }

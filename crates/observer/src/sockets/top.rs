@@ -11,22 +11,22 @@ use super::listed_socket::{ListedSocket, list};
 use super::selector::SocketSelector;
 use crate::Error;
 
-/// The time between the two readings of all sockets. It is long enough not to miss a flow with pauses.
+/// The time between the two readings of all sockets. It is so long that an active flow with short pauses is not missed.
 pub(super) const BETWEEN: Duration = Duration::from_millis(100);
 const MOST: usize = 8;
 
-/// The activity of a socket between two readings. TCP connections rank before UDP sockets, for which the kernel counts
-/// no bytes.
+/// The activity of a socket between two readings. Active TCP connections rank before UDP sockets, because the kernel
+/// counts no bytes for UDP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 struct SocketActivity {
-    /// Payload bytes that a TCP connection has moved; zero for UDP.
+    /// Payload bytes of a TCP connection that were acknowledged or received; zero for UDP.
     bytes: u64,
     drops: u64,
     /// Bytes in the receive queue of a UDP socket; zero for TCP.
     waiting: u64,
 }
 
-/// Returns the most active sockets, up to eight, and the rule that identifies them later.
+/// Returns up to eight of the most active sockets, and the rule that identifies them later.
 pub(super) fn most_active(
     diag: &SockDiag,
     notes: &mut Vec<String>,
@@ -38,8 +38,8 @@ pub(super) fn most_active(
     Ok((SocketSelector::Sockets(found.iter().map(own).collect()), found))
 }
 
-/// Returns up to eight sockets that were active, the most active first. A socket that appeared between the readings
-/// counts from zero.
+/// Returns up to eight sockets that were active between the readings, the most active first. For a socket that appeared
+/// between them, the counts start at zero.
 fn ranked(before: &[ListedSocket], after: Vec<ListedSocket>) -> Vec<ListedSocket> {
     let before: BTreeMap<u64, &ListedSocket> = before.iter().map(|f| (f.cookie(), f)).collect();
     let mut ranked: Vec<(SocketActivity, ListedSocket)> = after

@@ -1,7 +1,7 @@
 //! The kernel's counts of sockets and of the memory in their buffers, from /proc/net/sockstat and sockstat6.
 //!
-//! `inuse` counts sockets of this network namespace; `orphan`, `tw`, `alloc` and `mem` (pages) count those of the
-//! machine, as `sockstat_seq_show` in net/ipv4/proc.c prints them. net.ipv4.tcp_mem and udp_mem limit `mem`.
+//! `inuse` counts sockets of this network namespace. `orphan`, `tw`, `alloc` and `mem` (in pages) count those of the
+//! whole machine (`sockstat_seq_show` in net/ipv4/proc.c). The sysctls net.ipv4.tcp_mem and udp_mem limit `mem`.
 
 use std::collections::BTreeMap;
 

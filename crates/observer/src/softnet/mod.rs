@@ -1,9 +1,9 @@
 //! The work of the kernel's receive loop, over all cores, from /proc/net/softnet_stat.
 //!
-//! The columns are as `softnet_seq_show` in net/core/net-procfs.c prints them, in hexadecimal: 0 processed, 1 dropped
-//! (backlog full: net.core.netdev_max_backlog), 2 time_squeeze (work left when the budget of net.core.netdev_budget
-//! or netdev_budget_usecs ran out), 9 received_rps, 10 flow_limit, 11 the current backlog length, 12 the core (since
-//! Linux 5.10).
+//! The columns are hexadecimal (`softnet_seq_show` in net/core/net-procfs.c): 0 processed, 1 dropped (backlog full:
+//! net.core.netdev_max_backlog), 2 time_squeeze (work left when the budget of net.core.netdev_budget or
+//! netdev_budget_usecs ran out), 9 received_rps, 10 flow_limit, 11 the current backlog length, 12 the core (since Linux
+//! 5.10).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const PATH: &str = "/proc/net/softnet_stat";
 /// The indices of the columns that are counters, with their names.
 const COUNTERS: [(usize, &str); 5] =
     [(0, "processed"), (1, "dropped"), (2, "time_squeeze"), (9, "received_rps"), (10, "flow_limit")];
-/// The index of the column with the number of waiting packets, which is a level and not a counter.
+/// The index of the column with the number of packets in the backlog. It is a current value, not a counter.
 const BACKLOG: usize = 11;
 const CORE: usize = 12;
 
@@ -52,8 +52,8 @@ fn tell(before: &SoftnetColumns, after: &SoftnetColumns, seen: &mut Observations
     seen.put(SoftnetCounts(counters));
 }
 
-/// Returns a note if RPS moved packets to other cores, because that work may not be charged to any thread of the
-/// workload.
+/// Returns a note if RPS moved packets to other cores, because the processor time for these packets may not be charged
+/// to any thread of the workload.
 fn steered(counters: &BTreeMap<String, u64>) -> Option<String> {
     let woken = counters.get("received_rps").copied().filter(|woken| *woken > 0)?;
     Some(format!(
@@ -72,13 +72,14 @@ fn parse(text: &str) -> Result<SoftnetColumns, Error> {
         if columns.len() < 3 {
             return Err(Error::shape(PATH, format!("line {} has {} columns", row + 1, columns.len())));
         }
-        // Older kernels do not number the lines: there every line is an online core, in order.
+        // Older kernels do not print the core's number. Their lines are the online cores in ascending order.
         cores.insert(columns.get(CORE).copied().unwrap_or(row), columns);
     }
     Ok(cores)
 }
 
-/// Returns each counter's growth and the last backlog, summed over cores. The counters are 32 bits wide and wrap.
+/// Returns the growth of each counter and the backlog of the second reading, summed over cores. The counters wrap at 32
+/// bits.
 fn moved(before: &SoftnetColumns, after: &SoftnetColumns) -> BTreeMap<String, u64> {
     let mut total: BTreeMap<String, u64> = BTreeMap::new();
     for (core, columns) in after {

@@ -1,5 +1,5 @@
-//! TCP_INFO (tcp(7)) of the workload's own sockets: RTTs, windows, and the times for which windows or buffers limited
-//! each flow. The times busy, rwnd-limited and sndbuf-limited exist since Linux 4.10.
+//! Samples TCP_INFO (tcp(7)) of the workload's own sockets: RTTs, windows, and the times for which windows or buffers
+//! limited each flow. The times busy, rwnd-limited and sndbuf-limited exist since Linux 4.10.
 
 pub(crate) mod raw;
 
@@ -17,7 +17,7 @@ use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject};
 use raw::TcpInfo;
 
-/// Returns `figure` of the last sample of each flow that sent data from this end; `None` if none did.
+/// Applies `figure` to the last sample of each flow that sent data from this end. Returns `None` if no flow did.
 fn of_senders<A>(samples: &[TcpSample], figure: impl Fn(&[&TcpSample]) -> A) -> Option<A> {
     let last: BTreeMap<u32, &TcpSample> = samples.iter().map(|sample| (sample.flow, sample)).collect();
     let senders: Vec<&TcpSample> = last.into_values().filter(|flow| flow.busy_ns > Nanos(0)).collect();
@@ -62,8 +62,8 @@ pub(crate) static TCP_INFO: Observer = Observer {
     watch: |_| windows(TcpInfoWindow::open),
 };
 
-/// Returns the combined current TCP_INFO of those of `sockets` that are TCP and have sent data; `None` if there are
-/// none.
+/// Reads TCP_INFO of the TCP sockets in `sockets` that have sent data, and returns the sum of their retransmits and
+/// windows and the mean of their RTTs. Returns `None` if no socket has sent data.
 pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
     let tcp = sockets.iter().map(AsFd::as_fd).filter(|socket| raw::is_tcp(*socket));
     let senders: Vec<TcpInfo> =
@@ -82,7 +82,7 @@ pub fn progress(sockets: &[OwnedFd]) -> Option<TcpProgress> {
 struct TcpInfoWindow {
     sockets: Vec<(u32, OwnedFd)>,
     samples: Vec<TcpSample>,
-    /// The smallest number of bytes of TCP_INFO that the kernel filled; `None` if it always filled all.
+    /// The smallest number of bytes of TCP_INFO that the kernel filled, or `None` if it always filled the whole struct.
     short: Option<usize>,
 }
 
@@ -113,7 +113,7 @@ impl OpenWindow for TcpInfoWindow {
     }
 
     fn close(self, seen: &mut Observations) -> Result<(), Error> {
-        // A closed socket still returns its congestion control; if one does not, only that name is missing.
+        // Even a closed socket returns its congestion control. If reading one fails, only this name is missing.
         let controls = self.sockets.iter().filter_map(|(_, socket)| tcp_congestion(socket).ok());
         seen.put(CongestionControls(controls.collect()));
         seen.put(self.samples);

@@ -6,8 +6,8 @@ use std::os::fd::BorrowedFd;
 use landspeed_kernel::sockopt::get_option;
 
 /// The TCP_INFO of a socket, with the layout of Linux 6.18. An older kernel fills fewer fields and returns their
-/// length; a newer one stops at the requested length. The layout fits all of them, because fields were only ever added
-/// at the end.
+/// length; a newer kernel fills no more than the requested length. The layout is right for all of them, because the
+/// kernel adds fields only at the end.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TcpInfo {
@@ -72,19 +72,20 @@ pub(crate) struct TcpInfo {
     /// Since Linux 6.2: this host's own receive window, bytes.
     pub(crate) rcv_wnd: u32,
     pub(crate) rehash: u32,
-    /// The number of retransmission timeouts. Like the two fields after it, it exists since Linux 6.7.
+    /// The number of retransmission timeouts. This field and the two after it exist since Linux 6.7.
     pub(crate) total_rto: u16,
     pub(crate) total_rto_recoveries: u16,
     pub(crate) total_rto_time_ms: u32,
 }
 
 impl TcpInfo {
-    /// Converts the bytes that the kernel returned. Fields beyond their end, which the kernel does not have, are zero.
+    /// Converts the bytes that the kernel returned. Fields beyond the end of `bytes`, which this kernel does not have,
+    /// are zero.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
         let mut info = TcpInfo::default();
         let length = bytes.len().min(size_of::<TcpInfo>());
-        // SAFETY: both are at least `length` bytes long and do not overlap; any bytes are valid in a plain struct of
-        // integers.
+        // SAFETY: source and destination are at least `length` bytes long and do not overlap. Any bytes are valid in a
+        // plain struct of integers.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast(), length) };
         info
     }

@@ -1,4 +1,4 @@
-//! Processor quotas, from the files `cpu.stat` and `cpu.max` of processes' control groups (cgroups(7);
+//! Reads processor quotas from the files `cpu.stat` and `cpu.max` of control groups (cgroups(7);
 //! Documentation/admin-guide/cgroup-v2.rst; Documentation/scheduler/sched-bwc.rst).
 
 use std::collections::BTreeSet;
@@ -8,9 +8,9 @@ use landspeed_record::units::Nanos;
 
 use crate::procfile;
 
-/// Returns the files `cpu.stat` of the control groups of `pids` and of the groups above them, in the hierarchy with the
-/// cpu controller. An agent that has entered a network namespace has its own /sys, which shows no groups. The files are
-/// then found by the mounts of the agent's parent process.
+/// Returns the paths of the files `cpu.stat` of the control groups of `pids` and of the groups above them, in the
+/// hierarchy with the cpu controller. An agent that has entered a network namespace has its own /sys without control
+/// groups. It finds the files through the mounts of its parent process.
 pub(super) fn find(pids: &BTreeSet<u32>) -> Vec<PathBuf> {
     let parent = format!("/proc/{}", std::os::unix::process::parent_id());
     let (own, by_parent) = ("/proc/self/mountinfo".to_owned(), format!("{parent}/mountinfo"));
@@ -35,12 +35,12 @@ fn read(path: &str) -> String {
 fn visible(groups: &str, mounts: &str, root: &Path) -> Vec<PathBuf> {
     let folders = folders(groups, &read(mounts)).into_iter();
     let files = folders.map(|folder| root.join(folder.strip_prefix("/").unwrap_or(&folder)).join("cpu.stat"));
-    // A group without the controller, and the root of version 2, have no such count.
+    // The `cpu.stat` of a group without the cpu controller, and of the root group of version 2, has no throttled time.
     files.filter(|file| self::time(file).is_some()).collect()
 }
 
-/// Returns the processor time that the group of this `cpu.stat` may take in each period, and the period; `None` if it
-/// has no quota.
+/// Returns the processor time that the group of this `cpu.stat` may use in each period, and the length of the period;
+/// `None` if the group has no quota.
 pub(super) fn quota(file: &Path) -> Option<(Nanos, Nanos)> {
     let folder = file.parent()?;
     let word = |name: &str| procfile::word(folder.join(name));
@@ -63,8 +63,8 @@ pub(super) fn name(file: &Path) -> String {
     if below.is_empty() { "/".to_owned() } else { below.to_owned() }
 }
 
-/// Returns the time in `cpu.stat` for which the group was throttled until now, summed over processors; `None` if the
-/// file does not have it.
+/// Returns the total throttled time of the group from its `cpu.stat`, summed over processors; `None` if the file does
+/// not have this time.
 pub(super) fn time(file: &Path) -> Option<Nanos> {
     throttled(&procfile::word(file)?)
 }
@@ -78,7 +78,7 @@ fn throttled(text: &str) -> Option<Nanos> {
 }
 
 /// Returns the folders of a process's groups and of the groups above them, up to the mount points. `groups` is the text
-/// of /proc/PID/cgroup, and `mounts` that of /proc/PID/mountinfo.
+/// of /proc/PID/cgroup, and `mounts` is the text of /proc/PID/mountinfo.
 fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
     let groups = groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -94,8 +94,8 @@ fn folders(groups: &str, mounts: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the folders of the group `own` and of the groups above it, in the first of `mounts` that shows it. `unified`
-/// is true for cgroup version 2.
+/// Returns the folders of the group `own` and of the groups above it, below the first mount in `mounts` that shows the
+/// group. `unified` is true for cgroup version 2.
 fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
     mounts.lines().find_map(|line| {
         let (mount, kind) = line.split_once(" - ")?;
@@ -107,11 +107,11 @@ fn chain(unified: bool, own: &str, mounts: &str) -> Option<Vec<PathBuf>> {
         };
         let mut fields = mount.split(' ').skip(3);
         let (root, point) = (fields.next()?, Path::new(fields.next()?));
-        // A mount of a part of the hierarchy shows only what is below its root.
+        // If only a part of the hierarchy is mounted, the mount shows only the groups below its root.
         let below = Path::new(own).strip_prefix(root).ok()?;
         let climbs = below.components().any(|part| part.as_os_str() == "..");
         (fits && !climbs).then(|| {
-            // Collected, so that the root's empty path leaves no slash behind.
+            // Collecting the components removes the slash at the end that an empty `below` would leave.
             let leaf: PathBuf = point.join(below).components().collect();
             leaf.ancestors().take_while(|folder| folder.starts_with(point)).map(Path::to_owned).collect()
         })

@@ -1,4 +1,4 @@
-//! The time for which a processor quota or heat throttled this host's processors.
+//! The time for which a cgroup's processor quota, or heat, throttled this host's processors.
 //!
 //! | what | source | resolution |
 //! |---|---|---|
@@ -46,8 +46,8 @@ pub(crate) static THROTTLE: Observer = Observer {
     },
 };
 
-/// Returns the processes whose quotas count: those that own the flows, or this process if none of them is known or if
-/// it runs or starts the workload.
+/// Returns the processes whose quotas are read: the processes that own the flows, or this process if it runs or starts
+/// the workload or if no owner is known.
 fn processes(subject: &WatchSubject<'_>) -> BTreeSet<u32> {
     let of_flows = match subject.target {
         WatchTarget::Workload | WatchTarget::Programs => BTreeSet::new(),
@@ -81,7 +81,7 @@ impl OpenWindow for ThrottleWindow {
     }
 }
 
-/// The throttled times at one moment, in the order of the files that have them.
+/// The throttled times at one moment. They are in the order of the files from which they were read.
 struct ThrottleReading {
     at: Nanos,
     groups: Vec<Nanos>,
@@ -95,7 +95,7 @@ fn read(groups: &[PathBuf], heat: &[PathBuf]) -> ThrottleReading {
     ThrottleReading { at: clock::now(), groups: of(groups, groups::time), heat: of(heat, too_hot) }
 }
 
-/// Returns the files with the throttled times in the folder `thermal_throttle` of each processor
+/// Returns the files with the time of thermal throttling, from the folder `thermal_throttle` of each processor
 /// (Documentation/ABI/testing/sysfs-devices-system-cpu).
 fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(processors).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -105,7 +105,7 @@ fn heat_counters(processors: &Path) -> Vec<PathBuf> {
     files.filter(|file| file.exists()).collect()
 }
 
-/// Returns the time in `file` for which a processor was throttled because of heat until now.
+/// Returns the total time for which a processor was throttled because of heat, from `file`.
 fn too_hot(file: &Path) -> Option<Nanos> {
     let ms: u64 = procfile::word(file)?.parse().ok()?;
     Some(Nanos(ms.saturating_mul(1_000_000)))

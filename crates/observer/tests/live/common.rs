@@ -42,7 +42,7 @@ impl OpenWatch {
     }
 }
 
-/// Repeats `look` until it returns true, for events whose time the kernel chooses; fails after ten seconds.
+/// Calls `look` repeatedly until it returns true, for events whose time the kernel chooses. Fails after ten seconds.
 pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(10);
     while !look() {
@@ -51,7 +51,7 @@ pub(crate) fn eventually(what: &str, mut look: impl FnMut() -> bool) {
     }
 }
 
-/// Waits until the child is `cat` and sleeps, which it does once it reads. Before that its descriptors are those of the
+/// Waits until the child runs `cat` and sleeps, because it then reads. Before that, its descriptors are those of the
 /// parent.
 pub(crate) fn reads(child: &std::process::Child) {
     let pid = child.id();

@@ -16,10 +16,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::lab::{TestLab, Transfer};
 
-/// Enough blocks that an interval of two percent either way is likely on a shared machine.
+/// The number of blocks. With so many, a confidence interval of plus or minus two percent is likely on a shared
+/// machine.
 const BLOCKS: usize = 40;
-/// The length of a trial. It is of the order of the 10 s that `explain` watches for, because opening a window costs
-/// the same however long it is.
+/// The length of a trial. It is of the order of the 10 s for which `explain` watches, because the cost of opening a
+/// window does not depend on its length.
 const TRIAL: Duration = Duration::from_secs(4);
 
 #[test]

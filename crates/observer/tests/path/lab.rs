@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use crate::cost::pin;
 
-/// Serialises the tests, because they count descriptors, which belong to the process.
+/// Serialises the tests, because they count descriptors of the whole process.
 static ONE: Mutex<()> = Mutex::new(());
 
 /// Returns the reason why these tests cannot run on this machine; `None` if they can.
@@ -146,7 +146,7 @@ impl Drop for Transfer {
     }
 }
 
-/// A thread that calls a function repeatedly until this is dropped.
+/// A thread that calls a function repeatedly until this value is dropped.
 pub(crate) struct RepeatingThread {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,

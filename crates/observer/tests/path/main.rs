@@ -1,4 +1,5 @@
-//! The path tracer on real packets: two namespaces and a veth pair. Skipped without root, BTF or BPF.
+//! Tests of the path tracer with real packets over a veth pair between two namespaces. They are skipped without root,
+//! BTF or BPF.
 
 mod cost;
 mod lab;
@@ -170,7 +171,7 @@ fn datagrams_are_followed_to_their_reader() {
     watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &up, &["received"]));
 }
 
-/// The kernel wakes the reader for the first datagram only; the waits of the others are measured nevertheless.
+/// The kernel wakes the reader only for the first datagram, but the waiting times of the others are measured too.
 #[test]
 fn datagrams_that_stand_in_a_queue_are_seen_to_wait() {
     let Some(lab) = TestLab::new() else { return };

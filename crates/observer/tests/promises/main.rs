@@ -15,7 +15,7 @@ use landspeed_record::{Figure, FigureValue, Observations, WatchTarget, decode};
 
 use fake::BREAKS;
 
-/// The number of bytes sent in the first window; in the second window it is one.
+/// The number of bytes sent in the first window. In the second window, one byte is sent.
 const BYTES: usize = 64 << 20;
 
 /// A flow over loopback; both ends belong to this process.
@@ -100,7 +100,7 @@ fn longest_window(json: &str) -> Option<u64> {
     after.filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()).max()
 }
 
-/// Returns an error if an observer that needs a link does not report an absent one.
+/// Returns an error if an observer that needs a link does not report that the link is absent.
 fn says_why(row: &'static Observer) -> Result<(), String> {
     let seen = TcpPair::new().window(&mut Watcher::with(&[row], "no-such0"), BYTES).0;
     let said = seen.unseen.iter().any(|line| line.starts_with(row.name));

@@ -1,5 +1,5 @@
-//! Counts the bytes of carried sockets in the kernel. The alternative, reading a socket's own counters when it closes,
-//! would take a descriptor that keeps the socket open.
+//! Counts the bytes of carried sockets in the kernel. Reading a socket's own counters when it closes would need a
+//! descriptor, and the descriptor would keep the socket open.
 
 use std::os::fd::{AsFd, AsRawFd};
 
@@ -23,7 +23,7 @@ pub(crate) struct ByteCounter {
 }
 
 impl ByteCounter {
-    /// Loads the programs.
+    /// Loads and attaches the BPF programs.
     ///
     /// # Errors
     /// Returns the reason why bytes cannot be counted on this host, with the remedy.

@@ -43,8 +43,8 @@ impl LocalCarrier {
         self.accepts.next(listener, call, guard.as_ref().map(|guard| (guard.as_fd(), &read as &dyn Fn())))
     }
 
-    /// Returns the socket that the program gets for an accepted connection: one socket of the pair if the connection
-    /// was offered, and otherwise the TCP socket.
+    /// Returns the socket that the program gets for an accepted connection: its end of the pair if an offer of the
+    /// connection is taken, and otherwise the TCP socket.
     fn end_of(
         &self,
         rendezvous: &Rendezvous,
@@ -55,12 +55,12 @@ impl LocalCarrier {
         let (at, from) = names;
         let offer = rendezvous.offered(&tcp, names);
         if !self.only.admits(from, at) {
-            // The other program then continues without waiting.
+            // The other end then continues over TCP without waiting.
             offer.map(|offer| offer.word.withdraw());
             return tcp;
         }
-        // For a keeper: once the offer is taken, the other end may have reset TCP, and TCP then has no addresses any
-        // more.
+        // Stores the addresses for a keeper: once the offer is taken, the other end may reset the TCP socket, which
+        // then has no addresses.
         offer.iter().for_each(|offer| self.keep_names(&offer.pair, at, from));
         call.holds(of_accepted(&tcp, offer.as_ref()));
         match offer {
@@ -71,7 +71,7 @@ impl LocalCarrier {
             }
             Some(_) => self.count.left(FallbackReason::NotAccepted),
             None => {
-                // A program that let the kernel choose its port is registered here at the latest.
+                // Registers the listener if listen(2) could not, because the kernel chose its port only in that call.
                 rendezvous.enter(&tcp, at, call.process());
                 self.count.left(FallbackReason::Stranger);
             }

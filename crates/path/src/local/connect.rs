@@ -71,7 +71,7 @@ impl LocalCarrier {
                 Err(FallbackReason::NoPeer)
             };
         }
-        // A socket that is connected, or about to be, may hold bytes.
+        // A socket that is already connected or connecting may hold bytes, and stays on TCP.
         if !is_fresh(tcp) {
             return Ok(SyscallAnswer::Continue);
         }
@@ -97,8 +97,8 @@ impl LocalCarrier {
         }))
     }
 
-    /// Offers the connection to the supervisors of `peers`. This happens before TCP connects, so that the offer has
-    /// arrived when the connection is accepted.
+    /// Offers the connection to the supervisors of `peers`. Call it before TCP connects, so that the offer has arrived
+    /// when the connection is accepted.
     fn offered(
         &self,
         rendezvous: &Rendezvous,
@@ -131,7 +131,7 @@ impl LocalCarrier {
         mut sent: SentOffer,
     ) -> Result<SyscallAnswer, FallbackReason> {
         let until = Instant::now() + ACCEPTS;
-        // Runs in parallel with the other supervisor.
+        // Prepares the pair while the other supervisor takes the offer.
         self.dress(tcp, Some(to), &sent.ends);
         let closes = entangled::closes(call.thread, call.int(0));
         sent.offered.0.wait(until);
@@ -170,8 +170,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Ends the TCP connection with a reset, so that neither end keeps TIME-WAIT. Bytes that another thread has sent
-    /// through it are lost. In that case the pair is shut down too.
+    /// Ends the TCP connection with a reset, so that neither end stays in TIME-WAIT. If another thread has sent bytes
+    /// over TCP, they are lost, and the pair is shut down too.
     pub(super) fn end(&self, tcp: &OwnedFd, pair: &OwnedFd) {
         let _ = shutdown(tcp, Shutdown::Write);
         let info = info(tcp);
@@ -182,8 +182,8 @@ impl LocalCarrier {
     }
 }
 
-/// Remembers sockets that are already connected while their program may call connect(2) again, because the first call
-/// returned EINPROGRESS or a signal ended it.
+/// Remembers connected sockets whose program may call connect(2) again, because the first call returned EINPROGRESS or
+/// a signal ended it.
 impl LocalCarrier {
     fn note_made(&self, fd: &OwnedFd) {
         let mut made = self.made.lock();
@@ -232,13 +232,13 @@ fn lists(table: &str, port: u16) -> bool {
     })
 }
 
-/// Connects over TCP as the program would. A non-blocking connect waits up to `CONNECTS`, because within a host it
-/// takes little time.
+/// Connects over TCP as the program would. For a non-blocking socket, waits up to `CONNECTS`, because a connection
+/// within a host is established quickly.
 fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     match rustix::net::connect(tcp, &to) {
         Err(Errno::INPROGRESS) => {
             let [ready] = wait_soon([(tcp.as_fd(), PollFlags::OUT)], CONNECTS);
-            // The socket itself reports an error, as SO_ERROR.
+            // The program reads a connection error from the socket (SO_ERROR).
             let is_made = ready.contains(PollFlags::OUT) && !ready.contains(PollFlags::ERR);
             if is_made { Ok(()) } else { Err(Errno::INPROGRESS) }
         }
@@ -246,7 +246,7 @@ fn connected(tcp: &OwnedFd, to: SocketAddr) -> Result<(), Errno> {
     }
 }
 
-/// Reads `struct tcp_info`, with zeros where the kernel's is shorter.
+/// Reads `struct tcp_info`. Fields that the kernel does not have are zero.
 fn info(tcp: &OwnedFd) -> [u8; 256] {
     let mut info = [0; 256];
     let _ = option(tcp, libc::IPPROTO_TCP, libc::TCP_INFO, &mut info);

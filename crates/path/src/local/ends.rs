@@ -1,5 +1,5 @@
-//! Finds the socket at the other end of a connection by asking the kernel. No byte is sent through the connection for
-//! this.
+//! Finds the socket at the other end of a connection by queries to the kernel, without sending a byte through the
+//! connection.
 
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,7 +29,7 @@ const RIGHTS: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::SYS_ADMIN);
 /// Length of the Ethernet header that precedes the input of ends.bpf.c, in bytes.
 const FRAME: usize = 14;
-/// Length of the input of ends.bpf.c after the header, in bytes.
+/// Length of the input of ends.bpf.c after the header, in bytes: a length, and room for addresses and ports.
 const QUESTION: usize = 4 + 36;
 
 /// The addresses of a connection: the socket's own, then its peer's.
@@ -47,7 +47,7 @@ fn namespace(fd: impl AsFd) -> Option<u64> {
 pub(super) struct NetworkScope {
     /// The cookie of the supervisor's network namespace.
     pub(super) namespace: u64,
-    /// Hash of the network whose addresses are declared unique (`LANDSPEED_PATH_NET`); 0 for none.
+    /// Hash of the name of the network whose addresses are declared unique (`LANDSPEED_PATH_NET`); 0 for none.
     pub(super) net: u64,
 }
 
@@ -67,10 +67,10 @@ impl NetworkScope {
     }
 }
 
-/// The network namespace of another supervisor, which has passed the descriptors to use it.
+/// The network namespace of another supervisor, and descriptors from that supervisor to use the namespace.
 pub(super) struct PeerNamespace {
     pub(super) place: NetworkScope,
-    /// Looks up sockets of that namespace. This needs no capability.
+    /// Looks up sockets of that namespace. It needs no capability.
     diag: Mutex<SockDiag>,
     entry: OwnedFd,
 }
@@ -82,8 +82,8 @@ impl PeerNamespace {
         Some(PeerNamespace { place, diag: Mutex::new(diag), entry })
     }
 
-    /// Returns the two descriptors that let another supervisor use this one's namespace: a diag socket, and the
-    /// namespace file.
+    /// Returns the two descriptors that let another supervisor use this process's network namespace: a diag socket, and
+    /// the namespace file.
     pub(super) fn handed() -> io::Result<(SockDiag, OwnedFd)> {
         let diag = SockDiag::open().map_err(io::Error::other)?;
         Ok((diag, File::open("/proc/self/ns/net")?.into()))
@@ -106,7 +106,7 @@ pub(super) struct EndFinder {
     programs: OnceLock<Option<Mutex<Object>>>,
 }
 
-/// The TCP sequence numbers of a socket: how far it has sent and received.
+/// A socket's cookie and its TCP sequence numbers: the next to send, and the next to receive.
 #[derive(Debug, PartialEq, Eq)]
 struct SequenceNumbers {
     cookie: u64,
@@ -138,7 +138,7 @@ impl EndFinder {
     }
 
     /// Returns the cookie of the socket at the other end of `tcp`, if it is proven to be in the namespace `there`.
-    /// `names` are the addresses of `tcp`. Within one network namespace, two addresses name one connection, unless
+    /// `names` are the addresses of `tcp`. Within one network namespace, two addresses identify one connection, unless
     /// sockets are bound to devices or are transparent. In two namespaces, two connections may have equal addresses by
     /// chance.
     pub(super) fn other(&self, tcp: impl AsFd, names: AddressPair, there: &PeerNamespace) -> Option<u64> {
@@ -155,8 +155,8 @@ impl EndFinder {
     }
 
     /// Returns true if the socket with this cookie in `there` is the other end of the local socket with the addresses
-    /// `names`, by comparing their TCP sequence numbers. In either direction they start from a secret and a clock of 64
-    /// ns, so those of two connections differ.
+    /// `names`, by comparing their TCP sequence numbers. The initial number of each direction depends on a secret and
+    /// on a clock that ticks every 64 ns, so two connections have different numbers.
     fn is_one_connection(&self, names: AddressPair, there: &PeerNamespace, cookie: u64) -> Option<bool> {
         let here = self.end(names)?;
         let theirs = inside(there, || self.end((names.1, names.0)))?;
@@ -210,7 +210,7 @@ fn load() -> Result<Object, String> {
         .map_err(|error: libbpf_rs::Error| landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string()))
 }
 
-/// Returns the input of the program, with the addresses in the order of a packet from the peer.
+/// Returns the input of the BPF program. The peer's address is the source, as in a packet from the peer.
 fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     let (own, peer) = (plain(own), plain(peer));
     let octets = |ip: IpAddr| match ip {
@@ -225,8 +225,8 @@ fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     all
 }
 
-/// Returns true if no other host of a network has these addresses. Each host has its own loopback and link-local
-/// addresses.
+/// Returns true if no other hosts of a network with unique addresses use this pair. Each host has its own loopback and
+/// link-local addresses.
 fn is_unique((own, peer): AddressPair) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),
@@ -291,10 +291,10 @@ mod tests {
             let server = listener.accept().unwrap().0;
             (server, client)
         };
-        // Other programs use ports of this namespace, so its kernel chooses them.
+        // Other programs use ports of this namespace, so the kernel chooses free ones.
         let (other, _other) = connection(0, 0);
         let names = (other.local_addr().unwrap(), other.peer_addr().unwrap());
-        // A connection in another namespace with the same addresses has another end.
+        // A connection with the same addresses in another namespace must not be taken for the other end.
         let elsewhere = || {
             let loopback = std::process::Command::new("ip").args(["link", "set", "lo", "up"]).status();
             assert!(loopback.unwrap().success());
@@ -302,7 +302,7 @@ mod tests {
         };
         let (_there, there) = landspeed_kernel::netlink::in_throwaway(elsewhere).unwrap();
         assert!(ends(0).other(&other, names, &there).is_none());
-        // A network's name says nothing about the loopback of its hosts.
+        // A common network name does not make loopback addresses unique.
         let there = PeerNamespace { place: NetworkScope { net: 7, ..there.place }, ..there };
         assert!(ends(7).other(&other, names, &there).is_none());
     }

@@ -12,14 +12,15 @@ use crate::FallbackReason;
 
 /// The largest number of descriptors that are checked. A socket of a process with more of them stays on TCP.
 const MOST: usize = 4096;
-/// The number of bytes that are read of a file or a link in /proc. The needed parts come first.
+/// The number of bytes that are read from a file or a link in /proc. All needed parts are among them.
 const BEGIN: usize = 256;
 
 /// Returns the reason why the socket with this inode number, descriptor `fd` of `process`, cannot be replaced; `None`
 /// if it can.
 pub(super) fn why(process: i32, fd: i32, inode: u64) -> Option<FallbackReason> {
     let own = format!("socket:[{inode}]");
-    // Opens the directory once, so that the paths below are short: this runs while a connection is made.
+    // Opens the directory once, and reads links relative to it. This is faster than by full paths, and the program
+    // waits meanwhile.
     let directory = open(&format!("/proc/{process}/fd"), OFlags::DIRECTORY)?;
     let mut space = [MaybeUninit::uninit(); 4096];
     let mut all = RawDir::new(&directory, &mut space);

@@ -1,7 +1,7 @@
 //! Links on which the supervisor of a connecting program sends offers to the supervisor of an accepting one.
 //!
 //! An offer is sent before connect(2), so that it has arrived when accept(2) returns. An offer never carries a TCP
-//! socket, so it holds no connection open. An offer that is not read costs a pair of AF_UNIX sockets.
+//! socket, so it holds no connection open. An offer that is not read only holds a pair of AF_UNIX sockets.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -30,15 +30,16 @@ use crate::socket::{from_bytes, option, plain, to_bytes};
 const HELLO: &[u8] = b"landspeed path 3";
 /// Length of an address in a message, in bytes: one byte for its length, and up to 28 bytes of address.
 const ADDRESS: usize = 29;
-/// How many 64-bit numbers an offer begins with.
+/// The number of 64-bit numbers at the start of an offer: the index of the word, the number of the offer, the index of
+/// the receiver, and the cookie.
 const NUMBERS: usize = 4;
 /// Length of an offer, in bytes: its numbers and an address.
 const MESSAGE: usize = NUMBERS * 8 + ADDRESS;
 /// The largest number of open offers that the inbox keeps. Later ones are dropped.
 const MOST: usize = 4096;
-/// Send buffer of a link, in bytes: some 400 offers.
+/// Size of the send buffer of a link, in bytes: room for some 400 offers.
 const BUFFER: usize = 1 << 19;
-/// The epoll data of the listening socket, where other values number a link.
+/// The epoll data of the listening socket. The epoll data of a link is its descriptor.
 const LISTENS: u64 = u64::MAX;
 
 /// A connection that a program is about to make: the cookie of its socket, and the destination. Cookies are unique on
@@ -61,8 +62,8 @@ pub(super) struct ReceivedOffer {
 }
 
 impl ReceivedOffer {
-    /// Takes the offer for this supervisor. Returns true if it succeeds or this supervisor had already taken it, and
-    /// false if another one took it or it was withdrawn.
+    /// Takes the offer for this supervisor. Returns true if this supervisor has taken it, now or before; false if
+    /// another supervisor has taken it, or if it was withdrawn.
     pub(super) fn take(&self) -> bool {
         self.word.take(self.which)
     }
@@ -117,12 +118,12 @@ impl OfferInbox {
         self.inside.lock().offers.remove(&cookie)
     }
 
-    /// Reads all messages that have arrived, and returns the contents with the open offers.
+    /// Reads all messages that have arrived, and removes offers that are no longer open. Returns the locked contents.
     fn offers(&self) -> MutexGuard<'_, InboxContents> {
         late();
         let mut inside = self.inside.lock();
         let mut events = [MaybeUninit::uninit(); 64];
-        // Bounds the loop: an overflow is read later.
+        // Limits the rounds. The next call reads messages beyond the limit.
         for _ in 0..MOST {
             let now = Timespec { tv_sec: 0, tv_nsec: 0 };
             let Ok((ready, _)) = epoll::wait(&self.epoll, &mut events[..], Some(&now)) else { break };
@@ -378,7 +379,7 @@ mod tests {
     /// Runs `work` as user 65534, in a thread of its own. Returns `None` if this process is not root.
     fn as_another_user<T: Send>(work: impl FnOnce() -> T + Send) -> Option<T> {
         let changed = || {
-            // SAFETY: it takes numbers only. Unlike libc's function, the system call changes this thread alone.
+            // SAFETY: the call takes numbers only. Unlike libc's function, the system call changes only this thread.
             let failed = unsafe { libc::syscall(libc::SYS_setresuid, 65534, 65534, 65534) };
             assert_eq!(failed, 0);
             work()

@@ -13,14 +13,14 @@ use crate::Error;
 
 const NAME: &str = "landspeed-path";
 
-/// Opens the directory, and makes it if it is missing. Its contents were made by this user, and are reached through its
-/// descriptor.
+/// Opens the directory, and creates it if it is missing. Returns an error if other users can enter the directory.
 pub(super) fn open() -> Result<PrivateFolder, Error> {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty()) {
         _ if user.is_root() => Ok(PrivateFolder::make(&Path::new("/run").join(NAME))?),
         Some(folder) => Ok(PrivateFolder::make(&PathBuf::from(folder).join(NAME))?),
-        // TMPDIR is not used: both programs must get the same directory.
+        // TMPDIR is not used, because it may differ between programs, and all programs of a user must get the same
+        // directory.
         None => {
             let above = PathBuf::from(format!("/tmp/landspeed-{}", user.as_raw()));
             Ok(PrivateFolder::make(&above)?.make_inside(NAME)?)
@@ -49,7 +49,7 @@ pub(super) fn sweep(folder: &PrivateFolder) {
     for port in ports.into_iter().map(|name| folder.through(name)) {
         let entries = fs::read_dir(&port).into_iter().flatten().flatten().map(|entry| entry.path());
         entries.filter(|entry| !entry.exists()).for_each(|entry| drop(fs::remove_file(entry)));
-        // Fails until its last entry is removed.
+        // Fails as long as the directory of the port has entries.
         let _ = fs::remove_dir(port);
     }
 }

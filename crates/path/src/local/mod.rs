@@ -2,20 +2,20 @@
 //!
 //! Both programs run over this path. Their supervisors meet in a directory that only their user can enter:
 //!
-//! 1. A program listens. Its supervisor *registers* the address, with its network namespace.
-//! 2. Another program connects to a registered address. If its socket has one descriptor in one process, its
-//!    supervisor *offers* the connection, and makes it over TCP. An offer names the client's socket by its cookie,
-//!    carries one end of a pair of AF_UNIX sockets, and has a *word* in memory that both supervisors map.
-//! 3. The first program accepts. Its supervisor accepts the TCP connection, and asks the kernel which socket is at the
-//!    other end. If that socket was offered, the supervisor *takes* the offer by a compare-and-swap of the word.
-//!    accept(2) returns its end of the pair to the program.
-//! 4. The second supervisor sees that the offer was taken, and puts its end of the pair in place of its program's
-//!    socket. If the offer is not taken in time, it *withdraws* the offer, also by a compare-and-swap. So the word
-//!    decides for both supervisors.
-//! 5. The second supervisor ends the TCP connection with a reset, and the first one then closes its end of it.
+//! 1. The server listens. Its supervisor *registers* the address, with its network namespace.
+//! 2. The client connects to the registered address. If the client's socket has one descriptor in one process, the
+//!    client's supervisor *offers* the connection, and makes it over TCP. An offer names the client's socket by its
+//!    cookie, carries one end of a pair of AF_UNIX sockets, and has a *word* in memory that both supervisors map.
+//! 3. The server accepts. Its supervisor accepts the TCP connection, and asks the kernel which socket is at the other
+//!    end. If that socket was offered, the server's supervisor *takes* the offer by a compare-and-swap of the word.
+//!    accept(2) then returns the offered end of the pair to the server.
+//! 4. If the offer was taken, the client's supervisor puts its end of the pair in place of the client's socket. If the
+//!    offer is not taken in time, it *withdraws* the offer, also by a compare-and-swap. So the word decides for both
+//!    supervisors.
+//! 5. The client's supervisor ends the TCP connection with a reset. The server's supervisor then closes its TCP socket.
 //!
-//! No byte is sent through the TCP connection. Once the word is decided, neither end waits for the other. Before, only
-//! the client waits, for a bounded time.
+//! No byte is sent through the TCP connection. Once the word is decided, neither end waits for the other. Before the
+//! decision only the client waits, for a limited time.
 
 mod accept;
 mod connect;

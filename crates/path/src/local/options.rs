@@ -16,14 +16,14 @@ use crate::socket::{cookie, int, option, set_option};
 /// Send buffer of an AF_UNIX socket whose program sets no size, in bytes. TCP's send buffer can grow to the same size
 /// (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
-/// The option that reports if the program has set a buffer's size (linux/sock.h, Linux 5.16).
+/// The socket option that reports which buffer sizes the program has set (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
 /// The segment size of TCP on loopback, in bytes.
 const SEGMENT: c_int = 65_483;
-/// Options that TCP and AF_UNIX sockets share. Each has the first four bytes of its value on a new socket; the other
-/// bytes are zeros.
+/// Options that TCP and AF_UNIX sockets share. Each is listed with its value on a new socket: the first four bytes,
+/// after which all bytes are zeros.
 const SAME: &[(c_int, c_int)] = &[
     (libc::SO_RCVTIMEO, 0),
     (libc::SO_SNDTIMEO, 0),
@@ -52,7 +52,7 @@ impl RememberedOptions {
         let mut all = self.0.lock();
         all.insert((cookie, level, name), value);
         if all.len() > MOST {
-            // Removes one of the oldest socket.
+            // Removes an option of the oldest socket, which has the lowest cookie.
             all.pop_first();
         }
     }
@@ -144,8 +144,8 @@ impl LocalCarrier {
         }
     }
 
-    /// Answers getsockopt(2) on a carried socket with the value that the program has set, or else with that of a new
-    /// TCP socket.
+    /// Answers getsockopt(2) on a carried socket with the value that the program has set, or else with the value of a
+    /// new TCP socket.
     pub(super) fn get_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));

@@ -43,7 +43,8 @@ impl ParkedSockets {
         let mut events = [MaybeUninit::uninit(); 64];
         loop {
             if let Ok((gone, _)) = epoll::wait(&self.epoll, &mut events[..], None) {
-                // A FIN comes just before the reset: closing earlier would leave TIME-WAIT there.
+                // The other end sends a FIN just before its reset. If this end closed in between, the other end would
+                // enter TIME-WAIT.
                 thread::sleep(PAUSE);
                 let mut all = self.all.lock();
                 gone.iter().for_each(|event| drop(all.remove(&(event.data.u64() as RawFd))));

@@ -36,9 +36,9 @@ pub(super) struct Rendezvous {
     words: Arc<OfferWords>,
     ends: Arc<EndFinder>,
     entries: Mutex<BTreeSet<PathBuf>>,
-    /// Entries of all supervisors that were read from the directory, by port.
+    /// The entries of all supervisors, by port, as they were last read from the directory.
     ports: Mutex<BTreeMap<u16, PortEntries>>,
-    /// True while a call has the right to be woken by offers.
+    /// True while an [`OfferWakeGuard`] exists.
     is_heard: AtomicBool,
 }
 
@@ -54,7 +54,7 @@ struct PortEntries {
 pub(super) struct ListeningPeer {
     /// File name of the supervisor's socket.
     id: String,
-    /// Path of the entry, a link to the supervisor's socket.
+    /// Path of the entry, a symbolic link to the supervisor's socket.
     entry: PathBuf,
     place: NetworkScope,
     ip: IpAddr,
@@ -105,13 +105,14 @@ impl Rendezvous {
         }
     }
 
-    /// Returns true if `tcp` is in this supervisor's network namespace. Connections elsewhere are not carried.
+    /// Returns true if `tcp` is in this supervisor's network namespace. Connections of sockets in other namespaces are
+    /// not carried.
     pub(super) fn is_here(&self, tcp: &OwnedFd) -> bool {
         self.ends.is_here(tcp)
     }
 
-    /// Creates the entry of an address, a link to the supervisor's socket: PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS. An
-    /// address without an entry gets no offers.
+    /// Creates the entry of a listening address: the symbolic link PORT/ID@NAMESPACE@NET@PROCESS@ADDRESS to the
+    /// supervisor's socket. If this fails, the address gets no offers.
     pub(super) fn enter(&self, tcp: &OwnedFd, at: SocketAddr, process: i32) {
         if !self.is_here(tcp) {
             return;
@@ -122,7 +123,7 @@ impl Rendezvous {
         let mut entries = self.entries.lock();
         if !entries.contains(&entry) {
             let _ = DirBuilder::new().mode(0o700).recursive(true).create(&port);
-            // An existing link is that of a killed supervisor that had this ID.
+            // If the link exists, a killed supervisor with the same ID has left it.
             let _ = symlink(Path::new("..").join(&self.id), &entry);
             entries.insert(entry);
         }
@@ -139,7 +140,8 @@ impl Rendezvous {
         let mut ports = self.ports.lock();
         if ports.get(&to.port()).is_none_or(|port| port.changed != changed) {
             let all = self.entered(&directory);
-            // A change before the clock's next tick leaves the same time, so this reading is not remembered.
+            // A directory that has just changed may change again with the same timestamp. Its entries are then read
+            // again in the next call.
             let is_new = now.modified().is_ok_and(|at| at.elapsed().is_ok_and(|since| since < TICK));
             let changed = if is_new { Default::default() } else { changed };
             ports.insert(to.port(), PortEntries { changed, all });
@@ -167,8 +169,8 @@ impl Rendezvous {
         self.ends.may_prove(peer.place)
     }
 
-    /// Offers a connection to the supervisors of `peers`, each with one socket of a pair that `pair` makes. `noted`
-    /// records the offer for the keeper. Returns `None` if no supervisor got the offer.
+    /// Offers a connection to the supervisors of `peers`. Each gets one socket of its own pair, which `pair` creates.
+    /// `noted` records the offer for the keeper. Returns `None` if no supervisor got the offer.
     pub(super) fn offer(
         &self,
         peers: &[ListeningPeer],
@@ -184,7 +186,7 @@ impl Rendezvous {
             let path = self.folder.through(&peer.id);
             match self.links.offer(&path, &sent.offered.0, sent.ends.len(), client, theirs.as_fd()) {
                 Ok(()) => sent.ends.push(ours),
-                // The first supervisor that meets an entry of a killed one removes it.
+                // The supervisor of this entry was killed, so the entry is removed.
                 Err(Errno::CONNREFUSED) => drop(fs::remove_file(&peer.entry)),
                 Err(_) => {}
             }
@@ -240,7 +242,7 @@ impl Drop for Rendezvous {
     fn drop(&mut self) {
         for entry in self.entries.lock().iter() {
             let _ = fs::remove_file(entry);
-            // Fails until the port's last entry is removed.
+            // Fails as long as the port has other entries.
             let _ = entry.parent().map(fs::remove_dir);
         }
         let _ = self.folder.remove(&self.id);

@@ -1,4 +1,5 @@
-//! Completes calls that a killed supervisor had begun. The offer's word decides the result.
+//! Completes calls that a killed supervisor had begun. If a connection was offered, the offer's word decides the
+//! result.
 
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -84,13 +85,13 @@ pub(super) fn of_accepted(tcp: &OwnedFd, offer: Option<&ReceivedOffer>) -> HeldN
     held.to_numbers()
 }
 
-/// Returns the numbers to note for the socket of a pair that its program is about to get.
+/// Returns the numbers to note for the socket of a pair that the program is about to get.
 pub(super) fn of_given(pair: &OwnedFd) -> HeldNumbers {
     HeldConnection::new(GIVEN, pair, None).to_numbers()
 }
 
-/// Returns the word of the offer that a killed supervisor held. The memory is duplicated, because other calls may use
-/// it too.
+/// Returns the word of the offer that a killed supervisor held. Duplicates the descriptor of the memory, because other
+/// calls may use the same one.
 fn word(inheritance: &Inheritance, held: &HeldConnection) -> Option<OfferWord> {
     let memory = inheritance.copy(held.memory)?;
     let words = Arc::new(OfferWords::of(memory).ok()?);
@@ -125,7 +126,8 @@ impl LocalCarrier {
             taken.and_then(|which| held.ends.get(which).copied()).and_then(|end| inheritance.take(end));
         match (tcp, pair) {
             (Some(tcp), Some(pair)) => {
-                // A pair with names has been dressed; TCP may have been reset since, and have no addresses.
+                // A pair with recorded addresses is already prepared by `dress`. The TCP socket may have been reset
+                // since, and then has no addresses.
                 if self.names_of(&pair).is_none() {
                     self.dress(&tcp, call.destination(), [&pair]);
                 }

@@ -2,7 +2,8 @@
 //! map.
 //!
 //! A word is first offered. Then either the accepting end takes it, or the connecting end withdraws it. The first
-//! compare-and-swap decides for both ends, and nothing else does: no time limit, no killed process, no byte.
+//! compare-and-swap decides for both ends. Time limits, killed processes and bytes in a stream do not change the
+//! decision.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -20,7 +21,7 @@ use crate::socket::SOON;
 
 /// The largest number of open offers of a supervisor.
 const WORDS: usize = 1024;
-/// The length of the memory cannot change, because another process maps it.
+/// The seals of the memory. They fix its length, because other processes map it.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// Mask of a word's state. The bits above hold the number of the offer, so that an old offer is not taken for a new
@@ -28,11 +29,10 @@ const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlag
 const STATE: u64 = 0xff;
 const WITHDRAWN: u64 = 0;
 const OFFERED: u64 = 1;
-/// The state of an offer taken by the first of the supervisors that got it. The next numbers are those of the other
-/// supervisors.
+/// The state of an offer that the supervisor with index 0 has taken. The state for index n is `TAKEN + n`.
 const TAKEN: u64 = 2;
-/// Added to the state once the accepting end has recorded the result in its own notes. Before that, its keeper may have
-/// to read the word, so the word cannot be used for a new offer.
+/// Flag of the state, which is set once the accepting end has recorded the result in its own notes. Before that, its
+/// keeper may have to read the word, so the word cannot be used for a new offer.
 const SETTLED: u64 = 0x80;
 /// The largest number of supervisors to which one connection is offered.
 pub(super) const MOST: usize = 6;
@@ -44,7 +44,7 @@ pub(super) struct OfferWords {
     free: Mutex<Vec<usize>>,
 }
 
-// SAFETY: atomics in shared memory, which lives as long as `OfferWords`.
+// SAFETY: the shared memory contains only atomics, and stays mapped as long as `OfferWords` exists.
 unsafe impl Send for OfferWords {}
 // SAFETY: as above.
 unsafe impl Sync for OfferWords {}
@@ -110,7 +110,7 @@ impl OfferWords {
 
 impl Drop for OfferWords {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and nothing refers to it any more.
+        // SAFETY: the memory was mapped with this length, and nothing refers to it any more.
         let _ = unsafe { munmap(self.at.as_ptr().cast(), size_of::<[AtomicU64; WORDS]>()) };
     }
 }
@@ -143,7 +143,7 @@ impl OfferWord {
         self.said() == OFFERED
     }
 
-    /// Returns the index of the supervisor that has taken the offer.
+    /// Returns the index of the supervisor that has taken the offer; `None` if none has.
     pub(super) fn taken_by(&self) -> Option<usize> {
         (self.said() & !SETTLED).checked_sub(TAKEN).map(|which| which as usize)
     }
@@ -163,8 +163,8 @@ impl OfferWord {
         decided
     }
 
-    /// Takes the offer for the supervisor with index `which`. Returns true if this supervisor has it now or had it
-    /// before. Only then do both ends use the pair.
+    /// Takes the offer for the supervisor with index `which`. Returns true if this supervisor has taken the offer, now
+    /// or before. Both ends use the pair only if the result is true.
     pub(super) fn take(&self, which: usize) -> bool {
         late();
         self.decide(TAKEN + which as u64) || self.taken_by() == Some(which)
@@ -199,7 +199,7 @@ impl Drop for OpenOffer {
     }
 }
 
-/// Calls futex(2) on the half of a word that holds the state.
+/// Calls futex(2) on the lower 32 bits of a word, which contain the state.
 fn futex(word: &AtomicU64, what: i32, value: u32, time: Option<Duration>) {
     let half = word.as_ptr().cast::<u32>().wrapping_add(usize::from(cfg!(target_endian = "big")));
     let time = time.map(|time| libc::timespec {

@@ -16,12 +16,13 @@ use crate::socket::{DescriptorKind, blocks, cookie, from_bytes, kind, wait};
 /// How long the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the socket open for
 /// that time, even if the program closes it.
 const WATCHED: Duration = Duration::from_secs(5);
-/// The largest number of connections that are watched. Each takes a descriptor and a thread of the supervisor.
+/// The largest number of connections that are watched at the same time. Each takes a descriptor and a thread of the
+/// supervisor.
 const MOST_PENDING: usize = 256;
 /// How long the final counts wait for connections that are still being established.
 const SETTLES: Duration = Duration::from_millis(50);
-/// The largest number of sockets that are remembered as connecting. At this limit all are forgotten, to drop those of
-/// programs that were killed.
+/// The largest number of sockets that are remembered as connecting. At this limit all are forgotten, because those of
+/// killed programs would never be removed.
 const MOST_UNANSWERED: usize = 1024;
 
 impl MptcpCarrier {
@@ -37,7 +38,8 @@ impl MptcpCarrier {
             }
             _ => return SyscallAnswer::Continue,
         }
-        // A call that a signal has ended is made again, possibly while another thread still works on it.
+        // The program repeats a call that a signal has ended, possibly while another thread still works on the first
+        // call.
         let of = cookie(&fd).unwrap_or_default();
         let again = self.begins_again(of);
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
@@ -48,7 +50,8 @@ impl MptcpCarrier {
                 self.answered(call, of, SyscallAnswer::Return(0));
             }
             Some(libc::EINPROGRESS) => {
-                // The program may send before the kind of the connection is known.
+                // Begins to count bytes now, because the program may send before it is known if the path carries the
+                // connection.
                 self.count.expect(&fd);
                 self.is_counted(of);
                 self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
@@ -72,8 +75,8 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Returns true if another call is connecting this socket, or has connected it without being answered. Always
-    /// returns true in a keeper, which does not know the earlier calls.
+    /// Returns true if an earlier call is connecting this socket, or has connected it and could not be answered. Always
+    /// returns true in a keeper, which has no record of earlier calls.
     fn begins_again(&self, cookie: u64) -> bool {
         let mut unanswered = self.unanswered.lock();
         if unanswered.len() >= MOST_UNANSWERED {
@@ -84,8 +87,8 @@ impl MptcpCarrier {
         is_there || !self.opens
     }
 
-    /// Counts a connection, unless it was counted before. Call it before any call that made the connection is answered,
-    /// because the program may then close it.
+    /// Counts a connection unless it was counted before. Call it before the answer to connect(2), because after the
+    /// answer the program may close the connection.
     fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
         if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie)
             && !std::mem::replace(is_counted, true)
@@ -101,9 +104,9 @@ impl MptcpCarrier {
         }
     }
 
-    /// Answers the call, and forgets its socket if the answer was accepted. The caller must have closed its own
-    /// descriptor unless it watches the connection. Otherwise the connection would not end when the program closes its
-    /// descriptor.
+    /// Answers the call. If the call got the answer, removes its socket from `unanswered`. The caller must first close
+    /// its own descriptor of the socket, unless it watches the connection. Otherwise the connection would not end when
+    /// the program closes its descriptor.
     fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
         let mut unanswered = self.unanswered.lock();
         if call.answer(answer) {
@@ -111,10 +114,10 @@ impl MptcpCarrier {
         }
     }
 
-    /// Waits until a non-blocking connection is established, and counts it.
+    /// Waits for at most `WATCHED` until the connection of a non-blocking socket is established, and counts it.
     fn watch(&self, fd: &OwnedFd) {
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
-            self.count.left(FallbackReason::Refused);
+            self.count.left(FallbackReason::TooManyAtOnce);
         } else if wait([(fd.as_fd(), PollFlags::OUT)], Some(WATCHED)).iter().all(|flags| flags.is_empty()) {
             self.count.left(FallbackReason::NotConnected);
         } else {

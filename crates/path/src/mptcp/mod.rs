@@ -1,8 +1,8 @@
 //! Puts the kernel's Multipath TCP (RFC 8684) below a program that opens TCP sockets.
 //!
 //! The supervisor answers the program's socket(2) with a Multipath TCP socket. From there on the kernel connects,
-//! accepts, and falls back to TCP if the other end does not support it. The supervisor calls connect(2) and accept(2)
-//! in the program's place only to count the results.
+//! accepts, and falls back to TCP if the other end does not support Multipath TCP. The supervisor calls connect(2) and
+//! accept(2) in the program's place only to count the results.
 
 mod connect;
 mod open;
@@ -101,8 +101,8 @@ struct MptcpCarrier {
     /// Sockets whose descriptor number the program never received, because a signal ended the call; by the calling
     /// thread.
     unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
-    /// Sockets that a call is connecting, or had connected when a signal ended it, by their cookies. The value is true
-    /// if the connection is counted.
+    /// Sockets whose connect(2) still runs or was ended by a signal, by their cookies. The value is true if the
+    /// connection is counted.
     unanswered: Mutex<BTreeMap<u64, bool>>,
     /// Number of connections that are still being established after their connect(2) has returned.
     pending: AtomicUsize,
@@ -119,7 +119,7 @@ impl MptcpCarrier {
             Ok(accepted) => accepted,
             Err(answer) => return answer,
         };
-        // For a client that speaks TCP, the kernel accepts a socket of TCP.
+        // If the client does not use Multipath TCP, the accepted socket is a TCP socket.
         match (of, kind(&accepted.fd)) {
             _ if !accepted.is_new => {}
             (_, DescriptorKind::Mptcp) => self.seen(&accepted.fd),

@@ -27,13 +27,13 @@ impl MptcpCarrier {
         if let Some(number) = self.left_there(call) {
             return SyscallAnswer::Return(i64::from(number));
         }
-        // If no such socket can be opened, the program gets TCP, or the kernel's own error.
+        // If no Multipath TCP socket can be opened, the kernel opens a TCP socket or returns its own error.
         let Ok(fd) = socket(domain, kind) else { return SyscallAnswer::Continue };
-        // The lock makes a repeated call wait until the first one's result is known.
+        // The lock is held until the call is answered. A repeated call waits for it in `left_there`.
         let mut unknown = self.unknown.lock();
         let cookie = cookie(&fd);
         let Ok(number) = call.give(&fd, kind & SOCK_CLOEXEC != 0) else { return SyscallAnswer::Continue };
-        // The program may soon close its own, and need the port free.
+        // The program may soon close its own descriptor, and then expect the port to be free.
         drop(fd);
         if !call.answer(SyscallAnswer::Return(i64::from(number))) {
             unknown.insert(call.thread, UndeliveredSocket { number, cookie, domain, kind });
@@ -41,7 +41,8 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
-    /// Returns the socket that an earlier, identical call of this thread opened without returning its number.
+    /// Returns the descriptor of the socket that an earlier, identical call of this thread opened without returning its
+    /// number.
     fn left_there(&self, call: &NotifiedCall<'_>) -> Option<RawFd> {
         let left = self.unknown.lock().remove(&call.thread)?;
         let is_it = (left.domain, left.kind) == (call.int(0), call.int(1))

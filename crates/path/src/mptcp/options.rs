@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{DescriptorKind, kind, option};
 
-/// From linux/mptcp.h.
+/// The level of Multipath TCP's socket options (linux/mptcp.h).
 const SOL_MPTCP: libc::c_int = 284;
 const MPTCP_INFO: libc::c_int = 1;
 

@@ -1,4 +1,4 @@
-//! The seccomp filter that selects the system calls of a program that the supervisor answers.
+//! The seccomp filter that selects which system calls of a program the supervisor answers.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -13,15 +13,15 @@ use libc::{
 pub struct SyscallRule {
     /// Number of the call.
     pub call: libc::c_long,
-    /// Alternatives of conditions on the arguments. The call is selected if all conditions of one alternative hold;
-    /// empty for any arguments.
+    /// Sets of conditions on the arguments. The call is selected if all conditions of one set hold, or if there are no
+    /// sets.
     pub when: &'static [&'static [ArgumentCondition]],
 }
 
 /// Condition on one argument: its index, from 0, and the value of its lower 32 bits.
 pub type ArgumentCondition = (u32, u32);
 
-/// Offsets in `struct seccomp_data` (linux/seccomp.h).
+/// Offsets in `struct seccomp_data`, in bytes (linux/seccomp.h).
 const NUMBER: u32 = 0;
 const ARCH: u32 = 4;
 const ARGS: u32 = 16;
@@ -45,8 +45,8 @@ fn end(action: u32) -> sock_filter {
     sock_filter { code: (BPF_RET | BPF_K) as u16, jt: 0, jf: 0, k: action }
 }
 
-/// Returns the instructions of the filter. It allows calls of another architecture (32 bits), because they have other
-/// numbers.
+/// Returns the instructions of the filter. The filter allows all calls of another architecture (32-bit programs),
+/// because the numbers of their calls differ.
 fn program(rules: &[SyscallRule]) -> Vec<sock_filter> {
     let own = sock_filter { jt: 1, ..or_skip(OWN_ARCH, 0) };
     let mut all = vec![load(ARCH), own, end(SECCOMP_RET_ALLOW), load(NUMBER)];
@@ -67,7 +67,8 @@ fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     let mut all = Vec::new();
     for case in rule.when {
         for (at, (argument, value)) in case.iter().enumerate() {
-            // Jumps to the next case: over the remaining pairs of this one, and its end.
+            // If the condition fails, skips the rest of this case: two instructions for each further condition, and the
+            // end.
             let left = 2 * (case.len() - at - 1) + 1;
             all.extend([load(ARGS + 8 * argument), or_skip(*value, left)]);
         }
@@ -77,8 +78,8 @@ fn body(rule: &SyscallRule) -> Vec<sock_filter> {
     all
 }
 
-/// Builds a filter, and returns the function that installs it in the process permanently and returns its listener. That
-/// function runs between fork and exec, so it allocates nothing.
+/// Builds a filter. Returns a function that permanently installs the filter in its process and returns the listener.
+/// The function runs between fork and exec, so it allocates nothing.
 ///
 /// # Errors
 /// The returned function returns the kernel's error if the filter cannot be installed.
@@ -88,7 +89,8 @@ pub(crate) fn install(rules: &[SyscallRule]) -> impl Fn() -> io::Result<OwnedFd>
         let length = u16::try_from(program.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // The kernel copies the filter.
         let all = sock_fprog { len: length, filter: program.as_ptr().cast_mut() };
-        // As root, set-user-ID programs keep working; other users must give them up first (PR_SET_NO_NEW_PRIVS).
+        // Root may install the filter directly, so that set-user-ID programs keep working. Other users must first set
+        // PR_SET_NO_NEW_PRIVS, which disables set-user-ID.
         set(&all).or_else(|error| match error.raw_os_error() {
             Some(libc::EACCES) => {
                 // SAFETY: the arguments are numbers.
@@ -101,7 +103,7 @@ pub(crate) fn install(rules: &[SyscallRule]) -> impl Fn() -> io::Result<OwnedFd>
 }
 
 fn set(program: &sock_fprog) -> io::Result<OwnedFd> {
-    // SAFETY: `program` is valid during the call; a descriptor that it returns is ours alone.
+    // SAFETY: `program` is valid during the call; the returned descriptor is new, and ours alone.
     unsafe {
         let listener = libc::syscall(
             libc::SYS_seccomp,

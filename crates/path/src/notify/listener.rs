@@ -70,9 +70,9 @@ impl NotifyListener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SECCOMP_IOCTL_NOTIF_SEND, &raw const response) == 0 }
     }
 
-    /// Adds a copy of `fd` to the descriptors of the calling program, and returns its number there.
-    /// SECCOMP_ADDFD_FLAG_SEND would answer the call in the same step. But if this process were killed in that step,
-    /// the call would return 0 without a descriptor (seccomp_notify_addfd()).
+    /// Adds a copy of `fd` to the descriptors of the calling program, and returns its number there. Does not use
+    /// SECCOMP_ADDFD_FLAG_SEND, which also answers the call: if this process were killed in that step, the call would
+    /// return 0 without a descriptor (seccomp_notify_addfd()).
     pub(crate) fn give(&self, id: u64, fd: &OwnedFd, closes: bool) -> io::Result<RawFd> {
         self.add(id, fd, None, closes)
     }

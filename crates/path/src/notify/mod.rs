@@ -1,9 +1,9 @@
 //! System calls of a program, answered by another process (seccomp_unotify(2)).
 //!
-//! A seccomp filter in the program selects the calls. Each of them waits for an answer from the process that has the
-//! filter's *listener*. The answer lets the kernel continue the call as if there were no filter, or sets the number
-//! that it returns. The memory behind a call's pointers may change while it waits. So this module cannot protect a host
-//! from the program. It only serves to replace one socket by another.
+//! A seccomp filter in the program selects the calls. Each selected call waits for an answer from the process that has
+//! the filter's *listener*. The answer lets the kernel continue the call as if there were no filter, or sets the call's
+//! result. While a call waits, the program may change the memory to which its arguments point. This module therefore
+//! cannot protect a host from the program. It is only used to replace one socket by another.
 
 mod filter;
 mod listener;

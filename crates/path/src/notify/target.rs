@@ -16,7 +16,7 @@ use crate::socket::{from_bytes, inode};
 const PIDFD_THREAD: u32 = libc::O_EXCL as u32;
 
 thread_local! {
-    /// The last calling thread and its pidfd. The next call is nearly always made by the same thread.
+    /// A cache of the last calling thread's ID and pidfd. The same thread nearly always makes the next call.
     static PROCESS: RefCell<Option<(i32, OwnedFd)>> = const { RefCell::new(None) };
 }
 
@@ -25,7 +25,7 @@ pub struct NotifiedCall<'a> {
     listener: &'a NotifyListener,
     /// The kernel's number of this call.
     pub(crate) id: u64,
-    /// The calling thread.
+    /// The ID of the calling thread.
     pub(crate) thread: i32,
     /// The number of the system call.
     pub(crate) number: c_long,
@@ -62,7 +62,7 @@ impl<'a> NotifiedCall<'a> {
         self.noted = Some((notes, thread));
     }
 
-    /// Records in the notes that the call has been done. If this process is then killed, the keeper lets the call
+    /// Records in the notes that the call has succeeded. If this process is then killed, the keeper lets the call
     /// return 0.
     pub(crate) fn is_done(&self) {
         if let Some((noted, thread)) = self.noted {
@@ -70,7 +70,8 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Records in the notes what is held for the call from now on. The keeper of a killed supervisor reads it.
+    /// Records in the notes which descriptors and values this process holds for the call from now on. If this process
+    /// is killed, the keeper reads them.
     pub(crate) fn holds(&self, held: HeldNumbers) {
         if let Some((noted, thread)) = self.noted {
             noted.holds(thread, held);
@@ -87,13 +88,13 @@ impl<'a> NotifiedCall<'a> {
         self.arguments[argument]
     }
 
-    /// Returns true if the call still waits. Check this after data was read from the calling process: otherwise its ID
-    /// may already belong to another process.
+    /// Returns true if the call still waits. Check it after reading data of the calling thread: if the call no longer
+    /// waits, the thread's ID may belong to another process.
     pub(crate) fn waits(&self) -> bool {
         self.listener.waits(self.id)
     }
 
-    /// Answers the call. Returns true if the call accepted the answer.
+    /// Answers the call. Returns true if the call still waited and got the answer.
     pub(crate) fn answer(&self, answer: SyscallAnswer) -> bool {
         late();
         self.listener.answer(self.id, answer)
@@ -117,7 +118,7 @@ impl<'a> NotifiedCall<'a> {
     /// Duplicates the program's descriptor `fd` into this process.
     pub(crate) fn descriptor(&self, fd: RawFd) -> io::Result<OwnedFd> {
         let got = PROCESS.with_borrow_mut(|last| {
-            // The pidfd of an ended thread fails, even if its number is reused.
+            // If the thread has ended, its pidfd fails, even if a new thread has the same ID.
             if let Some((thread, process)) = last
                 && *thread == self.thread
                 && let Ok(got) = get(process, fd)
@@ -130,7 +131,7 @@ impl<'a> NotifiedCall<'a> {
         if self.waits() { Ok(got) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 
-    /// Returns the number of the program's descriptor of the socket with this inode number.
+    /// Returns the program's descriptor of the socket with the inode number `wanted`; `None` if there is none.
     pub(crate) fn number_of(&self, wanted: u64) -> Option<RawFd> {
         let all = std::fs::read_dir(format!("/proc/{}/fd", self.thread)).ok()?;
         let mut numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -176,8 +177,8 @@ impl<'a> NotifiedCall<'a> {
         from_bytes(&bytes[..length])
     }
 
-    /// Writes the result of getsockopt(2) into the program's memory, as much of `value` as fits, and returns the call's
-    /// answer.
+    /// Writes `value` into the program's memory as the result of getsockopt(2), cut to the length that the program
+    /// gave. Returns the call's answer.
     pub(crate) fn return_option(&self, value: &[u8]) -> SyscallAnswer {
         let written = || -> io::Result<()> {
             let mut room = [0; 4];
@@ -193,8 +194,8 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Writes an address in the kernel's format and its length to where arguments 1 and 2 point, as accept(2) does. An
-    /// address that is too long is cut.
+    /// Writes the address `name`, in the kernel's format, and its length into the memory to which arguments 1 and 2
+    /// point, as accept(2) does. An address that is longer than the program's buffer is cut.
     pub(crate) fn write_address(&self, name: &[u8]) -> io::Result<()> {
         let (to, length) = (self.address(1), self.address(2));
         if to == 0 || length == 0 {

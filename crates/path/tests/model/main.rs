@@ -1,8 +1,8 @@
 //! Models the protocol of `local`, and checks every order of its steps.
 //!
-//! The model has a client and a server program, each with a supervisor and a keeper, which are called helpers here.
-//! Every helper can be late, stopped, continued or killed between any two of its steps, and time limits may expire at
-//! any time. All reachable states are checked. Each step is one system call or one access to shared memory.
+//! The model has a client and a server program, each with a supervisor and a keeper. Supervisors and keepers are called
+//! helpers. Every helper can be late, stopped, continued or killed between any two of its steps, and time limits may
+//! expire at any time. All reachable states are checked. Each step is one system call or one access to shared memory.
 
 mod steps;
 
@@ -59,7 +59,7 @@ struct ModelState {
     reset: bool,
     /// What the client's descriptor is now, even before its call has returned.
     descriptor: ModelEnd,
-    /// What the descriptor that accept is about to return is.
+    /// The end that accept is about to return.
     given: ModelEnd,
     /// The result of the client program's call.
     client: ModelEnd,
@@ -226,8 +226,8 @@ impl ModelState {
         if client == ModelEnd::Tcp && self.reset && self.helps(1) && !self.unnoted {
             return Some("a connection that was made is reset");
         }
-        // The program makes the call again, and so another connection; the other end gets an end of file without a
-        // byte.
+        // The program repeats the call, which makes another connection. The server's end of this connection gets an end
+        // of file without a byte.
         let is_made_again = self.signal && (client, server) == (ModelEnd::Broken, ModelEnd::Pair);
         let is_broken = self.unnoted && (client, server) == (ModelEnd::Tcp, ModelEnd::Broken);
         if ![client, server].contains(&ModelEnd::Waits) && client != server && !is_made_again && !is_broken {
@@ -243,7 +243,7 @@ impl ModelState {
     fn stalls(&self, side: usize, fault: ProtocolFault) -> Option<&'static str> {
         let call = [self.client, self.server][side];
         let who = [2 * side, 2 * side + 1].into_iter().find(|who| self.runs(*who))?;
-        // A server's call waits as long as there is no connection.
+        // A server's call may wait as long as there is no connection.
         let has_begun = side == 0 || (self.made && !(self.reset && self.helpers[SS].at == 0));
         if call != ModelEnd::Waits || !has_begun {
             return None;

@@ -44,7 +44,7 @@ impl ModelState {
                 self.connect();
                 vec![self.at(SC, WAIT)]
             }
-            // At any time the limit may or may not expire.
+            // The time limit may expire at any time, and need not.
             WAIT if self.word == WordState::Taken => {
                 let late = (fault == ProtocolFault::LeavesAlone).then(|| self.at(SC, ANSWER));
                 late.into_iter().chain([self.at(SC, REPLACE)]).collect()
@@ -116,7 +116,7 @@ impl ModelState {
                 vec![self.at(SS, LOOK)]
             }
             LOOK if self.sent => {
-                // A client that has continued over TCP reads the byte there.
+                // A client that has continued over TCP reads the supervisor's byte from the stream.
                 self.ours |= fault == ProtocolFault::ProvesByBytes && self.client == ModelEnd::Tcp;
                 vec![self.at(SS, TAKE)]
             }
@@ -156,7 +156,7 @@ impl ModelState {
         }
         let accepted = self.made && !self.queued;
         match self.helpers[KS].at {
-            // It accepts as the kernel does.
+            // The keeper accepts as the kernel does, without an offer.
             0 if self.queued => {
                 self.queued = false;
                 self.given = ModelEnd::Tcp;

@@ -10,24 +10,25 @@ const DEFAULT: &str = "default";
 const TRANSPORT: &str = "transport";
 /// The transport of flows that name none.
 const TCP: &str = "tcp";
-/// Transports with their own congestion control. Each is a contestant under its own name.
+/// Transports with their own congestion control. The name of such a transport is the name of a contestant.
 const WHOLE: [&str; 2] = ["udt", "quic"];
 
 /// A contestant of a study: a congestion control and the other settings of its flows, such as the transport. As text:
 /// `cubic`, `bbr+pacing-rate=1G`, `default+transport=mptcp`, `udt`.
 ///
 /// The name before the first `+` is a congestion control over TCP, such as `cubic`, or a transport with its own
-/// congestion control, such as `udt`. Only this type interprets it.
+/// congestion control, such as `udt`. No other code interprets this name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contestant {
-    /// The congestion control's name in `landspeed cc list`; `None` for the host's default, or the transport's own.
+    /// The congestion control's name in `landspeed cc list`; `None` for the host's default, or for the transport's own
+    /// congestion control.
     pub control: Option<String>,
     pub settings: Settings,
 }
 
 impl Contestant {
-    /// Returns the transport of the contestant's flows, which the setting `transport` names. Without this setting it
-    /// is TCP.
+    /// Returns the transport of the contestant's flows: the value of the setting `transport`, or TCP without this
+    /// setting.
     pub fn transport(&self) -> &str {
         self.settings.get(TRANSPORT).map_or(TCP, String::as_str)
     }

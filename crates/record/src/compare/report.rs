@@ -8,7 +8,7 @@ use crate::unknown;
 
 pub const COMPARE_FORMAT: u32 = 1;
 
-/// A figure over repeats: the mean, and its 95 % interval (Student's t). One repeat gives no interval.
+/// A figure over repeats: the mean, and its 95 % interval (Student's t). A single repeat gives no interval.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct MeanInterval {
@@ -35,7 +35,7 @@ pub struct RegionFigures {
     /// is no spread.
     #[serde(with = "unknown::Measured::<BitRate>")]
     pub sd_bps: BitRate,
-    /// `sd / mean` of the aggregate goodput; `None` if nothing arrived.
+    /// Standard deviation of the aggregate goodput divided by its mean; `None` if nothing arrived.
     pub stability: Option<f64>,
     /// Jain's index of the flows' mean goodputs, mean over repeats; 1 with one flow, `None` if nothing arrived.
     pub fairness: Option<f64>,
@@ -56,7 +56,7 @@ pub struct ContestFigures {
     /// counts.
     #[serde(with = "unknown::Measured::<BitRate>")]
     pub sd_bps: BitRate,
-    /// `sd_bps / mean_bps`; smaller is steadier. `None` if nothing arrived, or if no run counts.
+    /// `sd_bps / mean_bps`; a smaller value is steadier. `None` if nothing arrived, or if no run counts.
     pub stability: Option<f64>,
     /// Figures of each region. Regions without two samples are left out.
     pub fairness: Vec<RegionFigures>,
@@ -82,7 +82,7 @@ pub struct ContestFigures {
     /// a value.
     pub middle_bps: Option<MeanInterval>,
     /// Mean and interval of `mean_bps` over the repeats, one value for each run; `None` if no run has a value. The
-    /// `_over_repeats` figures show which differences are real.
+    /// intervals of the `_over_repeats` figures show which differences are significant.
     pub mean_over_repeats_bps: Option<MeanInterval>,
     /// Mean and interval of `stability` over the repeats, one value for each run; `None` if no run has a value.
     pub stability_over_repeats: Option<MeanInterval>,
@@ -104,8 +104,8 @@ pub struct MeetingFigures {
     pub first: String,
     /// Name of the second protocol, which has flows 2 and 4.
     pub second: String,
-    /// Mean goodput of the first protocol's flows divided by that of the second's, while all flows run; geometric
-    /// mean over repeats. 1 is fair; `None` if nothing arrived.
+    /// Mean goodput of the first protocol's flows divided by the mean goodput of the second's, while all flows run;
+    /// geometric mean over repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<MeanInterval>,
     /// Jain's index of all flows in the middle region; `None` if nothing arrived.
     pub fairness: Option<f64>,
@@ -125,12 +125,12 @@ pub struct RoundTripFigures {
     pub short_rtt_ns: Nanos,
     /// Idle round trip of the second flow.
     pub long_rtt_ns: Nanos,
-    /// Goodput of the flow with the shorter round trip divided by that of the other flow, both over the whole run;
-    /// geometric mean over repeats. 1 is fair; `None` if nothing arrived.
+    /// Goodput of the flow with the shorter round trip divided by the goodput of the other flow, both over the whole
+    /// run; geometric mean over repeats. 1 is fair; `None` if nothing arrived.
     pub ratio: Option<MeanInterval>,
     /// The exponent `a` if goodput is proportional to `RTT^-a` (Lakshman & Madhow 1997, who find 1 to 2 for Reno). It
-    /// is the logarithm of `ratio`, divided by that of the ratio of the two round trips. 0 is fair; `None` if nothing
-    /// arrived.
+    /// is the logarithm of `ratio`, divided by the logarithm of the ratio of the two round trips. 0 is fair; `None` if
+    /// nothing arrived.
     pub bias: Option<f64>,
     /// Goodput of both flows together, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::Measured::<BitRate>")]
@@ -139,7 +139,7 @@ pub struct RoundTripFigures {
     pub invalid: u32,
 }
 
-/// Figures of short flows beside a long one.
+/// Figures of short flows beside a long flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ShortFlowFigures {
@@ -159,13 +159,13 @@ pub struct ShortFlowFigures {
     pub invalid: u32,
 }
 
-/// Processor cost with one number of parallel streams (cottrell-2005 Figures 6 and 7).
+/// Processor cost for one number of parallel streams (cottrell-2005 Figures 6 and 7).
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct ParallelStreamFigures {
     /// Number of parallel streams.
     pub streams: u32,
-    /// Window of each stream. Of the windows that were tried, it is the one with the highest goodput.
+    /// Window of each stream: of the windows that were tried, the one with the highest goodput.
     pub window_bytes: Bytes,
     /// Goodput of all streams together, mean over repeats; `None` if no run counts.
     #[serde(with = "unknown::Measured::<BitRate>")]
@@ -176,11 +176,11 @@ pub struct ParallelStreamFigures {
     pub cycles_per_bit: Option<f64>,
     /// Number of runs with this window that count.
     pub runs: u32,
-    /// Number of windows that were tried.
+    /// Number of window sizes that were tried.
     pub windows_tried: u32,
 }
 
-/// The protocols in the order of one figure, best first.
+/// The protocols, ranked by one figure, best first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Ranking {
@@ -189,12 +189,13 @@ pub struct Ranking {
     /// Groups of protocols, best first. Differences within a group are not significant (Student's test of the paired
     /// differences over repeats, Holm's correction over all pairs, 5 % for the whole ranking).
     pub groups: Vec<Vec<String>>,
-    /// A remark on the ranking, such as that the repeats are too few for any difference; `None` without one.
+    /// A remark on the ranking, for example that there are too few repeats to show a difference; `None` without a
+    /// remark.
     pub note: Option<String>,
 }
 
-/// A value from the paper (cottrell-2005), and this study's value. Only for a study with the size and the path of the
-/// paper's.
+/// A value from the paper (cottrell-2005), and this study's value. It is given only for a study with the same size and
+/// path as the paper's.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct PaperValue {
@@ -240,15 +241,16 @@ pub struct CompareReport {
     pub protocols: Vec<ContestFigures>,
     /// Figures of two protocols on one path.
     pub meetings: Vec<MeetingFigures>,
-    /// Figures of short flows beside a long one.
+    /// Figures of short flows beside a long flow.
     pub short_flows: Vec<ShortFlowFigures>,
     /// Figures of flows of one protocol with two different round trips on one path.
     pub round_trips: Vec<RoundTripFigures>,
     /// Processor cost by number of parallel streams.
     pub streams: Vec<ParallelStreamFigures>,
-    /// Rankings of the protocols, in groups whose differences are significant.
+    /// Rankings of the protocols, one for each figure.
     pub rankings: Vec<Ranking>,
-    /// The paper's values and those of this study. Empty unless the study has the size and the path of the paper's.
+    /// The paper's values, each with the value of this study. Empty unless the study has the same size and path as the
+    /// paper's.
     pub paper: Vec<PaperValue>,
     /// The paper's findings, and whether they reproduce here.
     pub findings: Vec<PaperFinding>,

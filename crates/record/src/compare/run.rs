@@ -17,8 +17,8 @@ pub struct RunSample {
     pub at_ns: Nanos,
     /// Payload that reached the receiver in order within the interval.
     pub goodput_bytes: Bytes,
-    /// Congestion window at the end of the interval, in segments; 0 before the flow enters and after it leaves.
-    /// `None` if the flow's transport does not report one.
+    /// Congestion window at the end of the interval, in segments; 0 before the flow enters and after it leaves. `None`
+    /// if the flow's transport does not report its window.
     pub cwnd_segments: Option<u32>,
     /// The sender's smoothed round trip at the end of the interval; `None` before the first measurement.
     #[serde(with = "unknown::Measured::<Nanos>")]
@@ -43,7 +43,7 @@ pub struct QueueSample {
     pub at_ns: Nanos,
     /// Bytes of IP packets in the queue, including the packet on the line.
     pub waiting_bytes: Bytes,
-    /// Packets dropped by the full queue so far.
+    /// Packets that the full queue has dropped since the start of the run.
     pub drops: u64,
 }
 
@@ -59,13 +59,13 @@ pub struct RunFlow {
 }
 
 impl RunFlow {
-    /// Returns true if this is a short flow of `ContestQuestion::ShortFlows`, which ends once its data is sent.
+    /// Returns true for a short flow of `ContestQuestion::ShortFlows`. Such a flow ends once its data is sent.
     pub fn is_short(&self) -> bool {
         self.plan.data_bytes.is_some()
     }
 }
 
-/// The path of one repeat, if it differs from the study's.
+/// The path of one repeat, if it differs from the path of the study.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct RunPath {
@@ -102,7 +102,7 @@ pub struct StudyRun {
     /// Start of the run, from the start of the study; `None` in the simulator.
     #[serde(deserialize_with = "unknown::or_default")]
     pub at_ns: Option<Nanos>,
-    /// The run's own path, if repeats vary it (`Study::varied_share`); `None` if it is the study's.
+    /// The run's own path, if repeats vary it (`Study::varied_share`); `None` if it is the path of the study.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<RunPath>,
     /// Data of each flow, in the order of the schedule.

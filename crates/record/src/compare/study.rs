@@ -65,14 +65,14 @@ impl StudyPath {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "question", rename_all = "kebab-case")]
 pub enum ContestQuestion {
-    /// How flows of one protocol share a path as flows enter and leave (cottrell-2005 section III.A).
+    /// How flows of one protocol share a path while flows enter and leave (cottrell-2005 section III.A).
     #[default]
     Regions,
-    /// How flows of two protocols share a path as flows enter and leave. Flows 1 and 3 are of the first protocol, and
-    /// 2 and 4 of the second.
+    /// How flows of two protocols share a path while flows enter and leave. Flows 1 and 3 are of the first protocol,
+    /// and 2 and 4 of the second.
     Meeting,
-    /// How short flows fare beside a long one. One long flow of the contest's protocol lasts for the whole run, and
-    /// short flows start at fixed intervals (RFC 5166 section 2.1.3).
+    /// How long short flows take beside a long flow. The long flow of the contest's protocol lasts for the whole run,
+    /// and short flows start at fixed intervals (RFC 5166 section 2.1.3).
     ShortFlows {
         /// Bytes that each short flow sends.
         size_bytes: Bytes,
@@ -88,7 +88,7 @@ pub enum ContestQuestion {
         window_bytes: Bytes,
     },
     /// How two flows of one protocol share a path if the second has a longer round trip. Only the simulator can run
-    /// this.
+    /// this contest.
     RoundTrips {
         /// Time by which the second flow's round trip exceeds the path's.
         longer_ns: Nanos,
@@ -107,8 +107,9 @@ pub struct Contest {
     pub question: ContestQuestion,
 }
 
-/// Largest number of short flows in one run. Each is a connection that real hosts hold open from the start.
-const MOST_SHORT: u64 = 60;
+/// Largest number of flows in a run with short flows, including the long one. Real hosts hold the connection of each
+/// flow open from the start.
+const MOST_FLOWS: u64 = 60;
 
 /// Largest number of parallel streams in one run.
 const MOST_STREAMS: u16 = 64;
@@ -139,7 +140,7 @@ pub struct Study {
     pub path: StudyPath,
     /// The contests: the contestants of each, and the question that it answers.
     pub contests: Vec<Contest>,
-    /// Short titles of contestants, by their names. Empty in older records.
+    /// Short titles of contestants, by contestant. Empty in older records.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub titles: BTreeMap<String, String>,
     /// Number of flows in a run (4 in the paper).
@@ -151,9 +152,9 @@ pub struct Study {
     pub scale: f64,
     /// Number of runs of each contest.
     pub repeats: u32,
-    /// Largest deviation of a repeat's rate, round trip and queue from the path's, as a share: 0.02 is 2 % either
-    /// way. Deviations are distributed uniformly, follow from the seed, and are the same for all contests of a
-    /// repeat. 0 keeps the path the same.
+    /// Largest deviation of a repeat's rate, round trip and queue from the path's, as a share: 0.02 is 2 % either way.
+    /// Deviations are distributed uniformly, follow from the seed, and are the same for all contests of a repeat. With
+    /// 0, all repeats have the same path.
     pub varied_share: f64,
     /// Time between samples of flows (1 s in the paper; shorter for shorter regions).
     pub sample_ns: Nanos,
@@ -168,8 +169,8 @@ const MTU: u16 = 1500;
 const REGION: Nanos = Nanos::secs(120);
 
 impl Study {
-    /// Returns the study of cottrell-2005 at full size on its longest path: 1 Gb/s, 164 ms, four flows, 16 minutes.
-    /// The paper does not state the queue; it is half a bandwidth-delay product here.
+    /// Returns the study of cottrell-2005 at full size on its longest path: 1 Gb/s, 164 ms, four flows, 16 minutes. The
+    /// paper does not state the capacity of the queue; here it is half a bandwidth-delay product.
     pub fn paper() -> Self {
         let (rate_bps, rtt_ns) = (BitRate(1e9), Nanos::millis(164));
         let path = StudyPath { rate_bps, rtt_ns, mtu_bytes: MTU, ..StudyPath::default() };
@@ -190,7 +191,8 @@ impl Study {
     }
 
     /// Returns the study with regions of the paper's length multiplied by `scale`. In shorter regions, samples and
-    /// probes are more frequent, so that a region keeps as many as in the paper. They are at least 100 ms apart.
+    /// probes are more frequent, so that each region has as many of them as in the paper. Two samples or probes are at
+    /// least 100 ms apart.
     #[must_use]
     pub fn scaled(self, scale: f64) -> Self {
         let region_ns = Nanos((REGION.0 as f64 * scale) as u64);
@@ -198,10 +200,11 @@ impl Study {
         Study { region_ns, scale, sample_ns: sample, probe_ns: sample, ..self }
     }
 
-    /// Returns the number of independent repeats, which an interval or a difference may use. Real hosts vary from run
-    /// to run. Simulated ones do not: even with other seeds, simulated runs over exactly the same path count as one
-    /// measurement. A simulated network locks flows into patterns that depend on the ratio of rate, round trip and
-    /// queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
+    /// Returns the number of repeats that are independent of each other. Only these count for an interval or a
+    /// difference. Real hosts vary from run to run. Simulated hosts do not: even with other seeds, simulated runs over
+    /// exactly the same path count as one measurement. A simulated network locks flows into patterns that depend on the
+    /// ratio of rate, round trip and queue (Floyd and Jacobson, "On traffic phase effects in packet-switched gateways",
+    /// 1992).
     pub fn independent_repeats(&self) -> u32 {
         match self.engine {
             StudyEngine::Simulator if self.varied_share <= 0.0 => self.repeats.min(1),
@@ -223,7 +226,7 @@ impl Study {
                 .collect(),
             ContestQuestion::ShortFlows { size_bytes, every_ns } => {
                 let long = contestants.clone().take(1).map(|contestant| self.whole(contestant));
-                let starts = (1..MOST_SHORT).map(|n| Nanos(every_ns.0.saturating_mul(n)));
+                let starts = (1..MOST_FLOWS).map(|n| Nanos(every_ns.0.saturating_mul(n)));
                 let starts = starts.take_while(|start| every_ns.0 > 0 && *start < self.duration());
                 let short = |(enters_ns, contestant): (Nanos, &String)| FlowPlan {
                     enters_ns,

@@ -4,8 +4,8 @@ use crate::units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Declares the classes, each with the name that is printed and serialised. They are in the order of a packet's way
-/// down and up the stack, which is also that of the bars in reports.
+/// Declares the classes, each with the name that is printed and serialised. The classes are in the order in which a
+/// packet passes them, down and up the stack. Reports show their bars in the same order.
 macro_rules! classes {
     ($($(#[$about:meta])* $class:ident = $name:literal,)+) => {
         /// The kind of work that a processor did when it was sampled: the taxonomy of Cai et al., "Understanding Host
@@ -46,7 +46,7 @@ classes! {
     Driver = "driver",
     /// Interrupts, softirq and NAPI.
     Softirq = "softirq",
-    /// Allocation and release of buffers and of the memory behind them.
+    /// Allocation and release of packet buffers and of their memory.
     Memory = "memory",
     /// Locks, and waiting for them.
     Lock = "lock",
@@ -54,10 +54,10 @@ classes! {
     Scheduling = "scheduling",
     /// Pinning, mapping and accounting of pages; zero-copy bookkeeping; page faults.
     Page = "page",
-    /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time is not sampled; `steal_share`
-    /// has it.
+    /// Work of the virtual machine itself: hypercalls, paravirtual clocks. Stolen time cannot be sampled; `steal_share`
+    /// reports it.
     Hypervisor = "hypervisor",
-    /// The observers themselves.
+    /// Work of landspeed's own observers.
     Observer = "observer",
     /// Known symbols that belong to no other class.
     #[default]
@@ -77,7 +77,8 @@ pub struct ClassSamples {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SymbolSamples {
-    /// The innermost symbol that is not a helper. A helper such as memset or an unlock counts for its caller.
+    /// The innermost symbol that is not a helper. Samples of a helper, such as memset or an unlock function, count for
+    /// its caller.
     pub symbol: String,
     /// Samples of this symbol.
     pub samples: u64,
@@ -115,9 +116,9 @@ pub struct ProgramSamples {
 pub struct CostProfile {
     /// The sampling event: "cpu-clock" (a timer) or "cycles" (a hardware counter).
     pub event: String,
-    /// The processor time that is sampled. "tasks" is that of the workload's own threads and of the softirqs that ran
-    /// on them, "process" that of all threads of the flow's processes and of the softirqs that ran on them. "machine"
-    /// is that of all processors, if no process is known.
+    /// The threads or processors whose time is sampled. "tasks": the workload's own threads, with the softirqs that ran
+    /// on them. "process": all threads of the flow's processes, with the softirqs that ran on them. "machine": all
+    /// processors, if no process is known.
     pub scope: String,
     pub window_ns: Nanos,
     /// Time that one sample represents.
@@ -132,17 +133,17 @@ pub struct CostProfile {
     pub steal_share: f64,
     /// Samples by class; their sum is `samples`.
     pub classes: Vec<ClassSamples>,
-    /// Samples of network softirqs that ran outside of the watched threads, by class. They served all flows of the
-    /// machine. Empty if other hosts of a lab share the machine.
+    /// Samples of network softirqs that ran outside of the watched threads, by class. Such softirqs serve all flows of
+    /// the machine. Empty if other hosts of a lab share the machine.
     pub softirq: Vec<ClassSamples>,
     /// Samples of processes outside the scope, by process and core, the most samples first. Empty if the scope is all
     /// processors.
     pub others: Vec<ProgramSamples>,
     /// Symbols that no rule classifies, the most frequent first. Their samples count as [`CostClass::Other`].
     pub unclassified: Vec<SymbolSamples>,
-    /// Samples by call stack, the most frequent first. If the rarest are left out, a note says how many samples they
-    /// had.
+    /// Samples by call stack, the most frequent first. If the rarest stacks are left out, a note states the number of
+    /// their samples.
     pub stacks: Vec<StackSamples>,
-    /// Remarks for the reader, one line each. One of them describes the bias of the sampling event.
+    /// Remarks for the reader, one line each. One remark describes the bias of the sampling event.
     pub notes: Vec<String>,
 }

@@ -80,24 +80,24 @@ pub struct TcpState {
     pub ca_state: u8,
     /// Consecutive retransmission timeouts.
     pub retransmit_timeouts: u8,
-    /// Options: bit 0 timestamps, 1 SACK, 2 window scaling, 3 ECN (TCPI_OPT_*).
+    /// Options in use, as bits: 0 timestamps, 1 SACK, 2 window scaling, 3 ECN (TCPI_OPT_*).
     pub options: u8,
-    /// Exponent of the unit of the peer's windows: they are advertised in units of 2^scale bytes.
+    /// Window scale of the peer: it advertises windows in units of 2^scale bytes (RFC 7323 section 2.2).
     pub peer_window_scale: u8,
-    /// Exponent of the unit of this end's windows: they are advertised in units of 2^scale bytes.
+    /// Window scale of this end: it advertises windows in units of 2^scale bytes (RFC 7323 section 2.2).
     pub window_scale: u8,
-    /// True if the last rate sample was limited by the application.
+    /// True if the application limited the latest sample of the delivery rate.
     pub app_limited: bool,
     /// Retransmission timeout (RFC 6298).
     pub rto_ns: Nanos,
     /// Timeout for sending a delayed acknowledgement; `None` before data arrived.
     #[serde(with = "unknown::Measured::<Nanos>")]
     pub ato_ns: Nanos,
-    /// Largest payload of a segment that this end sends.
+    /// Largest payload of a segment that this end sends (MSS).
     pub send_mss_bytes: Bytes,
     /// Payload of an incoming segment, as this end estimates it.
     pub receive_mss_bytes: Bytes,
-    /// Largest payload of a segment that this end advertised to its peer.
+    /// Largest payload of a segment that this end advertised to its peer (MSS).
     pub advertised_mss_bytes: Bytes,
     /// MTU of the path, as discovered so far.
     pub path_mtu_bytes: Bytes,
@@ -129,9 +129,9 @@ pub struct TcpState {
     pub ssthresh_segments: u32,
     /// Congestion window.
     pub cwnd_segments: u32,
-    /// Number of segments that may overtake a segment before it counts as lost.
+    /// Number of segments that may overtake a segment before the overtaken one counts as lost.
     pub reordering_segments: u32,
-    /// Number of times that reordering was detected.
+    /// Number of times that the sender detected reordering.
     pub reorderings_seen: u64,
     /// Duplicate segments that the peer reported (DSACK).
     pub duplicates_reported: u64,
@@ -207,15 +207,15 @@ pub struct SocketState {
 pub struct FlowWatch {
     /// The flow, from the view of this end.
     pub key: FlowKey,
-    /// Process that holds the socket; `None` if unknown because the process belongs to another user or is in another
-    /// namespace.
+    /// Process that holds the socket; `None` if the process is unknown, because it belongs to another user or is in
+    /// another namespace.
     #[serde(default, deserialize_with = "unknown::or_default")]
     pub pid: Option<u32>,
     /// Congestion control of the flow; empty for protocols other than TCP.
     #[serde(default)]
     pub congestion: String,
-    /// Samples, oldest first, including the start and the end of the window. A flow that began or ended within the
-    /// window has fewer.
+    /// Samples, oldest first, including samples at the start and the end of the window. A flow that began or ended
+    /// within the window has fewer samples.
     #[serde(default)]
     pub samples: Vec<SocketState>,
 }
@@ -294,11 +294,11 @@ pub struct QdiscWatch {
     pub overlimits: u64,
     /// Largest number of bytes that waited in any sample.
     pub most_waiting_bytes: Bytes,
-    /// Configured rate; `None` without one.
+    /// Configured rate limit; `None` without a limit.
     pub rate_bps: Option<BitRate>,
 }
 
-/// Settings of a link that decide how it carries a flow.
+/// Settings of a link that affect how it carries a flow.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinkSettings {
@@ -306,7 +306,7 @@ pub struct LinkSettings {
     pub link: String,
     /// MTU of the interface.
     pub mtu_bytes: Bytes,
-    /// Largest number of packets that wait above the driver (txqueuelen).
+    /// Largest number of packets that may wait to be passed to the driver (txqueuelen).
     pub tx_queue_packets: u32,
     /// Current state of each offload, by its ethtool name: "tx-checksum-ip-generic" -> true. Offloads that the link
     /// cannot have are left out.

@@ -3,7 +3,7 @@
 use crate::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
 
-/// The four kernels of STREAM (McCalpin 1995), by its published rules.
+/// The four kernels of STREAM (McCalpin 1995). They are measured by the published rules of STREAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemoryKernel {
@@ -17,7 +17,7 @@ pub enum MemoryKernel {
     Triad,
 }
 
-/// Memory bandwidth of one kernel of STREAM. The rate is in bit/s and counts bytes as STREAM does: each is read or
+/// Memory bandwidth of one kernel of STREAM. The rate is in bit/s. Bytes are counted as in STREAM: each byte is read or
 /// written once, without write-allocate.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryBandwidth {
@@ -31,7 +31,7 @@ pub struct MemoryBandwidth {
     pub median_bps: BitRate,
 }
 
-/// A pass over memory by one core, which copies or sums a buffer that may or may not fit a cache.
+/// A pass of one core over a buffer, which the core copies or sums. The buffer may be larger than a cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct MemoryPass {
     /// The operation: "copy" (memcpy), "checksum" (RFC 1071), "copy after checksum", ...
@@ -69,10 +69,11 @@ pub struct PcieLink {
     pub width: u32,
     /// Largest number of lanes that the device supports.
     pub most_width: u32,
-    /// Largest number of transfers per second and lane of the port above, which is the slot's limit; `None` if
-    /// unknown.
+    /// Largest number of transfers per second and lane that the port above the device supports, which is the limit of
+    /// the slot; `None` if unknown.
     pub slot_speed_transfers: Option<f64>,
-    /// Largest number of lanes of the port above, which is the slot's limit; `None` if unknown.
+    /// Largest number of lanes that the port above the device supports, which is the limit of the slot; `None` if
+    /// unknown.
     pub slot_width: Option<u32>,
     /// Largest read request that the device sends to memory (Max_Read_Request_Size; MMRBC on PCI-X); `None` if
     /// unknown. Only root can read it.
@@ -95,17 +96,17 @@ pub struct HostLimits {
     pub loopback_bps: Option<BitRate>,
     /// Packet rates of one core, by sending method and packet size.
     pub packets: Vec<CorePacketRate>,
-    /// Nominal speed of the link towards the peer; `None` if it reports none.
+    /// Nominal speed of the link towards the peer; `None` if the link reports no speed.
     pub link_bps: Option<BitRate>,
-    /// PCI Express link of the network device towards the peer; `None` if that is not on PCI Express.
+    /// PCI Express link of the network device towards the peer; `None` if the device is not on PCI Express.
     pub pcie: Option<PcieLink>,
     /// Clock of the fastest core during the measurement, in Hz; `None` if the kernel does not report it.
     pub cpu_hz: Option<f64>,
     /// Highest clock that the governor allows, in Hz; `None` if the kernel does not report it.
     pub most_cpu_hz: Option<f64>,
-    /// cpufreq governor; empty without one.
+    /// cpufreq governor; empty if there is none.
     pub governor: String,
-    /// NUMA node of the link towards the peer; `None` if it has none or the kernel does not report it.
+    /// NUMA node of the link towards the peer; `None` if the link has no node or the kernel does not report it.
     pub link_node: Option<u32>,
     /// NUMA nodes of the processors that handle the link's interrupts.
     pub irq_nodes: Vec<u32>,

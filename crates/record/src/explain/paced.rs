@@ -1,4 +1,4 @@
-//! A repetition of a stream at a lower rate. At this rate the losses of a policer or a short queue vanish, and random
+//! A repetition of a stream at a lower rate. At the lower rate, a policer or a short queue drops nothing, while random
 //! losses remain.
 
 use crate::units::{BitRate, Nanos};
@@ -15,7 +15,7 @@ pub struct PacedStream {
     pub goodput_bps: BitRate,
     /// Segments with payload that were sent, retransmissions included.
     pub sent_segments: u64,
-    /// Segments that were retransmitted, less those that the peer had already received.
+    /// Segments that were retransmitted, minus those that the peer had already received.
     pub lost_segments: u64,
     /// Median of all samples of the smoothed round-trip time; `None` without a sample.
     pub rtt_ns: Option<Nanos>,

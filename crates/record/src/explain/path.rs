@@ -1,4 +1,4 @@
-//! Time that packets spend in each part of the host, measured as by MAGNET (feng-2003 sections 3.2 and 5).
+//! Time that packets spend in each part of the host, measured as MAGNET does (feng-2003 sections 3.2 and 5).
 
 use std::collections::BTreeMap;
 
@@ -36,12 +36,12 @@ pub struct StackHopLatency {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathTrace {
-    /// Number of packets of a flow for each packet that is traced.
+    /// Sampling interval: of this many packets of a flow, one is traced.
     pub one_in: u32,
     /// The part of `window_ns` in which the BPF programs were attached.
     pub attached_ns: Nanos,
     pub window_ns: Nanos,
-    /// Hops in the order of a packet's way. Hops without any packet are left out.
+    /// Hops in the order in which a packet passes them. Hops without any packet are left out.
     pub hops: Vec<StackHopLatency>,
     /// Number of packets by event while the programs were attached: "sent", "received", "gro-merged", "backlog",
     /// "retransmitted", "out-of-order", "fragments", "dropped: REASON".
@@ -53,7 +53,7 @@ pub struct PathTrace {
 }
 
 impl PathTrace {
-    /// Returns the sum of several windows of one host, or `None` without any.
+    /// Returns the sum of the traces of several windows of one host, or `None` without any trace.
     pub fn sum(traces: Vec<PathTrace>) -> Option<PathTrace> {
         traces.into_iter().reduce(|mut sum, trace| {
             sum.attached_ns += trace.attached_ns;

@@ -42,20 +42,21 @@ pub struct PathProbe {
     pub sizes: Vec<ProbedSize>,
     /// MTU of the sender's link.
     pub mtu_bytes: Bytes,
-    /// State of the stalled flow, because of which the path was probed.
+    /// State of the flow whose stall caused the probes.
     pub stalled: PathStall,
     /// What could not be probed and why.
     pub failed: Vec<String>,
 }
 
 impl PathProbe {
-    /// Returns the size of the largest packet that arrived, or `None` if none did. Only probes with this `cut` count.
+    /// Returns the size of the largest packet that arrived, or `None` if no packet arrived. Only probes with this `cut`
+    /// count.
     pub fn largest(&self, cut: FragmentationPoint) -> Option<Bytes> {
         self.of(cut).filter(|size| size.arrived > 0).map(|size| size.packet_bytes).max()
     }
 
-    /// Returns the smallest probed size above that of the largest packet that arrived, or `None` if there is none.
-    /// Only probes with this `cut` count.
+    /// Returns the smallest probed size that is above the largest packet that arrived, or `None` if there is none. Only
+    /// probes with this `cut` count.
     pub fn smallest_lost(&self, cut: FragmentationPoint) -> Option<Bytes> {
         let most = self.largest(cut).unwrap_or_default();
         self.of(cut).map(|size| size.packet_bytes).filter(|bytes| *bytes > most).min()

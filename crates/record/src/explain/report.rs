@@ -24,7 +24,7 @@ pub struct CostFigure {
     pub ns_per_packet: Option<f64>,
 }
 
-/// A limit of a host's part, or the flow's current goodput, with its rate.
+/// A step of the staircase: the limit of one part of a host, or the flow's current goodput.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct LimitStep {
@@ -69,7 +69,7 @@ pub struct ExplainReport {
     pub path_rate: Option<PathRate>,
     /// Causes, the most important first.
     pub verdict: Vec<Finding>,
-    /// Reason why there is no verdict; `None` if there is one.
+    /// Reason why there is no verdict; `None` if there is a verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cannot_tell: Option<NoVerdictReason>,
     /// What could not be judged and why, one line each.
@@ -78,9 +78,9 @@ pub struct ExplainReport {
     pub hosts: Vec<ExplainedHost>,
     /// Cost of a message by its size; empty without `--sizes`.
     pub per_packet: Vec<PerPacketCost>,
-    /// Conclusions from `per_packet`: Jin & Yoo's questions, answered for these hosts.
+    /// Conclusions from `per_packet`: the answers to Jin & Yoo's questions for these hosts.
     pub answers: Vec<SizeAnswer>,
-    /// Limits of the hosts' parts and the flow's current goodput (the staircase), the highest rate first.
+    /// The staircase: the limits of the hosts' parts and the flow's current goodput, the highest rate first.
     pub staircase: Vec<LimitStep>,
     /// The window model compared with the flows that moved the most data, the busiest first.
     pub windows: Vec<FlowWindow>,
@@ -92,8 +92,8 @@ pub struct ExplainReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slower: Option<PacedStream>,
     pub wan: Option<WanReport>,
-    /// Bytes per processor second with the path tracer, divided by those without it; `None` if the tracer was not
-    /// attached.
+    /// Bytes per processor second with the path tracer, divided by bytes per processor second without it; `None` if the
+    /// tracer was not attached.
     pub tracer_effect: Option<crate::Estimate>,
     pub notes: Vec<String>,
 }

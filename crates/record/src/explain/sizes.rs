@@ -56,7 +56,7 @@ pub struct SizePoint {
     /// Packets that a datagram of this size becomes (RFC 791 section 3.2). 1 for a write over TCP, because a stream
     /// has no packet boundaries.
     pub fragments: u64,
-    /// Packets per message as counted by the sender's link; `None` if it does not count them.
+    /// Packets per message as counted by the sender's link; `None` if the link does not count packets.
     pub packets_counted: Option<f64>,
     /// Share of the messages that did not arrive, 0 to 1.
     pub loss: f64,
@@ -66,7 +66,7 @@ pub struct SizePoint {
     pub layers: BTreeMap<String, LayerCost>,
 }
 
-/// The cost of the byte that makes a datagram one packet longer, from interleaved pairs of trials.
+/// The cost of the one byte for which a datagram needs one more packet, from interleaved pairs of trials.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FragmentStepCost {
@@ -74,13 +74,13 @@ pub struct FragmentStepCost {
     pub size_bytes: Bytes,
     /// Number of packets of a datagram of this size. A datagram that is one byte larger has one packet more.
     pub fragments: u64,
-    /// Increase of the cost that the further byte causes, by layer.
+    /// Increase of the cost that the additional byte causes, by layer.
     pub layers: BTreeMap<String, LayerCost>,
 }
 
 /// The cost of each full packet after the first, for both hosts together, from lines fitted to the trials of each
-/// round. A larger datagram has both more packets and more bytes, so that the sum of their costs is more certain than
-/// each of the two.
+/// round. A larger datagram has both more packets and more bytes. The sum of the two costs is therefore more certain
+/// than each of them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct FurtherPacketCost {
@@ -96,7 +96,7 @@ pub struct FurtherPacketCost {
 /// The cost of a message by its size and by layer, as Jin & Yoo report it (sections 3 and 4).
 ///
 /// Layers: "host A" and "host B" are processor time. "shared by A and B" is the time of two hosts on one machine that
-/// cannot be attributed to either. "both hosts" is the sum of these. "link" is the time between arrivals at the
+/// cannot be attributed to either. "both hosts" is the sum of these three. "link" is the time between arrivals at the
 /// receiver. "copy, host A" and similar names are classes of a host's time.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -112,7 +112,7 @@ pub struct PerPacketCost {
     pub steps_bytes: Vec<Bytes>,
     /// Measurements, ascending by size.
     pub points: Vec<SizePoint>,
-    /// Costs of single steps, in each of which a datagram becomes one packet longer.
+    /// Costs of the steps at each of which a datagram needs one more packet.
     pub fragment_steps: Vec<FragmentStepCost>,
     /// Cost of a full packet after the first; `None` if messages are not fragmented.
     pub further_packet: Option<FurtherPacketCost>,

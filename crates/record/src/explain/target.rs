@@ -11,7 +11,7 @@ pub enum WatchTarget {
     /// The workload that landspeed itself runs, identified by its threads and sockets.
     #[default]
     Workload,
-    /// The programs that landspeed itself runs: its descendants.
+    /// The programs that landspeed itself runs: its descendant processes.
     Programs,
     /// Flows with this address at either end. Port 0 means any port.
     Flow { at: SocketAddr },
@@ -23,8 +23,8 @@ pub enum WatchTarget {
     Top,
 }
 
-/// Largest length of a process's name in the kernel, in bytes (TASK_COMM_LEN in include/linux/sched.h, less the
-/// zero).
+/// Largest length of a process's name in the kernel, in bytes: TASK_COMM_LEN (include/linux/sched.h), minus the
+/// terminating zero.
 const LONGEST: usize = 15;
 
 /// The name of a process as the kernel keeps it: its first 15 bytes.

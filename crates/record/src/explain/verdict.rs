@@ -1,10 +1,10 @@
-//! The verdict: what holds a path back.
+//! The verdict: the causes that limit a path.
 
 use crate::units::BitRate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A cause that can hold a flow back. Faults can be repaired; limits remain when nothing is wrong.
+/// A cause that can limit a flow. A fault can be repaired. A limit remains when there is no fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
@@ -14,13 +14,13 @@ pub enum Cause {
     SendBuffer,
     /// The receiving application reads more slowly than data arrives.
     SlowReader,
-    /// The sending application writes more slowly than the path could carry the data.
+    /// The sending application writes data more slowly than the path could carry it.
     SlowWriter,
-    /// Writes so small that their cost dominates.
+    /// The writes are so small that the cost of each write dominates.
     TinyWrites,
     /// Nagle's algorithm waits for an acknowledgement that the peer delays.
     NagleDelayedAck,
-    /// The softirq work of one core is at its limit.
+    /// One core is fully busy with softirq work.
     SoftirqCore,
     /// Other programs compete with the workload for its core.
     CompetingLoad,
@@ -35,11 +35,11 @@ pub enum Cause {
     /// The window is smaller than the bandwidth-delay product of a long path. The reason is window scaling or the
     /// limit of a buffer.
     WindowBelowBdp,
-    /// Packets above some size vanish, or the two ends disagree on the MTU.
+    /// Packets above some size are lost, or the two ends have different MTUs.
     MtuBlackHole,
-    /// A router on the way has a smaller MTU, and its ICMP messages do not arrive.
+    /// A router on the path has a smaller MTU, and its ICMP messages do not arrive at the sender.
     IcmpBlocked,
-    /// Fragmented packets vanish.
+    /// Fragmented packets are lost.
     FragmentsDropped,
     /// The path carries nothing, or it carried nothing for a long time.
     PathDown,
@@ -59,18 +59,18 @@ pub enum Cause {
     QdiscDrops,
     /// The congestion control keeps the window small, although neither buffers nor applications limit it.
     CongestionControl,
-    /// The governor or the clock of a processor is low.
+    /// The clock of a processor is low, or its governor keeps the clock low.
     CpuFrequency,
-    /// Processes, interrupts or memory are on the wrong cores or nodes.
+    /// Processes, interrupts or memory are on the wrong cores or NUMA nodes.
     Placement,
-    /// The hypervisor takes processor time away.
+    /// The hypervisor takes processor time away from this machine.
     Steal,
-    /// A policer on the way, or a queue there that holds less than two milliseconds of data. Packets above a rate are
-    /// lost.
+    /// A policer on the path, or a queue on the path that holds less than two milliseconds of data, drops packets above
+    /// a rate.
     Policer,
-    /// The acknowledgements are lost on the way back.
+    /// Acknowledgements are lost on the return path.
     ReturnPath,
-    /// A queue on the way holds far more data than the path itself, so that every packet is late.
+    /// A queue on the path holds far more data than the path itself, so that every packet is delayed.
     Bufferbloat,
     /// A processor quota of a control group stops a program of the flow.
     CpuQuota,
@@ -81,28 +81,28 @@ pub enum Cause {
     /// The receiver once dropped a segment because its buffer was full, and has offered a window of two segments
     /// since then.
     DroppedWindow,
-    /// The congestion window shrinks after each pause of the program, although nothing was lost.
+    /// The congestion window shrinks after each pause of the program, although no segment was lost.
     IdleRestart,
     /// Connection tracking is full and drops new connections.
     Conntrack,
-    /// Handshakes wait in a full queue, and are answered with SYN cookies.
+    /// The queue of incomplete handshakes is full, and SYNs are answered with SYN cookies.
     SynCookies,
-    /// Each request waits for its reply. This is a limit and no fault: nothing else is wrong.
+    /// The program waits for the reply to each request. This is a limit and not a fault.
     RequestReply,
-    /// A core is fully busy with this flow. This is a limit and no fault: nothing else is wrong.
+    /// A core is fully busy with this flow. This is a limit and not a fault.
     CpuLimit,
-    /// The link runs at full rate. This is a limit and no fault.
+    /// The link runs at full rate. This is a limit and not a fault.
     LinkLimit,
-    /// Memory moves data at full rate. This is a limit and no fault.
+    /// Memory moves data at full rate. This is a limit and not a fault.
     MemoryLimit,
-    /// The bus to the network card runs at full rate. This is a limit and no fault.
+    /// The bus to the network card runs at full rate. This is a limit and not a fault.
     BusLimit,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Remedy {
-    /// Name of the knob; empty if a person must act.
+    /// Name of the knob; empty if no knob makes the change, so that a person must make it.
     pub knob: String,
     /// Value to try, in the knob's spelling. If it is empty, `tune` tries the first value that it would propose itself.
     pub value: String,
@@ -110,18 +110,20 @@ pub struct Remedy {
     /// path.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub computed: String,
-    /// The shell commands that make the change, one or more on each host concerned. Empty if no command makes it.
+    /// The shell commands that make the change, one or more on each host concerned. Empty if no command makes the
+    /// change.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<RemedyCommand>,
-    /// The action and its reason, in one line.
+    /// The change and its reason, in one line.
     pub what: String,
-    /// Expected goodput divided by the current one, the middle of an interval; `None` if it cannot be estimated.
+    /// Expected goodput divided by the current goodput, the middle of the interval from `expected_low` to
+    /// `expected_high`; `None` if it cannot be estimated.
     pub expected_ratio: Option<f64>,
     /// Lower end of the interval of the expected ratio. The measured ratio should lie in the interval in 80 % of
     /// cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_low: Option<f64>,
-    /// Upper end of the interval of the expected ratio, which is at most what the next limit allows.
+    /// Upper end of the interval of the expected ratio. The next limit allows no higher ratio.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_high: Option<f64>,
 }
@@ -164,7 +166,7 @@ pub struct Finding {
     /// Share of the flow's time or rate that the cause costs, 0 to 1, as far as it can be determined. Faults are
     /// ordered by this share, and so are limits.
     pub weight: f64,
-    /// For a cause that costs nothing now, the rate that it will allow once the causes before it are removed; `None`
+    /// For a cause that costs nothing now: the rate that it will allow after the causes before it are removed. `None`
     /// for other causes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allows_bps: Option<BitRate>,
@@ -181,18 +183,18 @@ pub struct Finding {
 pub enum NoVerdictReason {
     /// There was no flow during the observation.
     NoFlow,
-    /// The flows carried nothing, and nothing waited to be carried.
+    /// The flows carried no data, and no data waited to be sent.
     Idle,
     /// No flow has enough samples.
     FewSamples {
-        /// Number of samples of the flow that has the most.
+        /// Number of samples of the flow that has the most samples.
         samples: u32,
         /// Number of samples that a verdict needs.
         needed: u32,
     },
 }
 
-/// What holds a path back, the most important cause first.
+/// The causes that limit a path, the most important first.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Verdict {
@@ -201,8 +203,8 @@ pub struct Verdict {
     /// Payload rate that the path allows; `None` if the path is not the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_rate: Option<PathRate>,
-    /// Causes and limits, the most important first. Empty only if the path cannot be judged, because a healthy path
-    /// has a limit.
+    /// Faults and limits, the most important first. Even a healthy path has a limit, so the list is empty only if the
+    /// path cannot be judged.
     pub findings: Vec<Finding>,
     /// Reason why the path cannot be judged; `None` if it can be.
     #[serde(skip_serializing_if = "Option::is_none")]

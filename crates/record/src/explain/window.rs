@@ -21,20 +21,21 @@ pub enum WindowRule {
     ReceiverRounding,
     /// The sender fills the window with whole segments of its own size.
     SenderRounding,
-    /// A closed window opens by at least a segment, or half of the buffer if that is less (RFC 9293 section 3.8.6.2).
+    /// A closed window opens by at least one segment, or by half of the buffer if that is less (RFC 9293 section
+    /// 3.8.6.2).
     SillyWindow,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowRelation {
-    /// The observed value equals the predicted one.
+    /// The observed value equals the predicted value.
     Exactly,
-    /// The observed value is close to the predicted one.
+    /// The observed value is close to the predicted value.
     About,
-    /// The observed value is not below the predicted one.
+    /// The observed value is at least the predicted value.
     AtLeast,
-    /// The observed value is not above the predicted one.
+    /// The observed value is at most the predicted value.
     AtMost,
 }
 
@@ -42,13 +43,13 @@ pub enum WindowRelation {
 pub struct WindowFigure {
     /// The rule of the model.
     pub rule: WindowRule,
-    /// The relation that the observed value must have to the predicted one.
+    /// The relation that the observed value must have to the predicted value.
     pub binding: WindowRelation,
     /// Value that the rule predicts.
     pub predicted_bytes: Bytes,
     /// Observed value.
     pub seen_bytes: Bytes,
-    /// True if the observed value has this relation to the predicted one, as far as the samples can show.
+    /// True if the observed value has the relation in `binding` to the predicted value, as far as the samples can show.
     pub holds: bool,
     /// The origin of the predicted and of the observed value, in one sentence.
     #[serde(default)]

@@ -1,5 +1,5 @@
 //! Candidates of a ladder, made from the proposals of a table of factors. A candidate is a change that the ladder may
-//! try, or has the reason why it does not.
+//! try. If the change must not be tried, the candidate has the reason.
 
 use crate::units::Nanos;
 use crate::{Candidate, Cell, HostFacts, KnobState, LinkFacts, Settings, Side};
@@ -117,7 +117,7 @@ impl PathView<'_> {
     }
 }
 
-/// Returns the hosts on which a knob is set.
+/// Returns the hosts on which a knob is set; none for a setting of the flow.
 fn sides(on: FactorPlacement) -> &'static [Side] {
     match on {
         FactorPlacement::Flow => &[],
@@ -127,8 +127,8 @@ fn sides(on: FactorPlacement) -> &'static [Side] {
     }
 }
 
-/// Removes candidates whose change equals that of an earlier one. For example, scatter-gather with checksums is the
-/// same change as checksums with scatter-gather.
+/// Removes each candidate whose change equals that of an earlier candidate, if both can be tried. For example,
+/// scatter-gather with checksums is the same change as checksums with scatter-gather.
 fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     let mut kept: Vec<Candidate> = Vec::new();
     for candidate in candidates {
@@ -141,7 +141,8 @@ fn without_twins(candidates: Vec<Candidate>) -> Vec<Candidate> {
     kept
 }
 
-/// A planner of changes on a path, starting from a cell, with the factors of a table. It has no side effects.
+/// A planner of changes to the settings of a path. The changes start from a cell, and the factors of a table propose
+/// them. Planning has no side effects.
 pub struct CandidatePlanner<'a> {
     table: &'a FactorTable<'static>,
     path: &'a PathView<'a>,
@@ -179,8 +180,8 @@ impl<'a> CandidatePlanner<'a> {
         Ok(without_twins(candidates))
     }
 
-    /// Returns the current value of a factor: the receiver's for a knob of the receiver, and else the sender's or the
-    /// flow's.
+    /// Returns the current value of a factor: the receiver's value for a knob of the receiver, and else the value of
+    /// the sender or the flow. It is empty if unknown.
     fn current(&self, factor: &Factor) -> &str {
         let settings = if factor.on == FactorPlacement::Receiver { &self.receiver } else { &self.settings };
         settings.get(factor.name).map_or("", String::as_str)
@@ -190,7 +191,7 @@ impl<'a> CandidatePlanner<'a> {
         self.with_view(factor, factor.propose)
     }
 
-    /// Calls a function of the factor's declaration with the view of this path.
+    /// Calls `ask`, a function of the factor's declaration, with the facts of this path.
     fn with_view<T>(&self, factor: &Factor, ask: fn(&FactorView) -> T) -> T {
         let states = || sides(factor.on).iter().filter_map(|side| self.path.state(*side, factor.name));
         ask(&FactorView {
@@ -208,14 +209,15 @@ impl<'a> CandidatePlanner<'a> {
         })
     }
 
-    /// Returns the one candidate for a knob that is not tried at all. It has the reason.
+    /// Returns the only candidate for a knob that is not tried at all, with the reason. Its value is the proposal of
+    /// the lowest rank.
     fn skipped(&self, factor: &Factor, reason: String) -> Candidate {
         let first = self.proposals(factor).into_iter().min_by_key(|proposal| proposal.rank);
         let (value, rank) = first.map_or((String::new(), 999), |proposal| (proposal.value, proposal.rank));
         Candidate { value, rank, skip: Some(reason), ..self.blank(factor) }
     }
 
-    /// Returns the names of the factors that interact with this one. It is enough if one of the two declarations
+    /// Returns the names of the factors that interact with `factor`. Two factors interact if the declaration of either
     /// names the other.
     fn partners(&self, factor: &Factor) -> Vec<String> {
         let mutual = |other: &&Factor| {
@@ -235,7 +237,8 @@ impl<'a> CandidatePlanner<'a> {
         }
     }
 
-    /// Turns a knob's proposals into candidates. A knob that the user requested by name always gives at least one.
+    /// Converts a knob's proposals to candidates. A knob that the user requested by name always gives at least one
+    /// candidate.
     fn of(&self, factor: &Factor, asked_for: bool) -> Vec<Candidate> {
         let proposals = self.proposals(factor).into_iter();
         let candidates: Vec<Candidate> = proposals.filter_map(|p| self.candidate(factor, &p)).collect();
@@ -247,7 +250,7 @@ impl<'a> CandidatePlanner<'a> {
         candidates
     }
 
-    /// Turns a proposal into a candidate, or returns `None` if the proposal's value is set already.
+    /// Converts a proposal to a candidate, or returns `None` if the proposal's value is set already.
     fn candidate(&self, factor: &Factor, proposal: &Proposal) -> Option<Candidate> {
         let mut candidate = Candidate {
             value: proposal.value.clone(),
@@ -260,7 +263,7 @@ impl<'a> CandidatePlanner<'a> {
             return None;
         }
         for (name, value) in &proposal.with {
-            // Every name exists, as the table's own tests check.
+            // The table has every name, as its own tests check.
             let Ok(needed) = self.table.find(name) else { continue };
             if !self.lay(&mut candidate.change, needed, value) {
                 continue;
@@ -280,7 +283,8 @@ impl<'a> CandidatePlanner<'a> {
         Some(candidate)
     }
 
-    /// Adds a knob's value to `change` wherever it differs from the current value. Returns true if it added any.
+    /// Adds a factor's value to `change`, for the flow or for each host whose current value differs. Returns true if it
+    /// added the value at least once.
     fn lay(&self, change: &mut Cell, factor: &Factor, value: &str) -> bool {
         let name = factor.name;
         let mut differs = false;

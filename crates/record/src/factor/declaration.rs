@@ -1,8 +1,8 @@
 //! The declaration of a factor: everything that is known about it before any host is probed.
 //!
-//! Four fields relate a knob to others. `interacts` names knobs on which its effect depends. `needs` names values
-//! without which the kernel does not apply it. `with` of a [`Proposal`] names knobs that the same step changes.
-//! `disturbs` names settings that a write of the knob may change.
+//! Four fields relate a knob to other knobs. `interacts` names knobs on which the effect of the knob depends. `needs`
+//! names values of other knobs without which the kernel does not apply the knob. `with` of a [`Proposal`] names knobs
+//! that the same step changes. `disturbs` names settings that a write of the knob may change.
 
 use crate::units::{Bytes, Nanos, Share};
 use crate::{HostFacts, LinkFacts, Settings};
@@ -42,12 +42,12 @@ pub enum FactorPlacement {
     Both,
 }
 
-/// The values that a factor accepts. Other values never reach a host.
+/// The values that a factor accepts. All other values are refused before they reach a host.
 #[derive(Debug, Clone, Copy)]
 pub enum Domain<'a> {
     Switch,
     OneOf(&'a [&'a str]),
-    /// One of these words, which a file lists.
+    /// One of these words, which an application's file lists.
     Words(&'a [String]),
     /// One of the names that the function returns.
     Names(fn() -> Vec<&'static str>),
@@ -74,13 +74,13 @@ pub enum Domain<'a> {
     Signed(i64, i64),
     /// A set of processors in the kernel's format: "0", "0-3,8", or "none" for the empty set.
     CpuList,
-    /// One value of the inner domain for all members (queues, features, processors). If they differ, it is one value
-    /// per member in the device's order, joined by ';': "3;0;3". The inner domain is never `Each`.
+    /// One value of the inner domain for all members (queues, features, processors). If the members differ, it is one
+    /// value per member in the device's order, joined by ';': "3;0;3". The inner domain is never `Each`.
     Each(&'a Domain<'a>),
 }
 
-/// Other settings that the kernel may change when a knob is set. The journal saves them before the change. They are
-/// restored and compared after it.
+/// Other settings that the kernel may change when a knob is set. The journal saves these settings before the change.
+/// After the change they are restored and compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SideEffect {
     /// IPv4 and IPv6 addresses of the device.
@@ -96,7 +96,7 @@ pub enum SideEffect {
     /// MTU and LRO of devices on top of this one (VLAN, macvlan), of its bridge or bond, and of the ports of that
     /// bridge or bond.
     Related,
-    /// A sysctl that the kernel couples to this one (net.ipv4.tcp_wmem to tcp_mem, ...).
+    /// A sysctl that the kernel couples to the knob's own, as it couples net.ipv4.tcp_wmem to tcp_mem.
     Sysctl(&'static str),
 }
 
@@ -125,19 +125,20 @@ pub struct FactorDeclaration<'a> {
     pub disturbs: &'static [SideEffect],
     /// True if a change can cut the path. Such a change is tried under a short lease.
     pub can_cut: bool,
-    /// Knobs that interact with this one: the effect of one depends on the other. It is enough if one of the two
-    /// declarations names the other.
+    /// Knobs that interact with this knob: the effect of one depends on the value of the other. It is enough if one of
+    /// the two declarations names the other.
     pub interacts: &'static [&'static str],
-    /// Values of other knobs on the same host that this knob requires. Without these, this knob reads back as off or
-    /// is refused. The other knobs precede it in the table, and `in_order` of the knob crate sets them first.
+    /// Values of other knobs on the same host that this knob requires. Without these values, the kernel refuses this
+    /// knob or leaves it off. The other knobs precede it in the table, and `in_order` of the knob crate sets them
+    /// first.
     pub needs: &'static [(&'static str, &'static str)],
     /// Function that returns a value equivalent to the current one, for a placebo. Toggling between the two values
-    /// takes the same steps as toggling a candidate, but has no effect. Field or result are `None` if no such value
-    /// is known.
+    /// takes the same steps as toggling a candidate, but has no effect. The field or the function's result is `None` if
+    /// no such value is known.
     pub placebo: Option<fn(&FactorView) -> Option<String>>,
     /// Source of the expected effect: paper section, RFC, or kernel documentation.
     pub source: &'static str,
-    /// How to make the setting permanent if neither sysctl.d nor a script does.
+    /// Ways to make the setting permanent, for a setting that neither sysctl.d nor a script makes permanent.
     pub persist: &'static [PersistMethod],
     pub propose: fn(&FactorView) -> Vec<Proposal>,
 }
@@ -145,12 +146,12 @@ pub struct FactorDeclaration<'a> {
 /// The declaration of a factor that is part of landspeed.
 pub type Factor = FactorDeclaration<'static>;
 
-/// The largest time of a toggle, as a multiple of the time in its declaration. A busy driver is several times slower
-/// than an idle one.
+/// The longest time that a toggle may take, as a multiple of the time in its declaration. A busy driver is several
+/// times slower than an idle one.
 const SLOWER: u64 = 4;
 
 impl Factor {
-    /// The base for declarations of the flow's settings. It is a switch that is off by default.
+    /// The base for the declarations of a flow's settings: a switch that is off by default.
     pub const FLOW: Factor = Factor {
         name: "",
         short: None,
@@ -173,7 +174,7 @@ impl Factor {
         propose: crate::factor::nothing,
     };
 
-    /// The base for declarations of a host's knobs. It is a switch in the network namespaces of both hosts.
+    /// The base for the declarations of a host's knobs: a switch in the network namespaces of both hosts.
     pub const KNOB: Factor = Factor {
         scope: FactorScope::Namespace,
         on: FactorPlacement::Both,
@@ -201,8 +202,8 @@ impl<'a> FactorDeclaration<'a> {
         self.of(settings) == "on"
     }
 
-    /// Returns the factor's value in `settings` as a whole number; 0 if it is not one. The values were checked
-    /// before.
+    /// Returns the factor's value in `settings` as a whole number; 0 if it is no whole number. The values must have
+    /// been checked.
     pub fn number(&self, settings: &Settings) -> u64 {
         self.of(settings).parse().unwrap_or(0)
     }
@@ -240,7 +241,8 @@ pub struct FactorView<'a> {
     pub rtt: Nanos,
     /// True if the path uses IPv6.
     pub ipv6: bool,
-    /// The knob's current value: the receiver's for a knob of the receiver, and else the sender's or the flow's.
+    /// The factor's current value: the receiver's value for a knob of the receiver, and else the value of the sender or
+    /// the flow.
     pub current: &'a str,
     /// Current values of the sender and the flow, by name.
     pub settings: &'a Settings,

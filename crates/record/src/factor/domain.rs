@@ -1,20 +1,20 @@
-//! Validation of values. Every value is checked here before it reaches a host, no matter where it comes from.
+//! Validation of values. Every value is checked here before it reaches a host, whatever its source.
 
 use crate::units::{BitRate, Bytes, Share, parse_duration};
 
 use crate::factor::Domain;
 
-/// Longest value of a knob, in bytes. One page, the most that a file of sysfs holds, is more than any value needs.
+/// Longest value of a knob, in bytes. It is one page, the largest content of a file in sysfs, and no value needs more.
 pub const MAX_VALUE_BYTES: usize = 4096;
 /// Largest number of members in a joined value. It covers the queues of the largest NICs and the processors of the
 /// largest hosts.
 const MAX_MEMBERS: usize = 1024;
-/// Highest processor number that is accepted: CONFIG_NR_CPUS of the largest distribution kernels, less one.
+/// Highest processor number that is accepted: CONFIG_NR_CPUS of the largest distribution kernels, minus one.
 pub const MAX_CPU: u32 = 8191;
 
 impl Domain<'_> {
-    /// Checks that `value` is in the domain and has the one canonical spelling: no sign, no leading zero, no space
-    /// around it.
+    /// Checks that `value` is in the domain and has its canonical spelling: no plus sign, no leading zero, no
+    /// surrounding space.
     ///
     /// # Errors
     /// Returns a description of the values that are accepted.
@@ -44,7 +44,7 @@ impl Domain<'_> {
     }
 
     /// Returns true if two values mean the same setting. The kernel may print a value in another spelling than the
-    /// one that was written: "on" for every member, or once for all.
+    /// written one. For example, it prints "on" once for each member, or once for all members.
     pub fn same(&self, a: &str, b: &str) -> bool {
         let Domain::Each(inner) = self else {
             return a.split_ascii_whitespace().eq(b.split_ascii_whitespace());
@@ -128,7 +128,7 @@ impl std::fmt::Display for Domain<'_> {
     }
 }
 
-/// Parses a whole number in its shortest decimal spelling.
+/// Parses a whole number in its shortest decimal spelling. Returns `None` for any other text.
 fn whole(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let shortest = text == "0" || !text.starts_with('0');
@@ -187,7 +187,7 @@ pub fn join(values: &[String]) -> Option<String> {
 }
 
 /// Splits a joined value into one value per member: the inverse of [`join`]. A single value counts for all members.
-/// Returns `None` for any other number of values than 1 and `members`.
+/// Returns `None` if the number of values is neither 1 nor `members`.
 pub fn split(value: &str, members: usize) -> Option<Vec<&str>> {
     let parts: Vec<&str> = value.split(';').collect();
     match parts.len() {

@@ -15,7 +15,7 @@ pub enum Error {
     #[error("{name} does not take '{}': expected {expected}", value.escape_default())]
     Value {
         name: String,
-        /// The rejected value, cut to a length that fits on a line.
+        /// The rejected value, cut to 64 characters.
         value: String,
         expected: String,
     },

@@ -69,14 +69,15 @@ impl FactorDeclaration<'_> {
         values.map(|value| self.parse(&self.spelled(value))).collect()
     }
 
-    /// Returns true if the values are plain numbers. A range of such values that names no step goes up by one.
+    /// Returns true if the values are plain numbers. In a range of such values without a step, each value is one above
+    /// the previous value.
     fn counts(&self) -> bool {
         matches!(self.domain, Domain::Int(..) | Domain::Signed(..))
             || matches!(self.domain, Domain::Each(inner) if matches!(inner, Domain::Int(..)))
     }
 
-    /// Returns a value as a number: bytes, nanoseconds, bit/s, a share from 0 to 1, or the plain number. Returns
-    /// `None` if the factor's values are no amounts, or if `text` is malformed.
+    /// Returns a value as a number: bytes, nanoseconds, bit/s, a share from 0 to 1, or the plain number. Returns `None`
+    /// if the values of the factor are not amounts, or if `text` is malformed.
     pub fn amount(&self, text: &str) -> Option<f64> {
         let inner = if let Domain::Each(inner) = self.domain { *inner } else { self.domain };
         match inner {
@@ -91,8 +92,8 @@ impl FactorDeclaration<'_> {
         }
     }
 
-    /// Formats an amount, rounded to a whole unit, as a value of the factor. This is the inverse of
-    /// [`Factor::amount`].
+    /// Formats an amount as a value of the factor: the inverse of [`FactorDeclaration::amount`]. All amounts except
+    /// shares are rounded to a whole unit.
     fn spelled(&self, amount: f64) -> String {
         match self.domain {
             Domain::Time(..) => Nanos(amount.round() as u64).exact(),

@@ -1,4 +1,4 @@
-//! Factors: anything that can be varied.
+//! Factors: everything that a run can vary.
 //!
 //! A host's knob, a setting of the flow and a parameter of a workload are each a [`Factor`]: a name, a description,
 //! the accepted values, the default, and the values to try. Each factor is declared once, in the folder of its owner.

@@ -1,7 +1,7 @@
 //! Ways to make a setting permanent.
 
-/// A way to make a setting permanent outside the files and commands of [`crate::factor::SystemSetting`]. A setting
-/// without such a way is set at boot by those files or commands.
+/// A way to make a setting permanent without the files and commands of [`crate::factor::SystemSetting`]. A setting that
+/// has no such way is set at boot, with these files or commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PersistMethod {
     /// Keys of systemd.link(5), the spelling of their values, and the first version of systemd that supports them.

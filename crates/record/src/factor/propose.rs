@@ -4,10 +4,11 @@ use crate::units::{Bytes, Nanos};
 
 use crate::factor::{FactorView, Proposal};
 
-/// Speed in Mb/s that is assumed for a device that reports none (veth, tun, most virtual NICs). It is the most that
-/// one core can move.
+/// Speed in Mb/s that is assumed for a device that reports no speed (veth, tun, most virtual NICs). One core cannot
+/// send data faster.
 const UNSTATED_MBPS: u64 = 100_000;
-/// Shortest round trip for which windows are planned. The idle round trip of a lab is far below that of a loaded one.
+/// Shortest round trip for which windows are planned. The idle round trip of a lab is far below its round trip under
+/// load.
 const LEAST_RTT: Nanos = Nanos::micros(100);
 
 /// The shortest round trip at which the growth of the window decides the goodput (feng-2003 table 1).
@@ -24,8 +25,7 @@ impl Proposal {
         self
     }
 
-    /// If `here` is true, marks the proposal as one that is listed but not tried, for this `reason`. A reason from
-    /// before is kept.
+    /// If `here` is true, marks the proposal as listed but not tried, with `reason`. An earlier reason is kept.
     #[must_use]
     pub fn pointless_if(mut self, here: bool, reason: impl Into<String>) -> Self {
         if here && self.pointless.is_none() {
@@ -96,10 +96,10 @@ impl FactorView<'_> {
     }
 }
 
-/// Proposes each congestion control that the sender offers, except the current one. The flag of a proposal is true if
-/// the congestion control may become the default of the sender's namespace. The proposals come early in the order on
-/// a long path, where the growth of the window decides. They come later on a short path, where mostly the processor
-/// cost differs.
+/// Proposes each congestion control that the sender offers, except the current one, `stands`. The flag of a proposal is
+/// true if the congestion control may become the default of the sender's namespace. On a long path, where the growth of
+/// the window decides the goodput, the proposals come early in the order. On a short path, where the congestion
+/// controls differ mostly in processor cost, they come later.
 pub fn algorithms<'a>(view: &'a FactorView, stands: &'a str) -> impl Iterator<Item = (bool, Proposal)> + 'a {
     let first = if view.rtt >= LONG_RTT { 30 } else { 100 };
     let order = ["cubic", "bbr", "htcp", "dctcp", "reno"];
@@ -118,17 +118,17 @@ pub fn nothing(_: &FactorView) -> Vec<Proposal> {
     Vec::new()
 }
 
-/// Returns `proposals`. If `here` is true, marks each of them as one that is listed but not tried, for this `reason`.
+/// Returns `proposals`. If `here` is true, marks each of them as listed but not tried, with `reason`.
 pub fn unless(here: bool, reason: &str, proposals: Vec<Proposal>) -> Vec<Proposal> {
     proposals.into_iter().map(|p| p.pointless_if(here, reason)).collect()
 }
 
-/// Proposes "on" if the switch is off. Most switches are worth trying in no other position.
+/// Proposes "on" if the switch is off. For most switches, only "on" is worth trying.
 pub fn switch_on(view: &FactorView, rank: u32) -> Vec<Proposal> {
     if view.current == "on" { Vec::new() } else { vec![Proposal::new("on", rank)] }
 }
 
-/// Proposes the opposite of a switch's current position.
+/// Proposes the opposite of a switch's current value.
 pub fn flip(view: &FactorView, rank: u32) -> Vec<Proposal> {
     vec![Proposal::new(if view.current == "on" { "off" } else { "on" }, rank)]
 }

@@ -21,10 +21,10 @@ fn facts(factor: &Factor) -> String {
     }
     if factor.scope != FactorScope::Flow {
         lines.push(("Scope", factor.scope.to_string()));
-        lines.push(("Turned on", on_word(factor.on).to_owned()));
+        lines.push(("Set on", on_word(factor.on).to_owned()));
         let nothing = factor.toggle.0 == 0;
         lines.push((
-            "One turn takes",
+            "One change takes",
             if nothing { "nothing".into() } else { format!("about {}", factor.toggle) },
         ));
     }
@@ -74,7 +74,7 @@ fn disturbs_word(disturbs: SideEffect) -> &'static str {
         SideEffect::Features => "other offloads",
         SideEffect::Queues => "settings of the queues",
         SideEffect::Qdisc => "the queueing discipline",
-        SideEffect::Related => "devices that stand on this one or that it belongs to",
+        SideEffect::Related => "devices on top of this one, or that it belongs to",
         SideEffect::Sysctl(name) => name,
     }
 }

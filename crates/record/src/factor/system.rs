@@ -7,8 +7,8 @@ pub enum SystemSetting {
     Own,
     /// A file below /proc/sys: "net/ipv4/tcp_rmem".
     Sysctl(&'static str),
-    /// The option of ethtool(8) that sets it, such as "-K", and the names of the setting with this option, a short
-    /// one such as "gro" first.
+    /// The option of ethtool(8) that sets it, such as "-K", and the setting's names for this option. A short name such
+    /// as "gro" is first.
     Ethtool(&'static str, &'static [&'static str]),
     /// A setting of `ip link set`.
     Link(&'static str),
@@ -18,14 +18,14 @@ pub enum SystemSetting {
     Device(&'static str),
     /// The processors of each of the device's interrupts.
     Interrupts,
-    /// The setting's name, and the pattern of its files, one per processor. The files say what is disabled, so a 0
-    /// means "on".
+    /// The setting's name, and the pattern of its files, which each processor has. In a file named "disable", 0 means
+    /// "on".
     Processors(&'static str, &'static str),
     /// An option of setsockopt(2).
     Socket(&'static str),
 }
 
-/// Folders that a user may write before a name. They are ignored.
+/// Folders that a user may write before the name of a setting. They are ignored.
 const FOLDERS: [&str; 2] = ["/proc/sys/", "/sys/class/net/*/"];
 
 impl SystemSetting {
@@ -62,7 +62,7 @@ impl SystemSetting {
     }
 
     /// Returns two shell commands, one that reads the setting and one that sets it. VALUE in the second is a
-    /// placeholder for a value in the system's own spelling. Returns `None` if no command can do this.
+    /// placeholder for a value in the system's own spelling. Returns `None` if no command reads or sets it.
     pub fn commands(&self, device: &str) -> Option<[String; 2]> {
         let files = |files: &str| [format!("grep . {files}"), format!("echo VALUE | tee {files}")];
         Some(match *self {
@@ -84,7 +84,7 @@ impl SystemSetting {
             SystemSetting::Device(path) => files(&format!("/sys/class/net/{device}/{path}")),
             SystemSetting::Interrupts => {
                 let each = |what: &str| {
-                    // A virtio device's interrupts are one level up, at its bus.
+                    // The interrupts of a virtio device are one folder up, at its bus.
                     let folder = format!("/sys/class/net/{device}/device");
                     format!(
                         "for n in $(ls {folder}/msi_irqs 2>/dev/null || ls {folder}/../msi_irqs); \
@@ -98,7 +98,7 @@ impl SystemSetting {
     }
 }
 
-/// Returns a name in one uniform spelling, so that '/proc/sys/net/ipv4/tcp_rmem' equals 'net.ipv4.tcp_rmem', and
+/// Returns `name` in a uniform spelling, in which '/proc/sys/net/ipv4/tcp_rmem' equals 'net.ipv4.tcp_rmem', and
 /// 'tcp_rmem' equals 'tcp-rmem'. Case is kept: TCP_NOTSENT_LOWAT is a socket option and tcp_notsent_lowat a sysctl of
 /// the host.
 pub(crate) fn spelling(name: &str) -> String {

@@ -6,12 +6,12 @@ use crate::factor::error::SHOWN;
 use crate::factor::system::spelling;
 use crate::factor::{Error, FactorDeclaration};
 
-/// Factors of any number of owners, each with a unique name.
+/// Factors of any number of owners. Each factor has a unique name.
 #[derive(Clone, Default)]
 pub struct FactorTable<'a>(Vec<&'a FactorDeclaration<'a>>);
 
 impl<'a> FactorTable<'a> {
-    /// Creates a table of these factors. A factor that several owners declare is listed once.
+    /// Creates a table of `factors`. A factor that several owners declare is listed once.
     pub fn of(factors: impl IntoIterator<Item = &'a FactorDeclaration<'a>>) -> FactorTable<'a> {
         let mut table = FactorTable::default();
         for factor in factors {
@@ -49,7 +49,7 @@ impl<'a> FactorTable<'a> {
     /// must pass this check before it is applied.
     ///
     /// # Errors
-    /// Returns an error for an unknown name or a value outside its domain.
+    /// Returns an error for an unknown name, or for a value outside the factor's domain.
     pub fn check(&self, name: &str, value: &str) -> Result<(), Error> {
         self.find(name)?.check(value)
     }
@@ -58,7 +58,7 @@ impl<'a> FactorTable<'a> {
     /// (for a size, "64K" becomes "65536").
     ///
     /// # Errors
-    /// Returns an error for an unknown name or a value outside its domain.
+    /// Returns an error for an unknown name, or for a value outside the factor's domain.
     pub fn parse(&self, name: &str, text: &str) -> Result<(String, String), Error> {
         let factor = self.named(name)?;
         Ok((factor.name.to_owned(), factor.parse(text)?))
@@ -82,7 +82,7 @@ impl FactorDeclaration<'_> {
     /// Checks that the factor accepts `value`, in its canonical spelling.
     ///
     /// # Errors
-    /// Returns an error for a value outside its domain.
+    /// Returns an error for a value outside the factor's domain.
     pub fn check(&self, value: &str) -> Result<(), Error> {
         self.domain.check(value).map_err(|expected| self.refuses(value, expected))
     }
@@ -90,7 +90,7 @@ impl FactorDeclaration<'_> {
     /// Returns the canonical spelling of a value that a person wrote.
     ///
     /// # Errors
-    /// Returns an error for a value outside its domain.
+    /// Returns an error for a value outside the factor's domain.
     pub fn parse(&self, text: &str) -> Result<String, Error> {
         self.domain.parse(text).map_err(|expected| self.refuses(text, expected))
     }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::GridFigure;
 use crate::{Estimate, Settings};
 
-/// A claim about some cells of a grid. Values of some factors select the cells, with all values of the other factors.
+/// A claim about some cells of a grid. Values of some factors select the cells; the other factors have all their
+/// values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Expectation {
@@ -93,14 +94,14 @@ pub enum CurveShape {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ExpectationAgreement {
-    /// The measured result is the published one.
+    /// The measured result agrees with the published one.
     Reproduces,
     /// The interval of the measured result excludes the published one.
     Differs,
     /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot have the values that the expectation needs.
+    /// These hosts cannot be set to the values that the expectation needs.
     NotHere,
 }
 
@@ -116,9 +117,10 @@ pub struct ExpectationReport {
     pub agreement: ExpectationAgreement,
     /// The published ratio; `None` for an order, a crossing or a shape.
     pub published: Option<f64>,
-    /// The measured ratio; `None` if there is none. For an order, a crossing or a shape it is the ratio that decided.
-    /// All intervals of one expectation hold together in 95 % of grids.
+    /// The measured ratio; `None` if there is none. For an order, a crossing or a shape, it is the ratio that decided
+    /// the result. In 95 % of grids, all intervals of one expectation contain the true ratios.
     pub ours: Option<Estimate>,
-    /// Remark on the result: what the measured ratio is, why it may differ, or what the hosts reported.
+    /// Remark on the result: what the measured ratio compares, why it may differ from the published one, or what the
+    /// hosts reported.
     pub why: String,
 }

@@ -1,4 +1,4 @@
-//! The figures of a trial that grids compare, a row each.
+//! The figures of a trial that grids compare, one row each.
 
 use std::ops::Deref;
 
@@ -41,14 +41,14 @@ pub struct FigureRow {
     pub about: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
-    /// True if a report shows the figure only where it is the grid's main figure or the subject of an expectation.
+    /// True if a report shows the figure only if it is the grid's main figure or the subject of an expectation.
     pub is_on_request: bool,
     /// Computes the figure in its unit; `None` if the trial does not have it. Zero counts as `None`, because grids
     /// compare logarithms.
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }
 
-/// A row with empty or default members, for those that most rows leave out.
+/// A row with empty or default members. The other rows take the members from it that they do not set.
 const BLANK: FigureRow = FigureRow {
     name: "",
     recorded: "",
@@ -95,7 +95,7 @@ const PROGRAM: FigureRow = FigureRow {
 /// All figures, in the order in which reports show them.
 const FIGURES: &[FigureRow] = &[
     GOODPUT,
-    // Each machine counts once.
+    // The processor time of each machine counts once.
     FigureRow {
         name: "bytes-per-cpu-second",
         recorded: "bytes_per_cpu_s",
@@ -135,7 +135,7 @@ const FIGURES: &[FigureRow] = &[
         of: |trial| Some(trial.datagrams(|flow| flow.received) / trial.seconds()?),
         ..BLANK
     },
-    // The datagrams that did not arrive are those known to be lost.
+    // Only datagrams that are known to be lost count as not delivered.
     FigureRow {
         name: "delivered",
         recorded: "delivered_share",
@@ -169,7 +169,8 @@ const FIGURES: &[FigureRow] = &[
         ..BLANK
     },
     PROGRAM,
-    // The program's figure if more of it is better, else its first such figure, else the number of runs.
+    // The program's deciding figure if more of it is better, or else its first figure of which more is better, or else
+    // the number of runs.
     FigureRow {
         name: "program-per-cpu-second",
         recorded: "program_per_cpu_s",
@@ -181,7 +182,8 @@ const FIGURES: &[FigureRow] = &[
     },
 ];
 
-/// A figure of the table of figures. In JSON it is the figure's name in records. A newer landspeed may have more.
+/// A figure of the table of figures. In JSON it is the figure's name in records. A newer landspeed may have more
+/// figures.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String")]
@@ -241,8 +243,9 @@ impl TryFrom<String> for GridFigure {
     }
 }
 
-/// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window
-/// is the smaller of the peer's and the congestion window. The segment is the average one that the host sent.
+/// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window is
+/// the smaller of the peer's and the congestion window. The segment has the average size of the segments that the host
+/// sent.
 fn window_share(end: &EndpointOutcome) -> Option<f64> {
     let sample = end.observed.get::<Vec<TcpSample>>().last()?;
     let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;

@@ -35,7 +35,7 @@ impl PathCost {
 pub struct SocketUsage {
     /// Connections that the program opened (Tcp.ActiveOpens).
     pub connections: u64,
-    /// Pieces of data that the program's hosts handed to the network: the smaller of Ip.OutRequests and
+    /// Pieces of data that the program's hosts handed to the network, counted as the smaller of Ip.OutRequests and
     /// TcpExt.TCPOrigDataSent.
     pub messages: u64,
     /// Bytes of IP packets that the program's hosts sent (IpExt.OutOctets).
@@ -53,6 +53,6 @@ pub struct PathPrediction {
     pub cost: PathCost,
     /// Predicted speed of the program, divided by its speed over the first path of the list.
     pub predicted: f64,
-    /// Measured speed or amount, divided by that over the first path of the list; `None` if it was not measured.
+    /// Measured speed or amount, divided by the value over the first path of the list; `None` if it was not measured.
     pub measured: Option<Estimate>,
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Expectation, GridFigure};
 use crate::{ProgramMetric, Workload, unknown};
 
-/// Name of the workload of a grid that runs a program unchanged on the local host.
+/// Name of the workload in a grid that runs an unchanged program on the local host.
 pub const HERE: &str = "program";
 
 /// Where the values of a factor are set.
@@ -30,7 +30,7 @@ pub enum GridSettingTarget {
     Topology,
 }
 
-/// The kind of a factor's values. Words have no position on an axis, and all other kinds have one.
+/// The kind of a factor's values. Words have no position on an axis; all other kinds do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LevelKind {
@@ -83,14 +83,14 @@ pub struct GridFactor {
     pub levels: Vec<String>,
     /// Settings of each value in `levels`: one, or several that change together under one name.
     pub sets: Vec<Vec<GridSetting>>,
-    /// The values as amounts: bytes, nanoseconds, bit/s or plain numbers. Empty for words.
+    /// The values in `levels` as amounts: bytes, nanoseconds, bit/s or plain numbers. Empty for words.
     pub amounts: Vec<f64>,
-    /// True if the factor is slow to change. All cells with one of its values are then measured together in a block.
-    /// Such a group of cells is a whole plot.
+    /// True if the factor is slow to change. Within a block, all cells with the same value of the factor are then
+    /// measured together. Such a group of cells is a whole plot.
     pub is_slow: bool,
     /// Usual duration of a change.
     pub toggle_ns: Nanos,
-    /// Values that the trials did not use as requested, each with what they used: "on" with "copied".
+    /// Values that the trials did not use as requested, each with the value that they used instead: "on" with "copied".
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub turned_out: BTreeMap<String, String>,
 }
@@ -111,7 +111,7 @@ impl GridFactor {
     }
 }
 
-/// The plan that `landspeed measure --vary` carries out.
+/// The plan of `landspeed measure --vary`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct Grid {
@@ -122,7 +122,7 @@ pub struct Grid {
     /// The program whose figure is compared; `None` for landspeed's own workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramMetric>,
-    /// Time at the start of each trial that does not count.
+    /// Time at the start of each trial that is not measured.
     pub warm_up_ns: Nanos,
     /// Factors that are varied. Cells are numbered so that the value of the last factor changes fastest.
     pub factors: Vec<GridFactor>,
@@ -134,8 +134,8 @@ pub struct Grid {
     pub is_factorial: bool,
     /// Number of blocks to measure; `None` if precision or the budget ends the grid.
     pub blocks: Option<u32>,
-    /// Largest half-width of any interval at which the grid ends, as a share of the figure; `None` if it was not
-    /// requested.
+    /// Requested precision: the grid ends once the half-width of every interval is at most this share of the figure;
+    /// `None` if no precision was requested.
     pub precision: Option<f64>,
     /// Time limit of the grid; `None` without one.
     #[serde(with = "unknown::Measured::<Nanos>")]
@@ -192,7 +192,7 @@ impl Grid {
         values.map(|(factor, value)| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
     }
 
-    /// Returns all settings of a cell. A later one replaces an earlier one of the same name.
+    /// Returns all settings of a cell. A later setting replaces an earlier setting of the same name.
     pub fn settings_of(&self, cell: u32) -> impl Iterator<Item = &GridSetting> {
         let sets = self.factors.iter().zip(self.levels_of(cell));
         self.base.iter().chain(sets.flat_map(|(factor, place)| factor.sets.get(place).into_iter().flatten()))
@@ -203,8 +203,8 @@ impl Grid {
         self.base.iter().chain(self.factors.iter().flat_map(GridFactor::settings))
     }
 
-    /// Returns the number of a cell's whole plot. There is one plot for each combination of values of the slow
-    /// factors.
+    /// Returns the number of the whole plot to which a cell belongs. There is one plot for each combination of values
+    /// of the slow factors.
     pub fn plot_of(&self, cell: u32) -> u32 {
         let slow = self.factors.iter().zip(self.levels_of(cell)).filter(|(factor, _)| factor.is_slow);
         slow.fold(0, |plot: u32, (factor, place)| {

@@ -51,7 +51,8 @@ pub struct GridReport {
     pub used: Option<SocketUsage>,
     /// Predictions of the program's speed over each path, from `used`.
     pub predicted: Vec<PathPrediction>,
-    /// Predictions of the program's speed over the papers' interconnects, from `used`, relative to the first of them.
+    /// Predictions of the program's speed over the papers' interconnects, from `used`, relative to the first
+    /// interconnect.
     pub interconnects: Vec<PathPrediction>,
     /// Reason why the figures must not be used; `None` if they may be.
     pub void: Option<String>,
@@ -109,12 +110,13 @@ pub struct GridCell {
     /// Geometric mean of the figure, corrected for the differences between blocks; `None` if no trial gave the
     /// figure.
     pub mean: Option<f64>,
-    /// Low end of the mean's own 95 % interval; `None` without one.
+    /// Low end of the mean's own 95 % interval; `None` without an interval.
     pub low: Option<f64>,
-    /// High end of the mean's own 95 % interval; `None` without one.
+    /// High end of the mean's own 95 % interval; `None` without an interval.
     pub high: Option<f64>,
-    /// Ratio of the figure to that of the reference, which is the first cell; `None` for the reference itself, and
-    /// without an interval. All ratios of a figure hold together in 95 % of grids.
+    /// Figure of the cell divided by the figure of the reference, which is the first cell; `None` for the reference
+    /// itself, and if there is no interval. In 95 % of grids, the intervals of all ratios of a figure contain the true
+    /// ratios.
     pub ratio: Option<Estimate>,
 }
 
@@ -128,7 +130,7 @@ pub struct GridContrast {
     pub from: u32,
     /// Number of the cell in the numerator.
     pub to: u32,
-    /// Ratio of the figure. All ratios between neighbours hold together in 95 % of grids.
+    /// Ratio of the figure. In 95 % of grids, the intervals of all ratios between neighbours contain the true ratios.
     pub ratio: Estimate,
 }
 
@@ -138,7 +140,7 @@ pub struct GridContrast {
 pub struct FactorEffect {
     /// Name of the factor.
     pub factor: String,
-    /// True if the ratio of any two neighbouring values has an interval on one side of 1.
+    /// True if the ratio of any two neighbouring values has an interval that does not contain 1.
     pub has_effect: bool,
     /// The largest change in either direction that the intervals do not exclude, as a share: 0.04 is 4 %. `None` if
     /// an interval is unbounded.
@@ -153,7 +155,7 @@ pub struct FactorialEffect {
     pub factors: Vec<String>,
     /// The condition: "alone", "with tso=on", "on average", "interaction".
     pub given: String,
-    /// Ratio of the figure between the factor's second and first value. For an interaction it is a quotient of two
-    /// such ratios: that at the other factor's second value, divided by that at its first.
+    /// Ratio of the figure between the factor's second and first value. For an interaction it is a quotient of two such
+    /// ratios: the ratio at the other factor's second value, divided by the ratio at the other factor's first value.
     pub ratio: Estimate,
 }

@@ -17,7 +17,7 @@ pub enum GridEndReason {
     Precision,
     /// The next block would not have ended within the budget.
     Budget,
-    /// The user stopped it.
+    /// The user stopped the grid.
     #[default]
     Stopped,
 }
@@ -56,8 +56,8 @@ impl GridTrial {
         value.filter(|value| *value > 0.0 && value.is_finite())
     }
 
-    /// Returns `figure`, which is computed from the payload; `None` for a workload that measures latency, whose bytes
-    /// are not goodput.
+    /// Returns `figure`, which is computed from the payload. Returns `None` for a workload that measures latency,
+    /// because its bytes are not goodput.
     pub(super) fn of_payload(&self, figure: f64) -> Option<f64> {
         self.latency().is_none().then_some(figure)
     }
@@ -67,7 +67,7 @@ impl GridTrial {
         Some(self.latency()?.percentile(share)?.0 as f64)
     }
 
-    /// Returns both ends of each pair.
+    /// Returns the outcomes of both ends of each pair of hosts.
     fn pairs(&self) -> impl Iterator<Item = [&EndpointOutcome; 2]> {
         std::iter::once([&self.a, &self.b]).chain(self.others.iter().map(|[a, b]| [a, b]))
     }
@@ -82,7 +82,7 @@ impl GridTrial {
         self.ends().find_map(|end| end.details.find().ok()?)
     }
 
-    /// Returns every end of every pair.
+    /// Returns the outcomes of all ends of all pairs of hosts.
     pub fn ends_mut(&mut self) -> impl Iterator<Item = &mut EndpointOutcome> {
         [&mut self.a, &mut self.b].into_iter().chain(self.others.iter_mut().flatten())
     }
@@ -91,8 +91,8 @@ impl GridTrial {
         self.pairs().flatten()
     }
 
-    /// Returns the latency samples of all pairs together, or `None` without any. Each sample has the same weight,
-    /// whichever client took it.
+    /// Returns the latency samples of all pairs together, or `None` without samples. All samples have the same weight,
+    /// whatever their client.
     fn latency(&self) -> Option<LatencyHistogram> {
         let of_pair =
             |pair: [&EndpointOutcome; 2]| pair.into_iter().find_map(|end| end.latency.first().cloned());

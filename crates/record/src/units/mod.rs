@@ -1,7 +1,7 @@
 //! Units of measurement. Public interfaces of landspeed use these types for every quantity instead of bare numbers.
 //!
-//! Serialised values are plain JSON numbers. The name of a field says its unit (`rate_bps`, `took_ns`,
-//! `bytes_per_cpu_s`), so that readers without this crate know it too.
+//! Serialised values are plain JSON numbers. The name of a field ends with its unit (`rate_bps`, `took_ns`,
+//! `bytes_per_cpu_s`), so that the unit is clear without this crate.
 //!
 //! Bit rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
 //! networking.
@@ -31,7 +31,7 @@ pub use text::{EscapedText, quoted};
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
-/// A rate of payload or line bits, in bit/s.
+/// A bit rate in bit/s, of payload or of whole packets.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BitRate(pub f64);
@@ -96,8 +96,8 @@ impl Nanos {
         Nanos(self.0.saturating_mul(n))
     }
 
-    /// Returns the time since `earlier`, or zero if `earlier` is later. The operator `-` saturates too; this method
-    /// makes it explicit.
+    /// Returns the time since `earlier`, or zero if `earlier` is later. The operator `-` does the same; the name of
+    /// this method makes it explicit.
     pub fn saturating_sub(self, earlier: Nanos) -> Nanos {
         self - earlier
     }
@@ -121,8 +121,8 @@ impl From<Nanos> for Duration {
     }
 }
 
-/// Implements sums and differences that saturate. Figures come from other hosts and from files, and a forged one must
-/// not make the program panic.
+/// Implements sums and differences that saturate. Figures come from other hosts and from files, and a forged figure
+/// must not make the program panic.
 macro_rules! additive {
     ($($unit:ident),*) => {$(
         impl Add for $unit {
@@ -153,7 +153,7 @@ impl Add for BitRate {
 }
 
 /// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that does not exceed
-/// `value`.
+/// `value`. If all units exceed it, the last one is used.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
     let &(scale, name) =
         steps.iter().find(|(scale, _)| value.abs() >= *scale).unwrap_or(&steps[steps.len() - 1]);
@@ -184,7 +184,7 @@ impl fmt::Display for BitRate {
 
 impl Nanos {
     /// Returns the exact value in the largest unit that divides it, such as "10s" or "1500us". [`parse_duration`]
-    /// reads it back.
+    /// parses it to the same value.
     pub fn exact(self) -> String {
         let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
         let whole = units.into_iter().find(|(unit, _)| self.0.is_multiple_of(*unit));

@@ -1,7 +1,7 @@
 //! Suggestions for misspelled names.
 
 /// Returns "; did you mean mtu?" if a name in `known` is spelled similarly, and else an empty string. Error messages
-/// about unknown names end with it.
+/// about unknown names end with the returned text.
 pub fn did_you_mean<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, known).map_or_else(String::new, |near| format!("; did you mean {near}?"))
 }

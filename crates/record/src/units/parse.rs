@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use crate::units::{BitRate, Bytes, Nanos};
 
-/// An error about a quantity that could not be parsed. It has the text and the accepted formats.
+/// An error about a quantity that could not be parsed. Its message quotes the text and names the accepted formats.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParseUnitError {
     given: String,
@@ -20,8 +20,8 @@ impl fmt::Display for ParseUnitError {
 
 impl std::error::Error for ParseUnitError {}
 
-/// Splits text such as "64KiB" into a number and a suffix, and returns the number times the suffix's scale. Case is
-/// ignored.
+/// Splits text such as "64KiB" into a number and a suffix, and returns the number times the suffix's scale. The case of
+/// letters is ignored.
 fn parse(given: &str, scales: &[(&str, f64)], expected: &'static str) -> Result<f64, ParseUnitError> {
     let error = || ParseUnitError { given: given.chars().take(40).collect(), expected };
     let text = given.trim();

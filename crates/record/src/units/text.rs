@@ -48,7 +48,7 @@ fn escaped(text: &str) -> Option<String> {
         let before = shown.len();
         match c {
             '\\' | '\'' | '"' => shown.push(c),
-            // Escapes as `Debug` does: whatever the Unicode tables call unprintable.
+            // Escapes what `Debug` escapes: all characters that the Unicode tables define as unprintable.
             _ => shown.extend(c.escape_debug()),
         }
         if shown.len() > LONGEST {

@@ -79,7 +79,7 @@ fn printed(table: &ReportTable) -> String {
     text
 }
 
-/// A column of a table, with what its additional CSV columns need.
+/// A column of a table, with the units and the additional numbers that become further CSV columns.
 struct CsvColumn<'a> {
     index: usize,
     column: &'a TableColumn,
@@ -149,7 +149,8 @@ fn unit(cell: &TableCell) -> Option<&'static str> {
     }
 }
 
-/// Returns the CSV headers of a column: three for an estimate, two if its figures have different units, otherwise one.
+/// Returns the CSV headers of a column: three for an estimate (ratio, low, high), two if its figures have different
+/// units (figure, unit), otherwise one.
 fn heads(column: &TableColumn, units: &[&str]) -> Vec<String> {
     let name = [column.group.as_str(), &column.name].map(str::trim).join(" ").trim().to_owned();
     match (column.kind, units) {

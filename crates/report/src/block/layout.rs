@@ -21,7 +21,8 @@ pub(super) struct TableLayout<'a> {
 
 impl<'a> TableLayout<'a> {
     /// Computes the widths of the columns `kept` for a table of `width` characters. Figures get the width that they
-    /// need, words share the rest, and drawings take what is still left. Gaps narrow before a word is broken.
+    /// need, words share the rest, and drawings take what is still left. If the table is too wide, the gaps become
+    /// narrower before any word is broken.
     pub(super) fn of(table: &ReportTable, rows: &[&TableRow], kept: &'a [usize], width: usize) -> Self {
         let room = |gap: usize| width.saturating_sub(gap * (kept.len() - 1));
         let needs =
@@ -38,7 +39,7 @@ impl<'a> TableLayout<'a> {
                 return TableLayout { kept, widths: shared(&columns, room(gap)), gap };
             }
         }
-        // Even pieces do not fit: any text may be broken.
+        // Even the pieces of words do not fit, so any text may be broken anywhere.
         let columns: Vec<ColumnWidths> = needs(LongestUnbroken { of_words: |_| 1, of_figures: |_| 1 });
         let mut widths = vec![1; columns.len()];
         let all: Vec<usize> = (0..columns.len()).collect();
@@ -72,7 +73,7 @@ impl<'a> TableLayout<'a> {
             columns().zip(&self.widths).map(|(column, width)| wrap(&column.name, *width)).collect();
         let tall = cells.iter().map(Vec::len).max().unwrap_or(0);
         for line in 0..tall {
-            // Names of several lines end just above the rule.
+            // A name of several lines ends on the last line above the rule.
             let part = |cell: &Vec<String>| {
                 (line + cell.len()).checked_sub(tall).map(|at| cell[at].clone()).unwrap_or_default()
             };
@@ -134,7 +135,7 @@ struct LongestUnbroken {
     of_figures: fn(&str) -> usize,
 }
 
-/// The widths that a column needs: `least` without a broken word, `most` without a broken line.
+/// The widths that a column needs, in characters: `least` breaks no word, `most` breaks no line.
 struct ColumnWidths {
     least: usize,
     most: usize,
@@ -186,8 +187,8 @@ fn shared(columns: &[ColumnWidths], room: usize) -> Vec<usize> {
     widths
 }
 
-/// Widens the columns at the indices `places` to the widths that they need, by `room` characters in all. If that is too
-/// little, small needs are met and the others get equal shares. Returns the rest of `room`.
+/// Widens the columns at the indices `places` to the widths that they need, by `room` characters in all. If `room` is
+/// too small, the columns that need little get all of it, and the others get equal shares. Returns the rest of `room`.
 fn spread(widths: &mut [usize], places: &[usize], room: usize, needed: impl Fn(usize) -> usize) -> usize {
     let lacks = |widths: &[usize], at: usize| needed(at).saturating_sub(widths[at]);
     let mut order = places.to_vec();

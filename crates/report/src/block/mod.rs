@@ -1,4 +1,4 @@
-//! The content of a report, separate from its presentation. A report is built once, and four printers show it: on a
+//! The content of a report, separate from its presentation. A report is built once. Four printers print it: for a
 //! terminal, as an HTML page, as Markdown and as CSV.
 //!
 //! No text in a block can control a terminal or a browser: [`StyledText`] escapes its words, and the printers escape

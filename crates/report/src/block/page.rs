@@ -189,8 +189,8 @@ fn some(class: &str) -> Option<&str> {
     Some(class).filter(|class| !class.is_empty())
 }
 
-/// True if the parts of a table get explicit ARIA roles. A table that a phone shows as cards needs them to be read
-/// aloud as a table.
+/// True if the parts of a table get explicit ARIA roles. Where a phone shows a table as cards, the roles let a screen
+/// reader still read it as a table.
 #[derive(Clone, Copy)]
 struct AriaRoles(bool);
 

@@ -15,8 +15,8 @@ pub(crate) enum ColumnKind {
     Estimate,
     /// Ratios with intervals; a terminal shows the ratios only.
     Ratio,
-    /// Reasons. A terminal too narrow for this column prints the reasons of harmful and open rows below the table, in
-    /// full detail those of all rows.
+    /// Reasons. A terminal that is too narrow for this column prints reasons below the table: those of harmful and open
+    /// rows, or those of all rows in full detail.
     Why,
     /// Drawings, which a page and a terminal show. A text file, Markdown and CSV do not.
     Drawn,

@@ -63,7 +63,7 @@ impl TerminalPrinter {
 
     fn section(self, section: &ReportSection) -> Vec<String> {
         let mut lines = self.blocks(&section.blocks);
-        // The head of the report introduces the first article.
+        // The head of the report already names the first article, so the section needs no heading.
         let is_said =
             matches!(section.blocks.first(), Some(ReportBlock::Article(article)) if article.is_first);
         let is_headed = !section.title.is_empty() && (self.full || !section.is_minor);
@@ -172,7 +172,7 @@ impl TerminalPrinter {
     }
 
     fn list(self, list: &List) -> Vec<String> {
-        // A single hidden item is printed, because the line that counts hidden items would be as long.
+        // If only one item would be hidden, it is printed, because the line that counts hidden items would be as long.
         let most = list.most.filter(|most| !self.full && *most + 1 < list.items.len()).unwrap_or(usize::MAX);
         let is_dim = list.class == "asides";
         let (lead, indent) = if is_dim { ("", 0) } else { ("  - ", 4) };
@@ -228,9 +228,9 @@ impl TerminalPrinter {
         lines
     }
 
-    /// Lays out a table for the width, and prints reasons below it if their column does not fit.
+    /// Prints a table within the width of a line, and the reasons below it if their column does not fit.
     fn table(self, table: &ReportTable) -> Vec<String> {
-        // A single hidden row is printed, because the line that counts hidden rows would be as long.
+        // If only one row would be hidden, it is printed, because the line that counts hidden rows would be as long.
         let is_cut = |row: &&TableRow| row.visibility == Visibility::InFull && !self.full;
         let hidden = table.rows.iter().filter(is_cut).count();
         let rows = table.rows.iter().filter(|row| self.shows(row.visibility) || (hidden == 1 && is_cut(row)));
@@ -293,7 +293,7 @@ fn is_apart(above: &ReportBlock, below: &ReportBlock) -> bool {
         matches!(block, ReportBlock::Table(_) | ReportBlock::Pairs(..) | ReportBlock::Commands(_))
     };
     match (above, below) {
-        // Blocks after a label belong to it.
+        // Labelled blocks are apart only after one with an empty label.
         (ReportBlock::Labelled(above, _), ReportBlock::Labelled(..)) => above.is_empty(),
         (ReportBlock::Labelled(..), _) | (_, ReportBlock::Labelled(..)) => true,
         (ReportBlock::Only(_, blocks), below) => blocks.last().is_some_and(|above| is_apart(above, below)),

@@ -32,7 +32,7 @@ impl CurveChart {
         let ends: Vec<_> = ends.into_iter().filter(|(_, points, _)| points.len() > 1).collect();
         let most = ends.iter().flat_map(|(_, points, _)| points).map(|p| p.1).fold(0.0, f64::max);
         let (per, unit) = match unit_of(self.unit, most) {
-            // Microseconds even where the tail reaches milliseconds: the body of the distribution matters more.
+            // The unit is microseconds even if the tail reaches milliseconds, because most round trips are shorter.
             (_, "ms") if !self.is_marked => (1e3, "µs"),
             known => known,
         };

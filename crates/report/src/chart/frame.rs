@@ -11,8 +11,8 @@ const WIDE: f64 = 800.0;
 pub(crate) enum ChartShape {
     /// A drawing of this width and height that scales as a whole.
     Fixed(f64, f64),
-    /// This number of rows. Horizontal positions are percentages, and the style sheet sets the height of a row, so
-    /// that a phone shows the same chart with names above the bars and text does not shrink.
+    /// This number of rows. Horizontal positions are percentages, and the style sheet sets the height of a row. A phone
+    /// can therefore show the names above the bars, with text of the usual size.
     Rows(usize),
 }
 

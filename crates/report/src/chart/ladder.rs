@@ -17,7 +17,7 @@ pub(crate) fn ladder(summary: &TuneSummary) -> Option<Markup> {
     }
     let primary = Metric::of_goal(&summary.goal);
     let values = steps.iter().flat_map(|(_, e)| [e.low, e.high]).chain([0.9, 1.1]);
-    // Clamped, because one very wide interval would squeeze all others to a dot.
+    // The ends are clamped, because one very wide interval would reduce all others to a dot.
     let scale = Scale::log(values.map(|v| v.clamp(1.0 / 64.0, 64.0)), 0.0, 1.0);
     let frame = ChartFrame {
         name: "ladder",

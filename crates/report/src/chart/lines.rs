@@ -125,7 +125,7 @@ pub(crate) struct ChartSeries {
     pub(crate) name: String,
     pub(crate) class: String,
     pub(crate) line: Vec<(f64, f64)>,
-    /// True if the line is a staircase: each value holds until the next.
+    /// True if the line is drawn in steps: each value holds until the next.
     pub(crate) is_level: bool,
     pub(crate) mark: MarkerShape,
     pub(crate) points: Vec<ChartPoint>,

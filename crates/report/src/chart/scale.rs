@@ -76,7 +76,8 @@ impl Scale {
     }
 }
 
-/// Returns `digits` times ten to the `power`. Negative powers divide, which is exact where a product is not.
+/// Returns `digits` times ten to the `power`. A negative power is a division, because a product with an inexact power
+/// of ten would not be exact.
 fn decimal(digits: f64, power: i32) -> f64 {
     if power < 0 { digits / 10f64.powi(-power) } else { digits * 10f64.powi(power) }
 }
@@ -87,8 +88,8 @@ fn round_step(rough: f64) -> f64 {
     [1.0, 2.0, 5.0, 10.0].map(|d| d * power).into_iter().find(|s| *s >= rough * 0.999).unwrap_or(1.0)
 }
 
-/// Returns the least and the greatest of `values`. Values beyond any possible measurement are ignored, so that a
-/// forged record cannot demand an axis of endless decades.
+/// Returns the least and the greatest of `values`. Values beyond any possible measurement are ignored, so that a forged
+/// record cannot cause an axis of very many decades.
 fn extent(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     let sane = values.into_iter().filter(|v| *v == 0.0 || (1e-12..=1e21).contains(v));
     sane.fold(None, |seen, v| Some(seen.map_or((v, v), |(low, high): (f64, f64)| (low.min(v), high.max(v)))))

@@ -77,7 +77,8 @@ impl SharedAxes {
         let line = Some(study.path.rate_bps.0).filter(|rate| rate.is_finite() && *rate > 0.0);
         SharedAxes {
             borders,
-            // Data that waited behind a lost segment may arrive faster than the line rate: such peaks are cut off.
+            // Data that waited behind a lost segment is delivered at once, faster than the line rate. The axis cuts
+            // such peaks off.
             bps: line.map_or(highest_rate, |line| highest_rate.min(line * 1.05)),
             rtt_s: (idle.min(highest), highest.max(idle * 1.05)),
             queue_bytes: most(&|course| tops(&course.queue)),
@@ -238,7 +239,7 @@ mod tests {
         let flow = |v: f64| vec![(0.0, v), (1.0, v)];
         let edges = stacked(&[flow(3.0), flow(2.0), flow(1.0)]);
         assert_eq!(edges.iter().map(|edge| edge[1].1).collect::<Vec<_>>(), [3.0, 5.0, 6.0]);
-        // A flow with fewer samples keeps its positions and is stacked on what is there.
+        // Where the flow below has no sample, the flow above is stacked on zero.
         assert_eq!(stacked(&[vec![(0.0, 1.0)], flow(2.0)])[1], [(0.0, 3.0), (1.0, 2.0)]);
     }
 

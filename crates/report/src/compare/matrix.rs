@@ -24,8 +24,8 @@ impl MeetingRatio {
         self.ends.is_none_or(|(low, high)| low <= 1.0 && high >= 1.0)
     }
 
-    /// Returns the table cell of the ratio. It is tinted by how uneven the shares are, or in brackets if the interval
-    /// contains an even share.
+    /// Returns the table cell of the ratio. Its tint shows how uneven the shares are. If the interval contains an even
+    /// share, it is in brackets and has no tint.
     fn cell(self) -> TableCell {
         let shown = share(self.ratio);
         let shown = if self.is_open() { format!("({shown})") } else { shown };

@@ -2,7 +2,7 @@
 //!
 //! The report begins with the validity of the study and its conclusions in words. Then follow the real differences, the
 //! two tables of the paper that the study repeats (Cottrell et al. 2005) with the paper's values where they are
-//! comparable, further questions, and the paper's findings. A record may come from a stranger: values that no
+//! comparable, further questions, and the paper's findings. A record may come from a stranger, so values that no
 //! measurement could give are left out.
 
 mod chart;
@@ -108,7 +108,7 @@ fn card(
     }
 }
 
-/// Returns the rankings by each figure, and which differences are real.
+/// Returns the section with the ranking by each figure, which shows the differences that are proven.
 fn rankings(report: &CompareReport) -> ReportSection {
     let section = ReportSection::new("rankings", "Who is better");
     if report.rankings.is_empty() {
@@ -283,7 +283,7 @@ fn reproduce(report: &CompareReport, record: &Record) -> ReportSection {
         .with(ReportBlock::Commands(vec![("next:".into(), next(report))]))
 }
 
-/// Returns the command to run next: it makes the missing runs, repeats the study, or writes its page.
+/// Returns the command to run next, which makes the missing runs, repeats the study, or writes its page.
 fn next(report: &CompareReport) -> String {
     let record = report.record.as_ref().map(|path| crate::words::quoted(path));
     let invalid = report.invalid_runs > 0;

@@ -19,11 +19,11 @@ const BOTTOM: f64 = 376.0;
 /// Largest number of protocols that are drawn. The first eight differ by tint; the others have the same tints, dashed.
 const DRAWN: usize = 16;
 const TINTS: usize = 8;
-/// Least value on a logarithmic axis, as a share of the worst value. Smaller values, including zero, are drawn at this
-/// one.
+/// Least value on a logarithmic axis, as a share of the worst value. Smaller values, including zero, are drawn at the
+/// least value.
 const LEAST_OF_WORST: f64 = 1e-4;
-/// The part of an axis for protocols that have its figure, if others lack it. The others are drawn at the end of the
-/// axis.
+/// Share of an axis's length that is for protocols with the axis's figure, if other protocols lack it. The other
+/// protocols are drawn at the end of the axis.
 const BEFORE_NEVER: f64 = 0.8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ enum AxisDirection {
     Less,
     /// Less is better, on a logarithmic axis: figures span orders of magnitude.
     LessLog,
-    /// Less is better, and no figure at all is worst.
+    /// Less is better. A protocol without the figure, such as one that did not converge in time, is worst.
     LessOrNever,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
         return None;
     }
     let x = |index: usize| ACROSS.0 + (ACROSS.1 - ACROSS.0) * index as f64 / (axes.len() - 1) as f64;
-    // A name is at the last axis on which its protocol has a figure.
+    // A name is at the height of its protocol's figure on the last axis that has one.
     let lasts: Vec<f64> = (0..protocols.len())
         .map(|of| down(axes.iter().rev().find_map(|layout| layout.shares[of]).unwrap_or(1.0)))
         .collect();
@@ -154,7 +154,7 @@ pub(super) fn chart(report: &CompareReport) -> Option<Markup> {
     }))
 }
 
-/// Returns the path from axis to axis, with a gap where a figure is missing.
+/// Returns the SVG path of a protocol's line from axis to axis, with a gap where a figure is missing.
 fn path(places: &[Option<(f64, f64)>]) -> String {
     let runs = places.split(Option::is_none).map(|run| {
         let run: Vec<String> = run.iter().flatten().map(|(x, y)| format!("{} {}", n(*x), n(*y))).collect();

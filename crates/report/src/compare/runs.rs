@@ -24,8 +24,9 @@ pub(super) type Points = Vec<(f64, f64)>;
 #[derive(Debug)]
 pub(super) struct ProtocolCourse {
     pub(super) name: String,
-    /// The number of the repeat that is drawn, from 1. `repeats` is the number of valid repeats.
+    /// The number of the repeat that is drawn, from 1.
     pub(super) repeat: u64,
+    /// The number of valid repeats.
     pub(super) repeats: usize,
     /// Goodput of each flow in bit/s, smoothed.
     pub(super) flows: Vec<Points>,
@@ -95,7 +96,7 @@ fn together(timeline: &Timeline) -> Points {
     smoothed(timeline, &timeline.aggregate(0..timeline.slots.len()))
 }
 
-/// Returns moving means of `rates`, each at the middle of its window, thinned to the points that can be drawn.
+/// Returns moving means of `rates`, each at the middle of its window, thinned to [`POINTS`] or fewer.
 fn smoothed(timeline: &Timeline, rates: &[f64]) -> Points {
     let stride = rates.len().div_ceil(POINTS).max(1);
     let point = |(first, window): (usize, &[f64])| {
@@ -140,7 +141,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
 }
 
 /// Returns the number of landspeed's own links in valid runs, the greatest 99th percentile of their lateness, and the
-/// lateness of their worst frame. Returns `None` if none is known: the kernel's emulator does not report lateness.
+/// lateness of their worst frame. Returns `None` if no lateness is known, as with the kernel's emulator, which reports
+/// none.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
     let links: Vec<&WanStats> = record
         .lines

@@ -79,7 +79,7 @@ pub(super) fn listed(names: &[String]) -> String {
     }
 }
 
-/// Returns the conclusion in a line: which protocols carry most, if the difference is real.
+/// Returns the conclusion in a line: which protocols have the most throughput, if the difference is proven.
 pub(super) fn headline(report: &CompareReport) -> String {
     let counted: Vec<&ContestFigures> = report.protocols.iter().filter(|p| p.runs > 0).collect();
     match (counted.as_slice(), ranking(report, "throughput")) {
@@ -116,7 +116,7 @@ fn carries_most(report: &CompareReport, ranking: &Ranking) -> String {
     }
 }
 
-/// Returns the best protocols by every other figure, a sentence each.
+/// Returns the best protocols by each figure other than throughput, a sentence for each figure.
 pub(super) fn conclusions(report: &CompareReport) -> Vec<String> {
     const BEST: [(&str, &str); 5] = [
         ("stability", "Steadiest"),
@@ -148,8 +148,8 @@ pub(super) fn groups(study: &Study, ranking: &Ranking) -> Vec<String> {
     ranking.groups.iter().map(names).collect()
 }
 
-/// Returns the notes of the rankings. A note that all rankings have is printed alone, any other after the names of its
-/// rankings.
+/// Returns the notes of the rankings. A note that all rankings have is printed alone. Any other note follows the names
+/// of its rankings.
 pub(super) fn ranking_notes(report: &CompareReport) -> Vec<String> {
     let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
     for ranking in &report.rankings {

@@ -19,7 +19,7 @@ pub(super) struct HostCost<'a> {
     pub(super) classes: Vec<ClassCost>,
     /// The profile behind the figures, if the report has it.
     pub(super) profile: Option<&'a CostProfile>,
-    /// What the flow had of the host's links, 0 to 1.
+    /// The flow's share of the bytes on the host's links, 0 to 1.
     share_of_links: f64,
 }
 
@@ -82,8 +82,8 @@ impl<'a> HostCost<'a> {
         profile.unclassified.iter().map(|s| (crate::safe(&s.symbol), s.samples as f64 / all)).collect()
     }
 
-    /// Returns the sentence on who used the busy processor time: "Of the busy processor time of host B, 3.0 % was the
-    /// flow's; others: stress-ng 64 %."
+    /// Returns the sentence on which programs used the busy processor time: "Of the busy processor time of host B, 3.0
+    /// % was the flow's; others: stress-ng 64 %."
     pub(super) fn owners(&self) -> Option<String> {
         let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
         let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
@@ -109,7 +109,7 @@ impl<'a> HostCost<'a> {
     }
 }
 
-/// Largest number of programs, other than the flow's, that are named.
+/// Largest number of programs besides the flow's that the sentence on busy time names.
 const NAMED: usize = 3;
 
 /// Largest number of classes that a terminal in brief detail lists: those with most time on any host. The others are
@@ -150,7 +150,7 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
             cells(Some(host.sum(|class| small.contains(&class))), most)
         })
     });
-    // No bar for the sum: it would dwarf all others.
+    // The sum has no bar, because it would be much longer than all others.
     let all =
         row("all", Visibility::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
     let stolen = row("stolen (apart)", Visibility::Everywhere, "", &|host| {
@@ -205,7 +205,7 @@ pub(super) fn asides(hosts: &[HostCost<'_>]) -> Vec<String> {
     lines.into_iter().map(|(names, line)| format!("{names}: {line}")).collect()
 }
 
-/// Returns the share of a class by its samples, for a report without figures.
+/// Returns the share of a class, computed from its samples, for a report without figures by class.
 fn sampled(profile: &CostProfile, class: CostClass) -> Option<CostFigure> {
     let samples = profile.classes.iter().find(|c| c.class == class)?.samples;
     let share = samples as f64 / profile.samples.max(1) as f64;

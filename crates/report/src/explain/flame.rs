@@ -13,7 +13,7 @@ pub(super) const DEEPEST: usize = 48;
 pub(super) struct PlacedFrame {
     pub(super) name: String,
     pub(super) kernel: bool,
-    /// Height of the frame; level 0 is the sum of all.
+    /// Level of the frame above the bottom. The frame of level 0 is the sum of all samples.
     pub(super) level: usize,
     /// Left end, 0 to 1.
     pub(super) from: f64,

@@ -8,7 +8,7 @@ use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackH
 use super::words;
 use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
 
-/// Least number of packets beyond a percentile above the median. With fewer, the percentile is not shown.
+/// A percentile above the median is shown only if at least this number of packets lies beyond it.
 const BEYOND: f64 = 10.0;
 /// Largest number of bins: the powers of two of a 64-bit time in nanoseconds.
 const MOST_BINS: usize = 64;

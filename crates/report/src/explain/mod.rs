@@ -1,8 +1,8 @@
 //! The report of `landspeed explain`.
 //!
-//! It begins with what holds the path back, the evidence and the remedies. Then it shows where the processor time
-//! goes, where packets wait, TCP's windows and the window model, the limits of each part, and what could not be
-//! observed. A report may come from a stranger: values that no measurement could give are left out.
+//! It begins with what holds the path back, the evidence and the remedies. Then it shows where the processor time goes,
+//! where packets wait, TCP's windows and the window model, the limits of each part, and what could not be observed. A
+//! report may come from a stranger, so values that no measurement could give are left out.
 
 mod chart;
 mod cost;
@@ -71,7 +71,8 @@ fn cost_section(hosts: &[cost::HostCost<'_>]) -> ReportSection {
         .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(cost::asides(hosts))))
 }
 
-/// Returns the hottest function of each host, for terminals, which draw no flame graph.
+/// Returns the line with the function that took the most processor time on each host. Only terminals show it, because
+/// they draw no flame graph.
 fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
     let hottest = |host: &cost::HostCost<'_>| {
         let (function, _, share) = flame::hottest(host.profile?).into_iter().next()?;
@@ -82,7 +83,7 @@ fn hottest(hosts: &[cost::HostCost<'_>]) -> Option<ReportBlock> {
     ReportBlock::only(Visibility::OnTerminal, told)
 }
 
-/// Returns the part with the share of kernel samples that rules classify, and the symbols of the other samples.
+/// Returns the group with the share of kernel samples that rules classify, and the symbols of the other samples.
 fn unclassified(host: &cost::HostCost<'_>) -> Option<CollapsibleGroup> {
     let known = host.classified()?;
     let symbols = host.unclassified();

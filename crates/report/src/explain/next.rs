@@ -5,7 +5,7 @@ use landspeed_record::{ExplainReport, Finding};
 use super::words::is_limit;
 use crate::words::{quoted, quoted_hosts};
 
-/// Returns the next command, with a comment that says why.
+/// Returns the next command, with the reason as a shell comment.
 pub(super) fn next(report: &ExplainReport) -> String {
     match report.verdict.first() {
         None => format!("{}   # again: nothing could be told from this", report.command),

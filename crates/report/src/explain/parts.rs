@@ -26,7 +26,8 @@ pub(super) fn facts(report: &ExplainReport) -> ReportTable {
     })
 }
 
-/// Returns the pairs of all hosts as a table of one column per host, in the order in which names first occur.
+/// Returns a table of the named values that `of` returns, with one column per host. The rows are in the order in which
+/// the names first occur.
 fn beside(
     report: &ExplainReport,
     label: &str,

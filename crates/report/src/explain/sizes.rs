@@ -11,7 +11,7 @@ use crate::block::{
 };
 use crate::safe;
 
-/// Layers that are not parts of another, in display order.
+/// Layers that are not parts of another layer, in display order.
 pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
 /// Residual, as a share of the mean cost, above which a line does not fit.
 const POOR: f64 = 0.15;
@@ -28,7 +28,7 @@ pub(super) struct SizeSweep<'a> {
     pub(super) points: Vec<&'a SizePoint>,
     /// Sizes above which a message takes one more packet.
     pub(super) steps: Vec<Bytes>,
-    /// True if the sweep is shown in brief detail too. False if it only serves to compare another sweep with it.
+    /// True if the sweep is shown in brief detail too, false if it only serves as a comparison for another sweep.
     pub(super) plain: bool,
     pub(super) cut: bool,
 }

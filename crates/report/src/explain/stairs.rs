@@ -15,7 +15,7 @@ const TOLD: usize = 4;
 const DRAWN: usize = 24;
 /// Least width of a terminal, in characters, that shows the column with the methods of measurement.
 const MEASURED_BY: usize = 140;
-/// Relative difference from the flow's rate below which a step is the flow itself.
+/// Relative difference from the flow's rate, up to which a limit counts as the flow itself.
 const SAME: f64 = 0.01;
 
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(super) struct LimitStair {
     pub(super) rate: f64,
     /// Ratio to the flow's rate, if that is known.
     pub(super) over: Option<f64>,
-    /// True for the lowest step above the flow, which is the first limit that it would reach.
+    /// True for the lowest limit above the flow's rate, which a faster flow would reach first.
     pub(super) ceiling: bool,
 }
 
@@ -46,7 +46,7 @@ impl LimitStaircase {
         let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
         let row = |(index, step): (usize, &LimitStair)| {
             let over = step.over.map(|over| TableCell::number(over, times(over)));
-            // Bars are in proportion among the rows of a brief table; those of higher limits are cut at full width.
+            // Bars are relative to the highest limit of a brief table. Bars of higher limits are cut at full width.
             let look = if step.ceiling { TextStyle::Toned } else { TextStyle::Plain };
             let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
             let name = StyledText::default().with(look, format!("{}{ceiling}", step.name)).into();
@@ -83,18 +83,19 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     let mut steps: Vec<LimitStair> = report.staircase.iter().filter_map(step).collect();
     steps.sort_by(|a, b| b.rate.total_cmp(&a.rate));
     steps.dedup_by(same_machine);
-    steps.truncate(DRAWN);
+    // The lowest limits are nearest to the flow.
+    steps.drain(..steps.len().saturating_sub(DRAWN));
     let lowest_above = steps.iter_mut().rev().find(|s| s.over.is_some_and(|over| over > 1.0 + SAME));
     if let Some(step) = lowest_above {
         step.ceiling = true;
     }
-    // A staircase needs more than the flow itself.
+    // A staircase needs at least one limit besides the flow's own rate.
     let measured = steps.iter().any(|step| step.over.is_none_or(|over| (over - 1.0).abs() > SAME));
     measured.then_some(LimitStaircase { steps })
 }
 
-/// Merges `second` into `first` if they are one limit with equal results, and returns true if so. The hosts of a lab
-/// are one machine, so its limits hold for both.
+/// Merges `second` into `first` if they are the same limit of two hosts with equal results. Returns true if they are.
+/// The hosts of a lab are one machine, so the machine's limits hold for both.
 fn same_machine(second: &mut LimitStair, first: &mut LimitStair) -> bool {
     let part = |stair: &LimitStair| stair.name.rsplit_once(", ").map(|(part, _)| part.to_owned());
     let (Some(part), Some(other)) = (part(first), part(second)) else { return false };

@@ -8,10 +8,11 @@ use crate::block::{Article, List, ReportBlock, ReportSection, StyledText, TextSt
 use crate::output::Tone;
 use crate::safe;
 
-/// Largest number of causes that a terminal in brief detail shows, and below, of the lines of evidence and of the
-/// remedies of a cause.
+/// Largest number of causes that a terminal in brief detail shows.
 const CAUSES: usize = 5;
+/// Largest number of lines of evidence of a cause that a terminal in brief detail shows.
 const EVIDENCE: usize = 2;
+/// Largest number of remedies of a cause that a terminal in brief detail shows.
 const REMEDIES: usize = 2;
 
 pub(super) fn section(report: &ExplainReport) -> ReportSection {
@@ -94,7 +95,7 @@ fn brief(finding: &Finding) -> StyledText {
     format!("{}: {}{toll}{setting}", words::titled(finding), sureness(finding.confidence)).into()
 }
 
-/// Returns the commands of a finding's remedies to paste, each after the host on which it runs: "on host B:".
+/// Returns the commands of a finding's remedies, each with the host on which to run it: "on host B:".
 fn commands(finding: &Finding) -> Vec<(StyledText, String)> {
     let all = finding.remedies.iter().flat_map(|remedy| &remedy.commands);
     all.map(|command| (format!("on {}:", called(&command.host)).into(), command.line.clone())).collect()
@@ -102,7 +103,7 @@ fn commands(finding: &Finding) -> Vec<(StyledText, String)> {
 
 /// Returns a remedy: "try tso=on, about 2.40× expected: segments go down the stack as one".
 fn remedy(remedy: &Remedy) -> StyledText {
-    // The command says what to set.
+    // A remedy's commands already contain the setting.
     let setting = words::setting(remedy).filter(|_| remedy.commands.is_empty());
     let mut text = setting
         .as_ref()

@@ -56,7 +56,7 @@ pub(super) struct WindowCurve {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// The windows over time of the flow that moved most.
+/// The windows over time of the flow that moved the most bytes.
 #[derive(Debug)]
 pub(super) struct WindowHistory {
     /// Description of the flow: "10.0.0.1:4000 to 10.0.0.2:5000 (cubic)".
@@ -90,7 +90,7 @@ impl WindowHistory {
             let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
             sizes.sort_by(f64::total_cmp);
             let size = |index: usize| TableCell::from(Bytes(sizes[index] as u64));
-            // The sender learns of the receiver's offer a round trip later, so the two rows would be nearly equal.
+            // The receive window reaches the sender as the peer's window, so the two rows would be nearly equal.
             let visibility =
                 if track.bound == WindowBound::Receive { Visibility::InFull } else { Visibility::Everywhere };
             let cells =
@@ -139,7 +139,7 @@ pub(super) fn window(report: &ExplainReport) -> Option<WindowHistory> {
     let sender = flows().max_by_key(|f| moved(f, |t| t.acked_bytes.0));
     let receiver = flows().max_by_key(|f| moved(f, |t| t.received_bytes.0));
     let (sender, receiver) = (sender?, receiver?);
-    // A single host has only one end of the flow; the bytes that it moved show which.
+    // On a single host, only one end of the flow was watched. The bytes that it moved show which end.
     let sends = moved(sender, |t| t.acked_bytes.0) >= moved(receiver, |t| t.received_bytes.0) / 2;
     let main = if sends { sender } else { receiver };
     let peer = flows().find(|f| (f.key.local, f.key.remote) == (main.key.remote, main.key.local));
@@ -183,7 +183,7 @@ fn described(flow: &FlowWatch, sends: bool) -> String {
     format!("{from} to {to}{with}")
 }
 
-/// Returns the points of a window over time, without zeros, thinned to the points that can be drawn.
+/// Returns the points of a window over time, thinned to [`DRAWN`] or fewer, without zeros.
 fn points(flow: &FlowWatch, bound: WindowBound) -> Vec<(f64, f64)> {
     let stride = flow.tcp_states().count().div_ceil(DRAWN).max(1);
     flow.tcp_states()

@@ -55,8 +55,9 @@ pub(super) fn titled(finding: &Finding) -> String {
     if place.is_empty() { name.to_owned() } else { format!("{name} ({place})") }
 }
 
-/// Returns the share of the flow's time or rate that a cause costs, 0 to 1. Returns `None` if a gain is expected, which
-/// takes the next limit into account, and for a limit, which remains after all causes are fixed.
+/// Returns the share of the flow's time or rate that a cause costs, 0 to 1. Returns `None` if a remedy has an expected
+/// gain, because that figure takes the next limit into account. Also returns `None` for a limit, which remains after
+/// all causes are fixed.
 pub(super) fn toll(finding: &Finding) -> Option<f64> {
     let promises = finding.remedies.iter().any(|remedy| expected(remedy).is_some());
     Some(unit(finding.weight)).filter(|weight| *weight > 0.0 && !promises && !is_limit(finding.cause))
@@ -90,7 +91,7 @@ pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     })
 }
 
-/// Returns a confidence from 0 to 1 as a word, which is more reliable than a percentage.
+/// Returns a word for a confidence from 0 to 1, because a percentage would seem more precise than it is.
 pub(super) fn sureness(confidence: f64) -> &'static str {
     match confidence {
         c if c >= 0.9 => "almost certain",
@@ -100,7 +101,7 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-/// Returns the name of a hop, and the part of the stack in which packets are on it.
+/// Returns the name of a hop, and the part of the network stack that packets pass on it.
 pub(super) fn hop(hop: StackHop) -> (&'static str, &'static str) {
     match hop {
         StackHop::SendToQueue => ("send to queue", "from the send call to the queueing discipline"),

@@ -86,7 +86,8 @@ impl GaugeLabels<'_> {
     }
 }
 
-/// Returns the name of a host, or its side ("A", "B") if both hosts have the same name, as in a lab, or if it has none.
+/// Returns the name of the host on `side`. If the host has no name, or if both hosts have the same name, as in a lab,
+/// returns the side ("A", "B").
 pub(super) fn name(side: Side, a: &HostFacts, b: &HostFacts) -> String {
     let own = if side == Side::A { &a.hostname } else { &b.hostname };
     match own.is_empty() || a.hostname == b.hostname {

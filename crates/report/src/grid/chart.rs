@@ -14,12 +14,13 @@ const ALONE: ChartSize = ChartSize { width: 760.0, names: 150.0, bottom: 330.0 }
 const BESIDE: ChartSize = ChartSize { width: 450.0, names: 104.0, bottom: 230.0 };
 /// Number of tints for curves. The tints of further curves start again with the first.
 const TINTS: usize = 8;
-/// Largest number of charts of a figure, and below, of dots in all of them.
+/// Largest number of charts of a figure.
 const PANELS: usize = 16;
+/// Largest number of dots in all charts of a figure together.
 const DOTS: usize = 4000;
 
-/// Returns the index of the factor along the horizontal axis: the one with the most values, the factor of the curves
-/// excepted.
+/// Returns the index of the factor along the horizontal axis: the factor with the most values, except the factor of the
+/// curves.
 pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
     let by = report.by.map(|by| by as usize);
     let all = report
@@ -27,7 +28,7 @@ pub(super) fn axis_of(report: &GridReport) -> Option<usize> {
         .iter()
         .enumerate()
         .filter(|(number, _)| Some(*number) != by || report.factors.len() == 1);
-    // The first factor with that number of values.
+    // Of several factors with the most values, the first is taken.
     let most = all.clone().map(|(_, factor)| factor.levels.len()).max()?;
     all.clone().find(|(_, factor)| factor.levels.len() == most).map(|(number, _)| number)
 }
@@ -45,7 +46,7 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
     })
 }
 
-/// Returns (index of the cell, figure) for each trial with the figure, up to the largest number of dots.
+/// Returns (index of the cell, figure) for each trial that has the figure, [`DOTS`] at most.
 fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
     let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
     let all = record.lines.iter().filter_map(|line| match line {

@@ -141,7 +141,7 @@ fn next(report: &GridReport, named: &str) -> ReportSection {
         HERE => report.command.clone(),
         name => format!("landspeed measure {name} --resume {named} --blocks 20"),
     };
-    // Without an answer more blocks come first.
+    // If there is no answer yet, the command that measures more blocks comes first.
     let answered =
         report.void.is_none() && report.figures.first().is_some_and(|of| of.no_intervals.is_none());
     let commands = match answered {

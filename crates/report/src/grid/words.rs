@@ -51,7 +51,7 @@ pub(super) fn called(curves: &GridCurves) -> String {
     }
 }
 
-/// Returns the program whose own figure the curves are, in the program's unit.
+/// Returns the program if the curves show the program's own figure in its own unit.
 pub(super) fn own(curves: &GridCurves) -> Option<&ProgramMetric> {
     curves.program.as_ref().filter(|_| curves.figure.unit == FigureUnit::Program)
 }
@@ -90,7 +90,7 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
     }
 }
 
-/// Returns a value of a factor as people write it, followed by the value that the flows really had if it differs.
+/// Returns a value of a factor as people write it. If the flows had another value, that value follows in brackets.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
     let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
     written(factor, value) + &turned_out
@@ -107,7 +107,7 @@ fn written(factor: &GridFactor, value: &str) -> String {
     safe(&written.unwrap_or_else(|| value.to_owned()))
 }
 
-/// Formats bytes as they may be typed: "64K".
+/// Formats a size as an option accepts it: "64K".
 pub(super) fn short(bytes: Bytes) -> String {
     let units = [(1 << 30, "G"), (1 << 20, "M"), (1 << 10, "K")];
     let whole = units.into_iter().find(|(unit, _)| bytes.0 >= *unit && bytes.0.is_multiple_of(*unit));

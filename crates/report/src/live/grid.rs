@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use landspeed_analysis::grid::planned_passes;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Grid, GridTrial};
 use parking_lot::Mutex;
@@ -21,8 +22,9 @@ pub struct GridProgress {
 struct GridProgressState {
     grid: Grid,
     blocks: u32,
-    /// Trials made by this process. `before` counts those that the record already had.
+    /// Number of trials that this process made.
     made: usize,
+    /// Number of trials that the record already had.
     before: usize,
     last: Option<(u32, u32)>,
     began: Instant,
@@ -78,14 +80,14 @@ impl GridProgressState {
         }
     }
 
-    /// Returns true if only a number of blocks ends the grid.
+    /// Returns true if the grid ends after a number of blocks, and not by its precision or its budget.
     fn blocks_are_known(&self) -> bool {
         self.grid.precision.is_none() && self.grid.budget_ns == Nanos(0)
     }
 
     fn trials(&self) -> usize {
-        // A block that visits some of the cells measures the reference one more time.
-        self.grid.cells() as usize * self.grid.blocks.unwrap_or(self.blocks) as usize
+        // An estimate: if a pass over all cells takes several blocks, each block also measures the reference.
+        self.grid.cells() as usize * planned_passes(&self.grid) as usize
     }
 
     /// Returns the estimated time of the remaining trials.

@@ -1,4 +1,4 @@
-//! Output during a run. All of it is written to standard error, because standard output is for results.
+//! Output during a run. The output goes to standard error, because standard output is for results.
 
 mod grid;
 mod intervals;

@@ -16,7 +16,7 @@ const TICK: Duration = Duration::from_secs(1);
 const HEARTBEAT: Duration = Duration::from_secs(30);
 
 /// Control sequence that moves to the start of the line and clears to the end of the screen. The cursor stays at the
-/// start of the progress line, so this clears all parts of a line that the terminal wrapped after a resize.
+/// start of the progress line, so the sequence also clears a line that the terminal wrapped after a resize.
 const CLEAR: &str = "\r\u{1b}[J";
 
 /// Returns the text to print before a line that replaces the progress line: a control sequence on a terminal, otherwise
@@ -25,8 +25,8 @@ pub fn over_the_line() -> &'static str {
     if OutputCapabilities::stderr().terminal { CLEAR } else { "" }
 }
 
-/// A line on standard error that is redrawn in place on a terminal, and printed every 30 s elsewhere. It ends when
-/// dropped.
+/// A line on standard error that is redrawn in place on a terminal, and printed every 30 s elsewhere. Dropping it ends
+/// the line.
 pub struct ProgressLine {
     shared: Arc<ProgressLineShared>,
     ticker: Option<JoinHandle<()>>,

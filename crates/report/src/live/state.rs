@@ -16,8 +16,9 @@ use crate::{DetailLevel, safe};
 
 /// Greatest width of permanent lines, in characters.
 const COLUMNS: usize = 80;
-/// Width of a step's description in characters, and below, of the progress bar.
+/// Width of a step's description in characters.
 const WORDS: usize = 29;
+/// Width of the progress bar in characters.
 const BAR: usize = 20;
 /// Width of a terminal in characters below which there is no bar and no count of blocks.
 const NARROW: usize = 72;
@@ -25,8 +26,9 @@ const NARROW: usize = 72;
 /// The progress of a step that is being tried, or that was tried.
 #[derive(Debug, Clone, Default)]
 struct StepProgress {
-    /// Description of the step. `most` is its greatest number of blocks, 0 if that is not fixed.
+    /// Description of the step.
     what: String,
+    /// Greatest number of blocks of the step; 0 if it is not fixed.
     most: u32,
     blocks: u32,
     so_far: RunningRatio,
@@ -41,8 +43,9 @@ pub(super) struct TuneProgressState {
     budget: Nanos,
     /// Time at which the run's clock started.
     began: Option<Instant>,
-    /// The step of the last trial. `tried` has all steps so far, because blocks of several steps alternate.
+    /// The id of the step of the last trial.
     step: String,
+    /// All steps so far, by id. Blocks of several steps alternate.
     tried: BTreeMap<String, StepProgress>,
     /// The outcome that was printed for each step.
     said: BTreeMap<String, StepOutcome>,
@@ -150,7 +153,7 @@ impl TuneProgressState {
         let start = StepProgress { what: "looking at the hosts".to_owned(), ..StepProgress::default() };
         let StepProgress { what, most, blocks, so_far } = self.tried.get(&self.step).unwrap_or(&start);
         let block = match (*blocks, *most) {
-            // Guards may take more blocks than the step itself.
+            // Guards may need more blocks than the greatest number of the step, which is then left out.
             (block, most) if block > 0 && block <= most => format!("  block {block}/{most}"),
             (block, _) if so_far.ratio().is_some() => format!("  block {block}"),
             _ => String::new(),

@@ -68,7 +68,7 @@ fn head(report: &MeasureReport) -> DocumentHead {
     }
 }
 
-/// Returns the section on why the figures cover only a part of the run, with causes if they are known.
+/// Returns the section on why the figures cover only a part of the run, with the causes that are known.
 fn stalled(report: &MeasureReport) -> ReportSection {
     let partial =
         report.partial.as_ref().map(|why| format!("PARTIAL: the run did not come to its end: {}", safe(why)));

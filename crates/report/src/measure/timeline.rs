@@ -44,8 +44,8 @@ fn rate(report: &MeasureReport) -> Option<Markup> {
     .draw(curves, FigureUnit::BitRate)
 }
 
-/// Draws the round trips under load, with the idle round trip for comparison. They show what a flow does to others on
-/// its path.
+/// Draws the round trips under load, with the idle round trip for comparison. The round trips under load show the delay
+/// that a flow causes for others on its path.
 fn round_trip(report: &MeasureReport) -> Option<Markup> {
     let mut curves = curves(report, |point| Some(point.rtt_ns?.0 as f64));
     curves.extend(probes(&report.probes));

@@ -1,4 +1,5 @@
-//! The answer of a run in one line, which claims no more than the final trials show, and advice on how to show more.
+//! The answer of a tuning run in one line, which claims only what the final trials prove, and advice on how to prove
+//! more.
 
 use landspeed_analysis::{LadderRules, Metric};
 use landspeed_record::units::Nanos;
@@ -7,9 +8,9 @@ use landspeed_record::{Estimate, StepSummary, TuneSummary};
 use super::figures::{WORTH_TELLING, percent_lost, span};
 use crate::words::{self, StepOutcome, counted};
 
-/// Share of lost processor time above which the loss is mentioned.
+/// Share of the processor time that a hypervisor, a quota or heat takes, above which the advice mentions the loss.
 const MUCH: f64 = 0.05;
-/// Ratio of needed to measured trials at which a longer run is no longer advised.
+/// Ratio of the trials that a proof needs to the measured trials, from which a longer run is no longer advised.
 const TOO_MANY: f64 = 30.0;
 
 /// Returns the answer: "2 settings proven to help; total gain 2.90× [2.10, 4.00]", or that no gain is proven.
@@ -37,8 +38,8 @@ pub(super) fn headline(summary: &TuneSummary) -> String {
     format!("no gain proven{why} ({span}; {})", noise(summary))
 }
 
-/// Returns the gain in the primary figure if it is proven: its interval is beyond 1, and beyond the effect that
-/// placebos are shown to have.
+/// Returns the gain in the primary figure if it is proven. Its interval must lie above 1 and above the proven effect of
+/// every placebo, the run must count, and a step must be kept.
 pub(crate) fn proven(summary: &TuneSummary) -> Option<Estimate> {
     let primary = Metric::of_goal(&summary.goal);
     let gain = primary.of_gain(&summary.gain)?;
@@ -55,8 +56,8 @@ fn paced(summary: &TuneSummary) -> Option<[String; 2]> {
     (holds && shares[0] - shares[1] > WORTH_TELLING).then(|| shares.map(percent_lost))
 }
 
-/// Returns the least effect that a placebo is proven to have, as a ratio above 1. A value of 1 or less means that it is
-/// proven to have none.
+/// Returns the least effect that a placebo is proven to have, as a ratio above 1. A value of 1 or less means that no
+/// effect is proven.
 fn shown_by_nothing(placebo: Estimate) -> f64 {
     placebo.low.max(1.0 / placebo.high)
 }
@@ -81,8 +82,8 @@ fn settings(summary: &TuneSummary) -> String {
     }
 }
 
-/// Describes how far apart two measurements of one setting are. This is the half width of the final comparison's
-/// interval, or the greatest distance of a placebo's ratio from 1 if that is larger.
+/// Describes the noise: how far apart two measurements of one setting are. The noise is the half width of the final
+/// comparison's interval, or the greatest distance of a placebo's ratio from 1 if that is larger.
 fn noise(summary: &TuneSummary) -> String {
     let half = Metric::of_goal(&summary.goal)
         .of_gain(&summary.gain)
@@ -95,7 +96,7 @@ fn noise(summary: &TuneSummary) -> String {
     }
 }
 
-/// Returns advice on how to show a gain, depending on what this run lacked; `None` if a gain is shown.
+/// Returns advice on how to prove a gain, depending on what this run lacked, or `None` if a gain is proven.
 pub(super) fn help(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     if proven(summary).is_some() || paced(summary).is_some() {
         return None;
@@ -160,7 +161,7 @@ fn wider(summary: &TuneSummary, budget: Nanos) -> String {
     if gain.low > 1.0 {
         return "a quieter machine: on this one, changing nothing does as much".to_owned();
     }
-    // The width of an interval falls with the square root of the number of trials.
+    // The width of an interval is inversely proportional to the square root of the number of trials.
     let times = (gain.low.ln() / gain.ratio.ln() - 1.0).powi(2);
     match times {
         _ if gain.ratio <= 1.0 => format!(
@@ -183,15 +184,15 @@ pub(super) fn without_time(summary: &TuneSummary) -> usize {
     summary.steps.iter().filter(is_waiting).count()
 }
 
-/// Returns the budget that would suffice for the settings left too, if each takes as long as a measured one. Returns
-/// `None` if no setting was measured or the budget is unknown.
+/// Returns the budget that would also suffice for the settings that had no time, if each takes as long as a measured
+/// one. Returns `None` if no setting was measured or the budget is unknown.
 pub(super) fn longer(summary: &TuneSummary, budget: Nanos) -> Option<String> {
     let measured = words::measured(summary).len();
     let wanted = (measured + without_time(summary)) as f64 / measured as f64;
     (measured > 0 && budget.0 > 0).then(|| rounded(budget.0 as f64 * wanted))
 }
 
-/// Formats a round budget of at least `nanos`: "90s", "15m", "2h".
+/// Rounds a budget of `nanos` nanoseconds up to a usual length, and formats it: "90s", "15m", "2h".
 fn rounded(nanos: f64) -> String {
     let minutes = nanos / 60e9;
     let up = |value: f64, step: f64| (value / step).ceil() * step;

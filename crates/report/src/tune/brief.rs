@@ -13,8 +13,9 @@ use crate::output::Tone;
 use crate::safe;
 use crate::words::{self, StepOutcome};
 
-/// Largest number of doubts, and below, of kept steps, that a terminal in brief detail shows.
+/// Largest number of doubts that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
+/// Largest number of kept steps that a terminal in brief detail shows.
 const KEPT: usize = 6;
 
 /// Returns the summary, from the result to the next commands. `named` is the record's path as the commands contain it.
@@ -98,8 +99,8 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
     ReportTable::new("Kept", "", columns).rows(kept.enumerate().map(row)).non_empty().map(ReportBlock::from)
 }
 
-/// Returns a step's change: "mtu 1500 -> 9000 (both) with tso". Several accompanying settings are only
-/// counted, so that the line fits.
+/// Returns a step's change: "mtu 1500 -> 9000 (both) with tso". If several settings accompany the step, only their
+/// number is given, so that the line fits.
 fn change(step: &StepSummary, summary: &TuneSummary) -> String {
     let with = match step.with.as_slice() {
         [] => String::new(),
@@ -155,13 +156,13 @@ fn left(summary: &TuneSummary, record: &Record) -> Option<ReportBlock> {
     Some(listed(left)).filter(|said| !said.is_empty()).map(ReportBlock::text)
 }
 
-/// Joins the counts that are shown: "9 no effect, 3 undecided".
+/// Joins the counts whose third field is true: "9 no effect, 3 undecided".
 fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
     let shown = counts.into_iter().filter(|(.., is_shown)| *is_shown);
     shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The message for a run after which only settings that another program had changed were not restored.
+/// The message for a run that restored all settings except those that another program had changed.
 pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
 
 fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
@@ -187,7 +188,8 @@ fn commands(summary: &TuneSummary, record: &Record, named: &str) -> Vec<(StyledT
     commands.map(|(what, command)| (what.into(), command)).into()
 }
 
-/// Returns the command that follows from the result: make the gain last, measure longer, or look for the reason.
+/// Returns the command that follows from the result: `persist` if settings changed, `tune` with a longer budget if
+/// settings are open, otherwise `explain`.
 fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
     let hosts = words::quoted_hosts(&summary.topology);
     let changed = summary.start_cell != summary.final_cell && summary.void.is_none();

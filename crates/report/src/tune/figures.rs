@@ -52,7 +52,7 @@ fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, to
 }
 
 /// Returns the row of the round trip under load, or `None` if it was not measured both before and after. It counts as
-/// worse only if it more than doubles and also grows by milliseconds.
+/// worse only if it more than doubles and also grows by more than 5 ms.
 fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
@@ -104,7 +104,7 @@ fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> 
     })
 }
 
-/// Returns the figures before and after in one unit, so that they are comparable, and the unit.
+/// Returns a figure before and after, both in the same unit, and that unit.
 fn both(figure: Metric, summary: &TuneSummary) -> ([String; 2], String) {
     let values = [&summary.start, &summary.final_].map(|of| figure.of_figures(of));
     let (per, unit) = chart::unit_in(figure, values.into_iter().flatten().fold(0.0, f64::max), summary);

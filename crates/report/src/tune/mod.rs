@@ -98,7 +98,8 @@ fn gains(gain: &Gain, of: &[Metric]) -> String {
     said.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the blocks on whether everything was restored. Lines on failures are visible without unfolding a group.
+/// Returns the blocks on whether everything was restored. If a setting was not restored, the notes are not folded into
+/// a group.
 fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
     let items: Vec<StyledText> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
@@ -164,7 +165,7 @@ fn ladder(summary: &TuneSummary, record: &Record) -> ReportSection {
         .with(ReportBlock::Only(Visibility::OnPage, trials))
 }
 
-/// Returns charts of the medians at each step. Unlike the ratios of the ladder, medians are not paired, so they include
+/// Returns charts of the medians at each step. The ratios of the ladder are paired; medians are not, so they include
 /// the machine's drift.
 fn levels(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("levels", "What it carried, and at what cost");

@@ -1,5 +1,5 @@
-//! The overheads of datagrams: where their time goes after each kept step, and the gain from removing each, beside
-//! the paper that removed them one by one (jin-yoo-2007).
+//! The overheads of datagrams: the time that each part of the path takes for a datagram after each kept step, and the
+//! gain from the removal of each overhead, beside the gain in the paper (jin-yoo-2007).
 
 use landspeed_analysis::{Metric, PathStage, SizeBudget, TimeBudget, budgets};
 use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
@@ -42,7 +42,8 @@ static OVERHEADS: &[Overhead] = &[
     },
 ];
 
-/// Returns the section on overheads, which is empty if the run measured no time budgets, as it does only for datagrams.
+/// Returns the section on overheads. It is empty if the run measured no time budgets; only runs with datagrams measure
+/// them.
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("overheads", "Overheads of a datagram");
     let budgets = budgets(record);

@@ -10,8 +10,9 @@ use crate::block::{
 use crate::safe;
 use crate::words::{self, StepOutcome};
 
-/// Least width of a terminal, in characters, that shows the column of blocks, and below, that of reasons.
+/// Least width of a terminal, in characters, that shows the column of blocks.
 const BLOCKS: usize = 96;
+/// Least width of a terminal, in characters, that shows the column of reasons.
 const REASONS: usize = 132;
 
 pub(super) fn section(summary: &TuneSummary) -> ReportSection {

@@ -175,7 +175,7 @@ fn what_was_not_measured_is_not_said() {
     for said in ["NOT confirmed over 30 min", "under load", "What held the path back"] {
         assert!(all.contains(said), "{said} is missing");
     }
-    // The record of a run with --no-explain, or an older one.
+    // As in the record of a run with --no-explain, or of an older landspeed.
     (summary.confirmation, summary.expectations, summary.start.loaded_latency_ns) = (None, None, None);
     summary.steps.iter_mut().for_each(|step| step.advised = None);
     record.lines.retain(|line| !matches!(line, Line::Verdict(_)));

@@ -38,8 +38,8 @@ fn each(value: &mut Value, key: &str, change: &dyn Fn(&str, &mut Value)) {
     }
 }
 
-/// A recorded document, and its fields that may take any value. Other fields hold the format's own words, or counts
-/// that determine a reader's work.
+/// A recorded document, and the names of its fields that may take any value. Other fields hold words of the format, or
+/// counts that determine how much work a reader has.
 struct OpenReport {
     kind: ReportKind,
     keys: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! Recorded data, a report of each kind but of grids; tests/records/README.md describes it.
+//! Recorded data: a report of each kind except grids. tests/records/README.md describes the data.
 
 use landspeed_record::{CompareReport, ExplainReport, Header, Line, MeasureReport, Record, TuneSummary};
 use landspeed_report::{Document, compare, explain, measure, tune};

@@ -159,7 +159,8 @@ fn a_placebo_that_is_far_off_speaks_against_the_gain() {
             found.rate = Some(Estimate { ratio: 8.4, low, high });
         }
     };
-    // An interval this wide proves nothing, so the gain counts; its width is reported.
+    // A placebo with an interval this wide has no proven effect, so the gain counts. The placebo's ratio is still
+    // reported.
     let (first, all) = answer(placebo(0.1, 700.0));
     assert!(first.starts_with("RESULT   1 setting proven to help"), "{first}");
     says(&all, "changing nothing measured 0.95x to 8.40x (placebos), more than the gain");

@@ -21,8 +21,8 @@ pub(crate) type PacketSink<'a> = dyn FnMut(u64, u16) -> PacketFate + 'a;
 
 /// Both ends of a flow. The connection is open from the start, as on real hosts before a run.
 ///
-/// Packets of the sender pass the line, which all flows share. Answers of the receiver take the flow's own way back,
-/// which loses nothing and has a fixed delay for each flow.
+/// Packets of the sender cross the line, which all flows share. Answers of the receiver take the flow's own way back,
+/// which has a fixed delay and loses no packet.
 pub(crate) trait FlowEnds: Debug {
     /// Sends the packets that may leave now.
     fn transmit(&mut self, now: Nanos, line: &mut PacketSink<'_>);
@@ -30,8 +30,8 @@ pub(crate) trait FlowEnds: Debug {
     /// Handles the arrival of packet `number` from the line. Packets arrive in the order in which they were sent.
     fn on_packet(&mut self, now: Nanos, number: u64);
 
-    /// Returns the time at which the next answer reaches the sender; [`NEVER`](crate::agenda::NEVER) if none is under
-    /// way.
+    /// Returns the time at which the next answer reaches the sender; [`NEVER`](crate::agenda::NEVER) if none is in
+    /// flight.
     fn next_answer(&self) -> Nanos;
 
     /// Delivers the next answer to the sender. The caller must then call [`FlowEnds::transmit`].

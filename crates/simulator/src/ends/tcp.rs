@@ -1,4 +1,4 @@
-//! TCP, with the kernel's sender and receiver.
+//! TCP flows: a sender and a receiver that follow Linux's.
 
 use std::collections::VecDeque;
 

@@ -23,10 +23,10 @@ use crate::sender::SenderCounts;
 const BATCH: u32 = 16;
 /// The number of packets that are written in advance. A stopped flow still sends these.
 const AHEAD: u64 = 2 * BATCH as u64;
-/// The smallest buffer of each end, in packets, for a flow without a configured receive window. It is libudt's
+/// The smallest buffer of each end, in packets, for a flow without a configured receive window. It equals libudt's
 /// receive buffer.
 const LEAST_ROOM: u64 = 8192;
-/// The largest buffer of each end, in packets. It limits the buffers of long paths.
+/// The largest buffer of each end, in packets. It limits the memory that long paths need.
 const MOST_ROOM: u64 = 1 << 18;
 
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1)), 1);

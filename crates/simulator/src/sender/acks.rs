@@ -71,15 +71,15 @@ impl TcpSender {
     }
 
     /// Returns true if the selectively acknowledged segment was sent before the last transmission of the first
-    /// segment under way. The latter may then still arrive, so the timeout starts anew. A segment sent later does not
-    /// extend the timeout.
+    /// outstanding segment. The first outstanding segment may then still arrive, so the timeout starts anew. An
+    /// acknowledgement of a segment sent later does not extend the timeout.
     fn tells_of_older(&self, summary: &AckSummary) -> bool {
         summary.sacked_sent.is_some_and(|at| at < self.board.at(self.board.una()).at)
     }
 
-    /// Sets the receiver's timestamp and the sender's timestamp that the receiver has echoed, which is that of the
-    /// first segment acknowledged (RFC 7323, section 4.3). An acknowledgement without new data echoes the previous
-    /// timestamp again.
+    /// Sets the receiver's timestamp, and the sender's timestamp that the receiver echoes. The receiver echoes the
+    /// timestamp of the first segment that it acknowledges (RFC 7323, section 4.3). An acknowledgement without new data
+    /// echoes the previous timestamp again.
     fn read_timestamps(&mut self, now: Nanos, ack: &TcpAck) {
         const MILLISECOND: u64 = 1_000_000;
         self.sk.rcv_tsval = ((now - self.way_back).0 / MILLISECOND) as u32;
@@ -129,7 +129,7 @@ impl TcpSender {
     fn advance(&mut self, now: Nanos, seq: u64, was: &SentSegment) {
         let rtt = now - was.at;
         if was.flags & EVER_RESENT != 0 && us(rtt) < u64::from(self.sk.rtt_min) {
-            // The first transmission is more likely to have arrived than the repeated one.
+            // The RTT is too short, so the first transmission has probably arrived, not the repeated one.
             return;
         }
         self.newest.rtt = rtt;

@@ -1,11 +1,11 @@
 //! The sending end of a TCP flow. It does what net/ipv4/tcp_input.c and tcp_output.c do with a bulk transfer, in the
 //! same order, so that a congestion control is called as the kernel calls it.
 //!
-//! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed.
-//! Windows are reduced by RFC 6937 (proportional rate reduction) in Linux's form. Timeouts are RFC 6298's with
-//! Linux's floor. Some parts are left out, because a line that keeps the order of packets and a way back without
-//! losses never need them: undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to
-//! reordering. Also left out are the effects of an application that pauses.
+//! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed. Windows
+//! are reduced by RFC 6937 (proportional rate reduction) in Linux's form. Timeouts are RFC 6298's with Linux's floor.
+//! Some parts are left out. They are never needed if the line keeps packets in order and no acknowledgement is lost:
+//! undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to reordering. The effects of an
+//! application that pauses are left out too.
 
 mod acks;
 mod probe;
@@ -52,8 +52,7 @@ pub(crate) struct TcpSender {
     /// True if `newest` has changed since the last search for lost segments.
     is_newer: bool,
     reduction: WindowReduction,
-    /// The sequence number at which the current state of recovery ends, once all segments below it are acknowledged
-    /// (high_seq).
+    /// The current state of recovery ends once all segments below this number are acknowledged (high_seq).
     state_ends: u64,
     /// Segment whose acknowledgement starts a new measurement of the window's use (cwnd_usage_seq).
     usage_ends: u64,

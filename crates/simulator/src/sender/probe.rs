@@ -40,7 +40,7 @@ impl TcpSender {
     }
 
     /// Restarts the timer of a probe after new data was sent. The probe is due no later than the timeout of the first
-    /// segment under way.
+    /// outstanding segment.
     pub(super) fn arm_after_sending(&mut self, now: Nanos) {
         let timeout = self.rtt.timeout(&self.sk, self.backoff);
         self.arm_probe(now, self.board.at(self.board.una()).at + timeout);
@@ -53,9 +53,9 @@ impl TcpSender {
         if !is_well || self.board.out() == 0 {
             return false;
         }
-        // Twice the RTT; srtt_us is in eighths.
+        // Twice the RTT. `srtt_us` is in eighths of a microsecond.
         let two = Nanos::micros(u64::from(self.sk.srtt_us >> 2));
-        // The acknowledgement of a lone segment is delayed.
+        // The receiver may delay the acknowledgement of a single segment.
         let slack = if self.board.out() == 1 { self.min_rto } else { SLACK };
         let probe_at = now + two + slack;
         self.probing.at = if timeout_at > now { probe_at.min(timeout_at) } else { probe_at };

@@ -23,8 +23,8 @@ pub(super) struct SampleOrigin {
 }
 
 impl DeliveryRateSampler {
-    /// Returns the record of a segment that is sent now (tcp_rate_skb_sent). `idle` is true if no segment is under
-    /// way.
+    /// Returns the record of a segment that is sent now (tcp_rate_skb_sent). `idle` is true if no segment is
+    /// outstanding.
     pub(super) fn on_send(&mut self, now: Nanos, idle: bool, delivered: u32) -> SentSegment {
         if idle {
             (self.first_at, self.news_at) = (now, now);
@@ -51,7 +51,7 @@ impl DeliveryRateSampler {
     /// Returns the rate sample of one acknowledgement (tcp_rate_gen), without the fields that the caller fills in.
     pub(super) fn sample(&self, now: Nanos, sk: &Sock, origin: Option<SampleOrigin>) -> RateSample {
         let Some(origin) = origin else { return RateSample::default() };
-        // The path can compress the sending or the arrival of segments, so the rate is the slower of the two.
+        // The sending times or the arrival times may be compressed, so the longer of the two intervals is used.
         let interval = us(origin.sent_for).max(us(now - origin.sent.news_at));
         let is_too_short = interval < u64::from(sk.rtt_min);
         RateSample {

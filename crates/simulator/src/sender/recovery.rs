@@ -60,7 +60,7 @@ impl TcpSender {
         }
     }
 
-    /// Marks the segments that are lost by now. Returns true if a retransmission is newly among them.
+    /// Marks the segments that are lost by now. Returns true if a newly marked one had been sent again.
     pub(super) fn find_lost(&mut self, now: Nanos) -> bool {
         if !std::mem::take(&mut self.is_newer) {
             return false;
@@ -80,7 +80,8 @@ impl TcpSender {
         Nanos::micros(u64::from((self.sk.rtt_min >> 2).min(self.sk.srtt_us >> 3)))
     }
 
-    /// Enters the state Open, or Disorder if a segment is missing or under way again (tcp_try_keep_open).
+    /// Enters the state Open, or Disorder if a segment is missing or its retransmission is in flight
+    /// (tcp_try_keep_open).
     pub(super) fn keep_open(&mut self) {
         let is_whole = self.board.sacked() + self.board.lost() == 0 && !self.board.any_resent();
         let state = if is_whole { CaState::Open } else { CaState::Disorder };

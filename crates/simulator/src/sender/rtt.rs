@@ -21,7 +21,7 @@ pub(super) struct RttEstimator {
 }
 
 impl RttEstimator {
-    /// Creates an estimator. `floor` is the least margin of the timeout beyond the RTT.
+    /// Creates an estimator. `floor` is the smallest difference between the timeout and the smoothed RTT.
     pub(super) fn new(floor: Nanos) -> Self {
         RttEstimator {
             floor_us: us(floor) as u32,
@@ -72,7 +72,7 @@ impl RttEstimator {
         Nanos::micros((once << backoff.min(16)).min(LONGEST_US))
     }
 
-    /// Updates the minimum with the RTT of a segment that was sent once.
+    /// Updates the minimum RTT with the RTT of a segment that was sent only once.
     pub(super) fn least(&mut self, sk: &mut Sock, now: Nanos, rtt_us: u32) {
         sk.rtt_min = self.least.sample(us(now), rtt_us);
     }
@@ -83,8 +83,8 @@ pub(super) fn us(time: Nanos) -> u64 {
     time.0 / 1000
 }
 
-/// The minimum of a sliding window in constant space (Kathleen Nichols' algorithm). Holds the best sample, the best
-/// one after it, and the best one after that, each with its time.
+/// The minimum of a sliding window in constant space (Kathleen Nichols' algorithm). Holds the smallest sample, the
+/// smallest one after it, and the smallest one after that, each with its time.
 #[derive(Debug, Clone, Copy)]
 struct WindowedMinimum {
     best: [(u64, u32); 3],

@@ -20,7 +20,7 @@ impl TcpSender {
         }
     }
 
-    /// Restarts the retransmission timer, or stops it if no segment is under way (RFC 6298, section 5).
+    /// Restarts the retransmission timer, or stops it if no segment is outstanding (RFC 6298, section 5).
     pub(super) fn arm_rto(&mut self, now: Nanos) {
         self.probing.at = NEVER;
         self.rto_at = match self.board.out() {
@@ -49,7 +49,7 @@ impl TcpSender {
         self.arm_rto(now);
     }
 
-    /// Returns true if the window was not yet reduced for the segments that are under way now.
+    /// Returns true if the window was not yet reduced for the segments that are outstanding now.
     fn is_a_new_loss(&self) -> bool {
         match self.sk.ca_state() {
             CaState::Open | CaState::Disorder => true,

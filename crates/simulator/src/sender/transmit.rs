@@ -38,7 +38,8 @@ impl TcpSender {
         self.board.next() < self.end.min(self.board.una() + self.window)
     }
 
-    /// Returns true if pacing lets a segment leave now, and then schedules the next one.
+    /// Returns true if pacing allows a segment to leave now, and then sets the earliest time of the next one. Otherwise
+    /// sets the pacing timer and returns false.
     fn is_time(&mut self, now: Nanos, bytes_per_second: u64) -> bool {
         if self.sk.tcp_wstamp_ns > now.0 {
             self.pace_at = Nanos(self.sk.tcp_wstamp_ns);
@@ -48,12 +49,12 @@ impl TcpSender {
         true
     }
 
-    /// Sets the pacing rate (tcp_update_pacing_rate): 1.2 windows per RTT, or 2 far below the threshold. Linux
-    /// computes it even if it does not pace, as the flow's rate.
+    /// Sets the pacing rate (tcp_update_pacing_rate): 1.2 windows per RTT, or 2 while the window is below half the
+    /// slow-start threshold. Linux computes the rate even for a flow that it does not pace.
     pub(super) fn set_pacing_rate(&mut self) {
         let sk = &mut self.sk;
         let percent = if sk.snd_cwnd < sk.snd_ssthresh / 2 { 200 } else { 120 };
-        // srtt_us is in eighths.
+        // `srtt_us` is in eighths of a microsecond.
         let by_percent = u64::from(sk.mss_cache) * (1_000_000 / 100 * 8) * percent;
         let rate = by_percent.saturating_mul(sk.snd_cwnd.max(sk.packets_out).into());
         sk.sk_pacing_rate = (rate / u64::from(sk.srtt_us.max(1))).min(sk.sk_max_pacing_rate);

@@ -1,15 +1,15 @@
 //! Contrasts from the differences within each block, for grids whose cells differ in noise.
 //!
 //! A difference within a block is free of the conditions that the block's trials share. Its variance over the blocks
-//! is that of exactly the cells in the contrast, whatever the noise of the other cells and whichever of them drift
-//! together. The test is Student's for one sample, with Bonferroni's correction for the family.
+//! depends only on the cells in the contrast, whatever the noise and the drift of the other cells. The test is
+//! Student's for one sample, with Bonferroni's correction for the family.
 
 use std::collections::BTreeMap;
 
 use super::{CellTrial, Contrast, ContrastEstimate, VarianceMethod};
 use crate::contrast::known_quantile;
 
-/// A contrast's variance is estimated only if at least this many blocks have all of its cells.
+/// A contrast's variance is estimated only if at least this many blocks have all cells of the contrast.
 const LEAST: usize = 4;
 
 /// The mean log of each cell in each block.

@@ -6,19 +6,19 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{CellTrial, GridError};
 
-/// The least number of blocks with several plots from which the plots' variance is estimated. With two plots a block
-/// it gives five degrees of freedom.
+/// The least number of blocks with several plots from which the plots' variance is estimated. With two plots in each
+/// block, this number of blocks gives five degrees of freedom.
 const PLOT_BLOCKS: usize = 6;
 
-/// The linear model of a grid's trials. Its effects are those of the blocks, then those of the cells except the
-/// reference, whose effect is 0.
+/// The linear model of a grid's trials. Its effects are the effects of the blocks, followed by the effects of all cells
+/// except the reference. The effect of the reference is 0.
 pub(super) struct GridDesign {
     /// The cells, in ascending order.
     pub(super) cells: Vec<u32>,
     pub(super) blocks: usize,
     /// Each trial's cell, as an index into `cells`.
     pub(super) cell: Vec<usize>,
-    /// Each trial's plot. If each block is one plot, or each trial is its own plot, it is the trial's block instead.
+    /// Each trial's plot; the trial's block instead if each block is one plot, or if each trial is its own plot.
     pub(super) plot: Vec<usize>,
     /// The number of trials in each plot.
     pub(super) sizes: DVector<f64>,
@@ -78,7 +78,7 @@ impl GridDesign {
         (place != self.reference).then_some(self.blocks + place - before)
     }
 
-    /// Returns the sums of the rows of `of` (one per trial) over each plot: a matrix of plots by columns of `of`.
+    /// Returns, for each plot, the sum of the rows of `of` (one per trial): a matrix of plots by columns of `of`.
     pub(super) fn by_plot(&self, of: &DMatrix<f64>) -> DMatrix<f64> {
         let mut sums = DMatrix::zeros(self.sizes.len(), of.ncols());
         for (trial, plot) in self.plot.iter().enumerate() {
@@ -115,7 +115,7 @@ fn numbered<K: Ord + Clone>(keys: impl Iterator<Item = K> + Clone) -> (Vec<usize
     (keys.map(|key| known[&key]).collect(), known.len())
 }
 
-/// Returns the number of blocks of more than one plot.
+/// Returns the number of blocks that have more than one plot.
 fn split_blocks(block: &[usize], plot: &[usize], blocks: usize) -> usize {
     let mut plots = vec![BTreeSet::new(); blocks];
     block.iter().zip(plot).for_each(|(block, plot)| _ = plots[*block].insert(*plot));

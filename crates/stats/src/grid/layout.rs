@@ -31,13 +31,13 @@ impl GridLayout {
         levels
     }
 
-    /// Returns the cell that has `level` of `factor`, and the levels of `cell` for all other factors.
+    /// Returns the cell with the level `level` of `factor`, and with the levels of `cell` for all other factors.
     pub fn with(&self, cell: u32, factor: usize, level: u32) -> u32 {
         let step: u32 = self.levels[factor + 1..].iter().product();
         cell - self.levels_of(cell)[factor] * step + level * step
     }
 
-    /// Returns one contrast for each cell other than `reference`: that cell less the reference.
+    /// Returns one contrast for each cell other than `reference`: the cell minus the reference.
     pub fn to_reference(&self, reference: u32) -> Vec<Contrast> {
         (0..self.cells())
             .filter(|cell| *cell != reference)
@@ -45,33 +45,35 @@ impl GridLayout {
             .collect()
     }
 
-    /// Returns the contrasts between neighbouring levels of `factor`: for each cell that is not at the first level,
-    /// that cell less the one at the previous level of `factor` and the same levels otherwise.
+    /// Returns the contrasts between neighbouring levels of `factor`: for each cell that is not at the first level, the
+    /// cell minus the cell that differs from it only in having the previous level of `factor`.
     pub fn neighbours(&self, factor: usize) -> Vec<Contrast> {
         let before = |cell: u32| Some(self.with(cell, factor, self.levels_of(cell)[factor].checked_sub(1)?));
         (0..self.cells()).filter_map(|cell| Some(Contrast::ratio(before(cell)?, cell))).collect()
     }
 
-    /// Returns the contrast of a factor's second level less its first, with all other factors at their levels in
-    /// `cell`. If `cell` is the reference, this is the effect of the factor alone. If another factor has a changed
-    /// level in `cell`, it is the effect of `factor` after that change.
+    /// Returns the contrast of a factor's second level minus its first level, with all other factors at their levels in
+    /// `cell`. If `cell` is the reference, the contrast is the effect of the factor alone. If `cell` differs from the
+    /// reference in another factor, the contrast is the effect of `factor` after the change of the other factor.
     pub fn simple(&self, factor: usize, cell: u32) -> Contrast {
         Contrast::ratio(self.with(cell, factor, 0), self.with(cell, factor, 1))
     }
 
-    /// Returns the contrast of a factor's second level less its first, averaged over all levels of the others.
+    /// Returns the contrast of a factor's second level minus its first level, averaged over all levels of the other
+    /// factors.
     pub fn main(&self, factor: usize) -> Contrast {
         self.product(&[factor])
     }
 
     /// Returns the contrast for the interaction of two factors: the effect of one factor's second level at the second
-    /// level of the other, less its effect at the other's first level. It is averaged over the remaining factors.
+    /// level of the other factor, minus its effect at the other factor's first level. The contrast is averaged over the
+    /// remaining factors.
     pub fn interaction(&self, one: usize, other: usize) -> Contrast {
         self.product(&[one, other])
     }
 
-    /// Returns the contrast that is the product of the differences (second level less first) of `factors`, averaged
-    /// over the levels of all other factors.
+    /// Returns the contrast that is the product of the differences (second level minus first level) of `factors`,
+    /// averaged over the levels of all other factors.
     fn product(&self, factors: &[usize]) -> Contrast {
         let part = |(factor, level): (usize, u32)| match (factors.contains(&factor), level) {
             (false, _) => 1.0 / f64::from(self.levels[factor]),

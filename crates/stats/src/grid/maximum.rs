@@ -3,7 +3,7 @@
 //!
 //! The vector of the variables is the product of a direction and a length, which are independent of each other.
 //! Directions are drawn at random. The length has a known distribution (Fisher's), so that a few thousand directions
-//! give three digits. The seed is fixed, so that each call gives the same bound.
+//! give the bound to three digits. The seed is fixed, so that each call gives the same bound.
 
 use std::cmp::Ordering;
 
@@ -14,15 +14,15 @@ use crate::Random;
 use crate::estimate::student_quantile;
 
 const DIRECTIONS: usize = 8192;
-/// The number of directions that are averaged together after sorting them by reach. Among this many neighbours the
-/// reach hardly varies.
+/// The number of directions that are averaged together after sorting them by reach (see [`reaches`]). The reach of this
+/// many neighbours is almost the same.
 const ALIKE: usize = 64;
 /// Degrees of freedom beyond which Student's distribution equals the normal one to all digits that matter.
 pub(super) const NORMAL: f64 = 1e6;
 
-/// Returns the bound that the magnitudes of all variables stay below with probability `confidence`. Row i of
-/// `factor`, times a vector of independent Gaussian variables, is the i-th variable before it is divided by the
-/// common deviation, which has `freedom` degrees of freedom. Each row has length 1.
+/// Returns the bound below which the magnitudes of all variables are together with probability `confidence`. Row i of
+/// `factor`, times a vector of independent Gaussian variables, is the i-th variable before it is divided by the common
+/// deviation, which has `freedom` degrees of freedom. Each row has length 1.
 pub(super) fn bound(factor: &DMatrix<f64>, freedom: f64, confidence: f64) -> f64 {
     let freedom = freedom.min(NORMAL);
     let reaches = reaches(factor);
@@ -45,7 +45,8 @@ pub(super) fn bound(factor: &DMatrix<f64>, freedom: f64, confidence: f64) -> f64
     high
 }
 
-/// Returns, for directions of equal probability, the largest magnitude among the variables per unit of length.
+/// Returns the reaches of random directions, averaged over groups of [`ALIKE`] directions, in ascending order. The
+/// reach of a direction is the largest magnitude among the variables for a vector of length 1.
 fn reaches(factor: &DMatrix<f64>) -> Vec<f64> {
     let mut random = Random::new(20_080_346);
     let directions = DMatrix::from_fn(factor.ncols(), DIRECTIONS, |_, _| random.normal());

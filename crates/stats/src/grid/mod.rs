@@ -2,15 +2,15 @@
 //! contrasts say which cells differ.
 //!
 //! Figures are logs. The log of a trial is the sum of its block's effect, its cell's effect, a random effect of its
-//! plot, and its own error. A plot is a part of a block in which factors that are slow to change keep their values.
-//! The effects of slow factors are therefore known no better than plots repeat themselves.
+//! plot, and its own error. A plot is a part of a block in which factors that are slow to change keep their values. The
+//! uncertainty of the effects of slow factors therefore includes the variation between plots.
 //!
 //! The model is fitted by restricted maximum likelihood. Each contrast gets the error and the degrees of freedom of
-//! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood",
-//! Biometrics 53, 1997. All contrasts of a family together get intervals from the largest of their Student statistics
-//! (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). Where all cells differ in noise, each contrast has the
-//! error of its own differences within blocks. docs/decisions/0032 gives the reasons; `make grid-coverage` shows how
-//! often the intervals hold the truth.
+//! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood", Biometrics 53, 1997.
+//! The simultaneous intervals of all contrasts of a family are computed from the distribution of the largest of their
+//! Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). If all cells differ in noise, the
+//! error of each contrast is computed from its own differences within blocks. docs/decisions/0032 gives the reasons;
+//! `make grid-coverage` shows how often the intervals contain the true values.
 
 mod block_means;
 mod design;
@@ -80,11 +80,11 @@ pub enum GridError {
 pub enum VarianceMethod {
     /// One variance for all cells.
     Common,
-    /// One variance for most cells, and a separate one for each noisier cell. If all cells differ in noise and too
-    /// few blocks have all cells of the contrast, every cell has a separate one.
+    /// One variance for most cells, and a separate variance for each noisier cell. If all cells differ in noise and too
+    /// few blocks have all cells of the contrast, every cell has a separate variance.
     Own,
-    /// The variance of the contrast's differences within each block. It is used for grids whose cells all differ in
-    /// noise, and where it is known better than the variances of a few noisier cells.
+    /// The variance of the contrast's differences within each block. It is used if all cells of the grid differ in
+    /// noise, or if it is known more precisely than the variances of a few noisier cells.
     Paired,
 }
 
@@ -128,7 +128,7 @@ impl ContrastEstimate {
 pub struct CellMean {
     pub cell: u32,
     pub ln: f64,
-    /// The standard error from the variances of trials and plots. It does not include how blocks vary.
+    /// The standard error from the variances of trials and plots, without the variance of blocks.
     pub error: f64,
     /// The low and high end of the interval for `ln` of this cell alone, not widened for the number of cells.
     pub alone: (f64, f64),
@@ -193,9 +193,9 @@ impl FittedGrid {
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
             return Ok(Vec::new());
         };
-        // The bound is for the contrast whose error has the most degrees of freedom. The others get the bound of the
-        // same probability at their own degrees of freedom. The common error assumed here makes contrasts depend on
-        // each other less than they do, which makes intervals wider, not narrower.
+        // The bound is for the contrast whose error has the most degrees of freedom. The other contrasts get the bound
+        // of the same probability at their own degrees of freedom. The bound assumes a common error. Contrasts
+        // therefore depend on each other less in the bound than in truth, which makes intervals wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
         let method = if self.noise.own().is_some() { VarianceMethod::Own } else { VarianceMethod::Common };
@@ -258,9 +258,9 @@ impl FittedGrid {
                 shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
             let before = variance;
             variance += others.sum::<f64>();
-            // The common variance is known as well as before, and the uncertainty of the cells' own variances is
-            // added. It is counted on the safe side: a contrast has at most the degrees of freedom of the noisy cells
-            // in it.
+            // The uncertainty of the common variance is as before, and the uncertainty of the cells' own variances is
+            // added. The result is conservative: a contrast has at most the degrees of freedom of the noisy cells in
+            // it.
             spread *= (variance / before).powi(2);
             let apart = |((square, part), own): (&(f64, f64), &Variance)| {
                 2.0 * ((square - total * part) * own.value).powi(2) / own.freedom
@@ -271,8 +271,8 @@ impl FittedGrid {
         PointEstimate { ln: self.model.effects.dot(row), error: (variance + excess).sqrt(), freedom }
     }
 
-    /// Returns two numbers for each cell: the sum of the squared weights of its trials in an estimate, and its part
-    /// of the number of all trials.
+    /// Returns two numbers for each cell: the sum of the squared weights of its trials in an estimate, and the number
+    /// of its trials as a part of all trials.
     fn shares(&self, row: &DVector<f64>) -> Vec<(f64, f64)> {
         let mut shares = vec![(0.0, 0.0); self.design.cells.len()];
         let trials = self.design.cell.len() as f64;
@@ -294,7 +294,7 @@ impl FittedGrid {
         for mut row in factor.row_iter_mut() {
             row.unscale_mut(row.norm());
         }
-        // A few contrasts need no more dimensions than their number.
+        // The contrasts need no more dimensions than there are contrasts.
         if factor.nrows() < factor.ncols() { factor.transpose().qr().r().transpose() } else { factor }
     }
 }

@@ -1,19 +1,20 @@
 //! The mixed model: blocks and cells are fixed effects, plots are random. Variances come from restricted maximum
 //! likelihood, errors and degrees of freedom from Kenward and Roger.
 //!
-//! The covariance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` assigns trials to plots. With
-//! `M` the projection onto the residuals of least squares, the restricted likelihood depends on `ratio` only through
-//! the eigenvalues of `Z' M Z` (Kang et al., "Efficient control of population structure in model organism association
-//! mapping", Genetics 178, 2008). Once these are known, computing it for another ratio costs almost nothing.
+//! The covariance of the trials is `variance * H`, `H = I + ratio * Z Z'`, where `Z` assigns trials to plots. With `M`
+//! the projection onto the residuals of least squares, the restricted likelihood depends on `ratio` only through the
+//! eigenvalues of `Z' M Z` (Kang et al., "Efficient control of population structure in model organism association
+//! mapping", Genetics 178, 2008). Once the eigenvalues are known, computing the likelihood for another ratio costs
+//! almost nothing.
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2};
 
 use super::GridError;
 use super::design::GridDesign;
 
-/// Lower bound for the variance of a plot's mean, as a part of the variance that the trials alone would give it. A
-/// ratio below 0 is allowed, as in the classical analysis of variance. A bound at 0 would make intervals between
-/// plots too wide where plots do not differ.
+/// Lower bound for the variance of a plot's mean, as a part of the variance that the trials alone would give the mean.
+/// The ratio of the variances of plots and trials may thus be below 0, as in the classical analysis of variance. A
+/// bound at a ratio of 0 would make intervals between plots too wide if plots do not differ.
 const LEAST: f64 = 0.05;
 /// The largest ratio of the variances of plots and trials that is tried, times the number of trials in the largest
 /// plot.
@@ -34,7 +35,7 @@ pub(super) struct MixedModel {
     pub(super) ratio: f64,
     /// The covariance of the estimated variances, in the order plots, trials.
     spread: Matrix2<f64>,
-    /// The weight that each trial has in each effect: trials by effects.
+    /// The weight of each trial in the estimate of each effect: trials by effects.
     pub(super) weights: DMatrix<f64>,
 }
 
@@ -78,7 +79,7 @@ impl MixedModel {
         &self.inverse * self.variance
     }
 
-    /// Returns the variances of an estimate. `of` holds the weight of each effect in it.
+    /// Returns the variances of an estimate. `of` holds the weight of each effect in the estimate.
     pub(super) fn error_of(&self, of: &DVector<f64>) -> EstimateVariance {
         let form = |matrix: &DMatrix<f64>| of.dot(&(matrix * of));
         let (unit, by_plots) = (form(&self.inverse), form(&self.by_plots));
@@ -134,7 +135,7 @@ impl PlotStrata {
         if design.has_plots && plots.len() < PLOT_FREEDOM || freedom <= plots.len() {
             return Err(GridError::Freedom);
         }
-        // Where trials agree to the last digit, a floor keeps the quotients below finite.
+        // If trials agree to the last digit, this floor keeps the quotients that follow finite.
         let squares = residuals.norm_squared().max(1e-24);
         let mut strata = PlotStrata { plots, squares, freedom: freedom as f64, ratio: 0.0, variance: 0.0 };
         if design.has_plots {

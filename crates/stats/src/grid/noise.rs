@@ -1,8 +1,8 @@
-//! Tests of whether some cells are noisier than others, and each cell's variance.
+//! Tests of whether some cells are noisier than others, and estimates of each cell's variance.
 //!
 //! A noisy ("loud") cell is one whose trials have a larger variance. Residuals within plots (with the plots' effects
 //! removed) give each cell's own variance. An F test identifies a cell that is noisier than the others. A chi-squared
-//! test of the logs of the variances shows if all cells differ.
+//! test of the logs of the variances shows whether all cells differ.
 
 use nalgebra::{DMatrix, DVector};
 use statrs::distribution::{ChiSquared, ContinuousCDF, FisherSnedecor};
@@ -12,13 +12,13 @@ use super::GridError;
 use super::design::GridDesign;
 use super::model::positive;
 
-/// The significance level of the chi-squared test: the probability that cells of equal variance are taken for cells
-/// that all differ.
+/// The significance level of the chi-squared test: the probability that the test takes cells of equal variance for
+/// cells that all differ.
 const DIFFER: f64 = 0.05;
 /// The largest probability that the F tests take a cell for noisier than the others although all variances are equal.
 /// It is high, because a separate variance costs little, while a missed noisy cell makes intervals too narrow.
 const LOUD: f64 = 0.2;
-/// If more than one cell in this many is noisier than the others, all cells are taken to differ.
+/// If more than one in this many cells is noisier than the others, all cells are assumed to differ.
 const FEW: usize = 4;
 
 /// A variance with its degrees of freedom.
@@ -49,7 +49,7 @@ impl CellResiduals {
         Variance { value: (self.squares / self.expected).max(1e-30), freedom: self.freedom() }
     }
 
-    /// Returns the cell's own variance, assuming that the other cells have the variance `rest`. It is at least
+    /// Returns the cell's own variance, assuming that the other cells have the variance `rest`. The result is at least
     /// `rest`.
     fn beside(&self, rest: f64) -> Variance {
         let value = (self.squares - (self.expected - self.from_own) * rest) / self.from_own;
@@ -155,8 +155,8 @@ fn residuals(design: &GridDesign, which: &[bool]) -> Result<Vec<CellResiduals>, 
     Ok((0..cells).map(of).filter(|one| one.expected > 1e-6).collect())
 }
 
-/// Returns the projection onto the directions that differences within plots cannot estimate. These are the means of
-/// each set of cells that common plots join.
+/// Returns the projection onto the directions that differences within plots cannot estimate: the mean of each set of
+/// cells that common plots join.
 fn joined(counts: &DMatrix<f64>) -> DMatrix<f64> {
     let cells = counts.ncols();
     let mut set: Vec<usize> = (0..cells).collect();
@@ -174,8 +174,8 @@ fn pooled(variances: &[Variance]) -> Variance {
     Variance { value, freedom }
 }
 
-/// Returns the cell with the largest variance if that is larger than the others' by more than chance, at the error
-/// `error`.
+/// Returns the cell with the largest variance, if its variance is larger than that of the other cells by more than
+/// chance, at the error `error`.
 fn loudest(quiet: &[CellResiduals], error: f64) -> Option<CellResiduals> {
     let value = |one: &CellResiduals| one.equal().value;
     let loudest = *quiet.iter().max_by(|a, b| value(a).total_cmp(&value(b)))?;

@@ -4,8 +4,8 @@ use statrs::distribution::{Continuous, Normal};
 use super::*;
 use crate::Random;
 
-/// Returns the trials of a split plot. The first factor has two levels and changes by plots of `sub` cells. Trials
-/// have the deviation 1, and plots have `deviation`. All cells are equal.
+/// Returns the trials of a split plot. The first factor has two levels and changes by plots of `sub` cells. Trials have
+/// the deviation 1, and plots have the deviation `deviation`. All cells are equal.
 fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<CellTrial> {
     let mut trials = Vec::new();
     for (block, plot) in (0..blocks).flat_map(|block| [(block, 0), (block, 1)]) {
@@ -52,7 +52,8 @@ fn a_balanced_split_plot_has_the_classical_errors_and_freedom() {
         let fast = alone(&grid, layout.neighbours(1)[0].clone());
         assert_close(fast.error, (2.0 * within / b).sqrt(), 1e-6);
         assert_close(fast.freedom, 2.0 * (b - 1.0) * (s - 1.0), 1e-6);
-        // A difference between cells of two plots has a sum of both mean squares, whose freedom is Satterthwaite's.
+        // The variance of a difference between cells of two plots is a sum of both mean squares, whose degrees of
+        // freedom are Satterthwaite's.
         let (of_plots, of_trials) = (between, (s - 1.0) * within);
         let across = alone(&grid, layout.neighbours(0)[0].clone());
         assert_close(across.error, (2.0 * (of_plots + of_trials) / (b * s)).sqrt(), 1e-6);
@@ -138,7 +139,8 @@ impl PublishedFormulas {
             of_variance += slope(i) * slope(j) * w[(i, j)];
         }
         let adjusted = &phi + &phi * inner * &phi * 2.0;
-        // With one contrast the paper's F has numerator freedom 1, its scale is 1 and its m is 2 / A1.
+        // For one contrast, the F statistic of the paper has one degree of freedom in the numerator, its scale is 1 and
+        // its m is 2 / A1.
         (row.dot(&(adjusted * row)).sqrt(), 2.0 * row.dot(&(&phi * row)).powi(2) / of_variance)
     }
 }
@@ -163,9 +165,9 @@ fn unbalanced_grids_have_the_errors_and_freedom_that_the_paper_prints() {
     }
 }
 
-/// Compares with Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal
-/// of the American Statistical Association 50, 1955, for two sides and equal numbers, so that correlations are 1/2.
-/// The expected bound comes from sums over the control's error and the deviation. Given both, the comparisons are
+/// Compares with Dunnett, "A multiple comparison procedure for comparing several treatments with a control", Journal of
+/// the American Statistical Association 50, 1955, for two sides and equal numbers, so that correlations are 1/2. The
+/// expected bound comes from sums over the control's error and the deviation. If both are given, the comparisons are
 /// independent.
 #[test]
 fn many_comparisons_with_one_have_dunnetts_bound() {
@@ -204,8 +206,9 @@ fn one_contrast_has_students_bound_and_independent_ones_have_sidaks() {
     assert_close(bound, student_quantile(1e6, 0.5 + 0.95_f64.powf(0.125) / 2.0), 3e-3);
 }
 
-/// Returns three counts over `grids` grids with trials from `split_plot`: those in which all intervals contain the
-/// truth together, those in which one interval between plots does, and those in which one within plots does.
+/// Returns three counts over `grids` grids with trials from `split_plot`: the grids in which all intervals together
+/// contain the truth, those in which one interval between plots contains it, and those in which one interval within
+/// plots contains it.
 fn coverage(grids: u64, deviation: f64, change: impl Fn(&mut CellTrial, &mut Random)) -> [u32; 3] {
     let layout = GridLayout { levels: vec![2, 4] };
     let mut held = [0; 3];
@@ -233,7 +236,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let held = [coverage(400, 0.0, |_, _| ()), coverage(400, 3.0, |_, _| ()), coverage(400, 1.0, loud)];
     assert!(held.iter().all(|[together, ..]| *together >= 362), "{held:?}");
     assert!(held.iter().flat_map(|held| &held[1..]).all(|held| (362..=393).contains(held)), "{held:?}");
-    // If plots were ignored, intervals between them would hold the truth much less often, and this would show.
+    // If plots are ignored, intervals between plots contain the truth much less often, and this test shows it.
     let unaware = coverage(400, 3.0, |trial, _| trial.plot = 0);
     assert!(unaware[0] < 362 && unaware[1] < 362, "{unaware:?}");
 }

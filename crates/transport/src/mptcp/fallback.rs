@@ -9,8 +9,8 @@ const MPTCP_INFO: i32 = 1;
 /// MPTCP_INFO_FLAG_FALLBACK, include/uapi/linux/mptcp.h.
 const FALLBACK: u32 = 1;
 
-/// Returns true if the connection fell back. The kernel then passes the query to the TCP socket below, which does not
-/// support options of this level.
+/// Returns true if the connection fell back to TCP. The kernel then either sets the flag, or passes the query to the
+/// TCP socket below, which does not support options of the level SOL_MPTCP.
 pub(super) fn is_tcp(socket: &Socket) -> bool {
     match raw::get::<MptcpInfo>(socket, SOL_MPTCP, MPTCP_INFO) {
         Ok(info) => info.flags & FALLBACK != 0,

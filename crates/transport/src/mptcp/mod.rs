@@ -1,6 +1,6 @@
 //! Multipath TCP of the kernel (RFC 8684): one stream over several paths.
 //!
-//! The hosts choose the paths: `ip mptcp endpoint` and `ip mptcp limits`.
+//! The configuration of the hosts determines the paths: `ip mptcp endpoint` and `ip mptcp limits`.
 
 mod fallback;
 mod subflows;

@@ -9,9 +9,9 @@ use socket2::Socket;
 
 use crate::raw;
 
-/// The largest number of subflows that are read. The kernel allows fewer (8).
+/// The largest number of subflows that are read. The kernel allows at most 8.
 const MOST: usize = 16;
-/// The bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
+/// The number of bytes of TCP_INFO to request: up to and including tcpi_bytes_received.
 const INFO: usize = 136;
 const SOL_MPTCP: i32 = 284;
 const MPTCP_TCPINFO: i32 = 2;
@@ -52,7 +52,7 @@ fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::De
     Ok(subflows.map(|subflows| subflows.0.iter().flatten().map(carried).collect()))
 }
 
-/// Adds a flow's subflows; none if the flow has fallen back to TCP or has ended.
+/// Adds a flow's subflows to `details`. The list is empty if the flow has fallen back to TCP or has ended.
 pub(super) fn add_details(socket: &Socket, details: &mut Details) {
     details.get_mut::<Subflows>().0.push(of(socket).unwrap_or_default());
 }

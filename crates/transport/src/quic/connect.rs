@@ -18,13 +18,13 @@ use super::wire::QuicSocket;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The pause before a server that does not listen yet is tried again.
+/// The pause before another attempt, if the server does not listen yet or has too many connections.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The time after which a connection's first packet without an answer is sent again the first time. It doubles each
-/// time. QUIC's own timer is a second (RFC 9002 section 6.2.2), so a server that does not listen yet would delay the
-/// flow by a whole second.
+/// The time without an answer after which a connection's first packet is repeated. The time doubles with each
+/// repetition. QUIC's own timer starts at about a second (RFC 9002 section 6.2.2). With that timer alone, a server that
+/// does not listen yet would delay the flow by a whole second.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest time after which a first packet is sent again. On a slow path, each packet may take a second.
+/// The longest time between two repetitions of the first packet. On a slow path, each packet may take a second.
 const LONGEST: Duration = Duration::from_millis(2_560);
 
 /// Opens one flow and proves the key. Tries again if the server has too many connections.
@@ -102,8 +102,8 @@ impl<'a> QuicDialer<'a> {
         }
     }
 
-    /// Returns false if a server with the key has closed the connection, so that another attempt may succeed. Returns
-    /// an error if the connection has failed for another reason.
+    /// Returns true while the connection exists, and false if a server with the key has ended it, so that another
+    /// attempt may succeed. Returns an error if the connection has ended for another reason.
     fn has_room(&self) -> Result<bool, Error> {
         let server = self.call.server;
         match self.driver.lost() {
@@ -121,8 +121,8 @@ impl<'a> QuicDialer<'a> {
             self.driver.open();
         }
         if self.driver.is_open() && !self.has_said {
-            // If the pace holds the number back, the next call tries again. Every window that may be set has room for
-            // a number.
+            // If pacing delays the number, the next call tries again. Even the smallest window that can be set has room
+            // for the number.
             self.has_said =
                 self.driver.write(&self.call.number.to_be_bytes()).is_ok_and(|said| said == NUMBER);
             self.driver.transmit(Instant::now());
@@ -159,15 +159,15 @@ impl<'a> QuicDialer<'a> {
 
     fn flow(self, set_up: Nanos) -> Result<Box<dyn Flow>, Error> {
         let QuicDialer { call, socket, mut driver, .. } = self;
-        // Refusals of first packets that came too early do not concern the flow.
+        // The server's host refused first packets that arrived too early. These refusals do not concern the flow.
         driver.wire().take_refusal();
         let flow = QuicFlow::new(socket, driver, call.number, set_up, call.settings);
         Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
     }
 }
 
-/// Opens the flow's socket, sets its options, and connects it to the server, so that it receives datagrams of the
-/// server only.
+/// Opens the flow's socket, sets its options, and connects it to the server, so that the socket receives only datagrams
+/// of the server.
 fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = shared_port::dial(call.server, call.source_port)?;
     options::prepare(&socket, call.settings);

@@ -1,4 +1,4 @@
-//! Congestion control by quinn's controllers, with counts of their calls.
+//! Congestion control by quinn's controllers, whose calls are observed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,13 +11,13 @@ use quinn_proto::congestion::{
 
 use super::options::QuicCongestion;
 
-/// Observations of a connection's controller that quinn does not report itself.
+/// Observations of a connection's congestion controller that quinn does not report itself.
 #[derive(Debug, Default)]
 pub(super) struct ControllerObservations {
     /// Packets that the peer acknowledged, in order or not.
     delivered: AtomicU64,
     asked: AtomicBool,
-    /// True if the window no longer limits sending.
+    /// True if the congestion window must no longer limit sending.
     is_open: AtomicBool,
 }
 
@@ -26,14 +26,16 @@ impl ControllerObservations {
         self.delivered.load(Ordering::Relaxed)
     }
 
-    /// Removes the limit of the window permanently. quinn applies the window to a connection's last packet too, but an
-    /// end that closes does not wait. Above 2^32 bytes quinn does not pace either.
+    /// Removes the limit of the congestion window for the rest of the connection. quinn applies the window to the
+    /// packet that closes the connection too, but an end that closes must send this packet at once. With a window above
+    /// 2^32 bytes, quinn does not pace either.
     pub(super) fn open(&self) {
         self.is_open.store(true, Ordering::Relaxed);
     }
 
-    /// Returns true if quinn has read the window since the last call. quinn reads it before each packet of data, so if
-    /// it reads it and then sends nothing, the window or the pace holds data back.
+    /// Returns true if quinn has read the congestion window since the last call of this function. quinn reads the
+    /// window before each packet of data. If quinn reads the window and then sends nothing, the window or the pacing
+    /// delays data.
     pub(super) fn was_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }

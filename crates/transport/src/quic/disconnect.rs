@@ -20,7 +20,7 @@ pub(super) enum DisconnectReason {
     Here,
     /// The peer closed the connection, with this code.
     There(CloseCode),
-    /// The peer has forgotten this connection (RFC 9000 section 10.3).
+    /// The peer no longer has this connection, and has answered with a stateless reset (RFC 9000 section 10.3).
     Gone,
     /// One end does not have the session's key.
     Unproven,

@@ -1,7 +1,7 @@
-//! One end of a connection: quinn's state machine, which the threads that send and receive drive.
+//! One end of a QUIC connection. The threads that send and receive drive quinn's state machine.
 //!
 //! The driver has no thread. Each call on a flow processes what arrived, runs timers and sends what may be sent. If no
-//! thread sends or receives, the coordinator does this by regular calls of the flow's `progress`.
+//! thread sends or receives, the coordinator drives the connection by regular calls of the flow's `progress`.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::reorder_buffer::ReorderBuffer;
 use super::sent_buffer::SentBuffer;
 use super::wire::QuicSocket;
 
-/// The most receive calls at a time: a peer that sends without end must not keep this end from answering.
+/// The largest number of receive calls in a row. A peer that sends continuously must not prevent this end from sending.
 const TURN: usize = 4;
 /// The longest time for which an acknowledgement is delayed to cover another packet (max_ack_delay, RFC 9000 section
 /// 18.2).
@@ -39,7 +39,7 @@ pub(super) struct QuicDriver {
     observations: Arc<ControllerObservations>,
     stream: Option<StreamId>,
     connected: bool,
-    /// True if data waits for the window or the pace.
+    /// True if data waits for the congestion window or the pacing.
     held_back: bool,
     written: u64,
     acked: Arc<AtomicU64>,
@@ -53,13 +53,14 @@ pub(super) struct QuicDriver {
     lost: Option<DisconnectReason>,
 }
 
-/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one, and with it the generator of
-/// connection IDs and the key by which the listener resets forgotten connections.
+/// Returns quinn's configuration of an endpoint. All endpoints of a listener share one configuration. It contains the
+/// generator of connection IDs, and the key of the stateless resets with which the listener ends connections that this
+/// end no longer has.
 pub(super) fn endpoint() -> Arc<EndpointConfig> {
     let mut config = EndpointConfig::default();
     let ids = u64::from_ne_bytes(landspeed_proof::random());
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));
-    // Payloads of jumbo frames are accepted too; the limit is the standard's own.
+    // Accepts the payloads of jumbo frames too. The limit is the largest UDP payload (RFC 9000 section 18.2).
     let _ = config.max_udp_payload_size(65_527);
     Arc::new(config)
 }
@@ -95,7 +96,7 @@ impl QuicDriver {
         let event = endpoint.handle(now, wire.peer, None, None, first.into(), &mut answer);
         let Some(DatagramEvent::NewConnection(incoming)) = event else { return None };
         let (handle, connection) = endpoint.accept(incoming, now, &mut answer, None).ok()?;
-        // Other connections of the same client do not belong on this socket.
+        // This socket carries only this connection, so the endpoint must accept no other.
         endpoint.set_server_config(None);
         Some(QuicDriver::new(wire, endpoint, handle, connection, observations, parsed))
     }
@@ -161,8 +162,8 @@ impl QuicDriver {
             let mut answer = Vec::new();
             let received = wire.receive(|ecn, datagram| {
                 any = true;
-                // The first reason counts: after the peer's close, the port's listener may report that the connection
-                // is gone.
+                // Only the first reason counts. After the peer has closed the connection, the peer's listener may
+                // answer with a stateless reset, which must not replace the close as the reason.
                 if connection.is_closed() {
                     return;
                 }
@@ -172,7 +173,8 @@ impl QuicDriver {
                     connection.handle_event(event);
                 }
             });
-            // Gather before the next call, because quinn's number of gaps is limited. A reader gets the error.
+            // Takes the stream's bytes out of quinn before the next receive call, because quinn limits the number of
+            // gaps. The next read returns the error, if there is one.
             let _ = self.gather();
             match received {
                 Ok(true) => {}
@@ -198,7 +200,7 @@ impl QuicDriver {
             match event {
                 Event::Connected => self.connected = true,
                 Event::ConnectionLost { reason } => {
-                    // The reason is sent to the peer before this end leaves.
+                    // The congestion window must not delay the packet that tells the peer the reason.
                     self.observations.open();
                     self.lost.get_or_insert(DisconnectReason::of(&reason));
                 }
@@ -211,7 +213,7 @@ impl QuicDriver {
         }
     }
 
-    /// Sends the packets that the windows and the pace permit.
+    /// Sends the packets that the flow-control windows, the congestion window and the pacing permit.
     pub(super) fn transmit(&mut self, now: Instant) {
         if !self.wire.flush() {
             return;
@@ -281,7 +283,7 @@ impl QuicDriver {
         }
     }
 
-    /// Reads the stream's next bytes that have arrived into `into`, and returns their number; zero if there are none.
+    /// Copies the stream's next received bytes into `into`, and returns their number; zero if there are none.
     pub(super) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.gather()? {
             self.transmit(Instant::now());
@@ -291,8 +293,8 @@ impl QuicDriver {
         Ok(got)
     }
 
-    /// Moves the stream's bytes that have arrived from quinn to the reorder buffer. Returns true if the peer needs a
-    /// window update.
+    /// Moves the received bytes of the stream out of quinn and into the reorder buffer. Returns true if the peer needs
+    /// a window update.
     fn gather(&mut self) -> io::Result<bool> {
         let QuicDriver { connection, reorder_buffer, is_over, .. } = self;
         let Some(stream) = self.stream.filter(|_| !*is_over && reorder_buffer.wants()) else {
@@ -336,10 +338,10 @@ impl QuicDriver {
         self.has_finished
     }
 
-    /// Ends the stream in the sending direction, so that the peer knows that no more bytes follow.
+    /// Ends the stream in the sending direction, to tell the peer that no more bytes follow.
     pub(super) fn finish(&mut self) {
         if let Some(stream) = self.stream {
-            // An error means that this was done before or that the peer is gone, which later calls detect.
+            // An error means that the stream has already been ended or that the peer is gone, which later calls detect.
             let _ = self.connection.send_stream(stream).finish();
         }
         self.transmit(Instant::now());

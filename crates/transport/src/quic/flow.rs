@@ -23,7 +23,7 @@ use crate::{Error, Patience, shared_port, socket};
 /// The longest time that a call waits. After it, the caller can check if it must stop.
 pub(super) const LOOK: Duration = Duration::from_millis(50);
 
-/// A half of a flow, to name the thread that waits for it.
+/// One of the two halves of a flow. Identifies the thread that waits for this half.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FlowHalf {
     Send,
@@ -49,8 +49,8 @@ impl SharedConnection {
         self.state.lock()
     }
 
-    /// Drives the connection. If there is nothing to do, releases the lock and waits for a packet, a timer or the
-    /// other half, at most until `until`. Returns the lock again.
+    /// Drives the connection. If there is nothing to do, releases the lock and waits for a packet, a timer or the other
+    /// half, at most until `until`. Returns the state, locked again.
     pub(super) fn advance<'a>(
         &'a self,
         mut state: MutexGuard<'a, ConnectionState>,
@@ -77,7 +77,8 @@ impl SharedConnection {
         let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
         socket::wait(&mut ready, time)?;
         if !ready[1].revents().is_empty() {
-            // Another thread may have written to it since; the state is checked again in either case.
+            // Clears the eventfd. Another thread may write to it at any time, but the caller checks the state again in
+            // any case.
             let _ = rustix::io::read(alarm, &mut [0; 8]);
         }
         Ok(())
@@ -177,7 +178,7 @@ impl QuicFlow {
         Error::refused("finish", format!("flow {}", self.number), io::Error::other(why.to_string()))
     }
 
-    /// Returns true if both ends have everything.
+    /// Returns true if each end has received everything that the other end sent.
     ///
     /// # Errors
     /// Returns an error if the flow can no longer finish in order.
@@ -189,8 +190,9 @@ impl QuicFlow {
         if !driver.has_ended() {
             return driver.broken().map_or(Ok(false), |error| Err(self.refused(error)));
         }
-        // A peer finishes in order only once it has everything. It says so; if that last packet was lost, its socket
-        // is gone.
+        // A peer finishes in order only once it has received everything. It then closes the connection with
+        // `CloseCode::Finished`. If that packet was lost, the peer's socket no longer exists, so the peer's host
+        // refuses datagrams or resets the connection.
         let has_left = match driver.lost() {
             Some(lost) => {
                 matches!(lost, DisconnectReason::There(CloseCode::Finished) | DisconnectReason::Gone)
@@ -253,8 +255,8 @@ impl Flow for QuicFlow {
             resent: stats.path.lost_packets,
             outstanding: driver.broken().is_none() && driver.written() > driver.acked(),
             rtt: stats.path.rtt.into(),
-            // The probe timeout (RFC 9002 section 6.2.1) of a path whose RTT varies as much as it can: by half its
-            // mean.
+            // The probe timeout (RFC 9002 section 6.2.1), assuming an RTT variation of half the smoothed RTT, which is
+            // the variation's initial value (section 5.3).
             timeout: (3 * stats.path.rtt + ACK_DELAY).into(),
             ..AckProgress::default()
         })

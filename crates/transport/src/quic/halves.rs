@@ -35,7 +35,8 @@ impl Sender for QuicSender<'_> {
                 taken => break taken,
             }
         };
-        // Transmit before processing acknowledgements: a sender without anything to send does not open its window.
+        // Transmits before it processes acknowledgements, because quinn does not increase the congestion window of a
+        // sender that has nothing to send.
         state.driver.transmit(Instant::now());
         state.driver.drive(Instant::now());
         while !state.driver.is_clear() && state.driver.broken().is_none() {
@@ -84,7 +85,7 @@ impl Receiver for QuicReceiver<'_> {
 }
 
 impl Drop for QuicReceiver<'_> {
-    /// Acknowledges everything received, because no later call may do so.
+    /// Acknowledges everything received, because there may be no later call that does so.
     fn drop(&mut self) {
         self.0.shared().lock().driver.acknowledge();
     }

@@ -5,8 +5,8 @@
 //! the session's key both ways: CertificateVerify (RFC 8446 section 4.4.3) signs the whole handshake.
 //!
 //! A server must not spend memory or signatures on strangers. A client may choose any connection ID for its first
-//! packet (RFC 9000 section 7.2). Here the ID is a nonce and a MAC under the session's key, and a server answers no
-//! other first packet.
+//! packet (RFC 9000 section 7.2). Here the ID is a nonce and a MAC under the session's key, and a server ignores first
+//! packets with any other ID.
 
 use std::sync::Arc;
 
@@ -37,13 +37,15 @@ const CLIENT: &str = "landspeed 2026 QUIC client";
 const KNOCK: &str = "landspeed 2026 QUIC first connection ID";
 /// The bytes that precede the seed of an Ed25519 key in PKCS #8 (RFC 8410 section 7).
 const PKCS8: [u8; 16] = [0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
-/// The bytes of the nonce in the connection ID of a first packet.
+/// The length of the nonce in the connection ID of a first packet, in bytes.
 const NONCE: usize = 12;
-/// The bytes of the connection ID, the most that QUIC allows. The MAC after the nonce is truncated to fit.
+/// The length of the connection ID of a first packet, in bytes: the most that QUIC allows. The MAC after the nonce is
+/// truncated to fit.
 const ID: usize = 20;
 /// The bit that marks a packet with a long header (RFC 9000 section 17.2).
 const LONG: u8 = 0x80;
-/// The offset of the destination's connection ID: after the first byte, the version (4) and the length of the ID.
+/// The offset of the destination connection ID in a first packet, in bytes: after the first byte (1), the version (4)
+/// and the length of the ID (1).
 const AT: usize = 6;
 
 /// Returns the TLS configuration of a server.
@@ -155,7 +157,8 @@ impl PeerKeyVerifier {
     }
 }
 
-/// The methods that both kinds of verifier have: raw keys of Ed25519 over TLS 1.3, the only version of QUIC.
+/// The methods that the verifiers of the client and of the server share. They accept raw Ed25519 public keys over TLS
+/// 1.3, the only version of TLS that QUIC uses.
 macro_rules! raw_key_signatures {
     () => {
         fn verify_tls12_signature(

@@ -1,7 +1,8 @@
 //! Accepts QUIC flows, and turns strangers away.
 //!
-//! The listener's own socket receives only first packets. For a client whose first packet proves the key, the
-//! listener opens another socket, which is connected to the client and carries the connection.
+//! The listener's own socket receives the first packets of new connections, and late packets of ended connections. For
+//! a client whose first packet proves the key, the listener opens another socket, which is connected to the client and
+//! carries the connection.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,11 +27,12 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The bytes of the client's message with the flow's number.
+/// The length of the client's message with the flow's number, in bytes.
 pub(super) const NUMBER: usize = 4;
-/// The bytes of the server's acknowledgement of the flow's number.
+/// The length of the server's acknowledgement of the flow's number, in bytes.
 pub(super) const WELCOME: usize = 1;
-/// The most bytes of a client's first packet. quinn pads it only to the size that every link carries.
+/// The largest length of a client's first packet, in bytes. quinn pads the packet only to the size that every link
+/// carries.
 const FIRST_PACKET: usize = 1500;
 
 pub(super) struct QuicListener {
@@ -47,8 +49,8 @@ pub(super) struct QuicListener {
     taken: HashMap<[u8; 20], SocketAddr>,
     clients: HashSet<SocketAddr>,
     applicants: Applicants<QuicApplicant>,
-    /// The flows that [`Listener::accept`] has returned. The listener drives them too, because a lost welcome must be
-    /// sent again, and the flows' callers may not use them before all flows have arrived.
+    /// The flows that [`Listener::accept`] has returned. The listener keeps driving them, because a lost welcome must
+    /// be sent again, and the callers may not use their flows before all flows have arrived.
     handed_out: Vec<Weak<SharedConnection>>,
 }
 
@@ -120,7 +122,7 @@ impl QuicListener {
             return Ok(());
         };
         match self.taken.get(&id) {
-            // A duplicate, sent before the first was processed.
+            // A duplicate that the client sent before its first packet was processed.
             Some(known) if *known == from => return Ok(()),
             Some(_) => {
                 self.applicants.add_stranger();
@@ -149,7 +151,7 @@ impl QuicListener {
         let event =
             self.resets.handle(Instant::now(), from, None, None, bytes.as_slice().into(), &mut answer);
         if let Some(DatagramEvent::Response(_)) = event {
-            // If it gets lost, the client's next packet causes another.
+            // If the reset gets lost, the client's next packet causes another one.
             let _ = self.socket.send_to(&answer, &SockAddr::from(from));
         }
     }
@@ -306,7 +308,7 @@ mod tests {
         socket.connect(&listener.at.into()).expect("connects");
         let parsed = QuicSettings::of(&Settings::new());
         let wire = QuicSocket::new(socket, listener.at, &parsed).expect("a wire");
-        // The client knows the server's key, but lacks its own.
+        // The client can verify the server, but its own key is that of another session.
         let crypto = identity::client_with(&OTHER, &KEY).expect("keys");
         let mut lying = ClientConfig::new(Arc::new(crypto));
         lying.initial_dst_cid_provider(Arc::new(|| identity::knock(&KEY)));

@@ -1,7 +1,7 @@
-//! QUIC (RFC 9000): a stream over UDP. quinn runs the protocol within the program, not the kernel.
+//! QUIC (RFC 9000): a stream over UDP. The protocol runs in this program (crate quinn), not in the kernel.
 //!
-//! A flow is one connection with one stream, over a connected socket at each end. Only the threads that send and
-//! receive drive the connection (`driver.rs`). `identity.rs` describes how the ends authenticate each other.
+//! A flow is one connection with one stream, over a connected socket at each end. No thread of its own drives the
+//! connection: calls on the flow do (`driver.rs`). `identity.rs` describes how the ends authenticate each other.
 
 mod connect;
 mod controller;

@@ -90,9 +90,9 @@ static ACK_EVERY: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The receive buffer, in bytes, of a socket for which `rcvbuf` is not set, as far as net.core.rmem_max allows. UDP
-/// has no autotuning, and the system's default of 208 KiB holds a millisecond of 1 Gb/s. quic-go and iroh request 7
-/// MB.
+/// The size of the receive buffer, in bytes, that is requested if `rcvbuf` is not set. net.core.rmem_max limits the
+/// actual size. UDP has no autotuning, and the system's default of 208 KiB holds a millisecond of 1 Gb/s. quic-go and
+/// iroh request 7 MB.
 const ROOM: usize = 4 << 20;
 
 /// Sets the options of a flow's socket before it is connected.
@@ -171,7 +171,8 @@ impl QuicSettings {
         config
             .stream_receive_window(window)
             .receive_window(window)
-            // The peer's windows and congestion control limit what waits; a sender hands over no more than is sent.
+            // No limit: the peer's flow-control windows and the congestion window limit the sender, which writes data
+            // only when it can be sent.
             .send_window(u64::MAX)
             // One stream, which the client opens.
             .max_concurrent_bidi_streams(VarInt::from_u32(1))

@@ -1,8 +1,8 @@
 //! Puts the stream's bytes into order.
 //!
-//! quinn can reorder them, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s
-//! and 180 ms has that many gaps once slow start overruns its queue. So pieces are taken from quinn in the order of
-//! their arrival.
+//! quinn can reorder them, but it ends the connection if more than 1024 pieces wait behind a gap. A path of 1 Gb/s and
+//! 180 ms has that many gaps once slow start overruns its queue. Therefore this buffer takes the pieces from quinn in
+//! the order of their arrival.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -18,7 +18,7 @@ pub(super) struct ReorderBuffer {
     next: u64,
     ready: VecDeque<Bytes>,
     ready_bytes: usize,
-    /// Pieces that arrived ahead of a gap, by their offset.
+    /// Pieces behind a gap, by their offset in the stream.
     ahead: BTreeMap<u64, Bytes>,
     ahead_bytes: usize,
     /// The largest number of bytes in this buffer while there are gaps in the stream.

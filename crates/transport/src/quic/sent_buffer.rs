@@ -1,7 +1,7 @@
-//! Counts acknowledged bytes by the memory of sent bytes that quinn frees.
+//! Counts the acknowledged bytes of a stream: each piece of sent data counts its bytes when quinn frees the piece.
 //!
-//! quinn keeps each piece until all of it, and everything before it, is acknowledged. It does not report how much is
-//! acknowledged, so the memory counts itself when quinn frees it.
+//! quinn keeps each piece until the peer has acknowledged the whole piece and everything before it. quinn has no
+//! function that returns the number of acknowledged bytes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

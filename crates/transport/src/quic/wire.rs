@@ -1,4 +1,4 @@
-//! The socket of a connection, on which packets are sent and received.
+//! Sends and receives the packets of a connection on its socket.
 
 use std::array;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -19,13 +19,14 @@ use crate::{raw, shared_port};
 const JOINED: usize = 65_536;
 /// The largest number of messages of one receive call.
 const BATCH: usize = 8;
-/// The largest payload of a datagram over IPv4.
+/// The largest payload of a datagram over IPv4, in bytes.
 const LARGEST: usize = 65_507;
 /// The most segments into which the kernel cuts one send (UDP_MAX_SEGMENTS of kernels before 6.9).
 const SEGMENTS: usize = 64;
-/// The size of datagrams that pass every link (RFC 9000 section 14).
+/// The payload, in bytes, of a datagram that every link carries (RFC 9000 section 14).
 const LEAST: u16 = 1200;
-/// The largest datagram used, because Ethernet carries no larger ones. The loopback device does, but three of its
+/// The largest payload of a datagram that is sent, in bytes: that of a packet of 9216 bytes, the largest that is usual
+/// on Ethernet, less the headers of IPv4 and UDP. The loopback device carries larger datagrams, but three of the
 /// largest fill a receive buffer.
 const MOST: u16 = 9216 - 28;
 
@@ -82,8 +83,8 @@ impl QuicSocket {
             .collect()
     }
 
-    /// Returns the largest payload, in bytes, of a datagram that needs no fragmentation by the path MTU that this
-    /// host knows, within [`LEAST`] and [`MOST`].
+    /// Returns the payload, in bytes, of the largest datagram that fits the path MTU known to this host. The result is
+    /// limited to the range from [`LEAST`] to [`MOST`].
     pub(super) fn largest(&self) -> u16 {
         let largest = shared_port::largest(&self.socket).unwrap_or_default();
         u16::try_from(largest).unwrap_or(u16::MAX).clamp(LEAST, MOST)
@@ -121,7 +122,7 @@ impl QuicSocket {
         self.flush()
     }
 
-    /// Passes the packets that wait to the kernel. Returns false if they still have to wait.
+    /// Passes the waiting packets to the kernel. Returns false if they still have to wait.
     pub(super) fn flush(&mut self) -> bool {
         let Some(transmit) = &self.waiting else { return true };
         let mut sent = self.hand_over(transmit);
@@ -130,7 +131,8 @@ impl QuicSocket {
             self.refused = true;
             sent = self.hand_over(transmit);
         }
-        // Other errors lose the packet, which QUIC repairs: a probe that is too large, a full queue.
+        // Any other error loses the packet, for example because an MTU probe is too large or a queue is full. QUIC
+        // recovers from the loss.
         if sent.is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
             return false;
         }
@@ -163,7 +165,7 @@ impl QuicSocket {
         self.refused
     }
 
-    /// Returns true if a packet was refused since the last call.
+    /// Returns true if a packet was refused since the last call of this function.
     pub(super) fn take_refusal(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }

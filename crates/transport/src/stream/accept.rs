@@ -16,9 +16,9 @@ use crate::admission::{Applicant, Applicants, ProofState, is_shortage};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The most connections that are accepted before the listener checks proofs and patience again.
+/// The most connections that are accepted before the listener checks its proofs and its deadline again.
 const MOST_AT_ONCE: usize = 256;
-/// The pause after a connection could not be accepted because files or memory ran out.
+/// The pause after a connection could not be accepted because file descriptors or memory ran out.
 const NO_ROOM: Duration = Duration::from_millis(5);
 /// The most connections that the kernel queues for the listener; the kernel caps it at net.core.somaxconn.
 const BACKLOG: i32 = 1024;
@@ -30,7 +30,7 @@ pub(crate) struct StreamListener {
     settings: Settings,
     key: ProofKey,
     applicants: Applicants<StreamApplicant>,
-    /// The latest error of accept(2) because files or memory ran out, if any.
+    /// The latest error of accept(2) that means that file descriptors or memory ran out; `None` if there was none.
     no_room: Option<io::Error>,
 }
 
@@ -64,7 +64,8 @@ impl StreamListener {
         })
     }
 
-    /// Waits for at most `slice` until there is a new connection or a message of one whose proof is under way.
+    /// Waits for at most `slice` until there is a new connection, or a message on a connection whose proof is under
+    /// way.
     fn wait(&self, slice: Duration) -> Result<(), Error> {
         let sockets = std::iter::once(&self.socket).chain(self.applicants.iter().map(|one| &one.socket));
         let mut ready: Vec<PollFd<'_>> = sockets.map(|s| PollFd::new(s, PollFlags::IN)).collect();
@@ -90,7 +91,7 @@ impl StreamListener {
                 }
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(()),
-                    // accept(2): what happened to the connection itself is not an error of the listener.
+                    // These are errors of the connection, not of the listener (accept(2)).
                     Some(libc::ECONNABORTED | libc::EINTR | libc::EPROTO | libc::ENETDOWN) => {}
                     _ => return Err(Error::refused("accept on", self.at, error)),
                 },
@@ -99,8 +100,8 @@ impl StreamListener {
         Ok(())
     }
 
-    /// Returns the error to report in place of `error`. If no flow came because files or memory ran out, that is the
-    /// kernel's error.
+    /// Returns the error to report for `error`: the kernel's error if no flow came because file descriptors or memory
+    /// ran out, otherwise `error` itself.
     fn why(&mut self, error: Error) -> Error {
         match (&error, self.no_room.take()) {
             (Error::NobodyCame { .. }, Some(source)) => Error::refused("accept on", self.at, source),
@@ -111,7 +112,8 @@ impl StreamListener {
     fn flow(&self, number: u32, socket: Socket) -> Result<StreamFlow, Error> {
         let refused = |source| Error::refused("accept on", self.at, source);
         socket.set_nonblocking(false).map_err(refused)?;
-        // Linger is inherited like most options; those that are not inherited are set again.
+        // The socket has inherited SO_LINGER and most other options from the listener's socket. Sets the options that
+        // are not inherited.
         self.kind.options().set_accepted(&socket, &self.settings);
         Ok(StreamFlow::new(self.kind, socket, number, Nanos(0), &self.settings))
     }
@@ -160,7 +162,7 @@ impl Applicant for StreamApplicant {
     fn step(&mut self, key: &ProofKey) -> ProofState {
         let state = self.read(key);
         if state == ProofState::Stranger {
-            // An orderly end and not a reset: the client lacks the key, so it should not try again.
+            // Makes the close orderly, without a reset, because a client that lacks the key should not try again.
             let _ = self.socket.set_linger(None);
         }
         state

@@ -13,11 +13,12 @@ use super::flow::StreamFlow;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, ports, socket};
 
-/// The pause before another connection attempt to a server that does not listen yet. It is short, because the two
-/// ends of a trial start at about the same time, and every trial waits for it.
+/// The pause before another connection attempt to a server that does not listen yet. It is short, because the two ends
+/// of a trial start at about the same time, and every trial waits for this pause.
 const AGAIN: Duration = Duration::from_millis(1);
 
-/// Opens one flow and proves the key. Tries again if the server resets the connection because it has too many.
+/// Opens one flow and proves the key. Tries again if the server resets the connection because it has too many
+/// connections.
 pub(crate) fn connect(
     kind: &'static dyn StreamTransport,
     call: &ConnectRequest<'_>,
@@ -54,7 +55,7 @@ fn reach(
     let server = server.map_err(|source| Error::refused("connect to", call.server, source))?;
     loop {
         let socket = kind.dial(call.server, call.source_port)?;
-        // Before the SYN is sent.
+        // Sets the options before connect(2) sends the SYN.
         kind.options().set(&socket, call.settings);
         // A blocking connect measures the set-up with one system call; the timeout lets this thread check its
         // patience.

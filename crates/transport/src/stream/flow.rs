@@ -27,13 +27,13 @@ pub(crate) struct StreamFlow {
     not_as_asked: Vec<SettingMismatch>,
     /// True if [`Flow::wake_receiver`] was called. The end of the peer's bytes can then no longer be detected.
     woken: AtomicBool,
-    /// True if both ends have received everything. The flow must then not be reset, because the reset could reach the
-    /// peer before it has read the end.
+    /// True if both ends have received everything. The flow must then not be reset, because the reset could arrive
+    /// before the peer has read the end of the stream.
     finished: AtomicBool,
 }
 
 impl StreamFlow {
-    /// Creates a flow from its socket, whose options are read back against `settings`.
+    /// Creates a flow from its socket. Compares the socket's options with `settings`.
     pub(super) fn new(
         kind: &'static dyn StreamTransport,
         socket: Socket,
@@ -93,7 +93,7 @@ impl StreamFlow {
     }
 }
 
-/// Returns the bytes that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
+/// Returns the number of bytes written to the socket that the peer has not acknowledged (SIOCOUTQ, tcp(7), unix(7)).
 pub(super) fn unacknowledged(socket: &Socket) -> io::Result<u64> {
     use std::os::fd::AsRawFd;
     let mut bytes: libc::c_int = 0;
@@ -154,7 +154,7 @@ impl Flow for StreamFlow {
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
-        // SHUT_RD sends nothing. An error means that the flow has ended, and that no receiver waits in it.
+        // SHUT_RD sends nothing. An error means that the flow has ended, so that no receiver waits.
         let _ = self.stream.socket.shutdown(Shutdown::Read);
     }
 

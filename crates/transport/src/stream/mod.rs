@@ -1,5 +1,5 @@
-//! The common part of all transports over stream sockets: connecting, accepting, the proof of the key, the flow. A
-//! transport adds its [`StreamTransport`].
+//! The common part of all transports over stream sockets: connecting, accepting, the proof of the key, and the flow.
+//! Each of these transports implements [`StreamTransport`].
 
 mod accept;
 mod connect;
@@ -31,7 +31,7 @@ pub(crate) trait StreamTransport: Sync {
     /// Opens a socket to connect to `at` or to bind to it.
     fn socket(&self, at: SocketAddr) -> io::Result<Socket>;
 
-    /// Opens a socket for a flow to `server`, from `source_port` unless that is zero.
+    /// Opens a socket for a flow to `server`. Binds the socket to `source_port`, unless this port is zero.
     fn dial(&self, server: SocketAddr, source_port: u16) -> Result<Socket, Error> {
         match source_port {
             0 => open(self, server),
@@ -49,18 +49,19 @@ pub(crate) trait StreamTransport: Sync {
         Ok(server.into())
     }
 
-    /// Returns what the peer has acknowledged. By default this is the number of bytes sent minus that of
-    /// unacknowledged bytes (SIOCOUTQ), for sockets of which the kernel reports no more.
+    /// Returns what the peer has acknowledged. By default, subtracts the unacknowledged bytes (SIOCOUTQ) from the bytes
+    /// sent, for sockets about which the kernel reports nothing else.
     fn progress(&self, stream: &StreamSocket) -> io::Result<AckProgress> {
         let waiting = unacknowledged(&stream.socket)?;
         let acked = Bytes(stream.sent.load(Ordering::Relaxed).saturating_sub(waiting));
         Ok(AckProgress { acked, outstanding: waiting > 0, ..AckProgress::default() })
     }
 
-    /// Adds the details that only this transport has of a flow to `details` ([`crate::Flow::add_details`]).
+    /// Adds to `details` what only this transport records of a flow ([`crate::Flow::add_details`]).
     fn add_details(&self, _stream: &StreamSocket, _details: &mut Details) {}
 
-    /// Returns the settings that are no socket options and that are not as requested ([`crate::Flow::not_as_asked`]).
+    /// Returns the settings, other than socket options, whose values differ from the requested ones
+    /// ([`crate::Flow::not_as_asked`]).
     fn fell_back(&self, _stream: &StreamSocket, _settings: &Settings) -> Vec<SettingMismatch> {
         Vec::new()
     }

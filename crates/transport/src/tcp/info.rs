@@ -17,7 +17,7 @@ pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
         resent: info.total_retrans.into(),
         outstanding: info.unacked > 0 || info.notsent_bytes > 0,
         rtt: Nanos::micros(info.rtt_us.into()),
-        // tcpi_rto already includes the exponential backoff.
+        // tcpi_rto includes the exponential backoff, which the shift removes.
         timeout: Nanos(Nanos::micros(info.times_and_sizes[0].into()).0 >> info.flags[BACKOFF].min(31)),
         timeouts: info.flags[BACKOFF].into(),
     })

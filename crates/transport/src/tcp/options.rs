@@ -17,8 +17,8 @@ const FASTEST: u64 = 1 << 53;
 
 pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
 
-/// The factor of receiving without a copy between kernel and application. It is no socket option, because each
-/// receive call chooses for itself.
+/// The factor that switches TCP_ZEROCOPY_RECEIVE, which receives without a copy between kernel and application. It is
+/// not in the table of socket options, because it is set for each receive call and not once for the socket.
 pub(super) static ZEROCOPY_RECEIVE: Factor = Factor {
     name: "zerocopy-receive",
     system: SystemSetting::Socket("TCP_ZEROCOPY_RECEIVE"),
@@ -133,8 +133,8 @@ fn congestion(view: &FactorView) -> Vec<Proposal> {
 }
 
 /// Returns a placebo: another value with the same effect as the current one. If neither the flow nor the system has a
-/// limit, that is the largest number. If the flow has a limit, it is the next number. Returns `None` if only the
-/// system has a limit.
+/// limit, the placebo is the largest number. If the flow has a limit, the placebo is the next number. Returns `None` if
+/// only the system has a limit.
 fn unlimited(view: &FactorView) -> Option<String> {
     match view.current {
         "0" => (view.number("notsent-lowat")? >= UNLIMITED).then(|| UNLIMITED.to_string()),
@@ -157,7 +157,8 @@ fn zerocopy_receive(view: &FactorView) -> Vec<Proposal> {
     if view.current == "on" {
         return Vec::new();
     }
-    // The IPv4 and TCP headers with timestamps take 52 bytes, IPv6's 72: pages are aligned with either MTU.
+    // The headers of IPv4 and TCP with timestamps take 52 bytes, those of IPv6 and TCP 72. A segment carries whole
+    // pages if the MTU less either length is a multiple of the page size.
     let mtu = view.settings.get("mtu").and_then(|mtu| mtu.parse::<u32>().ok());
     let mtu = mtu.unwrap_or(view.sender_link.mtu_bytes);
     let whole_pages = [52, 72].iter().any(|headers| mtu > 4096 && (mtu - headers).is_multiple_of(4096));

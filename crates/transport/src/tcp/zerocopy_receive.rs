@@ -53,8 +53,8 @@ impl<'a> MappingReceiver<'a> {
 
 impl Receiver for MappingReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // TCP_ZEROCOPY_RECEIVE never waits, so poll waits first: a call that the copying receiver does not need. It
-        // is part of the cost of this option, and is measured with it.
+        // TCP_ZEROCOPY_RECEIVE never waits, so poll(2) waits first. The copying receiver does not need this call. Its
+        // cost is part of the cost of this option, and is measured with it.
         wait_readable(self.socket)?;
         self.try_receive(into)
     }

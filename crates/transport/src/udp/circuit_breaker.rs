@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 /// The time without reports of new arrivals after which the sender slows down.
 const UNHEARD: Duration = Duration::from_millis(800);
-/// The number of datagrams that may be sent without new feedback before the sender slows down, and that are sent
-/// between two checks.
+/// The number of datagrams that may be sent without new feedback before the sender slows down. It is also the number of
+/// datagrams between two checks.
 const UNANSWERED: u64 = 64;
 
 /// The circuit breaker of one sender. While the path carries nothing or the peer does not answer, the sender sends
@@ -25,8 +25,8 @@ impl CircuitBreaker {
     /// The pause before each datagram of a sender that must slow down.
     pub(super) const PAUSE: Duration = Duration::from_millis(50);
 
-    /// Returns true if the sender of `sent` datagrams must slow down. `arrived` returns the bytes that the peer last
-    /// reported.
+    /// Returns true if the sender must slow down. `sent` is the number of datagrams sent so far. `arrived` returns the
+    /// number of received bytes in the peer's latest feedback.
     pub(super) fn holds(&mut self, sent: u64, arrived: impl FnOnce() -> u64) -> bool {
         if self.holds || self.since.is_none() || sent >= self.looked + UNANSWERED {
             self.look(sent, arrived(), Instant::now());

@@ -17,11 +17,11 @@ use crate::shared_port::dial;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, socket};
 
-/// The pause before a pass is sent again to a server that does not listen yet.
+/// The pause before a pass (a message of the proof) is sent again, if the server does not listen yet.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The time after which a pass without an answer is sent again the first time. It doubles each time.
+/// The time without an answer after which a pass is repeated. The time doubles with each repetition.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest pause before a pass is sent again.
+/// The longest time between two repetitions of a pass.
 const LONGEST: Duration = Duration::from_millis(320);
 
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
@@ -34,8 +34,8 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     Ok(Box::new(flow.map_err(|source| Error::refused("open a flow to", call.server, source))?))
 }
 
-/// Opens the flow's socket, sets its options, and connects it to the server, so that it receives datagrams of the
-/// server only.
+/// Opens the flow's socket, sets its options, and connects it to the server, so that the socket receives only datagrams
+/// of the server.
 fn prepare(call: &ConnectRequest<'_>) -> Result<Socket, Error> {
     let socket = dial(call.server, call.source_port)?;
     OPTIONS.set(&socket, call.settings);

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::DatagramTotals;
 
-/// The counters of a flow. Those of the sender and the receiver are on separate cache lines, because each is written
-/// by its own thread and read by others.
+/// The counters of a flow. The counters of the sender and of the receiver are on separate cache lines, because
+/// different threads write them, and other threads read them.
 #[derive(Debug, Default)]
 pub(super) struct UdpCounters {
     sent: CachePadded<AtomicU64>,

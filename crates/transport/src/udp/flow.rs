@@ -22,16 +22,17 @@ use crate::message::{self, ReceiveMode};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{DatagramTotals, Error, Patience, raw, shared_port};
 
-/// The longest that a call waits before its caller can check whether to stop, and before it can send feedback.
+/// The longest time that a call waits. After it, the caller can check whether to stop, and a receiver can send
+/// feedback.
 const LOOK: Duration = Duration::from_millis(50);
-/// The time after the last send after which arriving feedback counts as complete: datagrams that the feedback does
-/// not include are lost. It exceeds the round trips and queues that this program measures.
+/// Feedback that arrives at least this long after the last send counts as complete: datagrams that it does not include
+/// are lost. The time exceeds the round trips and queueing delays that this program measures.
 const SETTLED: Duration = Duration::from_millis(400);
 /// The most datagrams that one check for feedback receives.
 const MOST_DRAINED: usize = 256;
 /// The interval at which an end that has finished repeats its end message, which may get lost.
 const AGAIN: Duration = Duration::from_millis(10);
-/// The number of datagrams without a joined one after which UDP_GRO counts as without effect.
+/// The number of received datagrams after which UDP_GRO counts as without effect, if none of them were joined.
 const MANY: u64 = 1000;
 /// The number of final messages that an end sends when it knows that both ends have finished.
 const FAREWELLS: u32 = 3;
@@ -47,7 +48,7 @@ pub(super) struct UdpFlow {
     not_as_asked: Vec<SettingMismatch>,
     /// True if [`Flow::wake_receiver`] or [`Flow::abort`] was called, so that the receiver must stop.
     woken: AtomicBool,
-    /// True while a receiver exists, which receives the peer's datagrams. Without one, `progress` receives them.
+    /// True while a receiver exists, which receives the peer's datagrams. Without a receiver, `progress` receives them.
     receiving: AtomicBool,
     reported: AtomicU64,
     /// True if the sender has changed from segments (UDP_SEGMENT) to single datagrams.
@@ -65,7 +66,7 @@ struct FeedbackState {
 }
 
 impl UdpFlow {
-    /// Creates a flow from its connected socket, whose options are read back against `settings`.
+    /// Creates a flow from its connected socket. Compares the socket's options with `settings`.
     pub(super) fn new(
         socket: Socket,
         number: u32,
@@ -121,12 +122,12 @@ impl UdpFlow {
         );
     }
 
-    /// Sends a message to the peer that may get lost. The important ones are repeated.
+    /// Sends a message to the peer, without waiting. The message may get lost, so callers repeat important messages.
     fn send_message(&self, datagram: &[u8]) {
         let _ = rustix::net::send(&self.socket, datagram, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
     }
 
-    /// Processes a received datagram that carries no data: feedback, a pass of the proof, or a malformed one.
+    /// Processes a received datagram that carries no data: feedback, a pass of the proof, or a malformed datagram.
     pub(super) fn note(&self, datagram: &[u8]) {
         if let Some(feedback) = self.identity.parse_feedback(datagram) {
             let mut feedback_state = self.feedback_state.lock();
@@ -278,12 +279,13 @@ impl Flow for UdpFlow {
 
     fn wake_receiver(&self) {
         self.woken.store(true, Ordering::Release);
-        // Shutting a datagram socket for reading wakes the thread that waits in it; its call returns nothing.
+        // shutdown(2) for reading wakes the thread that waits in a receive call on a datagram socket. The call then
+        // returns zero bytes.
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Sends end messages, because any one may get lost, until the peer has both reported its own end and received
-    /// this end's. After that, sends [`FAREWELLS`] last messages, or none if the peer has closed its socket.
+    /// Repeats the end message, which may get lost, until the peer reports that both ends have finished. Then sends
+    /// [`FAREWELLS`] last messages. Stops earlier if the peer has finished and has closed its socket.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let refused = |why| Error::refused("finish", self.name(), io::Error::other(why));
         if self.is_woken() {

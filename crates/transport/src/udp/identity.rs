@@ -13,7 +13,8 @@ pub(super) struct FlowIdentity {
     /// The tag of the peer's datagrams. It differs from `own_tag`, so that reflected datagrams are dropped.
     pub(super) peer_tag: u32,
     feedback: ProofKey,
-    /// The client's confirm, and the welcome with which the server answers each copy of it; `None` at the client.
+    /// The client's confirm, and the welcome with which the server answers each copy of the confirm; `None` at the
+    /// client.
     confirm: Option<(Vec<u8>, Vec<u8>)>,
 }
 

@@ -32,7 +32,7 @@ pub(super) struct UdpListener {
     settings: Settings,
     key: ProofKey,
     secret: ProofKey,
-    /// The addresses of clients that have a flow. A late copy of their confirm does not open another.
+    /// The addresses of clients that have a flow. A late copy of a client's confirm does not open another flow.
     accepted: HashSet<SocketAddr>,
     proven: VecDeque<UdpFlow>,
     strangers: u64,
@@ -127,7 +127,7 @@ impl UdpListener {
         proof: &KeyProof,
         intake: &mut DatagramIntake<ROOM>,
     ) -> io::Result<()> {
-        // A duplicate of a confirm, sent before the first was processed.
+        // The confirm is a duplicate, which the client sent before the first one was processed.
         if self.accepted.contains(&from) {
             return Ok(());
         }

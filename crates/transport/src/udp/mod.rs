@@ -1,8 +1,8 @@
-//! UDP through the sockets API: with one datagram in a call, with many, or with many joined into one buffer.
+//! UDP through the sockets API: with one datagram per call, with many per call, or with many joined into one buffer.
 //!
-//! A flow has a connected socket at each end, so that the kernel drops datagrams of other peers. The ends prove the
-//! key over the same addresses and ports before they send data (`wire.rs`, `listen.rs`). Every datagram of a flow
-//! carries the flow's tag and a sequence number. The receiver sends feedback. Without it, the sender slows down.
+//! A flow has a connected socket at each end, so that the kernel drops datagrams of other peers. The ends prove the key
+//! over the same addresses and ports before they send data (`wire.rs`, `listen.rs`). Every datagram of a flow carries
+//! the flow's tag and a sequence number. The receiver sends feedback. Without feedback, the sender slows down.
 
 mod circuit_breaker;
 mod connect;

@@ -53,10 +53,11 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The highest rate of each flow, kept by the sender's own clock.
+/// The highest rate of each flow. The sender limits the rate by its own clock.
 pub(super) static PACE: Factor = Factor {
     persist: &[PersistMethod::Application("send no more than this in a second, by the program's own clock")],
-    // The workload capacity searches for the rate of a path; the speed of a link would be a guess.
+    // Proposes nothing: the workload `capacity` measures the rate of a path, and the speed of a link would be only a
+    // guess.
     propose: landspeed_record::factor::nothing,
     ..PACING_RATE
 };
@@ -68,7 +69,8 @@ fn sends(view: &FactorView) -> Vec<Proposal> {
         !view.datagram_fits(),
         "datagrams of this size are cut into fragments, and UDP_SEGMENT cuts none",
     );
-    // A device without checksum offload cannot cut either: the kernel cuts before it, or refuses to (before 6.11).
+    // A device without checksum offload cannot segment either. The kernel then segments in software or, before Linux
+    // 6.11, refuses the send.
     let needs = ["tx-checksum", "tx-udp-segmentation"].into_iter().filter(|knob| view.is_set_to(knob, "off"));
     let gso = needs.fold(gso, |gso, knob| gso.with(knob, "on"));
     let [batch, ring] = [("batch", BATCHED), ("uring", BATCHED + 2)].map(|(way, rank)| {
@@ -104,8 +106,8 @@ impl UdpSettings {
 
 static ROWS: &[SocketOption] = &[NO_CHECKSUM, DONT_FRAGMENT];
 
-/// The values of `dont-fragment` that set an option, with the kernel's constants (include/uapi/linux/in.h). IPv6's
-/// have the same numbers.
+/// The values of `dont-fragment` that set an option, with the kernel's constants (include/uapi/linux/in.h). The
+/// constants for IPv6 have the same numbers.
 const DISCOVERIES: [(&str, i32); 2] = [("off", libc::IP_PMTUDISC_DONT), ("on", libc::IP_PMTUDISC_PROBE)];
 
 const DONT_FRAGMENT: SocketOption = SocketOption {

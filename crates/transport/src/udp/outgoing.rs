@@ -9,7 +9,7 @@ use crate::message::{self, SEGMENTS, SendMode};
 use crate::zerocopy;
 
 /// The most fragments of user memory in one packet of a zero-copy send: MAX_SKB_FRAGS of kernels with the default
-/// configuration. Each page takes one, and each header.
+/// configuration. Each page of payload takes one fragment, and so does each header.
 const PIECES: usize = 17;
 /// The smallest page size, in bytes. With larger pages there are fewer fragments.
 const PAGE: usize = 4096;

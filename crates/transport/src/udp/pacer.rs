@@ -7,11 +7,11 @@ use landspeed_record::units::BitRate;
 
 /// The longest wait before the caller can check whether it must stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// The duration, at the paced rate, of the bytes of one call, and the longest time that a sender makes up for after a
-/// stall. Larger bursts would overrun queues that the rate itself does not overrun.
+/// The largest burst, as a time at the paced rate. One call sends at most the bytes of this time, and after a stall the
+/// sender makes up for at most this time. Larger bursts would overrun queues that the rate itself does not overrun.
 const BURST: Duration = Duration::from_millis(1);
 
-/// A pacer, which keeps the mean rate of sent bytes at a set rate.
+/// A pacer, which limits the mean rate of sent bytes to a set rate.
 #[derive(Debug)]
 pub(super) struct DatagramPacer {
     bytes_per_s: f64,
@@ -42,7 +42,7 @@ impl DatagramPacer {
     }
 
     pub(super) fn spent(&mut self, bytes: usize) {
-        // At very low rates an hour is as good as never: no flow lasts until its next datagram.
+        // Limits the pause to an hour, so that it stays a valid duration at very low rates. No flow lasts that long.
         let takes = (bytes as f64 / self.bytes_per_s).clamp(0.0, 3600.0);
         self.due += Duration::from_secs_f64(takes);
     }

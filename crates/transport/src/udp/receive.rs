@@ -1,4 +1,4 @@
-//! Receiving: one datagram a call, many a call, or many joined into one.
+//! Receives datagrams: one per call, many per call, or many joined into one buffer.
 
 use std::array::from_fn;
 use std::io::{self, ErrorKind, IoSliceMut};
@@ -17,8 +17,8 @@ use crate::{DatagramTotals, raw};
 /// The interval of feedback while data arrives. It is so short that several feedback datagrams may be lost before the
 /// sender slows down (`circuit_breaker.rs`).
 const REPORT: Duration = Duration::from_millis(100);
-/// The number of times that the interval of feedback doubles while no data arrives: on a very slow path, feedback
-/// alone could fill the link.
+/// The number of times that the interval of feedback doubles while no data arrives. At a constant interval, feedback
+/// alone could fill a very slow link.
 const SLOWER: u32 = 5;
 /// The size of a cache line in bytes. The buffers of a batch are an odd number of lines apart, so that they do not
 /// all begin at the same offset of the cache.
@@ -65,7 +65,7 @@ impl<'a> UdpReceiver<'a> {
     /// arrived.
     fn take(&mut self, into: &mut [u8], flags: i32) -> io::Result<usize> {
         if into.len() < CONTROL {
-            // Datagrams for the flow itself must fit too.
+            // Feedback and passes of the proof, which may be longer than `into`, must fit too.
             let mut whole = [0; CONTROL];
             let taken = self.take(&mut whole, flags)?;
             let kept = into.len().min(CONTROL);
@@ -124,7 +124,7 @@ impl<'a> UdpReceiver<'a> {
         let header = DatagramHeader::parse(datagram);
         let data = header.filter(|h| h.tag == self.flow.identity.peer_tag && h.kind == DatagramKind::Data);
         let Some(header) = data else {
-            // A receiver that was woken to leave gets an empty result, which is no datagram.
+            // If the receiver was woken to stop, an empty result is the effect of shutdown(2) and not a datagram.
             if !(datagram.is_empty() && self.flow.is_woken()) {
                 self.flow.note(datagram);
             }
@@ -199,7 +199,7 @@ impl Receiver for UdpReceiver<'_> {
 }
 
 impl Drop for UdpReceiver<'_> {
-    /// Sends the last feedback, because no later call could.
+    /// Sends a last feedback, because no later call of this receiver can send one.
     fn drop(&mut self) {
         self.flow.report(&self.arrivals);
         self.flow.receiver_left();

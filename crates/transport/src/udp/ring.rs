@@ -18,7 +18,7 @@ use crate::socket;
 use crate::transport::ZeroCopyCompletions;
 use crate::zerocopy::{self, SLOTS, ZeroCopySlots};
 
-/// The longest that a send waits before its caller can check whether to stop.
+/// The longest time that a send waits before its caller can check whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 /// The capacity of the completion queue. Between two checks there is at most one completion for each send of a batch
 /// and one for each slot.
@@ -30,7 +30,7 @@ const COPIED: u32 = 1 << 31;
 
 pub(super) struct UringSender {
     ring: IoUring,
-    /// The sends whose memory the kernel may still read; empty unless `lend`.
+    /// The sends whose memory the kernel may still read; empty unless `lend` is true.
     slots: ZeroCopySlots,
     /// A bit for each slot whose send failed: the kernel releases its memory, but nothing was sent.
     failed: u64,
@@ -231,7 +231,7 @@ impl UringSender {
 }
 
 fn opened() -> io::Result<IoUring> {
-    // Completions wait for the next call rather than interrupt the sender.
+    // With IORING_SETUP_COOP_TASKRUN, completions wait for the next system call and do not interrupt the sender.
     IoUring::builder().setup_coop_taskrun().setup_cqsize(WORDS).build(BATCH as u32)
 }
 

@@ -1,4 +1,4 @@
-//! Sending: one datagram a call, many a call, many by an io_uring, or many as one.
+//! Sends datagrams: one per call, many per call, many by an io_uring, or many as one buffer.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// A sender of datagrams, with pacing.
 pub(super) struct UdpSender<'a> {
     outgoing: OutgoingDatagrams<'a>,
-    /// The zero-copy sends that bypass the ring; `None` if sends use the ring or copy.
+    /// The zero-copy sends by MSG_ZEROCOPY calls; `None` if the sender uses the ring or copies.
     zerocopy_sends: Option<ZeroCopySends<'a>>,
     ring: Option<UringSender>,
     pacer: Option<DatagramPacer>,
@@ -91,8 +91,8 @@ impl<'a> UdpSender<'a> {
     }
 
     /// Maps temporary errors to [`ErrorKind::Interrupted`]: a full device queue, a link that is down, and a smaller
-    /// path MTU, to which the kernel fits the next datagram. If segments no longer fit, datagrams are sent one by one
-    /// from now on.
+    /// path MTU, to which the kernel fits the next datagram. If segments no longer fit the path, the sender no longer
+    /// uses UDP_SEGMENT.
     fn interrupted_if_temporary(&mut self, error: io::Error) -> io::Error {
         match error.raw_os_error() {
             Some(libc::ENOBUFS) => ErrorKind::Interrupted.into(),

@@ -1,6 +1,7 @@
 //! Records which sequence numbers have arrived, to detect reordering and duplicates.
 
-/// The number of sequence numbers, up to the highest, of which the window remembers whether each has arrived.
+/// The size of the window: the number of sequence numbers, up to the highest, for which it records whether they have
+/// arrived.
 const MEMORY: u64 = 1024;
 /// The largest step above the highest number that the peer can have made. A higher number cannot belong to the flow.
 const LEAP: u64 = 1 << 32;
@@ -26,7 +27,8 @@ pub(super) struct SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// Returns the window after the number `highest`, as if all numbers up to it had arrived; zero for a new flow.
+    /// Returns the window after the number `highest`, as if all numbers up to it had arrived. For a new flow, `highest`
+    /// is zero.
     pub(super) fn after(highest: u64) -> Self {
         SequenceWindow { highest, seen: [u64::MAX; (MEMORY / 64) as usize] }
     }
@@ -60,7 +62,7 @@ impl SequenceWindow {
         if step >= MEMORY {
             self.seen.fill(0);
         } else {
-            // Their places in the ring belonged to numbers that are now forgotten.
+            // Clears the bits of the skipped numbers, which still belong to numbers that have left the window.
             (self.highest + 1..number).for_each(|skipped| self.clear(skipped));
         }
         self.set(number);

@@ -20,7 +20,8 @@
 //! | 7 | number, from 1, for each kind and direction |
 //!
 //! In feedback, these fields follow: the highest data number received (8), the bytes of all data received (8), and a
-//! MAC over everything before it (32). With the MAC, only the peer can keep a sender sending.
+//! MAC over everything before it (32). Without valid feedback a sender slows down, and because of the MAC only the peer
+//! can make valid feedback.
 
 use landspeed_proof::{ANSWER, CHALLENGE, CONFIRM, HELLO, KeyProof, MAC};
 
@@ -101,7 +102,7 @@ pub(super) struct DatagramHeader {
 }
 
 impl DatagramHeader {
-    /// Parses the header at the beginning of a datagram, if there is one.
+    /// Parses the header at the beginning of a datagram; `None` if there is no valid header.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (tag, rest) = bytes.split_first_chunk::<4>()?;
         let (echo, rest) = rest.split_first_chunk::<4>()?;

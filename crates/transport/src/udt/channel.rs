@@ -147,7 +147,8 @@ impl UdtChannel {
     pub(super) fn sleep(&self, state: MutexGuard<'_, UdtState>, longest: Duration) -> io::Result<()> {
         let due = self.due_of(&state.connection);
         let watched = if state.connection.is_pacing() { 1 } else { 2 };
-        // Count before the lock is free, so that the thread that takes it next knows that this one sleeps.
+        // Counts this thread as sleeping before it releases the lock, so that the next thread with the lock wakes it if
+        // necessary.
         self.sleeping.fetch_add(1, Ordering::Relaxed);
         drop(state);
         let mut ready = [PollFd::new(&self.wake, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
@@ -207,7 +208,7 @@ impl UdtChannel {
     }
 }
 
-/// Sets if the kernel joins received datagrams (UDP_GRO), as the settings request.
+/// Switches UDP_GRO, by which the kernel joins received datagrams, on or off, as the settings request.
 fn join_arrivals(socket: &Socket, parsed: UdtSettings) -> io::Result<()> {
     raw::set(socket, libc::IPPROTO_UDP, libc::UDP_GRO, u32::from(parsed.receive == ReceiveMode::Gro))
 }

@@ -18,15 +18,15 @@ use crate::shared_port::{self, dial};
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience};
 
-/// The pause before a server that does not listen yet is tried again.
+/// The pause before another attempt, if the server does not listen yet.
 const AGAIN: Duration = Duration::from_millis(1);
-/// The pause before a server that has closed the connection is tried again.
+/// The pause before another attempt, if the server has closed the connection.
 const LATER: Duration = Duration::from_millis(10);
 /// The largest UDP datagram over IPv4, in bytes with its headers.
 const LARGEST: u32 = 65_535;
 
 /// Opens one flow and proves the key. Tries again if the server closes the connection, for example because it has too
-/// many.
+/// many connections.
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let dialer = UdtDialer { call, patience };
     let mut has_hung_up = false;
@@ -44,8 +44,8 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     }
 }
 
-/// Returns the size of the largest packet for a connected socket, in bytes. Like UDT, it counts the headers of IPv4
-/// and UDP, even over IPv6.
+/// Returns the size of the largest packet for a connected socket, in bytes. As in UDT, the size includes the headers of
+/// IPv4 and UDP, even over IPv6.
 pub(super) fn packet(socket: &Socket, settings: &Settings) -> io::Result<u32> {
     let path = (shared_port::largest(socket)? + UDP_HEADERS as u32).min(LARGEST);
     Ok(options::packet(settings).map_or(path, |asked| asked.min(LARGEST)))

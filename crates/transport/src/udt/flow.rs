@@ -15,7 +15,7 @@ use super::options::{OPTIONS, RECEIVE, UdtSettings};
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience};
 
-/// The longest that a send waits unless its caller set a time.
+/// The longest time that a send call waits unless its caller set another, and the longest sleep in a receive call.
 const LOOK: Duration = Duration::from_millis(50);
 /// The number of bytes written after which a sender processes the peer's datagrams, even if the send buffer has space
 /// for more.

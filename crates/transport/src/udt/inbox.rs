@@ -30,7 +30,8 @@ pub(super) struct UdtInbox {
 enum ReceivedBatch {
     /// This many datagrams, each received into memory for a header and memory for a payload.
     Apart(usize),
-    /// Joined datagrams of an unexpected size, so that headers and payloads are not where they should be.
+    /// Joined datagrams of an unexpected size, so that the kernel has not put headers and payloads into separate
+    /// memory.
     Joined { total: usize, each: usize },
 }
 

@@ -1,8 +1,8 @@
 //! Accepts UDT flows, and drops the datagrams of strangers.
 //!
-//! The server keeps no state of a client until UDT's cookie has come back (`landspeed_udt::HandshakeListener`). Then
-//! the client has a connection, on which it must prove the key within the time limit of all transports
-//! (`admission.rs`).
+//! The server keeps no state of a client until the client has returned the cookie of UDT's handshake
+//! (`landspeed_udt::HandshakeListener`). Then the client has a connection, on which it must prove the key within the
+//! time limit of all transports (`admission.rs`).
 
 use std::collections::HashSet;
 use std::io;
@@ -27,7 +27,8 @@ use crate::shared_port::{DatagramIntake, ReceivedDatagram, another, bind};
 use crate::transport::{Flow, Listener, ProofKey};
 use crate::{Error, Patience, socket};
 
-/// The size of the receive buffer for handshakes, in bytes. It fits those that probe the path's packet size.
+/// The size of the receive buffer for handshakes, in bytes. Longer handshakes, which probe the path's packet size, are
+/// truncated. They lose only padding.
 const ROOM: usize = 2048;
 
 /// The values of a handshake request that distinguish connections: the client's address, its socket ID and the first

@@ -49,7 +49,7 @@ pub(super) static RECEIVE: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The time whose packets leave in one burst, which is also the longest sleep between two packets.
+/// The length of a burst, as a time at the allowed rate. It is also the longest sleep between two packets.
 static BURST: Factor = Factor {
     name: "udt-burst",
     about: "what UDT's rate allows in this time leaves at once, after a late wake-up up to twice as much: fewer and longer sleeps, and \
@@ -65,7 +65,7 @@ static BURST: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// The buffer at each end, which also limits the bytes in flight.
+/// The size of the buffer at each end, in bytes, which also limits the bytes in flight.
 static BUFFER: Factor = Factor {
     name: "udt-buffer",
     about: "bytes that UDT has under way at most: each end's buffer",
@@ -138,7 +138,7 @@ pub(super) fn config(settings: &Settings, mss: u32) -> UdtConfig {
         probes_path: packet(settings).is_none(),
         send_buffer: packets,
         receive_buffer: packets,
-        // The caller's patience decides.
+        // No limit of its own: the caller's `Patience` ends the attempt.
         connect_patience: Nanos::secs(3600),
         catch_up: BURST.time(settings),
         control: rate::control(CONGESTION.of(settings)).unwrap_or(usual.control),
@@ -152,7 +152,7 @@ pub(super) fn deepen(socket: &Socket, settings: &Settings) {
     if settings.get("rcvbuf").is_none_or(|bytes| bytes == "0") {
         let bytes = u32::try_from(BUFFER.bytes(settings).0).unwrap_or(u32::MAX).min(i32::MAX as u32 / 2);
         let set = |name| raw::set(socket, libc::SOL_SOCKET, name, bytes);
-        // The buffer was not requested by name, so a smaller one is not reported.
+        // The user did not request this size, so a smaller buffer is not reported.
         let _ = set(libc::SO_RCVBUFFORCE).or_else(|_| set(libc::SO_RCVBUF));
     }
 }

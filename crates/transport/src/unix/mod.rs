@@ -1,7 +1,7 @@
 //! AF_UNIX streams between processes of one machine, including lab hosts: the cost of a path without a network.
 //!
-//! A listener is bound to a path in the file system, which works across network namespaces. The path follows from the
-//! address and the session's key, so that only processes with the key can find it.
+//! A listener is bound to a path in the file system, which works across network namespaces. The path is derived from
+//! the address and the session's key, so that only processes with the key can compute it.
 
 use std::fs;
 use std::io;

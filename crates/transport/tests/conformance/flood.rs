@@ -29,15 +29,15 @@ pub(crate) struct Flood {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Held by a flood: two at a time would count each other's descriptors.
+/// The lock that each flood holds, because two floods at a time would count each other's descriptors.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// The action of a peer in a round.
 type FloodPeer = Box<dyn FnMut() + Send>;
 
 impl Flood {
-    /// Starts strangers to the port of `loopback`, to which `flow` leads, from this many addresses. Returns once they
-    /// have begun.
+    /// Starts peers that connect or send to the port of `loopback`, from this many addresses. `flow` is the client's
+    /// end of a flow to this port. Returns once the peers have begun.
     pub(crate) fn of(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<Flood, String> {
         let alone = ALONE.lock();
         let before = descriptors();
@@ -58,7 +58,7 @@ impl Flood {
         Ok(Flood { ends, came, before, thread, _alone: alone })
     }
 
-    /// Returns how many descriptors came with the flood and are not the peers' own.
+    /// Returns the number of descriptors that were opened since the flood began, without those of the peers.
     pub(crate) fn held(&self) -> usize {
         descriptors().saturating_sub(self.before + PEERS)
     }

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use broken::{BrokenTransport, FAULTS};
 use promises::PROMISES;
 
-/// Held by each test: a flood counts the descriptors of the process.
+/// The lock that each test holds, because a flood counts the descriptors of the whole process.
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]

@@ -144,8 +144,8 @@ fn finishes(transport: &dyn Transport) -> Result<(), String> {
     (0..1000).try_for_each(|number| finish_and_go(&loopback, listener.as_mut(), number))
 }
 
-/// Checks that an end may be dropped as soon as it has finished without disturbing its peer's finish: here the server
-/// ends first.
+/// Checks that the peer of an end can still finish if the end is dropped as soon as it has finished. Here the server
+/// finishes first.
 fn finish_and_go(loopback: &Loopback<'_>, listener: &mut dyn Listener, number: u32) -> Result<(), String> {
     let cancel = CancelFlag::new();
     let patience = &patience(&cancel, LONG);

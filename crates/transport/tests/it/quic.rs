@@ -18,8 +18,8 @@ fn quic(values: &[(&str, &str)]) -> Settings {
     all.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The bytes of a first packet after the first one: version 1, and a connection ID of 20 bytes (RFC 9000 section
-/// 17.2.2).
+/// The bytes of a first packet that follow the packet's first byte: version 1, and a connection ID of 20 bytes (RFC
+/// 9000 section 17.2.2).
 const FIRST: &[u8] = &[0, 0, 0, 1, 20];
 
 fn is_first(datagram: &[u8]) -> bool {

@@ -116,7 +116,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     assert!(answers[0].len() <= hellos[0].len() && welcomes[0].len() <= confirms[0].len());
     assert!(answers.len() <= hellos.len() && welcomes.len() <= confirms.len());
 
-    // An eavesdropper sends the same from another address.
+    // An eavesdropper sends the same passes from another address.
     let strange = stranger();
     strange.send_to(&hellos[0], port.address()).expect("sent");
     strange.send_to(&confirms[0], port.address()).expect("sent");
@@ -127,7 +127,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     assert!(length <= hellos[0].len() && bytes.starts_with(b"LSa1"));
     assert!(strange.recv(&mut bytes).is_err(), "and nothing else");
 
-    // The same from the same address, to a listener of another trial, which has another secret.
+    // The same confirm from the same address is sent to a listener of another trial, which has another secret.
     drop(listener);
     drop(_flows);
     let mut later = port.listen(&udp(&[]), &KEY).expect("it listens");

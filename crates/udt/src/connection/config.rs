@@ -26,8 +26,8 @@ pub struct UdtConfig {
     pub silence: Nanos,
     /// The time for which [`Connection::close`](super::Connection::close) waits for the written data to arrive.
     pub linger: Nanos,
-    /// The time for which the packets that are due, at the current rate, leave in one burst. After a late wake-up, up
-    /// to twice as many leave.
+    /// The packets that the current rate allows within this time leave in one burst. After a late wake-up, a burst
+    /// has up to twice as many packets.
     pub catch_up: Nanos,
     /// The constructor of the congestion control.
     pub control: RateControlFactory,

@@ -57,12 +57,12 @@ pub struct PathFigures {
     pub arrival: UdtPacketRate,
     /// The path's capacity, which the peer estimates from packet pairs; 0 if there is no estimate.
     pub capacity: UdtPacketRate,
-    /// The time between two packets that the congestion control sets; zero if only the window limits the sender.
+    /// The time between two packets, as the congestion control sets it; zero if only the window limits the sender.
     pub period: Nanos,
     /// The congestion window, in packets.
     pub window: u32,
-    /// The packets in flight.
+    /// The number of packets in flight.
     pub flight: u32,
-    /// The packets that are missing at this end.
+    /// The number of packets that are missing at this end.
     pub missing: u32,
 }

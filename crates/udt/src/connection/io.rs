@@ -10,8 +10,8 @@ impl Connection {
         matches!(&self.phase, ConnectionPhase::Open(open) if open.sender.buffer.room() > 0)
     }
 
-    /// Makes an acknowledgement of all that has arrived due immediately. It is for a caller that will not be active
-    /// when the acknowledgement would be due.
+    /// Makes an acknowledgement of everything that has arrived due immediately. Call it if the connection will not be
+    /// polled when the acknowledgement would be due.
     pub fn acknowledge(&mut self) {
         if let ConnectionPhase::Open(open) = &mut self.phase {
             open.receiver.acknowledge();
@@ -26,9 +26,9 @@ impl Connection {
         }
     }
 
-    /// Writes bytes of the stream and returns their number, which is at least one if `data` is not empty. As many are
-    /// written as there is room for, but of large data only whole runs of packets. Because the buffer of unsent bytes
-    /// is small, sending also makes room: write again after [`poll_transmit`](Self::poll_transmit).
+    /// Writes as much of `data` to the stream as there is room for, and returns the number of bytes: at least one if
+    /// `data` is not empty. Data of more than a batch is cut at a whole number of batches. The buffer holds few
+    /// unsent bytes, so sending also makes room: write again after [`poll_transmit`](Self::poll_transmit).
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the connection is not open or is being closed.
@@ -41,8 +41,8 @@ impl Connection {
         if written == 0 && !data.is_empty() { Err(IoError::Full) } else { Ok(written) }
     }
 
-    /// Returns the stream's next bytes without copying them. More may follow once these are consumed. Empty if
-    /// nothing can be read now.
+    /// Returns the stream's next bytes without copying them. The slice is empty if nothing can be read now. More
+    /// bytes may follow once these are consumed.
     pub fn peek(&self) -> &[u8] {
         match &self.phase {
             ConnectionPhase::Open(open) => open.receiver.buffer.peek(open.receiver.next()),
@@ -61,8 +61,8 @@ impl Connection {
         }
     }
 
-    /// Copies the stream's next bytes into `out` and returns their number. It is 0 if there are none now; if the
-    /// connection is closed, this is the end of the stream.
+    /// Copies the stream's next bytes into `out` and returns their number. The number is 0 if there are no bytes now.
+    /// If the connection is closed, 0 is the end of the stream.
     ///
     /// # Errors
     /// Returns an error if the connection was never open.

@@ -1,9 +1,10 @@
 //! A connection without sockets and without clocks.
 //!
-//! The caller passes datagrams ([`handle`](Connection::handle)) and the time. It sends what
-//! [`poll_transmit`](Connection::poll_transmit) returns until that returns nothing, sleeps until
-//! [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
-//! [`handle_timeout`](Connection::handle_timeout) after each sleep. Times may count from any fixed origin.
+//! The caller passes received datagrams to [`handle`](Connection::handle). It calls
+//! [`poll_transmit`](Connection::poll_transmit) until the result is `None`, and sends the datagrams. It then sleeps
+//! until [`next_timeout`](Connection::next_timeout) or the next datagram, and calls
+//! [`handle_timeout`](Connection::handle_timeout) after each sleep. The caller passes the current time, which may
+//! count from any fixed origin.
 //!
 //! The module `opening` is the handshake, `open` is the open connection with both halves, and `io` is reading and
 //! writing by the application.
@@ -219,8 +220,9 @@ impl Connection {
         is_believed
     }
 
-    /// Processes a packet that arrives after the end of the connection. It shows that the peer has not received the
-    /// shutdown, which is then sent again, at most once in a synchronisation time (10 ms).
+    /// Processes a packet that arrives after the end of the connection. Such a packet shows that the peer has not
+    /// received the shutdown. The shutdown is then sent again, at most once in a synchronisation time (10 ms), unless
+    /// the peer has closed too.
     fn on_late_packet(&mut self, now: Nanos, body: &PacketBody<'_>) -> bool {
         self.peer_closed |= *body == PacketBody::Shutdown;
         if let (ConnectionPhase::Open(open), PacketBody::Ack(ack)) = (&mut self.phase, body) {
@@ -234,8 +236,8 @@ impl Connection {
     }
 
     /// Returns the time at which [`handle_timeout`](Self::handle_timeout) or [`poll_transmit`](Self::poll_transmit)
-    /// next has something to do, if no datagram arrives and nothing is written. The time may be past. `None` once the
-    /// connection is closed and nothing is left to send.
+    /// next has something to do, if no datagram arrives and nothing is written. The time may be in the past. `None`
+    /// once the connection is closed and nothing is left to send.
     pub fn next_timeout(&self) -> Option<Nanos> {
         if self.flags.send_shutdown {
             return Some(Nanos(0));
@@ -251,8 +253,8 @@ impl Connection {
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
 
-    /// Returns true if data could be sent, but must wait for its departure time. New packets from the peer then
-    /// change little before [`next_timeout`](Self::next_timeout).
+    /// Returns true if data could be sent, but must wait for its departure time. Packets that arrive from the peer
+    /// before [`next_timeout`](Self::next_timeout) then change little.
     pub fn is_pacing(&self) -> bool {
         matches!(&self.phase, ConnectionPhase::Open(open) if self.closed.is_none() && open.sender.is_pacing())
     }
@@ -306,7 +308,7 @@ impl Connection {
     fn poll_control(&mut self, now: Nanos, timestamp: u32) -> Option<usize> {
         let (to, body) = match &mut self.phase {
             ConnectionPhase::Open(open) if self.flags.send_shutdown => {
-                // Acknowledge what has arrived before the shutdown, which is the last packet.
+                // Acknowledges everything that has arrived first, because the shutdown is the last packet.
                 let last = open.receiver.poll_ack(now).unwrap_or_else(|| {
                     self.flags.send_shutdown = false;
                     self.last_shutdown = Some(now);
@@ -341,8 +343,8 @@ impl Connection {
         self.repeat_close();
     }
 
-    /// Closes the connection once everything that was written has arrived, or after [`UdtConfig::linger`]. What
-    /// arrives before then can still be read.
+    /// Closes the connection once everything that was written has arrived, or after [`UdtConfig::linger`]. Data that
+    /// arrives before the end can still be read.
     pub fn close(&mut self, now: Nanos) {
         self.closing.get_or_insert(now);
     }

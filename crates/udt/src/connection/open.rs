@@ -17,12 +17,12 @@ use crate::seq::{Seq, UdtSocketId};
 /// The difference between a packet's size in a handshake and its payload, in bytes: the headers of IPv4, UDP and UDT.
 const HEADERS: usize = UDP_HEADERS + HEADER;
 
-/// The parameters that a handshake has settled.
+/// The parameters on which both ends agreed in the handshake.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HandshakeAgreement {
     /// The peer's handshake, with the packet size that both ends agreed on.
     pub(super) peers: Handshake,
-    /// The round trip of the handshake, if it was measured.
+    /// The round-trip time of the handshake, if it was measured.
     pub(super) round_trip: Option<Nanos>,
 }
 
@@ -99,7 +99,7 @@ impl OpenConnection {
         }
     }
 
-    /// Processes a data packet that arrives `at`. Returns true in the second place if there is something new to read.
+    /// Processes a data packet that arrives `at`. The second value is true if there is new data to read.
     pub(super) fn on_data(&mut self, at: PacketTime, data: &DataPacket<'_>) -> (DataArrival, bool) {
         let before = self.receiver.next();
         let arrival = self.receiver.on_data(at, data, self.payload);

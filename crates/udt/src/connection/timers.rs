@@ -10,7 +10,7 @@ pub const MIN_EXP: Nanos = Nanos::millis(300);
 /// The number of consecutive expiries of the EXP timer after which the peer is given up (draft-gg-udt-03 section
 /// 5.3).
 const MAX_EXP: u32 = 16;
-/// The shortest silence after which repeated expiries of the EXP timer give a peer up.
+/// The shortest silence after which a peer is given up because the EXP timer has expired too often.
 const MIN_SILENCE: Nanos = Nanos::secs(3);
 
 /// The EXP timer, and the time of the last packet from the peer.

@@ -64,7 +64,7 @@ pub(crate) struct ConnectionEnd {
 }
 
 fn identity(socket: u32) -> ConnectionIdentity {
-    // The numbers wrap around soon.
+    // The sequence numbers wrap around after some 100 packets.
     ConnectionIdentity { socket: UdtSocketId(socket), first_seq: Seq::MAX.minus(100), seed: 1 }
 }
 

@@ -105,7 +105,7 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
     while end.connection.closed().is_none() {
         assert!(start.elapsed() < case.most, "it takes too long: {:?}", end.connection);
         end.drive(if waits { Nanos::millis(5) } else { Nanos(0) });
-        // Sending makes room to write, so there is only something to wait for if nothing was written.
+        // Sending makes room to write, so the loop waits only if nothing was written.
         waits = true;
         while !piece.is_empty() && write(&mut end, &mut piece) {
             waits = false;

@@ -93,7 +93,7 @@ fn messages_are_refused_both_ways() {
     assert!(!status.success() && said.contains("rejected"), "{status}: {said}");
 }
 
-/// Checks the reason why a connector to libudt must not set `probes_path`.
+/// Checks that libudt does not answer padded requests. A connector to libudt must therefore not set `probes_path`.
 #[test]
 fn libudt_does_not_answer_padded_requests() {
     if peer::program().is_none() {
@@ -147,7 +147,7 @@ fn a_sender_that_is_killed_and_our_port_used_again() {
     assert!(peer.wait(Duration::from_secs(1)).0.success());
 }
 
-/// Tests a peer that libudt gives up, which takes most of a minute.
+/// Checks that libudt gives up a peer that has disappeared. libudt takes most of a minute for it.
 #[test]
 fn libudt_learns_that_we_are_gone() {
     if std::env::var_os("LANDSPEED_UDT_FULL").is_none() {

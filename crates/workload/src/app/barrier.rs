@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The points that the hosts of one trial have reached, with the number of hosts at each.
+/// The points that the hosts of one trial have reached, each with the number of hosts that have reached it.
 #[derive(Debug, Default)]
 pub(super) struct PairBarrier(Mutex<BTreeMap<u64, usize>>);
 
@@ -30,12 +30,12 @@ impl PairBarrier {
         *self.0.lock().entry(point).or_default() += 1;
     }
 
-    /// Returns true if `hosts` hosts have reached this point.
+    /// Returns true if at least `hosts` hosts have reached this point.
     pub(super) fn have_arrived(&self, point: u64, hosts: usize) -> bool {
         self.0.lock().get(&point).is_some_and(|arrived| *arrived >= hosts)
     }
 
-    /// Returns true if one host has reached this point.
+    /// Returns true if at least one host has reached this point.
     pub(super) fn has_arrived(&self, point: u64) -> bool {
         self.have_arrived(point, 1)
     }

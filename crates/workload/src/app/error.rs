@@ -2,7 +2,7 @@
 
 use landspeed_record::units::Nanos;
 
-/// The reason why a role failed.
+/// The reason why a role, or the reading of its figures, failed.
 #[allow(missing_docs, reason = "each text says what its variant is")]
 #[derive(Debug, thiserror::Error)]
 pub enum Error {

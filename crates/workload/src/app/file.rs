@@ -1,4 +1,4 @@
-//! The TOML of an application, as it is written.
+//! The structure of an application's TOML file, before the file is checked.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ pub(crate) struct ApplicationFile {
     pub(crate) title: Spanned<String>,
     #[serde(default)]
     pub(crate) source: String,
-    /// The reason for the application and what to watch in it, for readers of the file.
+    /// The reason for the application and what to look for in it. The program ignores this text; it is for readers of
+    /// the file.
     #[serde(default)]
     #[expect(dead_code, reason = "it is there to be read in the file")]
     pub(crate) about: String,
@@ -40,7 +41,8 @@ pub(crate) struct ParameterFile {
     pub(crate) of: Vec<String>,
     /// The smallest and the largest value of a number, of bytes or of a time.
     pub(crate) between: Option<Spanned<[String; 2]>>,
-    /// How long a trial of a tuning run lasts; the value is lowered until it does.
+    /// The time that a trial of a tuning run should take. The parameter's value is lowered until a trial takes that
+    /// long.
     pub(crate) fills: Option<Spanned<String>>,
 }
 

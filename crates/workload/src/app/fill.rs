@@ -46,9 +46,10 @@ pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
         name: "addresses",
         value: |values| Some(values.hosts.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")),
     },
-    // Each host's address has a placeholder; `host` reads the number in its name.
+    // Each host's address has a placeholder. This row only lists their names; the function `host` reads the number in a
+    // name.
     Placeholder { name: "host1, host2, ...", value: |_| None },
-    // A secret that all roles of a trial know.
+    // A secret that all roles of a trial share.
     Placeholder { name: "token", value: |values| Some(values.token.to_owned()) },
     // Path of this program in the role's directory.
     Placeholder { name: "landspeed", value: |_| Some(OWN.to_owned()) },
@@ -58,9 +59,9 @@ pub(crate) static PLACEHOLDERS: &[Placeholder] = &[
 
 /// The path of a role's own directory, inside the role's namespace.
 pub(crate) const DIR: &str = "/dev/shm/role";
-/// The path of this program inside the role's namespace. It is only there if the role mentions it.
+/// The path of this program inside the role's namespace. The file exists only if the role mentions this path.
 pub(crate) const OWN: &str = "/dev/shm/landspeed";
-/// The path of `landspeed-helpers` inside the role's namespace. The program is only there if the role mentions it.
+/// The path of `landspeed-helpers` inside the role's namespace. The file exists only if the role mentions this path.
 pub(crate) const HELPERS: &str = "/dev/shm/helpers";
 
 /// A piece of a text.
@@ -126,7 +127,8 @@ fn host(name: &str) -> Option<usize> {
     name.strip_prefix("host")?.parse().ok()
 }
 
-/// Returns `text` with every placeholder filled in. Unknown ones are kept, because the file was checked before.
+/// Returns `text` with every placeholder filled in. Unknown placeholders stay as they are; the earlier check of the
+/// file has refused them.
 pub(crate) fn fill(
     text: &str,
     placeholders: &PlaceholderValues<'_>,

@@ -13,7 +13,7 @@ pub(crate) fn send(to: &mut impl Write, message: &impl Serialize) -> Result<()> 
     to.flush()
 }
 
-/// Reads and returns the next message. Returns an error for one of more than `most` bytes.
+/// Reads and returns the next message. Returns an error for a message of more than `most` bytes.
 pub(crate) fn receive(from: &mut impl Read, most: u32) -> Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;

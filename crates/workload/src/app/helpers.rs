@@ -12,7 +12,7 @@ use std::path::Path;
 pub(crate) const NAME: &str = "landspeed-helpers";
 /// The file of this program, even if it was replaced or deleted.
 const OWN: &str = "/proc/self/exe";
-/// The last bytes of a program with appended helpers. The length of the helpers precedes them (8 bytes, little
+/// The last bytes of a program with appended helpers. The length of the helpers precedes this mark (8 bytes, little
 /// endian).
 const MARK: &[u8; 8] = b"LSHELP01";
 

@@ -26,14 +26,14 @@ pub struct Application {
     pub parameters: Vec<ApplicationParameter>,
     /// The roles, in the order in which they start.
     pub roles: Vec<ApplicationRole>,
-    /// The figures. By default, the first one decides about a run.
+    /// The figures. By default, the first figure is the deciding one.
     pub figures: Vec<ApplicationFigure>,
     /// The place of the application's picture in the output of a role; `None` if it has none.
     pub picture: Option<PictureSource>,
 }
 
 impl Application {
-    /// Returns true if a service of the application lives through the trials of a block.
+    /// Returns true if a service of the application keeps running through the trials of a block.
     pub fn keeps_services(&self) -> bool {
         self.roles.iter().any(|role| role.lives == ServiceLifetime::Block)
     }
@@ -52,8 +52,8 @@ pub struct ApplicationParameter {
     pub words: Vec<String>,
     /// The domain of the values; ignored for a choice, whose values are `words`.
     pub domain: Domain<'static>,
-    /// How long a trial of a tuning run lasts. The value, which decides that, is lowered until it does. `None` for
-    /// other parameters.
+    /// The time that a trial of a tuning run should take, for a parameter whose value determines the duration of a
+    /// trial. The value is lowered until a trial takes that long. `None` for other parameters.
     pub fills: Option<Nanos>,
 }
 
@@ -125,8 +125,8 @@ pub enum ServiceLifetime {
     /// The service starts cold in every trial.
     #[default]
     Trial,
-    /// The service lives through the trials of a block. It is restarted if a setting changes that takes effect only on
-    /// new sockets.
+    /// The service keeps running through the trials of a block. It is restarted if a setting changes that takes effect
+    /// only on new sockets.
     Block,
 }
 
@@ -138,7 +138,7 @@ pub enum ReadyCondition {
     Port(String),
     /// The service prints a line that matches this regular expression.
     Line(String),
-    /// This command exits with 0. It is run again until it does.
+    /// This command exits with 0. It is repeated until it does.
     Command(Vec<String>),
 }
 
@@ -217,7 +217,7 @@ impl ApplicationRole {
     }
 }
 
-/// The place of a figure.
+/// The source of a figure's value.
 #[derive(Debug, Clone)]
 pub enum FigureSource {
     /// The group of this regular expression, in its last match in the output.
@@ -239,7 +239,7 @@ pub struct ApplicationFigure {
     pub more_is_better: bool,
     /// The role whose output contains the figure.
     pub role: String,
-    /// The place of the figure in the role's output.
+    /// The source of the figure's value.
     pub source: FigureSource,
     /// The way in which the program writes the number; a number in JSON is always plain.
     pub spelling: NumberSpelling,
@@ -284,13 +284,17 @@ pub(crate) struct RoleOrder {
 }
 
 impl RoleOrder {
-    /// Returns true if `path` occurs in one of the role's commands or in its environment.
+    /// Returns true if `path` occurs in one of the role's commands, in its environment, or in the text of its files.
     pub(crate) fn calls(&self, path: &str) -> bool {
         let asks = match &self.ready {
             Some(ReadyCondition::Command(words)) => words.as_slice(),
             _ => &[],
         };
         let words = self.before.iter().flatten().chain(&self.command).chain(asks);
-        words.chain(self.env.iter().map(|(_, value)| value)).any(|text| text.contains(path))
+        let texts = self.files.iter().filter_map(|file| match &file.content {
+            FixtureContent::Text(text) => Some(text),
+            FixtureContent::Seeded { .. } => None,
+        });
+        words.chain(self.env.iter().map(|(_, value)| value)).chain(texts).any(|text| text.contains(path))
     }
 }

@@ -153,7 +153,7 @@ impl RoleProcess {
 
     fn order(&mut self, byte: u8) {
         if let Some(orders) = &mut self.orders {
-            // A failed role reports that itself.
+            // An error is ignored, because a failed role reports the reason itself.
             let _ = orders.write_all(&[byte]).and_then(|()| orders.flush());
         }
     }
@@ -205,7 +205,7 @@ impl RoleProcess {
         while Instant::now() < until && !self.has_gone() {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Closing the orders ends the init, and with it the namespace.
+        // Closing the pipe of orders ends the init, and with it the namespace.
         self.orders = None;
         let until = Instant::now() + GOING;
         while !self.has_gone() {
@@ -263,10 +263,10 @@ fn order(
     }
 }
 
-/// Changes the order so that the command's connections use the path `path`. A role that runs to its end fails if one
-/// of its connections stayed on TCP. A service does not fail then, because other programs may connect to it. The
-/// trial's `token` is the name of the path's network: only roles of this trial have it, and their hosts have distinct
-/// addresses.
+/// Changes the order so that the command's connections use the path `path`. A role that runs to its end fails if one of
+/// its connections stayed on TCP. A service does not fail in this case, because other programs may connect to it. The
+/// trial's `token` is the name of the path's network. Only the roles of this trial have this name, and their hosts have
+/// distinct addresses.
 fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> RoleOrder {
     let plain = landspeed_path::find(path).is_none_or(|path| path.rules().is_empty());
     if plain {

@@ -1,4 +1,4 @@
-//! Runs one end of a trial of a program.
+//! Runs one end of a trial of an application.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ const LED: u64 = 4;
 /// A pair of the trial has failed.
 const FAILED: u64 = 5;
 
-/// The services that live through a block, at the accepting end, with the settings under which they were started
-/// (their epoch).
+/// The services that keep running through a block, at the accepting end, with their epoch: a text of the settings with
+/// which they were started.
 #[derive(Default)]
 pub(crate) struct BlockServices(Mutex<Option<(String, Vec<RoleProcess>)>>);
 
@@ -215,8 +215,8 @@ impl HostRoles<'_> {
         self.until(trial, phase, |_, said| Ok(said == Some(TrialSignal::Count(point))))
     }
 
-    /// Returns a text of all settings on which services depend. Services of a block live on while it is the same. The
-    /// choice of the deciding figure does not affect them, so it is left out.
+    /// Returns a text of all settings on which services depend. Services of a block keep running while this text stays
+    /// the same. The text omits the choice of the deciding figure, which does not affect services.
     fn epoch(&self) -> String {
         let parameters: Vec<_> =
             self.spec.workload.parameters.iter().filter(|(name, _)| *name != METRIC).collect();
@@ -310,7 +310,7 @@ impl HostRoles<'_> {
         })
     }
 
-    /// Waits until `is_over` returns true of the barrier. Returns an error if another pair of the trial has failed.
+    /// Waits until `is_over` returns true for the barrier. Returns an error if another pair of the trial has failed.
     fn together(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -324,8 +324,8 @@ impl HostRoles<'_> {
         })
     }
 
-    /// Runs the trial's checks until `is_over` returns true, which is called after each with the peer's signal, if
-    /// any.
+    /// Repeats the trial's checks until `is_over` returns true. `is_over` is called after each check, with the peer's
+    /// signal if one arrived.
     fn until(
         &self,
         trial: &mut TrialCoordinator<'_, '_>,
@@ -345,7 +345,7 @@ impl HostRoles<'_> {
     }
 }
 
-/// A guard that records at the barrier that the trial has failed, if it is dropped before `is_done` is set.
+/// A guard that records at the barrier that a pair of the trial has failed, if it is dropped before `is_done` is set.
 struct FailureGuard {
     barrier: Arc<PairBarrier>,
     is_done: bool,

@@ -2,13 +2,14 @@
 //!
 //! Each host other than host 1 forms a pair with host 1, which is the client of every pair. The pair of hosts 1 and 2
 //! runs host 1's roles. A trial has five phases:
-//! 1. Every other host ends the services that do not live on from the trial before, and sends `Ready(CLEARED)`. Once
-//!    all have, host 1 answers each with `Count(CLEARED)`. So no new service meets an old one.
+//! 1. Every other host ends the services of the previous trial that must not continue, and sends `Ready(CLEARED)`. Once
+//!    all hosts have sent it, host 1 answers each with `Count(CLEARED)`. So no new service runs at the same time as an
+//!    old one.
 //! 2. The other hosts start their services, prepare their own clients and send `Ready(READY)`.
-//! 3. Once all have, host 1 starts its services, prepares its clients, and sends `Count(READY)` to every host.
+//! 3. Once all have sent it, host 1 starts its services, prepares its clients, and sends `Count(READY)` to every host.
 //! 4. All clients run to their ends, with the windows open. A host that has clients sends `Ready(ENDED)` when they
 //!    have ended.
-//! 5. The windows close, and services that do not live on end.
+//! 5. The windows close, and the services that do not continue into the next trial end.
 
 use landspeed_record::factor::FactorDeclaration;
 use landspeed_record::units::Nanos;

@@ -18,8 +18,8 @@ use crate::stream::{ReceiveLoop, ZeroCopyResult};
 use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 
-/// Time without arrivals, once the peer has reported what it sent, after which missing datagrams count as lost. It
-/// limits a search to paths with shorter queues. (RFC 2544 section 23 waits for two seconds.)
+/// Time without arrivals after which missing datagrams count as lost, once the peer has reported how many it sent. A
+/// search is therefore valid only on paths with shorter queueing delays. (RFC 2544 section 23 waits for two seconds.)
 const SILENCE: Duration = Duration::from_millis(200);
 /// Interval at which the coordinator checks if a trial has arrived.
 const LOOK: Duration = Duration::from_millis(2);
@@ -75,7 +75,8 @@ fn lead(mut trial: TrialCoordinator<'_, '_>, first: &AtomicMoment) -> Result<Win
     trial.workers.start();
     let mut before = counts(&trial);
     loop {
-        // Ticks inside a trial too, because it may last longer than a peer may be silent.
+        // This loop has no time limit of its own, because a trial may last longer than the usual wait for a silent
+        // peer.
         let sent = match trial.tick(LOOK)? {
             Some(TrialSignal::Count(sent)) => sent,
             Some(TrialSignal::Ready(_)) => return hold(trial),

@@ -1,5 +1,5 @@
-//! Searches for the highest load that a path carries. The search is pure: the caller runs the trials and passes in
-//! their results.
+//! Searches for the highest load that a path carries. The search does no input or output: the caller runs the trials
+//! and passes in their results.
 //!
 //! It is a controller of RFC 9971 (MLRsearch) with one search goal. All trials that decide about a load have the same
 //! length. A trial exceeds the goal if more than the goal's loss ratio was lost. It also exceeds the goal if
@@ -8,14 +8,15 @@
 
 use landspeed_record::units::{BitRate, Nanos};
 
-/// The first load of the climb. If a path does not carry it, the search continues from the rate at which it arrived.
+/// The first load of the climb, which doubles the load until it is not carried. If a path does not carry the first
+/// load, the search continues from the rate at which that load arrived.
 const START: BitRate = BitRate(10e6);
 /// The lowest load that is tried.
 const LEAST: BitRate = BitRate(100e3);
-/// The ratio of the length of the trials that decide about a load to that of the climb's trials.
+/// How many times longer the trials that decide about a load are than the trials of the climb.
 const SHORTER: u64 = 5;
-/// The tolerated difference of rates, as a share of the goal's width: of the sending rate below the load, and of the
-/// rate of arrival below the sending rate.
+/// The tolerated difference of rates, as a fraction of the goal's width. The sending rate may be this much below the
+/// load, and the arrival rate this much below the sending rate.
 const SLACK: f64 = 0.5;
 
 /// The goal of a search (RFC 9971, "Search Goal").
@@ -50,7 +51,7 @@ pub(super) struct LoadTrialResult {
     pub(super) received: u64,
     /// Buffers that the receiving host dropped.
     pub(super) dropped: u64,
-    /// Most datagrams in each buffer: a batch crosses a host as one buffer (UDP_SEGMENT, GRO).
+    /// The largest number of datagrams in a buffer: a batch passes through a host as one buffer (UDP_SEGMENT, GRO).
     pub(super) joined: u64,
     /// Time from the first datagram sent to the last.
     pub(super) sending: Nanos,
@@ -125,7 +126,7 @@ impl SearchGoal {
     }
 }
 
-/// The part that keeps a higher load from being carried.
+/// The part that limits the carried load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadLimit {
     Path,
@@ -184,8 +185,8 @@ impl CapacitySearch {
         SearchBounds { carried: self.carried, exceeded: self.exceeded }
     }
 
-    /// Returns the load for the measured window: the highest load that is carried. If none is known, it is the
-    /// highest load of the climb, but no load that is not carried.
+    /// Returns the load for the measured window: the highest load that is carried. If no load is known to be carried,
+    /// returns the highest load that was carried in the climb, or the lowest load that is not carried if that is lower.
     pub(super) fn held(&self) -> BitRate {
         let below = self.exceeded.map_or(self.climbed, |(load, _)| BitRate(load.0.min(self.climbed.0)));
         self.carried.unwrap_or(below)

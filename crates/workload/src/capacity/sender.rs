@@ -27,7 +27,8 @@ const IPV4: u64 = 20;
 const IPV6: u64 = 40;
 const UDP: u64 = 8;
 
-/// An order to a worker to send at a load for `lasts`, or until it is stopped if that is `None`.
+/// An order to a worker to send at a load for the time `lasts`. If `lasts` is `None`, the worker sends until it is
+/// stopped.
 #[derive(Debug, Clone, Copy)]
 struct SendOrder {
     load: BitRate,
@@ -48,7 +49,7 @@ pub(super) fn run(parts: TrialParts<'_>) -> Result<EndpointOutcome, Error> {
     let (report, reports) = mpsc::channel();
     let (orders, tasks): (Vec<_>, Vec<_>) =
         flows.iter().map(|flow| worker(flow.as_ref(), size as usize, report.clone())).unzip();
-    // Only workers hold a sender now: once all have left, the channel is closed.
+    // Only the workers hold senders of this channel now, so the channel closes once all workers have ended.
     drop(report);
     let ((mut measured, found), _) = workers::run(&spec.cores, flows, tasks, |workers| {
         let coordinator = SearchCoordinator { trial: parts.trial(workers), orders, reports, size, burst: 0 };

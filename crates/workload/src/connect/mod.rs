@@ -196,7 +196,8 @@ fn calls(
     let mut count = 0;
     while !context.stopped() {
         let began = Instant::now();
-        // The order matters: once the coordinator finds no connection here, none that begins later counts.
+        // Stores the start before it reads `counting`. If the coordinator, after clearing `counting`, finds no
+        // connection in progress, then no later connection counts.
         window.in_progress.set(Some(began));
         let counts = window.counting.load(Ordering::SeqCst);
         if !counts {
@@ -241,8 +242,8 @@ fn is_orderly(spec: &TrialSpec) -> bool {
     CLOSE.of(&spec.workload.parameters) == "orderly"
 }
 
-/// Closes a flow after the server has closed it. TIME_WAIT is then at the server; at the client, it would soon use up
-/// the local ports.
+/// Closes a flow after the server has closed it. The connection then stays in TIME_WAIT at the server. At the client,
+/// connections in TIME_WAIT would soon use up the local ports.
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
@@ -268,7 +269,7 @@ fn answer(parts: TrialParts<'_>, mut listener: Box<dyn Listener>) -> Result<Endp
                     context.tally.set(count);
                 }
                 Err(_) if context.stopped() => {}
-                // The path may let no SYN through for a while.
+                // No connection arrived within the time limit. The path may drop SYNs for a while.
                 Err(landspeed_transport::Error::NobodyCame { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

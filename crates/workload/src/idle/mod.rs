@@ -1,4 +1,5 @@
-//! `idle`: opens and holds connections that carry nothing, and measures what one costs a host.
+//! `idle`: opens and holds connections that carry no data, and measures the memory and the processor time that each
+//! takes.
 //!
 //! Memory is the growth of the kernel's slabs (/proc/meminfo, proc(5)) from before the first connection until all are
 //! open. Anything else that grows in that time is included, and two hosts on one machine include each other's growth.

@@ -175,9 +175,9 @@ struct AnswerTimeout {
 }
 
 impl AnswerTimeout {
-    /// Wait before the first round trip is known: RFC 6298's initial timeout.
+    /// The time limit before the first round trip is known: the initial timeout of RFC 6298.
     const INITIAL: Duration = Duration::from_secs(1);
-    /// Added to four smoothed round trips: Linux's least timeout (TCP_RTO_MIN).
+    /// The time that is added to four smoothed round trips: Linux's smallest retransmission timeout (TCP_RTO_MIN).
     const LEAST: Duration = Duration::from_millis(200);
 
     fn new(delivery: Delivery) -> Self {

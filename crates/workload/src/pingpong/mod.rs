@@ -82,8 +82,9 @@ impl WorkloadRunner for PingPongWorkload {
 
     fn needs(&self, spec: &TrialSpec) -> FlowNeeds {
         let plan = plan(spec);
-        // With Nagle's algorithm (RFC 896), delayed acknowledgements would be measured in place of the path. A
-        // receiver that maps pages would not wait as `receiver` says.
+        // These settings switch Nagle's algorithm (RFC 896) off, with which delayed acknowledgements would be measured
+        // in place of the path. They also switch off the receiver that maps pages, which would not wait as `receiver`
+        // says.
         let mut settings = single_messages(&spec.flow);
         settings.insert(WRITE_SIZE.name.into(), plan.largest().to_string());
         if RECEIVER.of(&spec.workload.parameters) == "busy-poll" {

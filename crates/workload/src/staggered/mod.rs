@@ -1,10 +1,11 @@
 //! `staggered`: flows that enter and leave at set times, with a probe of the round trip beside them (cottrell-2005,
 //! section III.A).
 //!
-//! All connections are opened and proven before the run, each with its own congestion control. At the client, each
-//! flow has a thread. It sleeps until the flow enters, sends until the flow leaves, resets the connection and sleeps
-//! again: threads live as long as the run, because they are watched. Data that a flow has not sent when it leaves is
-//! dropped, so that it adds nothing to the path afterwards. The server takes the reset as the flow's end.
+//! All connections are opened and proven before the run, each with its own congestion control. At the client, each flow
+//! has a thread. The thread sleeps until the flow enters, sends until the flow leaves, and resets the connection. Then
+//! it sleeps until the run ends, because the threads are watched for the whole run. Data that a flow has not sent when
+//! it leaves is dropped, so that a flow that has left adds nothing to the path. The server takes the reset as the
+//! flow's end.
 //!
 //! One more connection carries the probe. All flows are sampled until the run ends; [`report`] removes the client's
 //! samples of flows that have left.

@@ -8,7 +8,7 @@ use super::StaggeredFlowResult;
 use crate::stream::ReceiveLoop;
 use crate::workers::WorkerTask;
 
-/// Returns a task that receives at most `size` bytes a call until the flow leaves.
+/// Returns a task that receives at most `size` bytes per call until the flow leaves.
 pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, StaggeredFlowResult> {
     Box::new(move |context, result| {
         result.mapped = ReceiveLoop { flow, size, passed: |_, _| (), is_end: has_left }.run(context)?;
@@ -17,8 +17,8 @@ pub(super) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, StaggeredF
     })
 }
 
-/// Returns true if a receive shows that the peer closed or reset the flow. If the peer's process has ended, the
-/// signal flow shows it.
+/// Returns true if a receive shows that the peer closed or reset the flow. The end of the peer's process also closes or
+/// resets the flow. The signal flow shows that case.
 pub(super) fn has_left(ended: &io::Result<usize>) -> bool {
     match ended {
         Ok(n) => *n == 0,

@@ -14,7 +14,7 @@ use crate::workers::{WorkerContext, WorkerTask};
 /// The longest time that a send call waits for buffer space before the sender checks if its time is over.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// Returns a task that sends `size` bytes a call from the time at which the flow enters until it leaves, and then
+/// Returns a task that sends `size` bytes per call from the time at which the flow enters until it leaves, and then
 /// resets the connection.
 pub(super) fn send<'a>(
     flow: &'a dyn Flow,

@@ -97,8 +97,8 @@ fn timed(mut trial: TrialCoordinator<'_, '_>, duration: Duration) -> Result<Wind
     }
 }
 
-/// Waits through the warm-up and the window. Sets `window_start` when the window opens, which it does not if no data
-/// arrives.
+/// Waits until the warm-up and the window are over. Sets `window_start` when the window opens. If no data arrives, the
+/// window does not open.
 fn pass(
     trial: &mut TrialCoordinator<'_, '_>,
     duration: Duration,

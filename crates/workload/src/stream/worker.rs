@@ -17,7 +17,7 @@ pub(crate) struct ZeroCopyResult {
     pub(crate) mapped: Bytes,
 }
 
-/// Returns a task that sends `size` bytes a call until it is stopped.
+/// Returns a task that sends `size` bytes per call until it is stopped.
 pub(crate) fn send(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
         let buffer = PageBuffer::new(size);
@@ -47,7 +47,7 @@ pub(crate) fn send(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResul
     })
 }
 
-/// Returns a task that receives at most `size` bytes a call until it is stopped.
+/// Returns a task that receives at most `size` bytes per call until it is stopped.
 pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyResult> {
     Box::new(move |context, zero_copy| {
         let whole = ReceiveLoop { flow, size, passed: |_, _| (), is_end: |_| false };
@@ -56,8 +56,8 @@ pub(crate) fn receive(flow: &dyn Flow, size: usize) -> WorkerTask<'_, ZeroCopyRe
     })
 }
 
-/// The receive loop of all workloads. It is generic over the function called after each receive, so that a workload
-/// without one pays nothing for it.
+/// The receive loop of all workloads. It is generic over the function that is called after each receive, so that an
+/// empty function costs no time.
 pub(crate) struct ReceiveLoop<'a, P> {
     pub(crate) flow: &'a dyn Flow,
     /// The most bytes to receive in one call.

@@ -16,8 +16,8 @@ use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerTask};
 use crate::{Error, check};
 
-/// Time without arrivals, once the peer has reported what it sent, after which missing datagrams count as lost. It
-/// limits a sweep to paths with shorter queues.
+/// Time without arrivals after which missing datagrams count as lost, once the peer has reported how much it sent. A
+/// sweep is therefore valid only on paths with shorter queueing delays.
 const SILENCE: Duration = Duration::from_millis(200);
 /// Interval at which the coordinator checks if a part has arrived.
 const LOOK: Duration = Duration::from_millis(1);
@@ -123,8 +123,8 @@ fn lead(
     Ok((trial.close(&window_start)?, all))
 }
 
-/// Requests one part and receives it, until it is complete, silent for too long, or at its limit. `sent` holds the
-/// peer's total before the part, and is set to the total after it.
+/// Requests one part and receives it, until it is complete, silent for too long, or at its limit. `sent` is the number
+/// of bytes that the peer had sent before the part. The function sets it to the number after the part.
 fn take(
     trial: &mut TrialCoordinator<'_, '_>,
     number: usize,
@@ -132,7 +132,7 @@ fn take(
     marks: &ByteMarks,
     sent: &mut u64,
 ) -> Result<SweepPartResult, Error> {
-    // Read before the peer is asked, because data may arrive immediately.
+    // Reads the counts before it requests the part, because data may arrive immediately.
     let (start, before) = (count(trial), trial.datagrams().first().copied());
     trial.say(TrialSignal::Ready(number as u64))?;
     let (reached, said) = come(trial, part, marks, start)?;
@@ -147,8 +147,8 @@ fn take(
     let datagrams = before.zip(after).map(|(before, after)| {
         let counts = after.since(&before);
         let sent = of_part / part.size.0;
-        // The peer's report includes datagrams at the end of the part, which the receiver cannot miss by their
-        // numbers.
+        // The peer's report shows the loss of datagrams at the end of the part. Gaps in the sequence numbers do not
+        // show it, because no later datagram arrives.
         DatagramCounts { sent, lost: sent.saturating_sub(counts.received), ..counts }
     });
     Ok(SweepPartResult { point: reached, datagrams })

@@ -14,7 +14,7 @@ use landspeed_workload::{
 
 pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-/// Far more than the promised second, because the machine may be busy.
+/// A time limit of far more than the promised second, because the machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
 /// What `WatchLog` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";

@@ -87,8 +87,8 @@ fn a_paced_stream_keeps_its_rate() {
     set(&mut paced, &[("pacing-rate", "20000000")]);
     let (client, server) = outcomes(&paced, V4);
     check(&client, &server);
-    // On a busy machine the rate is lower, and the window's edges are less exact; without pacing it is 100 times as
-    // high.
+    // On a busy machine the rate is lower, and the window's edges are less exact; without pacing the rate would be 100
+    // times as high.
     let rate =
         client.get::<Vec<DatagramCounts>>()[0].sent as f64 * 1472.0 * 8.0 / client.window_ns.as_secs_f64();
     assert!(rate < 20e6 * 3.0, "{rate}");

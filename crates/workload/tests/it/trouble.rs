@@ -87,7 +87,8 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
         let client = client.expect("what it measured until then");
         let broken = client.get::<PathStall>();
         assert!(broken.ended_run() && broken.waited_ns >= Nanos::secs(3), "{broken:?}");
-        // Each of 20 a second shows that the peer is still silent; a full rate is 10,000 and more.
+        // A sender that slows down sends 20 datagrams a second, to detect when the peer answers again. A sender at full
+        // rate sends 10,000 or more.
         assert!(flood < 200, "{flood} datagrams in a second to a peer that says nothing");
     });
 }

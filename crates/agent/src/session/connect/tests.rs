@@ -1,4 +1,4 @@
-//! Controllers that break the rules, against a listening agent.
+//! Tests with controllers that violate the protocol, against a listening agent.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -64,8 +64,8 @@ fn hello() -> Hello {
 #[test]
 fn another_version_gets_a_line_on_both_ends_and_the_agent_waits_on() {
     let agent = agent();
-    // This controller understands protocol 2 and only claims to be newer, so this is the agent's refusal;
-    // tests/child tests the controller's.
+    // This controller claims protocol 3 but accepts protocol 2, so the agent is the end that refuses. tests/child tests
+    // a refusal by the controller.
     let newer = Hello { protocol: 3, landspeed: "2.0.0".to_owned(), ..hello() };
     assert!(agent.meet(newer, async |opened| opened.is_err()));
     assert!(agent.meet(hello(), async |opened| opened.is_ok()));

@@ -1,4 +1,4 @@
-//! The findings of the paper, one a row, in the paper's order of importance.
+//! The findings of the paper, one per row, in the paper's order of importance.
 
 use landspeed_record::RegionFigures;
 use landspeed_record::units::{BitRate, Nanos};
@@ -180,8 +180,8 @@ fn alone(_: &PaperStudy<'_>) -> String {
         .into()
 }
 
-/// Returns the paper's own contradicting result, `own_table`, if it shows here too: if the mean of `protocol` is
-/// below that of all `others`.
+/// Returns `own_table`, which describes a result of the paper that contradicts its finding, if this study has that
+/// result too: the mean of `protocol` is below the means of all `others`. Otherwise returns the explanation of `alone`.
 fn unless_below(
     scene: &PaperStudy<'_>,
     protocol: &str,

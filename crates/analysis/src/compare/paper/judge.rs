@@ -19,7 +19,7 @@ pub(super) struct PaperClaim {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
     pub(super) test: ClaimTest,
-    /// The likely reason where the study does not reproduce it.
+    /// Returns the likely reason if the study does not reproduce the finding.
     pub(super) reason: fn(&PaperStudy<'_>) -> String,
 }
 
@@ -31,12 +31,12 @@ pub(super) enum ClaimTest {
     Ascending(ProtocolNames, &'static ProtocolMetric),
     Below(ProtocolFigure, f64),
     Above(ProtocolFigure, f64),
-    /// The figure is between two values of the paper's path and size. It is judged only in a study of that path and
-    /// size.
+    /// The figure is between the two values, which hold for the paper's path and size. It is judged only in a study of
+    /// that path and size.
     Value(ProtocolFigure, (f64, f64)),
     /// The ratio of this protocol's figure to the mean figure of the peers is between the two values.
     Ratio(&'static str, PeerProtocols, &'static ProtocolMetric, (f64, f64)),
-    /// The cost of a bit deviates between the paper's TCPs by no more than this share of its mean.
+    /// The standard deviation of the cost of a bit over the paper's TCPs is at most this share of the mean cost.
     CostAlike(f64),
     /// No study like this can judge the finding. Holds the reason.
     Cannot(&'static str),
@@ -122,7 +122,7 @@ fn without(protocols: &[&str]) -> ClaimJudgement {
 }
 
 /// Judges by `margins`, one for each repeat, which are above zero if the finding is reproduced. If the interval of
-/// their mean includes zero, or with a single repeat, the study cannot show either.
+/// their mean includes zero, or if there is only one repeat, the study can show neither.
 fn by_margin(margins: &[f64], evidence: String) -> ClaimJudgement {
     let (low, high) = mean_interval(margins, CONFIDENCE).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
     match margins.len() {
@@ -267,8 +267,8 @@ fn missing(scene: &PaperStudy<'_>, named: &[&str]) -> Option<ClaimJudgement> {
     (!missing.is_empty()).then(|| without(&missing))
 }
 
-/// Returns, for each repeat, by how much each group is above the next (below it where `sign` is negative): the least
-/// distance between members of successive groups. A repeat in which a protocol has no figure has no margin.
+/// Returns, for each repeat, the least distance by which a member of a group is above a member of the next group (below
+/// it if `sign` is negative). A repeat in which a protocol has no figure has no margin.
 fn margins(groups: &[ProtocolGroup<'_>], sign: f64) -> Vec<f64> {
     let nearest = |group: &ProtocolGroup<'_>, repeat, pick: fn(f64, f64) -> f64| {
         let values = group.iter().map(|(_, values)| Some(sign * values.get(repeat)?));

@@ -33,8 +33,8 @@ const COLUMNS: [TableColumn; 7] = [
     ("rtt_sd_s", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
 ];
 
-/// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` if they are. That
-/// needs a study at full size, over a path of 1 Gb/s and 164 ms, each within a tenth.
+/// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` if they are. They
+/// are comparable if the study has full size and a path of 1 Gb/s and 164 ms, each within a tenth.
 pub(super) fn why_not_beside(study: &Study) -> Option<String> {
     let paper = Study::paper();
     let near = |ours: f64, theirs: f64| (ours - theirs).abs() <= SAME_PATH * theirs;

@@ -9,7 +9,7 @@ use super::{CheckRole, FinalCheck, square};
 use crate::Metric;
 use crate::series::BlockSeries;
 
-/// Ends the run: kept steps get their final estimates, and dropped and overwritten ones are marked.
+/// Ends the run: gives the kept steps their final estimates, and marks the steps that were dropped or overwritten.
 pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings {
     square::report(&check, run);
     revise_steps(&check, run);
@@ -50,7 +50,7 @@ pub(super) fn keep_left_out(check: &FinalCheck, at: usize, estimate: Estimate, r
     }
 }
 
-/// Adds to the line of each kept step what the final check shows: its worth, and if it is confirmed or dropped.
+/// Adds to the line of each kept step what the final check shows: its worth, and whether it is confirmed or dropped.
 fn revise_steps(check: &FinalCheck, run: &mut RunState) {
     let standing = check.standing.steps();
     for (i, kept) in check.standing.kept.iter().enumerate() {

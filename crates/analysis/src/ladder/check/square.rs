@@ -1,4 +1,4 @@
-//! The 2x2 of two steps, measured if what a step added when it was tried differs from what it is worth in the end.
+//! The 2x2 design of two steps. It is measured if a step's gain when it was tried differs from its worth in the end.
 
 use super::super::comparison::CellComparison;
 use super::super::run_state::RunState;
@@ -10,7 +10,8 @@ use landspeed_stats::CountedAndAllMeans;
 
 /// Adds the comparison that completes a 2x2, for the first step whose gain when it was tried and whose worth now have
 /// disjoint intervals. It measures the step's effect without its partner. (The effect with the partner is the step's
-/// left-out figure.) A run measures one such pair only, because the time is better spent on the gain.
+/// left-out figure.) A run measures only one pair of steps, because the remaining time is better spent on measuring the
+/// gain.
 pub(super) fn propose(check: &mut FinalCheck, run: &RunState) {
     let has_the_least = check.slots.iter().all(|slot| slot.missing() == 0);
     if !has_the_least || check.slots.iter().any(|s| matches!(s.role, CheckRole::Square(..))) {
@@ -53,8 +54,8 @@ pub(super) fn report(check: &FinalCheck, run: &mut RunState) {
     }
 }
 
-/// Returns the step that most likely changes what step `i` is worth: the latest kept one that the knob table lists as
-/// interacting with it, else the one kept right after it, else the one before.
+/// Returns the step that most likely changes what step `i` is worth: the latest kept step that the knob table lists as
+/// interacting with it, else the step kept right after it, else the step kept right before it.
 fn partner(check: &FinalCheck, i: usize) -> Option<usize> {
     let others: Vec<usize> = check.standing.steps().into_iter().filter(|&j| j != i).collect();
     let known = others.iter().rev().find(|&&j| check.standing.kept[i].interacts(&check.standing.kept[j]));

@@ -182,7 +182,9 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
         return None;
     }
     let taken_for_loss = if needless < SPURIOUS { 0.0 } else { needless };
-    let weight = (loss.disordered * view.network_time() * taken_for_loss).max(LEAST_WEIGHT);
+    let cost = loss.disordered * view.network_time() * taken_for_loss;
+    // Where a core limits the flow, reordering is a cause only if it costs enough time itself.
+    let weight = if view.cpu.hurried() { cost } else { cost.max(LEAST_WEIGHT) };
     let undone = counter(end.host, "TcpExt.TCPDSACKUndo") + counter(end.host, "TcpExt.TCPFullUndo");
     let summary = match needless < SPURIOUS {
         true => {

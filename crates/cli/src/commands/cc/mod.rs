@@ -156,7 +156,7 @@ fn row(entry: &ControlEntry) -> Vec<String> {
     ]
 }
 
-/// Loads the controls and waits for Ctrl-C. They are unloaded however this process ends.
+/// Loads the controls and waits for Ctrl-C. However this process ends, the controls are unloaded.
 fn hold(names: &[String]) -> Result<()> {
     let stop = StopRequest::on_signals()?;
     stop.in_order("");
@@ -182,7 +182,7 @@ fn keep(controls: Vec<LoadedControl>) -> Result<()> {
         match control.keep() {
             Ok(path) => out(&format!("{} is loaded and stays: {}", row.kernel_name, path.display()))?,
             Err(error) => {
-                // Either all controls stay loaded or none.
+                // If one control cannot be loaded, none stays loaded.
                 for row in kept {
                     congestion::unload(row.name)?;
                 }
@@ -202,7 +202,7 @@ fn unload(names: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a usage error for an unknown name, and other errors as failures of this host.
+/// Converts an error: an unknown name is a usage error, any other error a failure of this host.
 fn wrong_name(error: congestion::Error) -> anyhow::Error {
     if matches!(error, congestion::Error::Unknown { .. }) { usage(error) } else { error.into() }
 }

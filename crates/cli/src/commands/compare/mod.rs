@@ -149,7 +149,7 @@ impl StudyJob {
 struct StudySimulator<'a>(&'a Study);
 
 impl StudyRunner for StudySimulator<'_> {
-    /// Simulates a run. It takes seconds, so it cannot be stopped.
+    /// Simulates a run. A simulated run takes seconds, so it cannot be stopped.
     fn run(
         &mut self,
         contest: &Contest,

@@ -74,8 +74,8 @@ fn costs(args: &CompareArgs, options: &GridOptions<'_>, stop: &StopRequest) -> R
     Ok(each.map(cost).collect())
 }
 
-/// Returns the job of a grid that runs the application over each of the compared paths, the values of its parameter
-/// `path`.
+/// Returns the job of a grid that runs the application over each of the compared paths. The paths are the values of the
+/// application's parameter `path`.
 fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Result<GridJob> {
     let runner = landspeed_workload::find(&workload).context("it was read before")?;
     let names = FactorNames { runner: runner.as_ref(), words: &args.hosts.hosts };
@@ -91,7 +91,7 @@ fn job(args: &CompareArgs, workload: Workload, options: &GridOptions<'_>) -> Res
     GridJob::of(grid, args.hosts.hosts.clone(), options)
 }
 
-/// Compares the paths of a program on this host. Each path begins with a run that is not counted.
+/// Compares the paths of a program on this host. The first run over each path does not count.
 fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     if !args.hosts.hosts.is_empty() {
         return Err(usage("a program behind -- runs on this host: leave the hosts out"));

@@ -112,8 +112,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     sizes.map(|()| ExitCode::SUCCESS)
 }
 
-/// Explains a stream that landspeed sends, and measures costs by message size if requested. An error in measuring the
-/// costs does not invalidate the explanation.
+/// Explains a stream that landspeed sends, and measures costs by message size if requested. Returns the explanation
+/// even if the measurement of costs failed.
 fn own(
     args: &ExplainArgs,
     options: &ExplainOptions,
@@ -154,12 +154,12 @@ fn about(args: &ExplainArgs, options: &ExplainOptions, rtt: Nanos) -> String {
     format!("a stream is sent and watched from both ends: {} in all{sizes}", landspeed_report::about(time))
 }
 
-/// Returns true for a lab whose hosts are joined directly, without a link between them that has another MTU.
+/// Returns true for a lab whose hosts are joined directly, so that no link between them can have another MTU.
 fn back_to_back(args: &ExplainArgs) -> bool {
     args.hosts.hosts.iter().all(|word| matches!(word.as_str(), "lab" | "lab:back-to-back"))
 }
 
-/// Returns true if a person is at the terminal and requested no output that a program reads.
+/// Returns true if standard input and output are a terminal, and no other form of output was requested.
 fn is_watched(args: &ExplainArgs) -> bool {
     let form = &args.form;
     let asks = args.full || args.sizes || form.json || form.md || form.html.is_some() || form.csv.is_some();
@@ -185,7 +185,7 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         program,
         time: args.time,
         flow: flow_of(&args.sent, &[])?.1,
-        // Beside the flows of others nothing is measured that was not asked for.
+        // Beside flows of other programs, the limits are measured only on request.
         limits: if live { args.limits } else { !args.no_limits },
         trace: !args.no_trace,
         topology,

@@ -80,7 +80,7 @@ fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
     Ok((name, strength))
 }
 
-/// Runs a part of a scenario; started by landspeed, not by people.
+/// Runs a part of a scenario, in a process that landspeed starts.
 pub(crate) fn play() -> Result<ExitCode> {
     landspeed_lab::faults::play()?;
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,7 @@
 //! `landspeed lab up` and `lab enter`: a lab for a user's own programs.
 //!
 //! A separate process holds the lab. It outlives the command that started it, and ends with `lab down`. If it dies, its
-//! keeper removes the lab, as the keeper of any lab does.
+//! keeper removes the lab, as with any lab.
 
 use std::fs::File;
 use std::io::{PipeWriter, Read, Write};
@@ -63,9 +63,9 @@ pub(crate) fn hold(name: &str, words: &[String]) -> Result<ExitCode> {
         eprintln!("landspeed hold-lab is started by `landspeed lab up`, not by hand");
         return Ok(ExitCode::from(2));
     };
-    // A failure makes this process easier to kill, and cannot be reported.
+    // If this fails, the process is easier to kill. The failure cannot be reported.
     let _ = daemon::daemonize("lab");
-    // The signal is taken over before there is a lab that it must remove.
+    // SIGTERM is handled before the lab exists, so that the signal never ends this process without removing the lab.
     let mut signals = Signals::new([SIGTERM])?;
     let mut teller = PipeWriter::from(teller);
     let lab = match lab::hold(words, name) {
@@ -75,7 +75,8 @@ pub(crate) fn hold(name: &str, words: &[String]) -> Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    // The command that waits for the answer may be gone. The lab is held all the same, and `lab list` shows it.
+    // A failure is ignored: if the command that waits for the answer has ended, the lab is still held, and `lab list`
+    // shows it.
     let _ = write!(teller, "{UP}{}", hosts(&lab));
     drop(teller);
     signals.forever().next();

@@ -69,7 +69,7 @@ struct IperfArgs {
 }
 
 impl CommonArgs {
-    /// Sets landspeed's options from those of iperf3.
+    /// Sets landspeed's options from the given options of iperf3.
     fn with_habits(mut self) -> CommonArgs {
         self.hosts.hosts.extend(self.habits.client.take());
         self.output.form.json |= self.habits.document;
@@ -93,7 +93,7 @@ impl Args for MeasureArgs {
             let runner = runner.as_ref();
             let arguments = runner.parameters().into_iter().map(argument);
             let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
-            // This replaces the description that comes with the arguments.
+            // The workload's description replaces the one that `CommonArgs` brings.
             let command = command.about(capital(runner.describe())).long_about(None);
             let command =
                 command.after_help(format!("Example: landspeed measure {}{}", example(runner), GRID));

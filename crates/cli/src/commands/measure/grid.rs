@@ -53,7 +53,7 @@ pub(crate) struct GridOptions<'a> {
 }
 
 impl<'a> GridOptions<'a> {
-    /// Returns options for these hosts and this output, with all switches off.
+    /// Returns options for `hosts` and `output`, with all switches off.
     pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
         GridOptions { hosts, yes: false, report_missing: false, output, full: false }
     }
@@ -180,7 +180,7 @@ impl GridJob {
     }
 }
 
-/// Returns an error for a value from the command line that cannot be measured.
+/// Returns an error if the hosts cannot have a value from the command line.
 fn refuse_missing(grid: &Grid) -> Result<()> {
     match grid.missing.first() {
         None => Ok(()),
@@ -267,7 +267,7 @@ fn check_budget(grid: &Grid) -> Result<()> {
 struct GridTestbed<'a> {
     named: &'a NamedHosts,
     words: Vec<String>,
-    /// True if the first host talks to all others, as programs do.
+    /// True if the first host has a path to each other host, as programs need.
     is_star: bool,
     at: Option<(Settings, JoinedHosts)>,
 }

@@ -1,4 +1,4 @@
-//! TCP-Africa.
+//! The description of TCP-Africa: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! BBR version 1.
+//! The description of BBR version 1: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

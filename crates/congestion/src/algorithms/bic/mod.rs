@@ -1,4 +1,4 @@
-//! BIC.
+//! The description of BIC: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! CUBIC.
+//! The description of CUBIC: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! FAST.
+//! The description of FAST: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

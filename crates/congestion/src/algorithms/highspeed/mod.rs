@@ -1,4 +1,4 @@
-//! HighSpeed TCP.
+//! The description of HighSpeed TCP: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

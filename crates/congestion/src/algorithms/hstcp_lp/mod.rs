@@ -1,4 +1,4 @@
-//! HSTCP-LP.
+//! The description of HSTCP-LP: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

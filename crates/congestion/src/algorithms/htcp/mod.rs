@@ -1,4 +1,4 @@
-//! H-TCP.
+//! The description of H-TCP: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! LTCP.
+//! The description of LTCP: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! Reno, the kernel's own baseline.
+//! The description of Reno, the kernel's own baseline: its source and constants.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! Scalable TCP.
+//! The description of Scalable TCP: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

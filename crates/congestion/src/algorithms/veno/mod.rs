@@ -1,4 +1,4 @@
-//! Veno.
+//! The description of Veno: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -1,4 +1,4 @@
-//! Westwood+.
+//! The description of Westwood+: its source, constants and departures from the source.
 
 use crate::control::{Control, ControlParameter};
 

@@ -66,12 +66,13 @@ pub struct UserListener<'a> {
 
 type StopCheck<'a> = &'a dyn Fn() -> bool;
 
-/// Measures the cost over sizes on the group's first pair and adds the results to `report`. Limits that `report`
-/// already contains answer some of its questions. Restores all settings before it returns, even after an error.
+/// Measures the cost over sizes on the group's first pair and adds the results to `report`. The answers to some of the
+/// questions come from the limits that `report` already contains. Restores all settings before it returns, even after
+/// an error.
 ///
 /// # Errors
 /// Returns an error if settings cannot be restored, or if a host is lost or refuses too many trials before anything is
-/// measured. If that happens later, a line of `unjudged` reports what is missing.
+/// measured. If a host is lost or refuses too many trials later, a line of `unjudged` reports that results are missing.
 pub fn explain_sizes(
     group: &mut HostGroup,
     options: &SizesOptions,

@@ -12,15 +12,15 @@ use crate::Pair;
 const JUMBO: u64 = 9000;
 /// Length of the headers of a TCP segment over IPv4 with timestamps, in bytes.
 const TCP_HEADERS: u64 = 52;
-/// A receive buffer that is large enough for all sizes here, if the host allows it. Datagrams that overflow a buffer
-/// cost the receiver nothing.
+/// A receive buffer that is large enough for all sizes here, if the host allows it. With a smaller one, datagrams would
+/// overflow it, and those cost the receiver nothing.
 const RECEIVE_BUFFER: Bytes = Bytes::mib(4);
 /// Shortest window for hosts whose clocks of processor time advance in steps of 10 ms (USER_HZ), because a window must
 /// contain many steps.
 const COARSE_WINDOW: Nanos = Nanos::millis(400);
 /// The longest time that all rounds together may take.
 const LONGEST: Nanos = Nanos::secs(150);
-/// Time for each trial in addition to its window: connecting, proving the flows, turning knobs.
+/// Time for each trial in addition to its window: connecting, proving the flows, setting knobs.
 const AROUND: Nanos = Nanos::millis(80);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl PlannedSweep {
         };
         let most = effort.sizes.last().copied().unwrap_or_default();
         let mut groups: Vec<Vec<Bytes>> = match kind {
-            // Every second size suffices for a fit of three terms.
+            // Every second size suffices for a fit of four terms.
             MessageKind::UdpUnsummed => {
                 effort.sizes.iter().rev().step_by(2).rev().map(|size| vec![*size]).collect()
             }
@@ -160,7 +160,7 @@ fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
     }
 }
 
-/// Returns an error, with the reason, if these knobs cannot be turned on both hosts.
+/// Returns an error, with the reason, if these knobs cannot be set on both hosts.
 pub(super) fn may_turn(pair: &Pair<'_>, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
     if !options.may_turn {
         return Err(

@@ -203,7 +203,7 @@ impl<'a> SizesStudy<'a> {
         for side in Side::BOTH {
             let settings = cell.host_mut(side);
             for (knob, value) in changes {
-                // A knob that cannot be turned here keeps its value.
+                // A knob that cannot be set on this host keeps its value.
                 if let Some(now) = settings.get_mut(*knob) {
                     (*value).clone_into(now);
                 }

@@ -17,7 +17,7 @@ const EDGES: [[u8; 2]; 12] =
 const FACES: [[u8; 4]; 6] =
     [[0, 4, 6, 2], [1, 3, 7, 5], [0, 1, 5, 4], [2, 6, 7, 3], [0, 2, 3, 1], [4, 5, 7, 6]];
 
-/// For each set of corners inside the surface, its triangles. A triangle is three indices of `EDGES`.
+/// The triangles for each set of corners inside the surface. A triangle is three indices into `EDGES`.
 static CASES: LazyLock<Vec<Vec<[u8; 3]>>> = LazyLock::new(|| (0..=255).map(triangles).collect());
 
 /// Returns the triangles for one of the 256 sets of corners inside the surface. They follow from one rule: on each

@@ -23,7 +23,7 @@ pub(super) struct Camera {
 }
 
 impl Camera {
-    /// Creates the view for a unit of work. It turns from one unit to the next, and by a quarter turn in 8 units.
+    /// Creates the view for a unit of work. The view rotates from one unit to the next, and by 90 degrees in 8 units.
     /// Cosine and sine are rational functions of the step, so they need no library.
     pub(super) fn new(unit: u32, size: usize, edge: usize) -> Self {
         let t = (unit % 8) as f32 / 8.0;
@@ -37,8 +37,8 @@ impl Camera {
         Camera { edge, size: size as f32, cosine, sine }
     }
 
-    /// Returns a corner's coordinates from the viewer's position: to the right, down and away, from the field's
-    /// middle, in units of about the field's diagonal.
+    /// Returns a corner's coordinates as seen by the viewer: to the right, down, and away from the viewer. They count
+    /// from the field's middle, in units of about the field's diagonal.
     fn seen(&self, corner: [f32; 3]) -> [f32; 3] {
         let [x, y, z] = corner.map(|at| (at - (self.size - 1.0) / 2.0) / (self.size * 1.75));
         let (right, away) = (self.cosine * x - self.sine * y, self.sine * x + self.cosine * y);
@@ -113,7 +113,7 @@ fn shade(seen: &Triangle) -> u32 {
     55 + (facing * 200.0) as u32
 }
 
-/// Merges another picture into `pixels`, of which it may be a part.
+/// Merges the pixels `others`, which may be fewer, into `pixels`.
 pub(super) fn merge(pixels: &mut [u32], others: impl Iterator<Item = u32>) {
     pixels.iter_mut().zip(others).for_each(|(pixel, other)| *pixel = (*pixel).min(other));
 }

@@ -8,7 +8,7 @@ use flate2::write::ZlibEncoder;
 
 use crate::filter::words::mixed;
 
-/// Distance between the corners of the tissue's pattern, in pixels.
+/// Distance between the points from which the tissue's grey values are interpolated, in pixels.
 const LATTICE: u32 = 64;
 
 /// Edge of the square around one cell, in pixels.
@@ -39,7 +39,7 @@ impl SlideArea {
     /// Returns chunk `n` of a slide of `size` x `size` pixels; `None` after the last one.
     pub(super) fn chunk(size: u32, edge: u32, n: u32) -> Option<SlideArea> {
         let along = size.div_ceil(edge);
-        // A peer may send any number.
+        // `n` may be any number, because a peer may have sent it.
         let (x, y) = (n % along * edge, (n / along).checked_mul(edge)?);
         (y < size).then(|| SlideArea { x, y, wide: edge.min(size - x), high: edge.min(size - y) })
     }

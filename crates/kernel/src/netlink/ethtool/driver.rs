@@ -1,4 +1,4 @@
-//! The driver of a device.
+//! Reads the name and the bus address of a device's driver.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -50,8 +50,8 @@ fn ask(device: &str) -> io::Result<DrvInfo> {
 }
 
 impl Ethtool {
-    /// Returns the driver of a device in this thread's network namespace. The request is an ioctl, because netlink does
-    /// not offer it.
+    /// Returns the driver of a device in this thread's network namespace. The request is an ioctl, because ethtool's
+    /// netlink interface has no such request.
     pub fn driver(device: &str) -> Result<DriverInfo, Error> {
         let raw = ask(check_name(device)?).map_err(|e| match e.raw_os_error() {
             Some(errno) => RequestFailure::Kernel { errno, detail: None },

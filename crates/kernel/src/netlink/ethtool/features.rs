@@ -41,8 +41,8 @@ impl DeviceFeatures {
     }
 }
 
-/// Short names of `ethtool -K`, each with the pattern of the features that it means. They date from the time before
-/// features had names (ethtool.c, off_flag_def).
+/// Short names of `ethtool -K`, each with the pattern of the feature names that it stands for. They are older than the
+/// kernel's feature names (ethtool.c, off_flag_def).
 const LEGACY: &[(&str, &str)] = &[
     ("rx", "rx-checksum"),
     ("tx", "tx-checksum-*"),
@@ -57,15 +57,16 @@ const LEGACY: &[(&str, &str)] = &[
     ("rxhash", "rx-hashing"),
 ];
 
-/// Returns the features of `all` that `name` means. A short name of `ethtool -K` ("tso") may mean several. Any other
-/// name means the feature with exactly this name.
+/// Returns the features of `all` that `name` stands for. A short name of `ethtool -K` ("tso") may stand for several
+/// features. Any other name stands for the feature with exactly this name.
 pub fn features_called<'a>(name: &str, all: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
     let pattern = LEGACY.iter().find(|(short, _)| *short == name).map_or(name, |(_, pattern)| pattern);
     all.into_iter().filter(|feature| matches(pattern, feature)).collect()
 }
 
-/// Returns the names of the bits that are set in a verbose bitset. A bitset without a mask lists only these. A bitset
-/// with a mask, such as that of the features that a device can switch, lists every bit and marks those that are set.
+/// Returns the names of the bits that are set in a verbose bitset. A bitset without a mask lists only the bits that are
+/// set. A bitset with a mask lists every bit and marks the ones that are set; the features that a device can switch are
+/// such a bitset.
 fn names(bitset: Option<Attrs<'_>>) -> BTreeSet<String> {
     let Some(set) = bitset else { return BTreeSet::new() };
     let plain = set.get(BITSET_NOMASK).is_some();
@@ -88,7 +89,8 @@ impl Ethtool {
     }
 
     /// Switches features on or off, all in one request, and returns the resulting features. The kernel reports success
-    /// even if a feature stays off because another one that it needs is off, as TSO does without checksums.
+    /// even if a feature stays off because it depends on another feature that is off, as TSO depends on checksum
+    /// offload.
     pub fn set_features<'a>(
         &self,
         device: &str,

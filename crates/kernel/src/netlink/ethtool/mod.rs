@@ -1,4 +1,5 @@
-//! Driver settings over ethtool's netlink interface (Linux 5.6; some settings came later, up to 5.8).
+//! Driver settings over ethtool's netlink interface (Linux 5.6; the messages of some groups of settings, and some
+//! single settings, came later).
 //!
 //! Message and attribute numbers: linux/ethtool_netlink.h and
 //! <https://docs.kernel.org/networking/ethtool-netlink.html>.
@@ -34,8 +35,8 @@ impl Ethtool {
         Genl::open("ethtool").map(|genl| Ethtool { genl })
     }
 
-    /// Returns the speed that a link reports, in Mb/s, or `None` if it is unknown (no carrier). Virtual devices report
-    /// 10000 Mb/s, which means nothing.
+    /// Returns the speed that a link reports, in Mb/s, or `None` if it is unknown (no carrier). Some virtual devices,
+    /// such as veth, report 10000 Mb/s, which says nothing about their rate.
     pub fn speed_mbps(&self, device: &str) -> Result<Option<u32>, Error> {
         let answer = self.genl.get(&about(MSG_LINKMODES_GET, device)?);
         let answer = answer.during(|| format!("get speed of {device}"))?;

@@ -6,7 +6,7 @@ use super::{Ethtool, about};
 use crate::netlink::error::{Error, FailureContext};
 
 /// Values of settings, by the names that the ethtool program prints. Settings that the driver does not support are left
-/// out. Switches are 0 or 1.
+/// out. The value of a switch is 0 (off) or 1 (on).
 pub type DriverSettings = BTreeMap<&'static str, u32>;
 
 /// Width of an attribute in a message.
@@ -17,7 +17,7 @@ enum AttributeWidth {
 }
 use AttributeWidth::{U8, U32};
 
-/// A group of settings, which are read and set together by one pair of messages.
+/// A group of settings. One message reads all settings of a group, and another one sets them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SettingGroup {
     /// Interrupt coalescing: "rx-usecs", "rx-frames", "adaptive-rx", ...
@@ -177,7 +177,7 @@ impl Ethtool {
 mod tests {
     use super::*;
 
-    /// The numbers are the kernel's; a name missing in the middle of a list would shift them.
+    /// A missing name in the middle of a list would shift the numbers of all later attributes.
     #[test]
     fn attribute_numbers_are_those_of_ethtool_netlink_h() {
         let number = |group: &GroupMessages, name| {

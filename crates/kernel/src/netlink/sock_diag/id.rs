@@ -8,8 +8,8 @@ pub(super) const SIZE: usize = 48;
 /// INET_DIAG_NOCOOKIE in both words of the cookie, which matches any socket with the requested addresses.
 const ANY_COOKIE: u64 = u64::MAX;
 
-/// The identity of a socket, unique within this boot. An IPv6 socket that talks IPv4 has v4-mapped addresses (RFC 4291,
-/// 2.5.5.2).
+/// The identity of a socket, unique within this boot. An IPv6 socket with an IPv4 peer has IPv4-mapped IPv6 addresses
+/// (RFC 4291, 2.5.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InetSocketId {
     /// Local address and port; unspecified if the socket is not bound.
@@ -18,7 +18,7 @@ pub struct InetSocketId {
     pub remote: SocketAddr,
     /// Index of the link that the socket is bound to; 0 if it is bound to none.
     pub interface: u32,
-    /// The kernel's number of the socket (SO_COOKIE), which no other socket gets in this boot.
+    /// The kernel's number for the socket (SO_COOKIE). No other socket gets the same number in this boot.
     pub cookie: u64,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for InetSocketId {
     }
 }
 
-/// Returns the id for a request that selects by ports alone.
+/// Returns the id for a request that selects sockets only by their ports. The port 0 matches any port.
 pub(super) fn of_ports(local: u16, remote: u16) -> [u8; SIZE] {
     let mut bytes = [0; SIZE];
     bytes[0..2].copy_from_slice(&local.to_be_bytes());
@@ -75,7 +75,7 @@ fn address(family: u8, ip: &[u8; 16], port: u16, interface: u32) -> Option<Socke
         libc::AF_INET => Some((Ipv4Addr::new(ip[0], ip[1], ip[2], ip[3]), port).into()),
         libc::AF_INET6 => {
             let ip = Ipv6Addr::from(*ip);
-            // Only a link-local address includes the link (RFC 4007).
+            // Only a link-local address has a zone, which is the index of the link (RFC 4007).
             let scope = if ip.is_unicast_link_local() { interface } else { 0 };
             Some(SocketAddrV6::new(ip, port, 0, scope).into())
         }

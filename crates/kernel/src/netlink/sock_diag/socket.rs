@@ -40,30 +40,32 @@ pub struct InetSocket {
     pub memory: Option<SocketMemory>,
     /// Name of the congestion control; TCP connections only.
     pub congestion: Option<String>,
-    /// struct tcp_info, whose length depends on the kernel; empty except for TCP connections.
+    /// The bytes of struct tcp_info, whose length depends on the kernel; empty if the socket is not a TCP connection.
     pub tcp_info: Vec<u8>,
 }
 
-/// Memory use of a socket in bytes, including the kernel's overhead (SK_MEMINFO_* of linux/sock_diag.h).
+/// Memory use and drops of a socket (SK_MEMINFO_* of linux/sock_diag.h). Memory is in bytes and includes the kernel's
+/// overhead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SocketMemory {
-    /// Memory in use for receiving.
+    /// Memory of received data that no process has read yet.
     pub receive: u32,
-    /// Limit for receiving (SO_RCVBUF).
+    /// Limit of the receive memory (SO_RCVBUF).
     pub receive_limit: u32,
-    /// Memory of packets that were handed to the link and are not sent yet.
+    /// Memory of packets that were passed to the link and are not sent yet.
     pub in_transmission: u32,
-    /// Limit for sending (SO_SNDBUF).
+    /// Limit of the send memory (SO_SNDBUF).
     pub send_limit: u32,
     /// Memory of the send queue, which TCP compares with `send_limit`.
     pub send_queued: u32,
-    /// Number of packets dropped for lack of space; zero before Linux 4.7.
+    /// Number of packets that the socket dropped (sk_drops), for example for lack of receive memory; zero before Linux
+    /// 4.7.
     pub drops: u32,
 }
 
 impl SocketMemory {
     /// Parses the kernel's list of numbers: RMEM_ALLOC, RCVBUF, WMEM_ALLOC, SNDBUF, FWD_ALLOC, WMEM_QUEUED, OPTMEM,
-    /// BACKLOG, DROPS. Those that an old kernel does not send are zero.
+    /// BACKLOG, DROPS. Numbers that an older kernel does not send are zero.
     fn parse(bytes: &[u8]) -> Self {
         let at = |n: usize| u32_at(bytes, n * 4).unwrap_or(0);
         SocketMemory {

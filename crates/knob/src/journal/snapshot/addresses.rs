@@ -23,7 +23,7 @@ pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(SettingKey, SettingVa
 }
 
 impl AddressSnapshot {
-    /// Returns true if the address disappears by itself, or if only the kernel can make it again.
+    /// Returns true if the kernel manages the address: it is temporary, or it comes from a router advertisement.
     pub(super) fn is_the_kernels_own(&self) -> bool {
         self.address.is_temporary() || self.address.proto == Some(KERNEL_RA)
     }
@@ -44,7 +44,8 @@ impl AddressSnapshot {
         Some(InterfaceAddress { valid_s, preferred_s, ..address.clone() })
     }
 
-    /// Returns true if both lifetimes end at the same time, within three seconds for rounding.
+    /// Returns true if the valid lifetimes of both addresses end at the same time, within three seconds for rounding,
+    /// or are both unlimited.
     pub(super) fn ends_with(&self, other: &AddressSnapshot) -> bool {
         let end = |held: &AddressSnapshot| held.address.valid_s.map(|s| held.at_s + u64::from(s));
         match (end(self), end(other)) {
@@ -54,8 +55,8 @@ impl AddressSnapshot {
     }
 }
 
-/// Restores addresses: removes those that did not exist, and adds those that did, or restores their flags. `now` is the
-/// current state. Returns the addresses that the kernel refused, with the reason.
+/// Restores the addresses in `was`: removes those that did not exist before, and adds the others or restores their
+/// flags. `now` has the current addresses. Returns the addresses that the kernel refused, with the reason.
 pub(super) fn put(
     was: &[(&AddressKey, Option<&SettingValue>)],
     now: &[(SettingKey, SettingValue)],
@@ -90,16 +91,16 @@ pub(super) fn put(
     Ok(refused)
 }
 
-/// Returns a sort key for adding addresses, which gives the kernel's earlier order. IPv4 keeps the order of arrival
-/// (the first of a prefix is its primary address), IPv6 puts the newest of a scope first.
+/// Returns a sort key. Adding addresses in the order of this key gives the kernel's earlier order. IPv4 keeps the order
+/// of arrival (the first of a prefix is its primary address), IPv6 puts the newest of a scope first.
 fn rank(held: &AddressSnapshot) -> (bool, usize) {
     let ipv6 = held.address.address.is_ipv6();
     (ipv6, if ipv6 { usize::MAX - held.nth } else { held.nth })
 }
 
-/// Adds an address that was in use shortly before. The kernel does not check it for duplicates again, because during
-/// that check, a second or two, the routes that prefer the address could not be restored. Afterwards the flag that
-/// disables the check is removed.
+/// Adds an address that was in use shortly before, without duplicate address detection (IFA_F_NODAD). During the
+/// detection, a second or two, the routes that prefer the address could not be restored. Afterwards the flag is
+/// removed.
 fn put_one(rtnl: &Rtnl, address: &InterfaceAddress) -> Result<(), landspeed_kernel::netlink::Error> {
     if address.address.is_ipv4() || address.flags.contains(AddressFlags::TENTATIVE) {
         return rtnl.replace_address(address);

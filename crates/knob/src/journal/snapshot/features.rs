@@ -5,14 +5,14 @@ use landspeed_kernel::netlink::Ethtool;
 use super::{SettingKey, SettingValue};
 use crate::Error;
 
-/// Returns every wanted feature. Which of them are active depends on other features, of this device and of devices
-/// below it.
+/// Returns every wanted feature of the device. Whether a wanted feature is active depends on other features, of this
+/// device and of devices below it.
 pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let features = Ethtool::open()?.features(device)?;
     Ok(features.wanted.into_iter().map(|name| (SettingKey::Feature(name), SettingValue::On)).collect())
 }
 
-/// Restores the wanted features. Which of them are active depends on other features.
+/// Restores which features are wanted. The kernel decides which of the wanted features are active.
 pub(super) fn put(device: &str, was: &[(&str, Option<&SettingValue>)]) -> Result<(), Error> {
     let ethtool = Ethtool::open()?;
     let now = ethtool.features(device)?;

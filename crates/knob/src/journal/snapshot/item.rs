@@ -80,7 +80,7 @@ pub(in crate::journal) enum SettingValue {
 #[serde(deny_unknown_fields)]
 pub(in crate::journal) struct AddressSnapshot {
     pub(in crate::journal) address: InterfaceAddress,
-    /// Seconds since boot when the address was read, from which its lifetimes run.
+    /// Seconds since boot when the address was read. Its lifetimes count from this time.
     pub(in crate::journal) at_s: u64,
     pub(in crate::journal) nth: usize,
 }
@@ -157,8 +157,8 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if the setting can have this value at all. A file of /proc/sys or /sys exists only with its
-    /// object, and a lifetime that is over does not begin again.
+    /// Returns true if the setting can be set to this value at all. A file of /proc/sys or /sys exists as long as its
+    /// object, so it cannot be removed. An address whose lifetime is over cannot be added again.
     pub(in crate::journal) fn can_be(&self, value: Option<&SettingValue>, now_s: u64) -> bool {
         match (self, value) {
             (
@@ -173,8 +173,8 @@ impl SettingKey {
         }
     }
 
-    /// Returns true if `now`, from the last snapshot, lacks this setting of a related device. The device is then gone
-    /// or no longer related, and nothing can be restored.
+    /// Returns true for a setting of a related device that has no value any more. `now` is its value in the last
+    /// snapshot. The device is then gone or no longer related, and nothing can be restored.
     pub(in crate::journal) fn is_gone(&self, now: Option<&SettingValue>) -> bool {
         matches!(self, SettingKey::Related(_)) && now.is_none()
     }
@@ -241,8 +241,8 @@ impl RouteSlot {
         self.to.contains(key.peer.unwrap_or(key.address))
     }
 
-    /// Returns true if one route may be the kernel's replacement of the other, which has the same destination but
-    /// another metric.
+    /// Returns true if the slots differ only in their metric. A route in one of them may then be the kernel's
+    /// replacement of a route in the other.
     pub(in crate::journal) fn is_variant_of(&self, other: &RouteSlot) -> bool {
         let key = |slot: &RouteSlot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
         key(self) == key(other) && self.metric != other.metric
@@ -280,7 +280,7 @@ impl SettingValue {
         match self {
             SettingValue::Address(held) => held.is_the_kernels_own(),
             SettingValue::Routes(routes) => routes.iter().all(routes::is_the_kernels_own),
-            // A setting of another device matters only if we changed it.
+            // A setting of another device matters only if this run changed it.
             SettingValue::Of { .. } => true,
             _ => false,
         }

@@ -4,8 +4,8 @@
 //! too.
 //!
 //! Examples of such side effects: an MTU below 1280 removes every IPv6 address and route of the device and resets
-//! accept_ra; taking a link down loses static routes; `tx off` switches eight features; another number of queues loses
-//! the settings of RPS and XPS.
+//! accept_ra; taking a link down loses static routes; `ethtool -K eth0 tx off` switches eight features off; a change of
+//! the number of queues loses the settings of RPS and XPS.
 
 mod addresses;
 mod after_write;

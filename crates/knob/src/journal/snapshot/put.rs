@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use super::{SettingKey, SettingValue, addresses, features, qdisc, queues, related, routes, sysctls};
 use crate::Error;
 
-/// Sets each key in `todo` to its value, or removes the setting if it has none. All keys are of one stage. If
-/// `last_resort` is true, also adds routes that the kernel usually makes itself. Returns the keys that cannot be set,
-/// with the reason. The next snapshot shows whether the kernel kept the values.
+/// Sets each key in `todo` to its value, or removes the setting if the value is `None`. All keys are of one stage
+/// ([`SettingKey::stage`]). If `last_resort` is true, also adds routes that the kernel usually makes itself. Returns
+/// the keys that cannot be set, with the reason. The next snapshot shows whether the kernel kept the values.
 pub(in crate::journal) fn put(
     device: &str,
     todo: &[(&SettingKey, Option<&SettingValue>)],
@@ -45,7 +45,7 @@ pub(in crate::journal) fn put(
             (SettingKey::Address(address), value) => addresses.push((address, *value)),
             (SettingKey::Route(slot), Some(SettingValue::Routes(was))) => routes.push((slot, was.as_slice())),
             (SettingKey::Route(slot), _) => routes.push((slot, [].as_slice())),
-            // A file of /proc/sys or /sys comes and goes with its object.
+            // A file of /proc/sys or /sys cannot be removed. It exists as long as its object.
             _ => {}
         }
     }

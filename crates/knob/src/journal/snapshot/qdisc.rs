@@ -12,7 +12,7 @@ const PLAIN: [&str; 8] =
     ["pfifo", "bfifo", "pfifo_head_drop", "pfifo_fast", "fq", "fq_codel", "codel", "tbf"];
 
 /// Returns the root qdisc. Its children are left out, because the kernel makes them: a multi-queue root has one for
-/// each queue. The handle 0 shows that the kernel has chosen the qdisc.
+/// each queue. A qdisc with the handle 0 was chosen by the kernel.
 pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);

@@ -1,9 +1,9 @@
-//! Related devices, whose settings the kernel changes along with those of another device. They are the devices that are
-//! stacked on it (VLAN, macvlan, ipvlan), the bridge or bond that it is a port of, the devices stacked on that, and, if
-//! it is a bridge or bond itself, its ports. The other ports of its bridge are not related, because the kernel leaves
-//! their MTU alone. The kernel passes a lower MTU on to stacked devices, but not a greater one (macvlan_device_event,
-//! vlan_device_event and ipvlan_device_event of drivers/net and net/8021q, Linux 6.12). A bond passes its own MTU on to
-//! its ports (bond_change_mtu).
+//! Related devices: devices whose settings the kernel changes along with those of another device, here called D. They
+//! are the devices that are stacked on D (VLAN, macvlan, ipvlan), the bridge or bond of which D is a port, and the
+//! devices that are stacked on that bridge or bond. If D is a bridge or bond, its ports are related too. The other
+//! ports of D's bridge are not related, because the kernel leaves their MTU alone. The kernel passes a lower MTU on to
+//! stacked devices, but not a greater one (macvlan_device_event, vlan_device_event and ipvlan_device_event of
+//! drivers/net and net/8021q, Linux 6.12). A bond passes its own MTU on to its ports (bond_change_mtu).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ use super::{SettingKey, SettingValue, cannot, text};
 use crate::journal::namespaces;
 use crate::{Error, device};
 
-/// The name of the feature that the kernel switches off on lower devices along with the upper device
+/// The name of the feature that the kernel switches off on lower devices when it is switched off on the upper device
 /// (NETIF_F_UPPER_DISABLES).
 const LRO: &str = "rx-lro";
 
@@ -76,7 +76,8 @@ pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Erro
     let lower: BTreeSet<u32> = related.into_iter().chain([index]).collect();
     let ours = own_netns()?;
     for (cookie, netns) in elsewhere() {
-        // What cannot be read could not be restored either, and is no reason to refuse a write here.
+        // A namespace that cannot be read is skipped. Its settings could not be restored, and it must not block a write
+        // here.
         let there = namespaces::inside(&netns, || items_elsewhere(cookie, &ours, &lower));
         all.extend(there.ok().and_then(Result::ok).unwrap_or_default());
     }
@@ -88,14 +89,14 @@ fn own_netns() -> Result<OwnedFd, Error> {
     Ok(fs::File::open(path).map_err(|e| cannot("open", path, e))?.into())
 }
 
-/// Returns true if `link` is stacked on the device with index `lower` of the same namespace, so that a write to that
-/// device reaches it. The two ends of a veth pair are not stacked on each other.
+/// Returns true if `link` is stacked on the device with index `lower` of the same namespace, so that a write to the
+/// lower device can change `link`. The two ends of a veth pair are not stacked on each other.
 fn stands_on(link: &Link, lower: u32) -> bool {
     link.peer == Some(lower) && link.peer_netnsid.is_none() && link.kind.as_deref() != Some("veth")
 }
 
-/// Returns the indexes of the devices that are related to the one with this index. Upwards they are its masters and all
-/// devices that are stacked on it or on them, downwards only its own ports.
+/// Returns the indexes of the devices that are related to the device with this index. Upwards, these are its masters
+/// and all devices that are stacked on it or on its masters. Downwards, these are only its ports.
 fn related(links: &[Link], index: u32) -> BTreeSet<u32> {
     let master = |of: u32| links.iter().find(|link| link.index == of).and_then(|link| link.master);
     let above = |of: u32| {
@@ -124,8 +125,8 @@ fn elsewhere() -> BTreeMap<u64, OwnedFd> {
     all.filter(|(cookie, _)| Some(*cookie) != own).collect()
 }
 
-/// Returns the settings of devices in this thread's namespace, which has this cookie: those that are stacked on the
-/// devices `lower` of the namespace `ours`, and those related to them.
+/// Returns settings of devices in this thread's namespace, whose cookie is `cookie`: of the devices that are stacked on
+/// the devices `lower` of the namespace `ours`, and of the devices related to those.
 fn items_elsewhere(
     cookie: u64,
     ours: &OwnedFd,
@@ -183,7 +184,7 @@ pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Sett
     let mut refused = Vec::new();
     for (key, value) in was {
         let full = SettingKey::Related((*key).clone());
-        // The key has the device's index; the name is its current one.
+        // The key contains the device's index, so `device` is the current name.
         let Some(SettingValue::Of { device, value: is }) = now.get(&full) else { continue };
         let write = || if is == value { Ok(()) } else { write(device, key.what, value) };
         let written = match key.netns.map(namespaces::find) {

@@ -11,8 +11,8 @@ use crate::Error;
 /// `RTPROT_RA`: the route comes from a router advertisement.
 const ROUTER_ANNOUNCED: u8 = 9;
 
-/// Returns the slots with routes over the device and the slots `also`, each with all of its routes, so that a route
-/// which a daemon moved to another device is included.
+/// Returns the slots that contain a route over the device, and the slots `also`, each with all of its routes. A route
+/// that a daemon moved to another device is therefore included.
 pub(super) fn take(
     device: &str,
     also: &BTreeSet<RouteSlot>,

@@ -1,5 +1,5 @@
-//! Reading and restoring sysctls: those of one device, and single ones of the namespace that the write of a knob also
-//! changes.
+//! Reading and restoring sysctls: all sysctls of one device, and single sysctls of the namespace that a write to a knob
+//! also changes.
 
 use std::collections::BTreeMap;
 use std::fs;

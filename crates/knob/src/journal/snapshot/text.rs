@@ -9,8 +9,8 @@ use crate::Error;
 
 /// Longest value in bytes: one page, the kernel's own limit.
 const MAX_VALUE: usize = 4096;
-/// Number of times that values which differ are written. Settings can depend on one another: one limits another, or two
-/// are names of one value. This many rounds settle any order.
+/// Number of rounds in which differing values are written. One setting may limit another, or two files may be names of
+/// one value, so a value may be accepted only in a later round. Three rounds suffice for any order.
 const ROUNDS: usize = 3;
 
 /// Returns true if a value in a journal is one line of plain text.
@@ -33,7 +33,7 @@ pub(super) fn put(root: &Path, was: &BTreeMap<&str, &str>) -> Vec<(String, Strin
     for _ in 0..ROUNDS {
         for (name, value) in differing() {
             let path = root.join(name);
-            // One write call, as the kernel requires, which never creates a file.
+            // One write call, as the kernel requires. Opening the file never creates it.
             let written = fs::OpenOptions::new().write(true).open(&path).and_then(|f| write_once(&f, value));
             if let Err(e) = written {
                 refused.insert(name, cannot("write", &path, e));

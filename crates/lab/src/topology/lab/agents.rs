@@ -1,4 +1,4 @@
-//! Finds and ends landspeed processes in a lab's namespaces.
+//! Finds and ends processes in a lab's namespaces.
 
 use std::collections::HashSet;
 use std::fs;
@@ -35,8 +35,8 @@ pub(super) fn end_all_within(namespaces: &[String]) -> EndedProcesses {
     end_those_within(namespaces, |_| true)
 }
 
-/// Ends the process `pid` if `is_meant` returns true. It is called after the process's descriptor is open, so that a
-/// reused ID ends no other process.
+/// Ends the process `pid` if `is_meant` returns true. `is_meant` is called after the process's pidfd is open, so that
+/// no other process ends if the ID is reused.
 pub(super) fn end_process(pid: u32, is_meant: impl Fn() -> bool) {
     if let Some(handle) = handle_of(pid).filter(|_| is_meant()) {
         end(&[(pid, handle)]);
@@ -49,8 +49,7 @@ fn end_those_within(namespaces: &[String], is_ours: impl Fn(u32) -> bool) -> End
     let mut found = EndedProcesses::default();
     let mut agents = Vec::new();
     for pid in pids().into_iter().filter(|pid| *pid != std::process::id()) {
-        // The descriptor is opened first, so that the checked process is the signalled one even if its number is
-        // reused.
+        // The pidfd is opened first, so that the checked process is the signalled one even if its ID is reused.
         let Some(handle) = handle_of(pid) else { continue };
         if !lives_in(pid, &within) {
             continue;
@@ -81,7 +80,7 @@ fn end(agents: &[(u32, OwnedFd)]) {
     }
 }
 
-/// Returns true if the process ends within `time`, which makes its descriptor readable.
+/// Returns true if the process ends within `time`. Its pidfd is then readable.
 fn ends_within(handle: &OwnedFd, time: Duration) -> bool {
     let time = Timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: i64::from(time.subsec_nanos()) };
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&time)).is_ok_and(|ready| ready > 0)

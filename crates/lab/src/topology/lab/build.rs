@@ -1,5 +1,5 @@
-//! Creates the links of a lab inside its namespaces. There is one function for each shape of `plan.rs`; addresses are
-//! set in all of them.
+//! Creates the links of a lab inside its namespaces. There is one function for each shape of plan (`plan.rs`).
+//! `furnish` sets the addresses, whatever the shape.
 
 use std::fs::File;
 use std::net::IpAddr;
@@ -23,8 +23,8 @@ const LARGEST_MTU: u32 = 65_535;
 /// stalls.
 const SETTLES_WITHIN: Duration = Duration::from_secs(5);
 
-/// Sysctls that keep a namespace free of traffic of its own. They are set before its first link, and later links
-/// inherit "default".
+/// Sysctls that keep the kernel from sending IPv6 traffic of its own in a namespace. They are set before the namespace
+/// has links, because new links inherit the values of "default".
 const QUIET: &[(&str, &str)] = &[
     // Without link-local addresses there are no router solicitations and no duplicate address detection.
     ("net/ipv6/conf/default/addr_gen_mode", "1"),
@@ -49,8 +49,8 @@ pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
     }
 }
 
-/// Returns the number of a link's queues: one per core, at most 64, so that steering over cores (RPS, XPS, multi-queue)
-/// has queues to use.
+/// Returns the number of queues of each veth device: one per core, at most 64, so that steering over cores (RPS, XPS,
+/// multi-queue) has queues to use.
 fn queues() -> u32 {
     const MOST: usize = 64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -64,8 +64,8 @@ fn quieten() -> Result<(), Error> {
     Ok(())
 }
 
-/// Writes a sysctl of this thread's namespace. One that the kernel lacks (IPv6 off) is skipped, because it cannot cause
-/// traffic.
+/// Writes a sysctl of this thread's namespace. A sysctl that the kernel lacks (IPv6 off) is skipped, because the kernel
+/// then has no such traffic.
 fn write_sysctl(path: &str, value: &str) -> Result<(), Error> {
     match std::fs::write(format!("/proc/sys/{path}"), value) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
@@ -94,7 +94,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect)
         hosts.iter().map(|h| Ok((h, open(&h.netns)?))).collect();
     let hosts = hosts?;
     with_namespace(middle, || {
-        // The namespace in the middle forwards frames, and takes no part in IP.
+        // The namespace in the middle forwards Ethernet frames, and needs no IP.
         write_sysctl("net/ipv6/conf/default/disable_ipv6", "1")?;
         let rtnl = Rtnl::open()?;
         for (number, (host, netns)) in (1..).zip(&hosts) {
@@ -111,7 +111,7 @@ fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect)
     })?
 }
 
-/// Creates a bridge with this name, number and ports, and brings all of them up.
+/// Creates the bridge `bridge` with these ports, and brings all of them up. `number` sets the bridge's MAC address.
 fn bridge_ports(rtnl: &Rtnl, bridge: &str, number: usize, ports: &[String]) -> Result<(), Error> {
     rtnl.create_bridge(bridge)?;
     rtnl.set_link(bridge, LinkChange::Mac(mac(MacOwner::Bridge, number)))?;
@@ -140,8 +140,9 @@ fn shape(netns: &str, device: &str, bps: u64) -> Result<(), Error> {
 
 /// Returns the token bucket that limits a port to this rate, in bits per second.
 fn bucket(bps: u64) -> TokenBucket {
-    // The largest superpacket with headers for each of its segments, so that none is cut or stuck. The burst is at
-    // least a millisecond of the rate, so that a late timer costs nothing.
+    // The burst has room for the largest superpacket, with headers for each of its segments, so that no superpacket is
+    // cut or blocked. The burst is also at least a millisecond of the rate, so that a late timer does not lower the
+    // rate.
     const LEAST_BURST: u64 = 72 << 10;
     // The queue of a switch's port: 4 ms of its rate, and at least a few superpackets.
     const LEAST_QUEUE: u64 = 256 << 10;
@@ -156,8 +157,9 @@ fn bucket(bps: u64) -> TokenBucket {
     }
 }
 
-/// Prepares the two ports that a wide-area link will join. They are the ports to two hosts, or, for more hosts, those
-/// of a bridge on each side. Hosts a have the odd ports, and hosts b the even ones.
+/// Prepares the two devices that a wide-area link will join. With two hosts, they are the ports to the hosts. With more
+/// hosts, there is a bridge on each side, and each device is one end of a veth pair from the bridge. The ports to hosts
+/// a have odd numbers, and those to hosts b even numbers.
 fn join_sides(rtnl: &Rtnl, ports: &[String]) -> Result<(), Error> {
     open_ports(rtnl, ports)?;
     if ports.len() == 2 {
@@ -202,7 +204,7 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
 }
 
 /// Waits until the host accepts packets for its IPv6 address. Even without duplicate address detection, the kernel
-/// completes this in a work queue, shortly after it has answered the request.
+/// activates the address in a work queue, shortly after it has answered the netlink request.
 fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     while Instant::now() < deadline {

@@ -1,4 +1,4 @@
-//! Labs that a user holds under a name, for programs of their own, until `landspeed lab down`.
+//! Held labs: a user creates a lab under a name, runs programs in it, and ends it by `landspeed lab down`.
 
 use super::plan::{LabId, LabLayout};
 use super::sweep::{LabInfo, list};
@@ -7,10 +7,10 @@ use crate::topology::error::Error;
 use crate::topology::namespace::path_of;
 use crate::topology::registry::{TopologyPlan, find};
 
-/// Creates the lab that the words of a command line name, under `name`, which no other lab may have. The lab exists
-/// until it is dropped.
+/// Creates the lab that the words of a command line describe, and holds it under `name`. No other lab may have this
+/// name. The lab exists until it is dropped.
 pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
-    // A name becomes a word of command lines; the rules of a namespace's name suit it.
+    // Users write the name on command lines, so it follows the rules for names of namespaces.
     path_of(name)?;
     let topology = find(words)?;
     let TopologyPlan::Lab(plan) = topology.plan(words)? else {

@@ -1,8 +1,9 @@
 //! The keeper: a process that takes labs down after their owner has died for any reason.
 //!
-//! Each process that creates labs starts one keeper before its first lab. The keeper holds only a pidfd of its owner.
-//! So a signal to the owner's process group, session or terminal does not reach it, and it ends by itself soon after
-//! its owner. If the keeper was killed too, [`super::down`] with [`super::LabSelection::Stale`] does its work.
+//! Each process that creates labs starts one keeper before its first lab. The keeper is a daemon that holds only a
+//! pidfd of its owner. A signal to the owner's process group, session or terminal does not reach the keeper. It ends by
+//! itself soon after its owner. If the keeper was killed too, [`super::down`] with [`super::LabSelection::Stale`] does
+//! its work.
 
 use std::ffi::OsString;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -32,13 +33,13 @@ pub fn keep_with(command: Vec<OsString>) {
 /// started this process.
 pub fn outlive_owner() -> bool {
     let Some(owner) = daemon::inherited(is_pidfd) else { return false };
-    // A failure makes the keeper easier to kill, and cannot be reported.
+    // If this fails, the keeper still works, but more signals can reach it. The failure cannot be reported.
     let _ = daemon::daemonize("keeper");
     while poll(&mut [PollFd::new(&owner, PollFlags::IN)], None) == Err(rustix::io::Errno::INTR) {}
     true
 }
 
-/// Starts the keeper, unless it is running or none is wanted.
+/// Starts the keeper, unless it has been started or [`keep_with`] has set no command.
 pub(super) fn start() -> Result<(), Error> {
     let Some(command) = COMMAND.get() else { return Ok(()) };
     let mut started = STARTED.lock();
@@ -51,7 +52,7 @@ pub(super) fn start() -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns true if the descriptor is a pidfd. The kernel shows a process ID only for pidfds (fs/pidfs.c).
+/// Returns true if the descriptor is a pidfd. Only pidfds have a line "Pid:" in /proc/PID/fdinfo (fs/pidfs.c).
 fn is_pidfd(fd: BorrowedFd<'_>) -> bool {
     let told = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", fd.as_raw_fd()));
     told.is_ok_and(|told| told.lines().any(|line| line.starts_with("Pid:")))

@@ -2,8 +2,8 @@
 //!
 //! Nothing outside the lab's own namespaces changes. Links are created and sysctls are written inside them, and the
 //! host's bridges and routes are not used. After a lab, only empty folders remain: /run/netns, which `ip netns` leaves
-//! too, and /run/landspeed/labs. landspeed loads no kernel module, but the kernel may load those of veth and bridge
-//! with the first such link.
+//! too, and /run/landspeed/labs. landspeed loads no kernel module, but the kernel may load the modules of veth and
+//! bridge when the first such device is created.
 //!
 //! A lab has almost no traffic of its own. It has no IPv6 link-local addresses, so no router solicitation and no
 //! duplicate address detection. It ignores router advertisements, and has no spanning tree. Only ARP and neighbour
@@ -44,7 +44,7 @@ pub struct LabHost {
     pub name: String,
     /// Its network namespace, by the name that `ip netns` shows.
     pub netns: String,
-    /// Its link to the other hosts.
+    /// The name of its network device towards the other hosts.
     pub device: String,
     /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
     pub v4: Ipv4Addr,
@@ -89,7 +89,7 @@ impl Lab {
         let store = LabStore::open()?;
         let layout = LabLayout::new(LabId::random()?, plan);
         keeper::start()?;
-        // The first step, so that another landspeed can clean up after a crash from here on.
+        // The state file is written first, so that another landspeed can clean up after a crash in any later step.
         store.add(&layout, name)?;
         let mut lab = Lab {
             id: layout.id.clone(),
@@ -127,7 +127,7 @@ impl Drop for Lab {
         // reported here; the state file then stays for `landspeed lab down`.
         let names: Vec<String> = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
         let _ = agents::end_within(&names);
-        // The link's sockets would keep the namespace between the hosts alive.
+        // Closes the link's sockets, which would keep the namespace between the hosts alive.
         self.link = None;
         while let Some(namespace) = self.namespaces.pop() {
             drop(namespace);

@@ -4,9 +4,9 @@
 //! `LabPlan` here, and a function for its links in `build.rs`. Each host has one link (`LabHost::device`), and all
 //! hosts share one subnet. A second link of a host needs more fields of `LabHost`, their names and addresses in `host`
 //! below, and changes in `furnish` in `build.rs`. A second subnet needs routes on the hosts, for which `Rtnl` has no
-//! method yet (`add_route` restores a route that was read), and IP in the middle, which `build_middle` switches off.
-//! `TopologyHost` names one link of a host; the engine determines the link that carries the data by counters
-//! (`carry.rs`). Tests add a second link with `ip` (`add_second_link` of the workload's tests).
+//! method yet (`add_route` only restores a route that was read). It also needs IP in the middle, where `build_middle`
+//! turns IPv6 off. `TopologyHost` names one link of a host; the engine determines the link that carries the data by
+//! counters (`carry.rs`). Tests add a second link with `ip` (`add_second_link` of the workload's tests).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -143,8 +143,9 @@ impl LabLayout {
         self.plan.middle.as_ref().map(|(name, interconnect)| (own(&self.id, name), interconnect))
     }
 
-    /// Returns the names of the ports that a wide-area link joins, in the namespace between the hosts: those of the two
-    /// hosts, or, if several pairs share the link, those of a bridge on each side.
+    /// Returns the names of the two devices that a wide-area link joins, in the namespace between the hosts. With one
+    /// pair, they are the ports to the two hosts. If several pairs share the link, they are the devices `port` of
+    /// [`SIDES`].
     pub(super) fn link_ports(&self) -> [String; 2] {
         if self.hosts.len() > 2 { SIDES.map(|side| side.port.to_owned()) } else { [port(1), port(2)] }
     }
@@ -200,7 +201,7 @@ fn host(id: &LabId, number: u8, name: String) -> LabHost {
     }
 }
 
-/// The kind of device that a hardware address is for.
+/// The kind of device to which a MAC address belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MacOwner {
     Host,
@@ -208,8 +209,8 @@ pub(super) enum MacOwner {
     Bridge,
 }
 
-/// Returns the locally administered hardware address (it contains "LS") of a device. It is equal in every lab, so that
-/// RSS, the tables of bridges and recordings of two runs agree.
+/// Returns the locally administered MAC address of a device. It contains "LS". It is the same in every lab, so that
+/// RSS, the tables of bridges and packet captures are the same in two runs.
 pub(super) fn mac(of: MacOwner, number: usize) -> HardwareAddress {
     let role = match of {
         MacOwner::Host => 0,

@@ -25,7 +25,8 @@ const PRIVATE: Mode = Mode::RUSR.union(Mode::WUSR);
 pub(super) struct LabState {
     /// The lab's ID, which is also the name of the file.
     pub(super) id: String,
-    /// The words that name a lab of this kind. They are only shown. Older builds called the field "kind".
+    /// The words that name a lab of this kind, such as "lab:switch:4". In the file, the field is called "kind", as in
+    /// older builds.
     #[serde(rename = "kind")]
     pub(super) label: String,
     /// The name under which a user holds the lab; `None` for a lab that a command created for itself.
@@ -58,7 +59,7 @@ impl LabStore {
 
     fn at(path: &Path) -> Result<Self, Error> {
         if !path.is_absolute() {
-            // A keeper has another working directory.
+            // A relative path would mean another folder in the keeper, which has another working directory.
             return Err(Error::NotAbsolute(RUN_DIR_VARIABLE));
         }
         Ok(LabStore { folder: PrivateFolder::make_both(path)? })
@@ -81,7 +82,7 @@ impl LabStore {
     fn write(&self, id: &LabId, state: &LabState) -> Result<(), Error> {
         let text = serde_json::to_vec_pretty(state).expect("bug: a lab's state is plain data");
         let written = self.write_whole(id, &text).or_else(|e| match e.raw_os_error() {
-            // A file left by a kill halfway then does not name a lab.
+            // If this process is killed halfway, the file is incomplete and does not name a lab.
             Some(libc::EOPNOTSUPP | libc::EISDIR) => self.write_named(id, &text),
             _ => Err(e),
         });
@@ -109,7 +110,7 @@ impl LabStore {
         Ok(self.folder.remove(file_name(id))?)
     }
 
-    /// Returns all recorded labs, sorted by their IDs. Files that are not valid are left alone and left out.
+    /// Returns all recorded labs, sorted by their IDs. Files that are not valid are skipped and not changed.
     pub(super) fn all(&self) -> Result<Vec<(LabId, LabState)>, Error> {
         let known = |name: OsString| {
             let id = name.to_str()?.strip_suffix(".json")?.parse::<LabId>().ok()?;
@@ -145,7 +146,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    /// Returns a folder for one test.
+    /// A folder for one test, which is removed when this is dropped.
     struct Scratch(PathBuf);
 
     impl Scratch {

@@ -73,11 +73,11 @@ pub struct RemovedLab {
     pub ended: Vec<u32>,
     /// IDs of the other processes in the lab, which were left running.
     pub left: Vec<u32>,
-    /// The kernel's cookies (SO_NETNS_COOKIE) of those of its namespaces that still existed.
+    /// The kernel's cookies (SO_NETNS_COOKIE) of the lab's namespaces that still existed.
     pub cookies: Vec<u64>,
 }
 
-/// Returns all labs on this machine, by ID. Needs root.
+/// Returns all labs on this machine, sorted by ID. Needs root.
 pub fn list() -> Result<Vec<LabInfo>, Error> {
     let states = LabStore::open_existing()?.map_or_else(|| Ok(Vec::new()), |store| store.all())?;
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
@@ -110,14 +110,14 @@ pub fn down(which: &LabSelection) -> Result<Vec<RemovedLab>, Error> {
     done.into_iter().collect()
 }
 
-/// Takes down all labs of this process, which must then end: from now on, any thread that creates a lab waits forever.
-/// Call it in a process that a signal ends.
+/// Takes down all labs of this process. The process must end after this call, because from now on any thread that
+/// creates a lab waits forever. Call it when a signal ends the process.
 pub fn leave() -> Result<Vec<RemovedLab>, Error> {
     std::mem::forget(MAKING.write());
     if MADE.load(Ordering::Relaxed) { down(&LabSelection::Own) } else { Ok(Vec::new()) }
 }
 
-/// Returns the right to create a lab. [`leave`] waits until it is dropped.
+/// Returns a guard that a thread must hold while it creates a lab. [`leave`] waits until the guard is dropped.
 pub(super) fn making() -> RwLockReadGuard<'static, ()> {
     let making = MAKING.read();
     MADE.store(true, Ordering::Relaxed);
@@ -138,7 +138,7 @@ fn take_down(store: &LabStore, id: LabId, state: &LabState) -> Result<RemovedLab
         false => agents::end_within(namespaces),
     };
     if is_held(state) {
-        // Its process removes the lab as it ends; what it leaves is removed below.
+        // The owner removes the lab when it ends. The next steps remove what the owner leaves.
         agents::end_process(state.owner.pid, || state.owner.is_alive());
     }
     namespaces.iter().rev().try_for_each(|name| namespace::delete(name))?;

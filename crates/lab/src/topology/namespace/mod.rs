@@ -112,7 +112,8 @@ pub(crate) fn path_of(name: &str) -> Result<PathBuf, Error> {
 /// removed in every mount namespace. An existing mount is kept.
 fn prepare_folder() -> io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o755).create(FOLDER)?;
-    // iproute2 takes the same lock: two processes at the same time would mount the folder onto itself twice.
+    // iproute2 takes the same lock. Without it, two processes at the same time could mount the folder onto itself
+    // twice.
     let folder = File::open(FOLDER)?;
     flock(&folder, FlockOperation::LockExclusive)?;
     let shared = MountPropagationFlags::SHARED | MountPropagationFlags::REC;

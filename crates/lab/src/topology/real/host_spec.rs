@@ -55,8 +55,8 @@ fn as_printed(pasted: &str) -> String {
 }
 
 /// Returns true if the user or host part of a destination is valid. It may contain the characters of names, and those
-/// in `extra` for IPv6 literals with a zone and ssh_config aliases. It must not contain any on which a shell or ssh's
-/// own %-expansion (other than the zone's) could act.
+/// in `extra` for IPv6 literals with a zone and ssh_config aliases. It must not contain characters that a shell or
+/// ssh's own %-expansion would interpret, other than the '%' of a zone.
 fn is_plain(part: &str, extra: &[char]) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') || extra.contains(&c);
     !part.is_empty() && !part.starts_with('-') && part.chars().all(allowed)

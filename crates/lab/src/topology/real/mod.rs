@@ -8,7 +8,7 @@ pub use host_spec::{HostSpec, SshTarget};
 use crate::topology::error::Error;
 use crate::topology::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
 
-/// The topology of real hosts. If only one is named, this machine is the other.
+/// The topology of real hosts. If a command line names only one host, this machine is the other one.
 #[derive(Debug)]
 pub(crate) struct RealTopology;
 

@@ -1,4 +1,4 @@
-//! The interrupts of a device, and the NUMA nodes of the processors that handle them.
+//! Finds the interrupts of a device, and the NUMA nodes of the processors that handle them.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use crate::capacity::SystemFiles;
 use crate::capacity::cores::node_of;
 use crate::procfile::word;
 
-/// Returns the numbers of a device's interrupts: the message-signalled ones, or the single interrupt line if there are
-/// none. A virtio device has the interrupts of the PCI device in the folder above it.
+/// Returns the numbers of a device's message-signalled interrupts (MSI), or of its single interrupt line if it has
+/// none. For a virtio device, returns the interrupts of the PCI device in the folder above.
 pub(super) fn of(device: &Path) -> Vec<u32> {
     [Some(device), device.parent()]
         .into_iter()
@@ -31,7 +31,8 @@ fn signalled(device: &Path) -> Vec<u32> {
 }
 
 /// Returns the NUMA nodes of the processors that handle the interrupts `irqs`, sorted, without duplicates. The
-/// processors are those of the effective affinity if the kernel reports it, otherwise those of the allowed affinity.
+/// processors are read from the effective affinity if the kernel reports it, otherwise from the set of allowed
+/// processors.
 pub(super) fn nodes(files: &SystemFiles, irqs: &[u32]) -> Vec<u32> {
     let cpus = irqs.iter().filter_map(|irq| {
         let list = |name: &str| files.word(format!("proc/irq/{irq}/{name}"));

@@ -1,5 +1,6 @@
-//! The link towards the peer: its speed, its PCI Express link, its NUMA node and the nodes of its interrupts.
-//! Everything is read from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); nothing is measured.
+//! Reads the limits of the link towards the peer: its speed, its PCI Express link, its NUMA node and the nodes of its
+//! interrupts. All values are from sysfs (Documentation/ABI/testing/sysfs-class-net and sysfs-bus-pci); none is
+//! measured.
 
 mod interrupts;
 mod pcie;
@@ -27,7 +28,7 @@ pub(crate) struct LinkLimits {
 pub(crate) fn limits(link: &str, files: &SystemFiles) -> LinkLimits {
     let mut found = LinkLimits::default();
     let folder = Path::new("sys/class/net").join(link);
-    // A link's name is a single component of a path.
+    // The name of a link must be a single component of a path.
     if link.is_empty() || link.contains('/') || link.starts_with('.') || !files.path(&folder).exists() {
         found.notes.push(format!(
             "link '{}' is not in /sys/class/net: its speed and bus are unknown",
@@ -70,8 +71,8 @@ fn read_bus(link: &str, device: &Path, files: &SystemFiles, found: &mut LinkLimi
     }
 }
 
-/// Returns the NUMA node of a device, or that of the device above it for a virtio device; `None` if there is none,
-/// which sysfs shows as -1.
+/// Returns the NUMA node of a device. If the device has none, as a virtio device, returns the node of the device above
+/// it. Returns `None` if there is no node, which sysfs shows as -1.
 fn node(device: &Path) -> Option<u32> {
     let own = |folder: &Path| word(folder.join("numa_node"))?.parse().ok();
     own(device).or_else(|| own(device.parent()?))
@@ -140,7 +141,7 @@ mod fixture {
 
     pub(super) struct SysfsTree(tempfile::TempDir);
 
-    /// The folder of the PCIe port; `NIC` is the folder of the device below it.
+    /// The folder of the PCIe port. [`NIC`] is the folder of the device below it.
     const PORT: &str = "sys/devices/pci0000:3a/0000:3a:00.0";
     pub(super) const NIC: &str = "sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0";
 

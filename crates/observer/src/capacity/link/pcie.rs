@@ -1,4 +1,4 @@
-//! The PCI Express link of a device: its current and its highest possible speed and width.
+//! Reads the PCI Express link of a device: its current and its highest possible speed and width.
 
 use std::path::Path;
 
@@ -13,9 +13,9 @@ pub(super) struct PcieReading {
     pub(super) note: Option<String>,
 }
 
-/// Reads the PCI Express link of the device in the folder `device`, or of the nearest device above it that has one,
-/// because virtio and auxiliary devices use the link of the device above them. A virtual function uses the link of its
-/// physical function. Returns `None` if no device has one.
+/// Reads the PCI Express link of the device in the folder `device`, or of the nearest device above it that has a link.
+/// Virtio and auxiliary devices use the link of the device above them, and a virtual function uses the link of its
+/// physical function. Returns `None` if no link is found.
 pub(super) fn read(device: &Path) -> Option<PcieReading> {
     let function = device.join("physfn").canonicalize().ok();
     let start = function.as_deref().unwrap_or(device);
@@ -57,14 +57,14 @@ fn transfers(text: &str) -> Option<f64> {
     number.parse::<f64>().ok().filter(|gt| *gt > 0.0).map(|gt| gt * 1e9)
 }
 
-/// Reads a number of lanes; `None` for 0 and 255, which sysfs shows for functions that have no link themselves.
+/// Reads a number of lanes. Returns `None` for 0 and 255, which sysfs shows for functions without their own link.
 fn width(folder: &Path, name: &str) -> Option<u32> {
     word(folder.join(name))?.parse().ok().filter(|lanes| (1..=64).contains(lanes))
 }
 
-/// Returns the share of the transferred bits that carries data at this number of transfers per second: 8b/10b up to 5
-/// GT/s, 128b/130b from 8 GT/s (PCI Express Base Specification 3.0 section 4.2), and 242 of 256 bytes of a flit at 64
-/// GT/s (6.0 section 4.2.3). Packet headers are not subtracted.
+/// Returns the share of the transferred bits that carries data, at this number of transfers per second. The encoding is
+/// 8b/10b up to 5 GT/s, 128b/130b from 8 GT/s (PCI Express Base Specification 3.0 section 4.2), and flits with 242 of
+/// 256 bytes of data at 64 GT/s (6.0 section 4.2.3). Packet headers count as data.
 fn encoding(transfers: f64) -> f64 {
     match transfers {
         slow if slow < 6e9 => 8.0 / 10.0,
@@ -87,7 +87,7 @@ mod reg {
     pub(super) const CAPABILITY_LIST: usize = 0x34;
     pub(super) const CAP_ID_EXP: u8 = 0x10;
     pub(super) const EXP_DEVCTL: usize = 8;
-    /// The size of the standard configuration header, which is all that users other than root may read.
+    /// The size of the standard configuration header in bytes. Users other than root may read only this header.
     pub(super) const HEADER: usize = 64;
 }
 
@@ -100,7 +100,8 @@ impl DeviceControl {
         let at = express(config).ok_or("the configuration space has no PCI Express capability")?;
         let control = u16_at(config, at + reg::EXP_DEVCTL)
             .ok_or("the PCI Express capability ends before its control register")?;
-        // Both are powers of two from 128: bits 7:5 and 14:12; 6 and 7 are reserved.
+        // Both sizes are 128 bytes times a power of two. The exponents are in bits 7:5 (payload) and 14:12 (read
+        // request); the exponents 6 and 7 are reserved.
         let bytes = |shift: u32| Bytes(128 << ((control >> shift) & 7));
         Ok(DeviceControl { payload: bytes(5), read_request: bytes(12) })
     }
@@ -111,7 +112,8 @@ fn express(config: &[u8]) -> Option<usize> {
         return None;
     }
     let mut at = usize::from(config[reg::CAPABILITY_LIST] & !3);
-    // The list lies in the first 256 bytes and has at most 48 entries; the bound ends a broken list that is circular.
+    // The list of capabilities is in the first 256 bytes and has at most 48 entries. The limit ends the search in a
+    // broken, circular list.
     for _ in 0..48 {
         match (*config.get(at)?, *config.get(at + 1)?) {
             (reg::CAP_ID_EXP, _) => return Some(at),

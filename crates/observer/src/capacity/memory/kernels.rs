@@ -1,7 +1,8 @@
-//! The four loops of STREAM, and the values that they must leave in the arrays.
+//! The four kernels of STREAM, and the values that the arrays must have after them.
 //!
-//! They are plain loops over slices. The compiler makes the copy a call of memcpy and the others vector code, as a C
-//! compiler does with -O3. The rates are within 2 % of those of a plain C program (docs/bench.md).
+//! The kernels are plain loops over slices. The compiler turns the copy into a call of memcpy and the other kernels
+//! into vector code, as a C compiler does with -O3. The rates are within 2 % of those of a plain C program
+//! (docs/bench.md).
 
 /// STREAM's scalar q.
 const SCALAR: f64 = 3.0;
@@ -14,8 +15,8 @@ pub(super) struct ArrayShare<'a> {
 }
 
 impl ArrayShare<'_> {
-    /// Writes the initial values, in the thread that will use the arrays, so that their pages are on its node. Then
-    /// doubles `a`, as STREAM does when it tests its clock, because the results depend on it.
+    /// Writes the initial values. The thread that will use the arrays must call it, so that their pages are on its NUMA
+    /// node. Also doubles `a`, as STREAM does when it tests its clock, because the final values depend on this.
     pub(super) fn fill(&mut self) {
         self.a.fill(1.0);
         self.b.fill(2.0);
@@ -33,7 +34,7 @@ impl ArrayShare<'_> {
         }
     }
 
-    /// Returns for each array (a, b, c) the sum of |value - expected| / |expected| over its elements.
+    /// Returns the sum of |value - expected| / |expected| over the elements of each array (a, b, c).
     pub(super) fn errors(&self, expected: [f64; 3]) -> [f64; 3] {
         let error = |array: &[f64], value: f64| array.iter().map(|x| (x - value).abs() / value.abs()).sum();
         [error(self.a, expected[0]), error(self.b, expected[1]), error(self.c, expected[2])]

@@ -1,14 +1,15 @@
-//! Memory bandwidth, measured with the four kernels of STREAM.
+//! Measures memory bandwidth with the four kernels of STREAM.
 //!
 //! The rules are those that J. D. McCalpin publishes with STREAM (<https://www.cs.virginia.edu/stream/ref.html>, and
 //! "Memory Bandwidth and Machine Balance in Current High Performance Computers", IEEE TCCA Newsletter, December 1995):
-//! the arrays are of double precision, each at least four times the size of all last-level caches in use; there are at
-//! least ten repetitions, of which the first does not count; the figure is the best repetition; the bytes are those
-//! that the kernel reads and writes in its source, without the write-allocate of caches; the arrays are checked at the
-//! end.
+//! the elements are of double precision; each array is at least four times as large as all last-level caches in use;
+//! there are at least ten repetitions, of which the first does not count; the rate is that of the best repetition; the
+//! bytes are those that the source code of the kernel reads and writes, without the write-allocate of caches; the
+//! arrays are checked at the end.
 //!
-//! One deviation: each thread reads its own clock, and a repetition lasts from the first start to the last end, where
-//! STREAM's master thread times an OpenMP region. The two differ by the time of one wake-up.
+//! There is one deviation. Here each thread reads the clock itself, and a kernel lasts from the first thread's start to
+//! the last thread's end. In STREAM, the master thread times an OpenMP region. The results differ by the time of one
+//! wake-up.
 
 mod kernels;
 mod run;
@@ -28,11 +29,11 @@ const KERNELS: [MemoryKernel; 4] =
 /// The number of repetitions, including the first, which does not count. STREAM's rules require at least ten.
 const REPETITIONS: u32 = 11;
 
-/// The smallest number of counted repetitions (those after the first) for which there is a figure.
+/// The smallest number of counted repetitions (those after the first) from which a rate is computed.
 const LEAST: u32 = 3;
 
-/// The reciprocal of the share of the time in which memory is touched, to find out how much of it can be touched in
-/// this share.
+/// The reciprocal of the share of the time limit that is spent on touching memory, to find out how large the arrays can
+/// be.
 const TOUCHING_ONE_IN: u32 = 8;
 
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -52,7 +53,8 @@ pub(crate) fn stream(
     files: &SystemFiles,
     budget: &MeasurementBudget<'_>,
 ) -> Result<StreamResult, Error> {
-    // The arrays are touched twice, once to learn how fast that is; most of the time is left for the kernels.
+    // The memory of the arrays is touched twice: here, to measure how long this takes, and when they are filled. Most
+    // of the time is left for the kernels.
     let size = ArraySize::of_host(files, cores).within(budget.left() / TOUCHING_ONE_IN);
     let mut stream = within(cores, size.array, budget)?;
     stream.notes.extend(size.note);
@@ -83,8 +85,8 @@ fn within(cores: &[u32], array: Bytes, budget: &MeasurementBudget<'_>) -> Result
 }
 
 /// Runs the four kernels over arrays of `array` bytes each, with one thread on each of `cores`, until `go_on` returns
-/// false. `go_on` gets the number of finished repetitions and must not panic. The rates are zero if fewer than two
-/// repetitions ran.
+/// false. `go_on` is called with the number of finished repetitions and must not panic. If fewer than two repetitions
+/// ran, the rates are zero.
 fn stream_while(
     cores: &[u32],
     array: Bytes,
@@ -105,8 +107,8 @@ fn stream_while(
     Ok(rates.collect())
 }
 
-/// Returns the rate of `kernel`, in bits per second, if one pass over arrays of `elements` doubles takes `seconds`. The
-/// bytes are those that STREAM counts.
+/// Returns the rate of `kernel`, in bits per second, if one pass over arrays of `elements` doubles takes `seconds`.
+/// Counts the same bytes as STREAM.
 fn rate(kernel: MemoryKernel, elements: usize, seconds: f64) -> f64 {
     let arrays = match kernel {
         MemoryKernel::Copy | MemoryKernel::Scale => 2,

@@ -1,4 +1,4 @@
-//! Threads that run the kernels at the same time, each over its share of the arrays.
+//! Runs the kernels on several threads at the same time, each over its share of the arrays.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,8 +25,8 @@ struct ThreadOutcome {
     errors: [f64; 3],
 }
 
-/// A callback that returns true if another repetition should run. One thread calls it before each repetition, with the
-/// number of finished repetitions.
+/// A callback that returns true if another repetition should run. One thread calls it before each repetition. Its
+/// argument is the number of finished repetitions.
 pub(super) type RepeatCallback<'a> = &'a mut (dyn FnMut(u32) -> bool + Send);
 
 struct ThreadTeam {
@@ -74,7 +74,7 @@ pub(super) fn run(
 
 fn aligned(array: &mut [f64], elements: usize) -> &mut [f64] {
     let skip = array.as_ptr().align_offset(PAGE);
-    // align_offset may decline; then the allocator's own alignment has to do.
+    // align_offset may fail and return usize::MAX. Then the array keeps the alignment that the allocator chose.
     let skip = if skip <= PAGE / size_of::<f64>() { skip } else { 0 };
     &mut array[skip..skip + elements]
 }
@@ -85,7 +85,7 @@ fn work(
     core: u32,
     mut share: ArrayShare<'_>,
 ) -> Result<ThreadOutcome, Error> {
-    // A thread that cannot be pinned still keeps step, because the others wait for it at each kernel.
+    // A thread that cannot be pinned does not return yet, because the others wait for it at the first barrier.
     let pinned = pin(core);
     if pinned.is_err() {
         team.go_on.store(false, Ordering::Relaxed);
@@ -97,13 +97,13 @@ fn work(
             team.go_on.store(false, Ordering::Relaxed);
         }
         team.barrier.wait();
-        // The barrier orders this load after the leader's store, and no thread stores again before all have passed
-        // the next barrier.
+        // Because of the barrier, this load sees the leader's store. No thread stores again before all have passed the
+        // next barrier.
         if !team.go_on.load(Ordering::Relaxed) {
             break;
         }
         spans.push(repetition(team, &mut share));
-        // The leader asks `go_on` again when the last thread is done, not when the leader itself is.
+        // The barrier makes the leader call `go_on` only after all threads have finished the repetition.
         team.barrier.wait();
     }
     pinned.map(|()| ThreadOutcome { errors: share.errors(expected(spans.len() as u32)), spans })
@@ -125,7 +125,8 @@ fn conclude(outcomes: Vec<ThreadOutcome>, elements: usize) -> Result<Vec<KernelT
     let errors: [f64; 3] = std::array::from_fn(|array| {
         outcomes.iter().map(|one| one.errors[array]).sum::<f64>() / elements as f64
     });
-    // A NaN fails the comparison, and so counts as wrong. After no repetition c is zero and the ratio means nothing.
+    // The comparison is false for NaN, which therefore counts as wrong. Without any repetition the expected c is zero,
+    // and its relative error is not defined.
     let right = repetitions == 0 || errors.iter().all(|&error| error <= TOLERANCE);
     if !right {
         let error = errors.into_iter().fold(0.0, f64::max);

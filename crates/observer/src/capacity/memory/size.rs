@@ -1,4 +1,4 @@
-//! The size of STREAM's arrays: large enough for STREAM's rules, small enough for the host.
+//! Chooses the size of STREAM's arrays: large enough for STREAM's rules, and small enough for the host.
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const LEAST: Bytes = Bytes(8_000_000);
 /// The size of each array if the host does not report its caches: four times 64 MiB.
 const UNKNOWN: Bytes = Bytes::mib(256);
 
-/// The reciprocal of the share of the free memory that the three arrays may take together.
+/// The reciprocal of the share of the free memory that the three arrays may use together.
 const MEMORY_ONE_IN: u64 = 4;
 
 /// Bytes of memory that are touched between two readings of the clock.
@@ -61,9 +61,9 @@ impl ArraySize {
         ArraySize { array: asked.min(most), note }
     }
 
-    /// Lowers the size so that all three arrays can be touched for the first time within `time`. This matters where a
-    /// hypervisor still has to back each page: only half a gigabyte can then be touched in a second, whereas a cache of
-    /// half a gigabyte requires six gigabytes for the arrays.
+    /// Lowers the size so that all three arrays can be touched for the first time within `time`. This is needed in a
+    /// virtual machine whose hypervisor allocates each page at the first access. There, only half a gigabyte can be
+    /// touched per second, but a cache of half a gigabyte requires arrays of six gigabytes in total.
     pub(super) fn within(self, time: Duration) -> Self {
         let asked = self.array;
         let touched = Bytes(touch(3 * asked.0 as usize, time) as u64 / 3);
@@ -82,7 +82,7 @@ impl ArraySize {
 /// these pages.
 fn touch(bytes: usize, time: Duration) -> usize {
     let began = Instant::now();
-    // The kernel promises zeros without writing them: it allocates a page only when the page is written to.
+    // The kernel allocates a page of this memory only when the page is written to.
     let mut memory = vec![0_u8; bytes];
     let mut touched = 0;
     for stride in memory.chunks_mut(STRIDE) {
@@ -96,13 +96,14 @@ fn touch(bytes: usize, time: Duration) -> usize {
     touched
 }
 
-/// Returns the memory that can be used without swapping: MemAvailable, or less if a control group allows less.
+/// Returns the memory that can be used without swapping: MemAvailable, or the rest under the limits of the control
+/// groups if that is less.
 fn available(files: &SystemFiles) -> Option<Bytes> {
     [files.memory("MemAvailable"), group_v2(files), group_v1(files)].into_iter().flatten().min()
 }
 
-/// Returns the memory that this process may still use under the limits of its control group and of all groups above
-/// (cgroup v2); `None` without a limit.
+/// Returns the memory that this process may still use under the limits of its control group and of all groups above it
+/// (cgroup v2); `None` if no group has a limit.
 fn group_v2(files: &SystemFiles) -> Option<Bytes> {
     let groups = files.word("proc/self/cgroup")?;
     let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;

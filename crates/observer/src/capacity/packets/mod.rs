@@ -1,4 +1,4 @@
-//! Raw packets: the rate at which one core hands packets to the device layer.
+//! Measures the rate of raw packets, at which one core passes packets to the device layer.
 //!
 //! The SC'03 paper (feng-2003 section 3.5.2) used the kernel's packet generator, which leaves out TCP, IP and all
 //! copies but one. It repeated the measurement beside a load on the same processor. If the rate did not fall, the
@@ -6,8 +6,8 @@
 //! `PACKET_TX_RING` and `PACKET_QDISC_BYPASS`) also sends ready-made packets, and needs no kernel module. UDP by
 //! sendmmsg, with segmentation left to the device, has the highest rate that a program with sockets can reach.
 //!
-//! Everything goes into a veth pair in a network namespace made for it; nothing is sent on a link of the host. The far
-//! end discards each packet on the same core, and that time is part of the figures.
+//! All packets are sent over a veth pair in a temporary network namespace, and none on a link of the host. The far end
+//! discards each packet on the same core, and the time for this is part of the figures.
 
 mod rate;
 mod ring;
@@ -28,7 +28,8 @@ use ring::RingSource;
 use udp::UdpSource;
 use veth_pair::{NEAR, VethPair};
 
-/// The smallest Ethernet packet without its checksum, the usual full-size one, and the size that SC'03 used.
+/// The sizes of the packets: the smallest Ethernet frame without its checksum, the usual full-size frame, and the size
+/// in the SC'03 paper.
 pub(crate) const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
 
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +45,10 @@ pub(crate) struct PacketRatePlan<'a> {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct BurstCounts {
-    /// Packets on the link, as a device makes them when it segments the buffers.
+    /// The number of packets on the link, after a device has segmented the buffers.
     packets: u64,
-    /// Buffers handed to the device layer: fewer than packets if each holds several.
+    /// The number of buffers passed to the device layer. It is smaller than `packets` if a buffer holds several
+    /// packets.
     buffers: u64,
 }
 
@@ -56,8 +58,8 @@ trait PacketSource {
     fn burst(&mut self) -> io::Result<BurstCounts>;
 }
 
-/// Measures packet rates. Also returns notes on the sizes and methods that could not be measured. Without permission to
-/// make a network namespace (CAP_SYS_ADMIN), measures UDP over loopback instead.
+/// Measures packet rates. Also returns notes on the sizes and methods that could not be measured. If this process may
+/// not create a network namespace (CAP_SYS_ADMIN), measures UDP over loopback instead.
 pub(crate) fn packets(
     plan: &PacketRatePlan<'_>,
     budget: &MeasurementBudget<'_>,
@@ -112,8 +114,8 @@ fn over_loopback(
     (found.rates, found.notes)
 }
 
-/// Measures the packet rates of `source`. Returns an error if the device's counter of sent packets shows fewer than 99
-/// % of its buffers, because a queue that drops silently would make the figures worthless.
+/// Measures the packet rates of `source`. Returns an error if the device's counter of sent packets is less than 99 % of
+/// the number of buffers. A queue then dropped packets silently, and the rates would be wrong.
 fn checked(
     source: &mut dyn PacketSource,
     plan: &PacketRatePlan<'_>,
@@ -140,7 +142,7 @@ struct PacketRates {
 }
 
 impl PacketRates {
-    /// Returns true if no time is left for packets of `size` and more, and then adds a note about it.
+    /// Returns true if no time is left to measure packets of `size` and larger ones. In this case adds a note.
     fn late(&mut self, size: Bytes, budget: &MeasurementBudget<'_>) -> bool {
         let late = budget.over();
         if late {

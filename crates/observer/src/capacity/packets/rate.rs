@@ -1,4 +1,4 @@
-//! The packet rate of a source, alone and beside a load on the same core.
+//! Measures the packet rate of a source, alone and beside a load on the same core.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,11 +8,11 @@ use super::{BurstCounts, PacketRatePlan, PacketSource};
 use crate::capacity::cores::pin;
 use crate::capacity::{Error, MeasurementBudget};
 
-/// The time that a source runs before it is measured, so that caches and branch predictors are warm.
+/// The time for which a source runs before its rate is measured, so that caches and branch predictors are warm.
 const WARM_UP: Duration = Duration::from_millis(5);
 
-/// The shortest measurement beside a load, long enough to average over the scheduler's time slices of a few
-/// milliseconds.
+/// The shortest duration of a measurement beside a load. It is long enough to average over the scheduler's time slices,
+/// which are a few milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
 
 /// The rates of a source alone and beside a load, in packets per second.

@@ -1,5 +1,5 @@
-//! Sends ready-made packets from a ring that is shared with the kernel (packet(7), and
-//! Documentation/networking/packet_mmap.rst), without a copy and without a qdisc.
+//! Sends prepared packets from a memory ring that is shared with the kernel, without a copy and without a qdisc
+//! (packet(7), Documentation/networking/packet_mmap.rst).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,14 +19,16 @@ use crate::capacity::Error;
 /// immediately.
 const ETHER_TYPE: [u8; 2] = [0x88, 0xb5];
 
-/// The offset of the data in a frame to send (linux/if_packet.h): TPACKET2_HDRLEN without the address that only
-/// received frames carry.
+/// The offset in bytes of the packet's data in a frame to send (linux/if_packet.h): TPACKET2_HDRLEN minus the size of
+/// the address, which only received frames have.
 const DATA: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 
-/// The number of frames in a ring: enough to spread the cost of the system call, few enough to stay in a cache.
+/// The number of frames in a ring: enough to make the cost of the system call per packet small, and few enough to stay
+/// in a cache.
 const FRAMES: usize = 64;
 
-/// The smallest frame, in bytes. 64 of them fill whole blocks, and whole pages of every page size that Linux has.
+/// The smallest size of a frame, in bytes. 64 frames of this size fill whole blocks, and whole pages for every page
+/// size of Linux.
 const LEAST_FRAME: usize = 2048;
 
 pub(super) struct RingSource {
@@ -45,7 +47,7 @@ impl RingSource {
     }
 
     fn set_up(pair: &VethPair, packet: usize) -> io::Result<Self> {
-        // Protocol 0: the kernel never hands this socket a packet.
+        // With protocol 0, the kernel passes no received packets to this socket.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         let frame = frame_for(packet);
         let ring = request(frame)?;
@@ -54,7 +56,8 @@ impl RingSource {
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)?;
         set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, &ring)?;
         bind_to_link(&socket, pair.index, 0)?;
-        // SAFETY: a fresh mapping of the ring; the kernel chooses where, so nothing else is touched.
+        // SAFETY: this makes a new mapping of the ring at an address that the kernel chooses, so it affects no other
+        // memory.
         let memory = unsafe {
             mmap(
                 std::ptr::null_mut(),
@@ -69,13 +72,13 @@ impl RingSource {
         Ok(RingSource { socket, memory, frame, packet: packet as u32 })
     }
 
-    /// Writes the packet into every frame. Once is enough, because the kernel only reads the frames.
+    /// Writes the packet into every frame. It is written only once, because the kernel does not change the packets.
     fn write(&self, pair: &VethPair) {
         let header = [&pair.far.0[..], &pair.near.0[..], &ETHER_TYPE].concat();
         for index in 0..FRAMES {
             let frame = self.frame_at(index);
-            // SAFETY: the frame lies within the mapping, is aligned to its size, and holds header and packet; the
-            // kernel does not read it before its status says so.
+            // SAFETY: the frame is inside the mapping, is aligned to its size, and has room for header and packet. The
+            // kernel does not read the frame before its status is TP_STATUS_SEND_REQUEST.
             unsafe {
                 let head = frame.cast::<libc::tpacket2_hdr>();
                 (*head).tp_len = self.packet;
@@ -93,8 +96,8 @@ impl RingSource {
 
     /// Returns the status word of a frame, with which the kernel and this program pass the frame to each other.
     fn status(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: tp_status is the first word of a frame, aligned, and mapped as long as `self` lives;
-        // both sides only access it as one word.
+        // SAFETY: tp_status is the first word of a frame. It is aligned, and mapped as long as `self` exists. This
+        // program and the kernel access it only as one word.
         unsafe { AtomicU32::from_ptr(self.frame_at(index).cast()) }
     }
 }
@@ -105,7 +108,7 @@ impl PacketSource for RingSource {
         for index in 0..FRAMES {
             match self.status(index).load(Ordering::Acquire) {
                 libc::TP_STATUS_AVAILABLE => {}
-                // A frame of the last burst that is still on its way through the device layer.
+                // The device layer has not finished this frame of the last burst.
                 libc::TP_STATUS_SENDING | libc::TP_STATUS_SEND_REQUEST => continue,
                 refused => {
                     return Err(io::Error::other(format!(
@@ -117,7 +120,7 @@ impl PacketSource for RingSource {
             given += 1;
         }
         match send(&self.socket, &[], SendFlags::empty()) {
-            // If the transmit queue is full for the moment, the rest is sent with the next burst.
+            // If the transmit queue is full, the remaining frames are sent with the next burst.
             Ok(_) | Err(rustix::io::Errno::NOBUFS | rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {
                 Ok(BurstCounts { packets: given, buffers: given })
             }
@@ -128,13 +131,13 @@ impl PacketSource for RingSource {
 
 impl Drop for RingSource {
     fn drop(&mut self) {
-        // SAFETY: the mapping that set_up made, of that length, which nothing uses any more.
+        // SAFETY: set_up made this mapping with this length, and nothing uses it any more.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.frame * FRAMES) };
     }
 }
 
-/// Returns the size of the frame for a packet of `packet` bytes. It is a power of two, so that frames fill whole
-/// blocks.
+/// Returns the size in bytes of the frame for a packet of `packet` bytes. It is a power of two, so that frames fill
+/// whole blocks.
 fn frame_for(packet: usize) -> usize {
     (DATA + packet).next_power_of_two().max(LEAST_FRAME)
 }

@@ -1,4 +1,4 @@
-//! Sends UDP by sendmmsg; the device cuts each message into packets (UDP_SEGMENT, Linux 4.18).
+//! Sends UDP with sendmmsg(2). The device segments each message into packets (UDP_SEGMENT, Linux 4.18).
 
 use std::io::{self, IoSlice};
 use std::net::{Ipv4Addr, SocketAddrV4, UdpSocket};
@@ -12,7 +12,7 @@ use super::veth_pair::NEAR_ADDRESS;
 use super::{BurstCounts, PacketSource};
 use crate::capacity::Error;
 
-/// The largest number of packets of one message that every kernel with UDP_SEGMENT allows (linux/udp.h).
+/// The largest number of packets in one message that all kernels with UDP_SEGMENT allow (linux/udp.h).
 const MOST_SEGMENTS: usize = 64;
 
 /// The largest payload of one message, in bytes.
@@ -24,19 +24,19 @@ const HEADERS: usize = 14 + 20 + 8;
 /// The number of messages in one system call.
 const MESSAGES: usize = 16;
 
-/// A multicast group without members (RFC 2365: site-local scope). Sending there needs neither a route nor a
-/// neighbour, and the far end drops the packet when it finds no member.
+/// A multicast group without members (RFC 2365: site-local scope). Packets to this group need neither a route nor a
+/// neighbour entry, and the far end drops them because the group has no members.
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 76, 83), 9);
 
 /// The socket option UDP_GRO of linux/udp.h. The crate libc does not have it for every target.
 const UDP_GRO: libc::c_int = 104;
 
-/// A sender of UDP messages that the device cuts into packets of one size.
+/// A sender of UDP messages, which the device segments into packets of one size.
 pub(super) struct UdpSource {
     socket: Socket,
     data: Vec<u8>,
     segments: u64,
-    /// The receiving socket of a loopback flow, kept open.
+    /// The receiving socket of a flow over loopback, kept open until the sender is dropped; `None` over the veth pair.
     _sink: Option<UdpSocket>,
 }
 
@@ -53,8 +53,8 @@ impl UdpSource {
         open().map_err(|error| Error::io("set up", "UDP with segmentation offload", error))
     }
 
-    /// Opens a sender to a socket on loopback that nothing reads. Once the receive buffer is full, the kernel drops the
-    /// packets.
+    /// Opens a sender to a socket on loopback from which nothing reads. Once the socket's receive buffer is full, the
+    /// kernel drops the packets.
     pub(super) fn over_loopback(size: Bytes) -> Result<Self, Error> {
         let open = || {
             let sink = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -1,4 +1,4 @@
-//! A veth pair in a temporary network namespace, which ends with the thread that made it.
+//! Creates a veth pair in a temporary network namespace.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
@@ -13,10 +13,10 @@ const FAR: &str = "ls-far";
 /// The address of the near end, from TEST-NET-1 (RFC 5737), to which no route leads.
 pub(super) const NEAR_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// The MTU of the pair, in bytes; the largest packet that is sent has 8160 bytes.
+/// The MTU of the pair, in bytes. The largest packet that is sent has 8160 bytes.
 const MTU: u32 = 9000;
 
-/// Time limit for the near end to come up. It usually takes a millisecond; the limit is for a machine that stalls.
+/// Time limit for the near end to come up. This usually takes a millisecond, but longer on a machine that stalls.
 const UP_WITHIN: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
@@ -35,8 +35,8 @@ impl VethPair {
         let end = |name| VethEnd { name, mac: None, netns: None, queues: 1 };
         rtnl.create_veth(&end(NEAR), &end(FAR))?;
         for name in [NEAR, FAR] {
-            // Without a link-local address there is no neighbour discovery to disturb; a kernel without IPv6 has
-            // none.
+            // Without an IPv6 link-local address there is no neighbour discovery that could disturb the measurement. A
+            // failure is harmless: a kernel without IPv6 has no such address.
             let _ = rtnl.set_link(name, LinkChange::Ipv6LinkLocal(false));
             rtnl.set_link(name, LinkChange::Mtu(MTU))?;
             rtnl.set_link(name, LinkChange::Up(true))?;
@@ -48,7 +48,7 @@ impl VethPair {
     }
 }
 
-/// Waits until the near end can send. Without a carrier, or before its qdisc is attached, packets are dropped.
+/// Waits until the near end has a carrier and a qdisc. Before that, the kernel drops its packets.
 fn wait_until_up(rtnl: &Rtnl) -> Result<(), Error> {
     let until = Instant::now() + UP_WITHIN;
     loop {

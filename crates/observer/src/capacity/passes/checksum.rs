@@ -1,11 +1,12 @@
-//! The Internet checksum.
+//! Computes the Internet checksum.
 
-/// Returns the one's complement sum of RFC 1071, complemented, in the byte order of the data.
+/// Returns the Internet checksum of RFC 1071, the complement of the one's complement sum, in the byte order of the
+/// data.
 ///
 /// Section 2 of the RFC allows (B) summing words in the machine's byte order, (C) collecting carries in a wider
-/// accumulator, and (D) summing words wider than 16 bits. So 32-bit words are added to eight 64-bit sums, which
-/// compilers turn into vector code. That is about as fast as the kernel's add-with-carry loops, and as a cache can
-/// supply data.
+/// accumulator, and (D) summing words wider than 16 bits. So this function adds 32-bit words to eight 64-bit sums,
+/// which the compiler turns into vector code. It is about as fast as the kernel's add-with-carry loops, and as fast as
+/// a cache can supply data.
 pub(crate) fn checksum(data: &[u8]) -> u16 {
     const LANES: usize = 8;
     let mut sums = [0u64; LANES];
@@ -15,7 +16,7 @@ pub(crate) fn checksum(data: &[u8]) -> u16 {
             *sum += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
         }
     }
-    // 2^32 blocks of 32 bytes fit before a lane could overflow.
+    // A lane cannot overflow before 2^32 blocks of 32 bytes.
     let mut sum: u64 = sums.iter().map(|&lane| u64::from(fold(lane))).sum();
     for pair in blocks.remainder().chunks(2) {
         sum += u64::from(u16::from_ne_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));

@@ -1,12 +1,13 @@
-//! Copies and checksums by one core, of data that is in its cache (hot), that is not (cold), and that the other
-//! operation has just brought into the cache.
+//! Measures copies and checksums by one core, of data that is in its cache (hot), of data that is not (cold), and of
+//! data that the other operation has just brought into the cache.
 //!
-//! Jin & Yoo (sections 3.2 and 3.3, Figure 6) ask how much checksum offload gains. A receiver that sums in software
-//! reads cold data for the sum and copies hot data afterwards. If the NIC sums, the copy reads cold data and costs as
-//! much as the sum did. The difference between "copy" cold and "copy right after checksum" shows this on the host.
+//! Jin & Yoo (sections 3.2 and 3.3, Figure 6) ask how much checksum offload gains. A receiver that computes the
+//! checksum in software reads cold data for it, and then copies hot data. If the NIC computes the checksum, the copy
+//! reads cold data and costs as much as the checksum did. The difference between a cold "copy" and "copy right after
+//! checksum" shows this effect on the host.
 //!
-//! Cold pieces come from a region four times the last-level cache, in an order that prefetchers do not follow from
-//! piece to piece. The target of each copy is the same buffer, which stays hot, as that of an application does.
+//! Cold pieces are from a region four times as large as the last-level cache, in an order that prefetchers cannot
+//! predict. All copies have the same target buffer, which stays hot, as an application's buffer does.
 
 mod checksum;
 
@@ -28,7 +29,7 @@ const PIECE: usize = 32 << 10;
 /// Size of a small piece in bytes. Source and target together fit the smallest first-level data cache.
 const SMALL_PIECE: usize = 8 << 10;
 
-/// The smallest and the largest size, in bytes, of the region that cold pieces come from.
+/// The smallest and the largest size, in bytes, of the region from which cold pieces are taken.
 const REGION: (u64, u64) = (16 << 20, 256 << 20);
 
 const TIME: Duration = Duration::from_millis(40);
@@ -42,8 +43,8 @@ enum PassOperation {
 
 use PassOperation::{Copying, Summing};
 
-/// Measures all passes on one core. Also returns notes on passes that do not measure what their names say, because the
-/// caches are too large or too small.
+/// Measures all passes on one core. Also returns notes on cold passes that may hit the cache and hot passes that may
+/// miss it, because the caches are too large or too small.
 pub(crate) fn passes(
     core: u32,
     files: &SystemFiles,
@@ -68,13 +69,13 @@ pub(crate) fn passes(
 struct PassBench {
     region: Vec<u8>,
     target: Vec<u8>,
-    /// Duration of one reading of the clock, in seconds.
+    /// Duration of one reading of the clock, in seconds, which is subtracted from each measured time.
     clock: f64,
 }
 
 impl PassBench {
     fn new(region: usize) -> Self {
-        // Filled with data, because untouched pages are all the same page of zeros.
+        // The region is filled with data, because all pages that were never written are one and the same page of zeros.
         let region = (0..region).map(|n| (n % 251) as u8).collect();
         PassBench { region, target: vec![1; PIECE], clock: clock_seconds() }
     }
@@ -102,8 +103,8 @@ impl PassBench {
     }
 
     /// Returns the rate of each operation, in bits per second, from the median time over all pieces of `size` bytes.
-    /// Calls `walk`, which measures the times, as often as [`TIME`] allows, and at least three times. The median
-    /// ignores pieces during which another program had the core, because they do not measure the memory.
+    /// Calls `walk`, which measures the times, until [`TIME`] has passed, and at least three times. The median ignores
+    /// the few pieces during which another program used the core.
     fn repeat<const N: usize>(
         &mut self,
         size: usize,
@@ -123,7 +124,8 @@ impl PassBench {
         Ok(seconds.map(|seconds| size as f64 * 8.0 / median(&seconds).unwrap_or_default().max(1e-9)))
     }
 
-    /// Measures one operation on the same piece of `size` bytes. Adds to `seconds` the mean of 16 runs, 16 times.
+    /// Measures one operation on the same piece of `size` bytes. Adds 16 values to `seconds`, each the mean time of 16
+    /// runs.
     fn hot(&mut self, operation: PassOperation, size: usize, seconds: &mut [Vec<f64>; 1]) {
         const TIMES: u32 = 16;
         let source = &self.region[..size];
@@ -136,7 +138,8 @@ impl PassBench {
         }
     }
 
-    /// Measures the operations, one after the other, on each piece of the region. Adds to `seconds` one time for each.
+    /// Runs the operations, one after the other, on each piece of the region. For each piece, adds the time of each
+    /// operation to `seconds`.
     fn cold<const N: usize>(&mut self, operations: [PassOperation; N], seconds: &mut [Vec<f64>; N]) {
         let pieces = self.region.len() / PIECE;
         for step in 0..pieces {
@@ -172,7 +175,7 @@ fn pass(what: &str, size: usize, hot: bool, rate: f64) -> MemoryPass {
     MemoryPass { what: what.into(), size_bytes: Bytes(size as u64), hot, rate_bps: BitRate(rate) }
 }
 
-/// Returns the median seconds between two readings of the clock with nothing in between.
+/// Returns the median time between two consecutive readings of the clock, in seconds.
 fn clock_seconds() -> f64 {
     let gap = |_| {
         let start = Instant::now();

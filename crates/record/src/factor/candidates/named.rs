@@ -5,7 +5,7 @@ use crate::Candidate;
 use super::{CandidatePlanner, KnobSelection};
 use crate::factor::{Factor, Proposal};
 
-/// Rank in the order of trials: after everything that the table proposes.
+/// Rank in the order of trials, after all proposals of the table.
 const LAST: u32 = 999;
 
 impl CandidatePlanner<'_> {
@@ -37,7 +37,7 @@ fn known_better(proposals: &[Proposal], value: &str) -> bool {
     pointless || proposals.iter().any(|proposal| proposal.value == value)
 }
 
-/// Creates the proposal of a value, with the other knobs that it requires. "off" requires none.
+/// Creates the proposal of a value, with the values of other knobs that it requires. The value "off" requires none.
 fn proposal(factor: &Factor, value: &str) -> Proposal {
     let needs = if value == "off" { &[] } else { factor.needs };
     needs.iter().fold(Proposal::new(value, LAST), |proposal, (need, set)| proposal.with(need, *set))

@@ -5,10 +5,10 @@ use crate::Candidate;
 use super::CandidatePlanner;
 use crate::factor::{Factor, FactorScope, Proposal};
 
-/// A factor that a run may toggle between two equivalent values, just as it toggles a candidate.
+/// A factor that a run may toggle between two equivalent values, in the same way as a candidate.
 #[derive(Debug, Clone)]
 pub struct Placebo {
-    /// What the factor affects. An artefact of toggling can depend on it.
+    /// What a change of the factor affects. Artefacts of toggling can depend on it.
     pub scope: FactorScope,
     pub factor: &'static str,
     /// The change to the equivalent value, or the reason why there is none here.

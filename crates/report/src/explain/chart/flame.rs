@@ -38,7 +38,7 @@ fn boxed(frame: &PlacedFrame, levels: usize) -> Markup {
         end -= wide;
         (*class, end.max(0.0), wide)
     });
-    // Time in callees is pale, in the hue of the function's main layer.
+    // Time in callees has a pale colour of the layer in which the function itself spends most time.
     let kin = frame.own.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(class, _)| *class);
     html! {
         svg class="frame" x=(across(frame.from)) y=(n(y)) width=(across(frame.share)) height=(n(LEVEL - 1.0)) {

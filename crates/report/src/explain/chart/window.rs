@@ -52,7 +52,7 @@ fn caption(window: &WindowHistory) -> Markup {
     let again: f64 = window.retransmits.iter().map(|r| r.1 as f64).sum();
     let tight = window.tracks.iter().any(|t| t.bound == WindowBound::InFlight);
     html! {
-        // The names at the ends of the lines are outside a phone's screen until one scrolls.
+        // On a phone, the names at the ends of the lines are off the screen, so a legend repeats them.
         ul class="legend narrow" {
             @for track in &window.tracks {
                 li { svg viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" { g class={ "track " (track.bound.name_and_class().1) } { path class="curve" d="M0 8h16" {} } } (track.bound.name_and_class().0) }

@@ -23,7 +23,7 @@ impl NewestDelivery {
 impl Scoreboard {
     /// Marks segments as lost that were sent before the newest delivered one and are overdue by more than `patience`
     /// (RFC 8985, section 6.2, step 5). Returns the time at which the next segment will be marked if nothing arrives
-    /// until then.
+    /// until then; [`NEVER`] if there is none.
     pub(in crate::sender) fn detect(
         &mut self,
         newest: &NewestDelivery,

@@ -1,8 +1,8 @@
 //! The state of each segment: RFC 6675's scoreboard, as Linux keeps it, with RFC 8985's (RACK) rule for losses.
 //!
-//! The segments from the first unacknowledged one to the next one to send are in a ring, by their number. Two other
-//! orders are needed, both FIFO: the order of sending (the ring itself for first transmissions, a queue for
-//! retransmissions), and the order of segments that wait to be sent again.
+//! The segments from the first unacknowledged one to the next one to send are in a ring, by their number. The
+//! scoreboard also keeps two orders, both FIFO. The first is the order of sending: the ring itself for first
+//! transmissions, and a queue for retransmissions. The second is the order of the segments that wait to be sent again.
 
 mod lost;
 
@@ -14,9 +14,9 @@ pub(super) use lost::NewestDelivery;
 
 /// The flag of a segment that was acknowledged selectively.
 pub(super) const SACKED: u8 = 1;
-/// The flag of a segment that was marked as lost. It stays set while the segment is under way again.
+/// The flag of a segment that was marked as lost. It stays set while the retransmission is in flight.
 pub(super) const LOST: u8 = 2;
-/// The flag of a segment that is under way again.
+/// The flag of a segment whose retransmission is in flight.
 pub(super) const RESENT: u8 = 4;
 /// The flag of a segment that was sent more than once.
 pub(super) const EVER_RESENT: u8 = 8;
@@ -187,7 +187,7 @@ impl Scoreboard {
     }
 
     /// Records that the last segment is sent again, as the transmission `sent`, although it is not known to be lost.
-    /// Returns its number; `None` if it has arrived or is under way again.
+    /// Returns its number; `None` if it has arrived or its retransmission is in flight.
     pub(super) fn resend_last(&mut self, sent: SentSegment) -> Option<u64> {
         let seq = self.next.checked_sub(1).filter(|seq| *seq >= self.una)?;
         let flags = self.at(seq).flags;

@@ -17,7 +17,7 @@ pub(super) fn figures(
     files.iter().map(|file| outputs.figure(file)).collect()
 }
 
-/// The roles of an application, to check that a figure names one whose output is read.
+/// The roles of an application. Used to check that each figure names a role whose output is read.
 pub(super) struct OutputRoles<'a> {
     pub(super) roles: &'a [ApplicationRole],
     /// The name of the first role that runs to its end.
@@ -25,7 +25,8 @@ pub(super) struct OutputRoles<'a> {
 }
 
 impl OutputRoles<'_> {
-    /// Returns the name `role` if it is that of a role that runs to its end. The output of a service is not read.
+    /// Returns the name `role` if a role of this name exists and runs to its end. Returns an error for a service,
+    /// because its output is not read.
     fn role(&self, role: &Spanned<String>) -> Result<String, FileMistake> {
         let name = role.get_ref();
         let names = || self.roles.iter().map(|role| role.name.as_str());

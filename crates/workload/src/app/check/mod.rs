@@ -101,7 +101,7 @@ fn once<'a>(names: impl Iterator<Item = &'a Spanned<String>>) -> Result<(), File
     Ok(())
 }
 
-/// The parameters and the number of hosts from which the allowed names of placeholders follow.
+/// The parameters and the largest number of hosts of an application, which determine the allowed names of placeholders.
 struct PlaceholderNames<'a> {
     parameters: &'a [ApplicationParameter],
     hosts: usize,

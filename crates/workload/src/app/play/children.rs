@@ -49,7 +49,8 @@ pub(super) fn start(
     Ok(ChildProgram { pid, began, ended, output, errors: OutputCapture::end(errors) })
 }
 
-/// Starts a probe without its output, and returns its process ID. The caller must reap it.
+/// Starts the command of a readiness probe, whose output is discarded, and returns its process ID. The caller must reap
+/// the process.
 pub(super) fn probe(words: &[String], order: &RoleOrder, user: &RoleUser) -> Result<i32, String> {
     let mut command = prepared(words, order, user);
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();

@@ -16,9 +16,10 @@ use crate::app::fill::{DIR, HELPERS, OWN};
 use crate::app::play::user::RoleUser;
 use crate::app::{Fixture, FixtureContent, RoleOrder, helpers};
 
-/// Mount point of the file system that holds the role's directory. Every Linux has it, and no programs are kept there.
+/// Mount point of the file system that holds the role's directory. Every Linux system has this mount point, and no
+/// programs are stored there.
 const ROOM: &str = "/dev/shm";
-/// Capacity of the file system in addition to what the file requests and to copies of landspeed's programs.
+/// Capacity of the file system in addition to the role's `disk` and to the copies of landspeed's programs.
 const BESIDE: Bytes = Bytes::mib(16);
 
 /// Mounts the role's file systems, hides the host's files that the role must not see, and writes the files of the
@@ -51,9 +52,9 @@ pub(super) fn furnish(order: &RoleOrder, user: &RoleUser) -> Result<(), String> 
     order.files.iter().try_for_each(|file| write(file, user))
 }
 
-/// Ends FUSE file systems below the role's directory. A thread of a program may wait for an answer of that same
-/// program, and no signal ends this wait (fuse(4), "Interrupting filesystem operations"): the program and its
-/// namespace would then stay.
+/// Ends FUSE file systems below the role's directory. A thread of a program may wait for a FUSE file system that the
+/// same program serves, and no signal ends this wait (fuse(4), "Interrupting filesystem operations"). The program and
+/// its namespace would then never end.
 pub(super) fn abort_fuse() {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let below = format!("{DIR}/");
@@ -86,8 +87,8 @@ fn programs(order: &RoleOrder) -> Vec<LandspeedProgram> {
 }
 
 impl LandspeedProgram {
-    /// Copies the program to its path in the role's namespace, because its file may have no name on this host, and
-    /// the role's user may not be allowed to read it.
+    /// Copies the program to its path in the role's namespace, because the program's file may have no path on this
+    /// host, and the role's user may not be allowed to read the file.
     fn bring(&mut self) -> std::io::Result<()> {
         std::io::copy(&mut self.file, &mut File::create(self.path)?)?;
         fs::set_permissions(self.path, fs::Permissions::from_mode(0o755))

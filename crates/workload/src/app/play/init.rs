@@ -26,7 +26,7 @@ const LAST_WORDS: Duration = Duration::from_millis(100);
 /// The longest line that is matched for readiness, in bytes.
 const LINE: usize = 64 << 10;
 
-/// Runs a role to its end. The namespace ends after it returns.
+/// Runs a role to its end. The namespace ends after this function returns.
 pub(super) fn run(order: &RoleOrder) {
     if let Err(why) = RoleInit::prepared(order).and_then(RoleInit::play) {
         InitMessage::Failed { why }.say();
@@ -47,7 +47,7 @@ enum AgentCommand {
     Stop,
     /// Report what the program has printed.
     Printed,
-    /// The agent has gone.
+    /// The agent has closed the pipe.
     Gone,
 }
 
@@ -152,8 +152,8 @@ impl<'a> RoleInit<'a> {
         }
     }
 
-    /// Ends a service by its signal, and waits for the time that its file gives. Remaining processes end with the
-    /// namespace.
+    /// Sends the service its end signal, and waits until the service ends, for at most the time limit of the
+    /// application's file. Remaining processes end with the namespace.
     fn end(&self, mut program: ChildProgram) -> Result<(), String> {
         let until = Instant::now() + Duration::from(self.order.end.within_ns);
         let signal = Signal::from_named_raw(self.order.end.signal).unwrap_or(Signal::TERM);
@@ -179,7 +179,7 @@ fn tell(program: &ChildProgram) {
     InitMessage::Printed { text: tail(&(program.output.text() + "\n" + &program.errors.text())) }.say();
 }
 
-/// Reads the last output of a program.
+/// Reads the rest of the output of a program that has ended, for at most [`LAST_WORDS`].
 fn last_words(program: &mut ChildProgram) {
     let until = Instant::now() + LAST_WORDS;
     while (program.output.pipe.is_some() || program.errors.pipe.is_some()) && Instant::now() < until {
@@ -221,7 +221,7 @@ fn hear(program: Option<&mut ChildProgram>) -> InitInput {
     InitInput { command, printed }
 }
 
-/// Reads the agent's next order. It does not wait, because the input is readable.
+/// Reads the agent's next order. The caller has checked that the input is readable, so the read does not wait.
 fn command_of(input: &std::io::Stdin) -> AgentCommand {
     let mut byte = [0];
     match rustix::io::read(input, &mut byte) {
@@ -233,7 +233,7 @@ fn command_of(input: &std::io::Stdin) -> AgentCommand {
     }
 }
 
-/// The wait for a service to be ready, by its readiness condition.
+/// The check whether a service is ready, with the state that its readiness condition needs.
 enum ReadinessProbe<'a> {
     Port(SocketAddr),
     Line { expression: Regex, line: Vec<u8> },
@@ -275,7 +275,7 @@ impl<'a> ReadinessProbe<'a> {
                 if text.lines().any(|line| expression.is_match(line)) {
                     return Ok(true);
                 }
-                // A complete line did not match; a line without an end is cut at `LINE`.
+                // Drops the complete lines, which did not match, and truncates an unfinished line to `LINE` bytes.
                 let rest = line.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                 line.drain(..rest);
                 line.truncate(LINE);

@@ -2,9 +2,9 @@
 //!
 //! It makes its own namespaces for processes, mounts, System V objects and the host's name, and starts an *init* in
 //! them. The init prepares the role's directory, runs the role's commands and reaps their processes. When the init
-//! ends, the kernel kills every process of its namespace (pid_namespaces(7)), and the mounts are removed with the last
-//! of them. So no program that forks away or ignores signals survives, and none of its files. The init ends when its
-//! standard input does, so that it does not outlive the agent, however the agent ends.
+//! ends, the kernel kills every process of its namespace (pid_namespaces(7)), and removes the mounts with the last
+//! process. So even programs that fork or ignore signals end, and their files are removed. The init ends when its
+//! standard input is closed, so that it ends with the agent, however the agent ends.
 //!
 //! The agent sends the `RoleOrder` after its length (four bytes, big endian), then single bytes:
 //! 'g' to run the command after the init has sent `prepared`, 'w' to request the output so far, 's' to end a service.
@@ -39,7 +39,7 @@ pub(crate) enum InitMessage {
     Ready {},
     /// The command ended.
     Ended {
-        /// The command's failure, such as "exit status 1"; empty if it exited with 0.
+        /// The command's failure, such as "it ended with exit status 1"; empty if the command exited with 0.
         wrong: String,
         /// Running time of the command.
         took_ns: Nanos,
@@ -96,8 +96,8 @@ fn close_inherited() -> std::io::Result<()> {
     let names = names.collect::<std::io::Result<Vec<_>>>()?;
     let open = names.iter().filter_map(|name| name.to_str()?.parse::<i32>().ok());
     for descriptor in open.filter(|descriptor| *descriptor > 2) {
-        // SAFETY: nothing in this process owns a descriptor yet. That of the folder is already closed, and its error
-        // is ignored.
+        // SAFETY: nothing in this process owns a descriptor yet. The folder's descriptor is already closed, and the
+        // error for it is ignored.
         unsafe { libc::close(descriptor) };
     }
     Ok(())

@@ -32,7 +32,8 @@ fn unshare(flags: libc::c_int) -> Result<(), Error> {
     if unsafe { libc::unshare(flags) } == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// Runs `work` in a child that dies with this process, and waits for it.
+/// Runs `work` in a child process, and waits until the child has ended. The kernel kills the child if this process ends
+/// first.
 pub(super) fn in_child(work: impl FnOnce()) -> Result<ExitCode, String> {
     // SAFETY: this process has one thread, so the child may do anything.
     match unsafe { libc::fork() } {

@@ -39,8 +39,8 @@ fn name_of(uid: u32) -> String {
 }
 
 impl RoleUser {
-    /// Returns the user under which a role with the user `name` runs. That is the agent's own user if the agent is
-    /// not root or if `name` is root. Returns an error for an unknown name.
+    /// Returns the user under which a role with the user `name` runs. This is the agent's own user if the agent is not
+    /// root, or if `name` is root or empty. Returns an error for an unknown name.
     pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
             return Ok(RoleUser::Own { name: name_of(rustix::process::geteuid().as_raw()) });
@@ -57,7 +57,8 @@ impl RoleUser {
         }
     }
 
-    /// Changes permanently to this user. It is safe between fork and exec, because it makes only three system calls.
+    /// Changes permanently to this user. The call is safe between fork and exec, because it makes only three system
+    /// calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
         let RoleUser::Other { uid, gid, .. } = *self else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };
