@@ -53,7 +53,7 @@ setup:
 # at the page with a browser. Debian's libudt is what our UDT talks to.
 setup-test: setup
 	@.ci/install ip:iproute2 ethtool sshd:openssh-server ssh:openssh-client chromium sysctl:procps chrt:util-linux \
-		sudo script:bsdutils strip:binutils openssl fish nft:nftables g++ /usr/include/udt/udt.h:libudt-dev
+		ping:iputils-ping sudo script:bsdutils strip:binutils openssl fish nft:nftables g++ /usr/include/udt/udt.h:libudt-dev
 
 # clippy's compiler takes rustc's place for the workspace, so that one build lints and makes the test programs.
 LINTING := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__

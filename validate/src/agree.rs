@@ -39,8 +39,8 @@ struct ProtocolFigures {
     runs: Vec<[f64; FIGURES.len()]>,
 }
 
-/// Prints one row for each protocol. Returns an error if the rates of a protocol differ, or if too few protocols
-/// agree.
+/// Prints one row for each protocol. Returns an error if kernel and simulator differ in the rate of any protocol, or if
+/// they agree in all figures for too few protocols.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let (kernel, simulator) = (columns(&options.kernel)?, columns(&options.simulator)?);
     println!("Kernel over simulator\n");

@@ -54,7 +54,9 @@ impl Drop for NoisyNeighbour {
     }
 }
 
-/// Prints one row for each pair of runs. Returns an error if a run fails, or if too little of the gain remains.
+/// Runs `tune` in pairs, once alone and once beside a program that takes processor time, and prints one row for each
+/// pair. Returns an error if a run fails, or if the gain in rate beside that program is too small a part of the gain
+/// alone.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
     table::head(

@@ -7,7 +7,7 @@ use crate::Metric;
 use crate::lost::{LostTimeEffects, LostTimeKind};
 use crate::steal::steal;
 
-/// Returns the number of trials in a block: eight short ones if the block is fine, otherwise four long ones.
+/// Returns the number of trials in a block: eight short ones if `fine` is true, otherwise four long ones.
 pub const fn block_trials(fine: bool) -> usize {
     if fine { 8 } else { 4 }
 }

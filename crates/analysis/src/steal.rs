@@ -19,9 +19,9 @@ pub(crate) fn steal(trials: &[TrialFigures]) -> f64 {
 /// The shares of processor time that the hypervisor took from a run's blocks, over all comparisons.
 ///
 /// Interleaved trials share the time that is stolen from their block, which makes the block vary more but does not
-/// favour an arm. So where bursts are usual, a block with a burst is no worse than the others, and only a block that
-/// stands out is discarded. An answer must hold both without the discarded blocks and with them. A change that itself
-/// causes steal is detected by comparing the arms (module `lost`).
+/// favour an arm. Where bursts are usual, a block with a burst is therefore no worse than the others. Only a block
+/// whose loss stands out is discarded. An answer must hold both without the discarded blocks and with them. A change
+/// that itself causes steal is detected by comparing the arms (module `lost`).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StealHistory {
     seen: Vec<f64>,

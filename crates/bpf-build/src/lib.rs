@@ -36,7 +36,7 @@ pub fn compile(source: &Path, name: &str, more: &[&str]) {
 }
 
 /// Returns the environment variable `name` of this build script, or panics if cargo did not set it. Cargo sets
-/// `DEP_BPF_INCLUDE` only for a crate that depends on libbpf-sys itself.
+/// `DEP_BPF_INCLUDE` only for a crate that depends on libbpf-sys directly.
 fn of(name: &str) -> OsString {
     env::var_os(name).unwrap_or_else(|| panic!("cargo did not set {name}"))
 }

@@ -184,15 +184,15 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().round(jiff::Unit::Second).map_or_else(|_| String::new(), |t| t.to_string())
 }
 
-/// Returns the command line, quoted for a shell. A placeholder replaces an agent's line with a token, because it is
-/// valid for one run only.
+/// Returns the command line, quoted for a shell. A placeholder replaces an agent's line that contains a token, because
+/// a token is valid for one run only.
 pub(crate) fn command_line() -> String {
     let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 
-/// Returns a word of the command line, quoted for a shell. For an agent's line, whose token is used up, returns a
-/// placeholder.
+/// Returns a word of the command line, quoted for a shell. For an agent's line with a token, which is used up, returns
+/// a placeholder.
 pub(crate) fn typed_again(word: &str) -> String {
     let is_spent = word.starts_with("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }

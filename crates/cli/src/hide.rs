@@ -7,8 +7,9 @@ use std::os::unix::fs::FileExt;
 
 const SCHEME: &[u8] = b"landspeed://";
 
-/// Overwrites the tokens of agents' lines with `x` in this process's own arguments, so that `ps` does not show them. If
-/// the overwriting fails, other users can read each token, which is valid until it is used.
+/// Overwrites the tokens in this process's own arguments with `x`, so that `ps` does not show them. A token is a part
+/// of the line that an agent printed. If the overwriting fails, other users can read each token, which is valid until
+/// it is used.
 pub(crate) fn tokens() -> Result<()> {
     let line = std::fs::read("/proc/self/cmdline")?;
     let tokens = tokens_in(&line);

@@ -1,4 +1,4 @@
-//! Connects to the hosts that a command line names, and joins them.
+//! Connects to the hosts that a command line names, and opens the paths between them.
 
 use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
@@ -28,8 +28,8 @@ impl NamedHosts {
         Ok(Self::apart(args, tune))
     }
 
-    /// Parses the arguments for any number of hosts, which are not joined. `tune` is true if their settings will
-    /// change.
+    /// Parses the arguments for any number of hosts, between which no paths are opened. `tune` is true if their
+    /// settings will change.
     pub(crate) fn apart(args: &HostArgs, tune: bool) -> NamedHosts {
         let ipv6 = match (args.ipv4, args.ipv6) {
             (true, _) => Some(false),
@@ -61,7 +61,7 @@ impl NamedHosts {
         labs::is_lab(&self.words)
     }
 
-    /// Reaches the hosts and joins them.
+    /// Connects to the hosts, and opens paths between the pairs that `pairing` forms. A fan needs at least three hosts.
     pub(crate) fn join(&self, pairing: Pairing) -> Result<JoinedHosts> {
         let hosts = labs::open(&self.words)?;
         if matches!(pairing, Pairing::FanIn | Pairing::FanOut) && hosts.hosts().len() < 3 {
@@ -70,8 +70,9 @@ impl NamedHosts {
         self.open(hosts, pairing)
     }
 
-    /// Reaches the hosts and joins them as a workload needs them: in a fan if one is requested, otherwise as `usual`.
-    /// If no hosts are named and a program needs more than two, a lab is created.
+    /// Connects to the hosts, and opens the paths that a workload needs: from the first host to each other one for an
+    /// application, in a fan if one is requested, otherwise as `usual`. If no hosts are named and an application needs
+    /// more than two, a lab is created.
     pub(crate) fn join_for(
         &self,
         workload: Option<&Workload>,
@@ -90,7 +91,8 @@ impl NamedHosts {
         }
     }
 
-    /// Reaches the hosts that `words` name and joins them. A fan may have a single client.
+    /// Connects to the hosts that `words` name, and opens paths between the pairs that `pairing` forms. Unlike
+    /// [`Self::join`], accepts a fan (many hosts to one, or one to many) of only two hosts.
     pub(crate) fn join_others(&self, words: &[String], pairing: Pairing) -> Result<JoinedHosts> {
         self.open(labs::open(words)?, pairing)
     }
@@ -111,7 +113,7 @@ impl NamedHosts {
         Ok(joined)
     }
 
-    /// Connects to each named host, or to this machine if none is named, without joining them.
+    /// Connects to each named host, or to this machine if none is named, without opening paths between them.
     pub(crate) fn each(&self) -> Result<Vec<Host>> {
         let words = if self.words.is_empty() { vec!["local".to_owned()] } else { self.words.clone() };
         let hosts: Vec<Host> = self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?;
@@ -125,14 +127,15 @@ fn places(words: &[String]) -> Result<Vec<TopologyHost>> {
     words.iter().map(place).collect()
 }
 
-/// Connects to each of these hosts without joining them. A host that cannot be reached has an error as its result, and
-/// does not affect the others.
+/// Connects to each of these hosts without opening paths between them. A host that cannot be reached has an error as
+/// its result, and does not affect the others.
 pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Vec<Result<Host>>> {
     let reached = reaching(args, Nanos(0), tune).hosts(&places(words)?);
     Ok(reached.into_iter().map(|host| Ok(host?)).collect())
 }
 
-/// Reaches a host from this one and joins both, for commands that change no settings.
+/// Connects to this machine and to the host `word`, and opens the path between them, for commands that change no
+/// settings.
 pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
     let words = ["local".to_owned(), word.to_owned()];
     topology::find(&words).map_err(usage)?;

@@ -29,7 +29,7 @@ pub(crate) const fn document<T: JsonSchema>(title: &'static str) -> DocumentSche
 /// The lines of a record.
 const RECORD: DocumentSchema = document::<Line>("record");
 
-/// Meanings of members without a doc comment, which are the same in all types.
+/// Descriptions of JSON members that have no doc comment, by the member's name. They hold for all types.
 const USUAL: &[(&str, &str)] = &[
     ("at_ns", "Time since the run's start."),
     ("command", "How to run it again."),

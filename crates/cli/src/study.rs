@@ -43,12 +43,13 @@ const SHORT_FLOWS: u64 = 40;
 /// MTU of the lab's links in bytes.
 const MTU: u16 = 1500;
 
-/// Returns the hosts as given, or the paper's path in a lab.
+/// Returns the words that name the study's hosts: those of the command line or, if it names none, a lab with the
+/// longest path of the paper (`PATH`). If the command line names only one host, "local" precedes it.
 pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
     if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.in_full() }
 }
 
-/// Returns the path that the words describe, or `None` for hosts that landspeed does not join itself.
+/// Returns the path that the words describe, or `None` if landspeed does not emulate the path between the hosts.
 pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     let Some(path) = topology::path(words)? else { return Ok(None) };
     let words = words.join(" ");
@@ -76,7 +77,7 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     }
 }
 
-/// Returns the path between joined hosts. Its queue is unknown, and so is its rate if no link reports one.
+/// Returns the path between the two hosts of a pair. Its queue is unknown, and so is its rate if no link reports one.
 pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or_default(),
@@ -244,8 +245,9 @@ fn meetings(names: &[&str]) -> Vec<Contest> {
         .collect()
 }
 
-/// Returns contests of 1, 2, 4 ... streams of each protocol. Each number has three windows: an even share of what the
-/// path and half its queue hold, and half and twice that share.
+/// Returns contests of 1, 2, 4 ... streams of each protocol. Each number of streams is combined with three windows of a
+/// stream: an even share of the bytes that the path and half of its queue hold, half of this share, and twice this
+/// share.
 fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     let counts = std::iter::successors(Some(1_u16), |n| n.checked_mul(2)).take_while(|n| *n <= most);
     let even = |streams: u16| (path.bdp().0 + path.room().0 / 2) / u64::from(streams);

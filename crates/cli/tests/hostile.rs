@@ -67,6 +67,17 @@ fn frame(message: &[u8]) -> Vec<u8> {
     [&(message.len() as u32).to_be_bytes()[..], message].concat()
 }
 
+/// Returns the messages of frames without the binary lengths before them.
+fn messages(mut frames: &[u8]) -> String {
+    let mut all = Vec::new();
+    while let Some((length, rest)) = frames.split_first_chunk() {
+        let (message, rest) = rest.split_at(rest.len().min(u32::from_be_bytes(*length) as usize));
+        all.extend_from_slice(message);
+        frames = rest;
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
 fn question(id: usize, request: &str) -> Vec<u8> {
     frame(format!(r#"{{"ask":{{"id":{id},"request":{request}}}}}"#).as_bytes())
 }
@@ -200,7 +211,8 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     if !within(Duration::from_secs(12), || reader.is_finished()) {
         return Err(format!("{name}: the agent goes on after its controller has gone"));
     }
-    let (out, err) = text(&reader.join().expect("no panic"));
+    let output = reader.join().expect("no panic");
+    let (out, err) = (messages(&output.stdout), text(&output).1);
     let is_bad = |bad: &&str| out.contains(*bad) || err.contains(*bad);
     match ["panicked", "root:x:0", "\u{1b}"].iter().find(|bad| is_bad(bad)) {
         Some(bad) => Err(format!("{name}: {bad:?} in {out:.300} {err:.300}")),

@@ -96,7 +96,9 @@ fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
     let fan = |workload: &[&str]| {
         let mut args = [&["measure"], workload, &["--fan", "in", "--json"]].concat();
         args.extend(reach.iter().map(String::as_str));
-        let (out, err) = text(&hosts.landspeed(&args).output().expect("it runs"));
+        let output = hosts.landspeed(&args).output().expect("it runs");
+        let (out, err) = text(&output);
+        assert!(output.status.success(), "{out}{err}");
         serde_json::from_str::<serde_json::Value>(&out).unwrap_or_else(|_| panic!("{out}{err}"))
     };
     let names = |figures: &serde_json::Value| -> Vec<String> {

@@ -18,7 +18,8 @@ pub struct ReachOptions {
     /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
     /// else this landspeed is copied there.
     pub remote_path: Option<String>,
-    /// True if a landspeed that was sent stays on the host for the next time.
+    /// True if a copy of the program that was sent to a host stays there, so that later sessions need not send it
+    /// again.
     pub keep_agent: bool,
     /// Options for ssh, each in the format of the argument of -o.
     pub ssh_options: Vec<String>,

@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Time limit for accept(2) on a listener that is readable.
 const TAKES: Duration = Duration::from_millis(2);
 
-/// Number of locks in `turns`. Threads whose IDs differ by a multiple of it share a lock.
+/// Number of locks in `turns`. Threads whose IDs differ by a multiple of this number share a lock.
 const TURNS: usize = 32;
 
 /// A connection that was accepted for a call, but not returned because a signal ended the call.

@@ -55,7 +55,7 @@ pub struct ExecOutcome {
     pub unable: Option<String>,
 }
 
-/// A message from the supervisor to the front.
+/// A message from the supervisor to the front process, which the shell started and waits for.
 #[derive(Serialize, Deserialize)]
 enum FrontMessage {
     /// The program has begun, with this process ID.
@@ -308,8 +308,8 @@ fn raise_descriptors() -> Rlimit {
     limit
 }
 
-/// Makes this process the parent of orphaned descendants. They stay its descendants, which Yama's ptrace_scope lets it
-/// inspect, and it can wait for their end.
+/// Makes this process the parent of orphaned descendants. Yama's ptrace_scope then still lets this process inspect
+/// them, because they stay its descendants. It can also wait for their end.
 fn adopt() {
     // SAFETY: the arguments are numbers.
     unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) };

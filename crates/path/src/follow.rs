@@ -128,7 +128,7 @@ impl KeeperProgram {
         }
     }
 
-    /// Overwrites this process's command line with `shown`, so that "ps" shows the keeper's.
+    /// Overwrites this process's command line with `shown`, the command line of the keeper, which "ps" then shows.
     ///
     /// # Safety
     /// Call it only where [`KeeperProgram::wait`] may be called.

@@ -15,8 +15,8 @@ use crate::socket::wait;
 use crate::supervisor::Supervisor;
 use crate::{ConnectionSelector, Error, Path};
 
-/// The number of call numbers after the last noted one that the keeper checks. A killed supervisor may have received
-/// these calls before it could note them.
+/// How many call numbers the keeper checks after that of the last noted call. A killed supervisor may have received
+/// calls with these numbers before it could note them.
 const UNNOTED: u64 = 64;
 
 /// The state that a killed supervisor left for one call: its open descriptors, the stage of the call, and the numbers

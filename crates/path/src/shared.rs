@@ -157,7 +157,7 @@ impl SupervisorNotes {
     /// Records what a thread of the supervisor holds for its call.
     pub(crate) fn holds(&self, thread: usize, held: HeldNumbers) {
         let noted = &self.layout().calls[thread];
-        // The first word is 0 until the others are written, so that no reader uses half-written numbers.
+        // The first number is 0 until the others are written, so that no reader uses half-written numbers.
         noted.held[0].store(0, Ordering::Relaxed);
         fence(Ordering::Release);
         noted.held.iter().zip(held).skip(1).for_each(|(to, word)| to.store(word, Ordering::Relaxed));

@@ -1,4 +1,5 @@
-//! The messages of the handshake, made and checked without I/O, for callers that read and write themselves.
+//! The messages of the handshake (passes in the words of ISO/IEC 9798-4), made and checked without I/O, for callers
+//! that read and write themselves.
 //!
 //! The UDP transport keeps no state of a client until the client's confirm arrives. Therefore the datagram with the
 //! confirm repeats the number and both challenges. Because this datagram may be lost, the server acknowledges it with a

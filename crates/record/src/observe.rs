@@ -54,8 +54,9 @@ pub struct CpuUsage {
     pub children_ns: CpuNanos,
     /// Exact run time of all ksoftirqd threads of the machine.
     pub ksoftirqd_ns: CpuNanos,
-    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. No other figure includes this
-    /// time, whatever the kernel's accounting. (Others may include the time of ksoftirqd.)
+    /// Exact run time of all threaded-NAPI kernel threads (napi/LINK-N) of the machine. In `cores`, `system_ns`
+    /// includes this time; `irq_ns` and `softirq_ns` do not, whatever the kernel's accounting. (`softirq_ns` may
+    /// include the time of ksoftirqd.)
     pub napi_ns: CpuNanos,
 }
 

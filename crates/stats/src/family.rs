@@ -1,6 +1,6 @@
 //! The error budget of a run, shared out among its tests.
 //!
-//! **Claim.** With a [`ErrorLedger`] of error `a`, the probability that a run keeps anything useless is at most `a`,
+//! **Claim.** With an [`ErrorLedger`] of error `a`, the probability that a run keeps anything useless is at most `a`,
 //! whatever the number of tests, their order, and how later tests are chosen from earlier results (reopened
 //! candidates included).
 //!
@@ -16,9 +16,9 @@
 //! P(any useless kept) = sum over i of P(T = i, i useless and kept) <= E[sum of g_i over useless i <= T] <= `a`. No
 //! independence between tests is needed, only that each test's blocks are judged given the past.
 //!
-//! **Size of the grants.** Each grant is `a / planned`, as long as that is at most a quarter of the wealth left; then
-//! it is a quarter of that wealth. The planned tests get an even share, yet a run that needs more tests than planned
-//! always has something for the next one. Plans of up to four tests share evenly to the end.
+//! **Size of the grants.** Each grant is `a / planned`, or a quarter of the wealth that is left if that is less. The
+//! planned tests get an even share, yet a run that needs more tests than planned always has something for the next one.
+//! Plans of up to four tests give every test an equal share, the last one included.
 
 /// The error budget of a run, which grants each test the error that it may use.
 #[derive(Debug, Clone)]
@@ -28,8 +28,9 @@ pub struct ErrorLedger {
     wealth: f64,
 }
 
-/// Plans of up to this many tests share the error evenly to the end. In a longer plan, no test gets more of the
-/// remaining budget than one part in this many.
+/// A plan of up to this many tests gives every test an equal share of the error, the last one included. In a longer
+/// plan, a test gets at most the remaining budget divided by this number, so that something remains for tests beyond
+/// the plan.
 const SHORT_PLAN: u32 = 4;
 
 impl ErrorLedger {

@@ -169,7 +169,7 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
     let state = match () {
         () if is_last && low > least => StepState::Helps,
         () if high < -least => StepState::Harms,
-        // A step that seems to harm gets a few more blocks, which may show that it does.
+        // A step that seems to harm gets a few more blocks, which may prove the harm.
         () if high < least && (value > -least || seen >= GIVE_UP_FROM || is_last) => StepState::NoEffect,
         () if given_up || is_last => StepState::Undecided,
         () => StepState::Continue,
@@ -178,7 +178,7 @@ fn at_look(design: &StepDesign, blocks: &[BlockContrast], look: Option<StepLook>
 }
 
 /// Returns the predictive probability (Jennison & Turnbull 2000, section 10.3) that the low end at the last look will
-/// be above the least effect. The mean of the remaining blocks has its distribution given the blocks so far. The
+/// be above the least effect. The mean of the remaining blocks is distributed as the blocks so far predict it. The
 /// deviation of the blocks so far is taken as the true deviation.
 fn prospect(design: &StepDesign, fit: &MeanLogRatio) -> f64 {
     let all = f64::from(design.max_blocks()).max(fit.blocks);

@@ -9,7 +9,7 @@ use crate::contrast::known_quantile;
 /// The slope of y over x, from the trials' deviations from the mean of their arm in their block.
 #[derive(Debug, Clone, Default)]
 pub struct Slope {
-    /// The moments of the trials at each place in the block.
+    /// For each place in the block, over the trials at that place: their number, and the sums of x, y, x², xy and y².
     places: Vec<Moments>,
     blocks: f64,
 }

@@ -139,8 +139,8 @@ pub(crate) struct Connector {
     /// The time at which the current kind of request was first sent, and the number of times that it was sent.
     asked: (Nanos, u32),
     round_trip: Option<Nanos>,
-    /// The packet size of the first request, in bytes. `None` if requests are not padded to the size that they
-    /// propose.
+    /// The packet size that the first request proposed, in bytes, if the path is probed with requests that are padded
+    /// to the size that they propose ([`Self::with_probes`]); otherwise `None`.
     probed: Option<u32>,
 }
 

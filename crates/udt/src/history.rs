@@ -116,7 +116,7 @@ struct OpenSpan {
     since: Nanos,
     last: Nanos,
     packets: u32,
-    /// The packets that arrived at `since`.
+    /// The number of packets that arrived at `since`.
     first: u32,
 }
 
@@ -255,8 +255,8 @@ impl AckHistory {
         self.ring[number as usize % ACKS] = Some((number, next, now));
     }
 
-    /// Returns the first packet that acknowledgement `number` did not cover, and the time since it was sent. `None`
-    /// if it was not sent, was sent too long ago, or was confirmed already.
+    /// Returns the first packet that acknowledgement `number` did not cover, and the time since the acknowledgement was
+    /// sent. `None` if the acknowledgement was not sent, was sent too long ago, or was confirmed already.
     pub(crate) fn answered(&mut self, now: Nanos, number: u32) -> Option<(Seq, Nanos)> {
         let place = &mut self.ring[number as usize % ACKS];
         let (_, next, then) = place.filter(|(known, ..)| *known == number)?;

@@ -105,8 +105,8 @@ pub(crate) struct Daimd {
     freezes: bool,
     frozen_until: Nanos,
     steady: bool,
-    /// The newest packet sent before the latest loss report; `None` once it is acknowledged, or without steady
-    /// repairs.
+    /// With [`Self::with_steady_repairs`]: the newest packet sent before the latest loss report, until it is
+    /// acknowledged; the window is wider for that time. Otherwise `None`.
     repairs: Option<Seq>,
     random: ChaCha8Rng,
 }
@@ -146,10 +146,10 @@ impl Daimd {
     }
 
     /// Returns the control with steady repairs, which limit the cost of a loss to a ninth of the rate, as in the
-    /// closed form of Gu, Hong and Grossman (2004). While a packet is missing, acknowledgements stall. UDT4's window,
-    /// of a round trip and a synchronisation time (10 ms), then fills, and the rate does not grow, because only
-    /// acknowledgements increase the rate. With steady repairs, only the packet period limits the sender during that
-    /// time, up to a few windows. Afterwards, the missed increases of the rate are made up for.
+    /// closed form of Gu, Hong and Grossman (2004). While a packet is missing, acknowledgements stall. UDT4's window
+    /// holds the packets of a round trip and a synchronisation time (10 ms). It then fills, and the rate does not grow,
+    /// because only acknowledgements increase the rate. With steady repairs, only the packet period limits the sender
+    /// during that time, up to a few windows. Afterwards, the missed increases of the rate are made up for.
     #[must_use]
     pub(crate) fn with_steady_repairs(mut self) -> Self {
         self.steady = true;

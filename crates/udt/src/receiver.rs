@@ -170,14 +170,14 @@ impl ReceiveHalf {
         self.ack_at = Some(self.ack_at.map_or(at, |known| known.min(at)));
     }
 
-    /// Makes an acknowledgement due immediately if some packets are not acknowledged yet.
+    /// Schedules an immediate acknowledgement if some packets are not acknowledged yet.
     pub(crate) fn acknowledge(&mut self) {
         if self.next() != self.last_ack {
             self.ack_at = Some(Nanos(0));
         }
     }
 
-    /// Makes an acknowledgement of everything that has arrived due immediately, even if it repeats the last one.
+    /// Schedules an immediate acknowledgement of everything that has arrived, even if it repeats the last one.
     pub(crate) fn acknowledge_again(&mut self) {
         self.repeat_ack = true;
         self.ack_at = Some(Nanos(0));

@@ -48,8 +48,8 @@ pub(crate) struct SendHalf {
     burst_at: Option<Nanos>,
     /// The time at which a burst was last split.
     split_at: Option<Nanos>,
-    /// True if the last packet was the first of a pair, and the second could not leave in the same run. The second
-    /// then leaves without waiting, and the packet periods of both follow it.
+    /// True if the last packet was the first of a pair, and the second could not leave in the same run. The second then
+    /// leaves without waiting, and the sender waits for the packet periods of both after it.
     owes: bool,
     /// The packets that the current rate allows within this time leave in one burst.
     catch_up: Nanos,
@@ -300,14 +300,15 @@ impl SendHalf {
         [lost, new, self.stuck_until()].into_iter().flatten().min()
     }
 
-    /// Returns the time at which a whole burst is due. A single packet is due earlier, but if each packet were sent
-    /// then, each would cost a sleep.
+    /// Returns the time at which a whole burst is due. A single packet is due earlier, but the sender would have to
+    /// sleep once for each packet if it sent each one as soon as it is due.
     fn burst_due(&self) -> Nanos {
         self.next_send + (self.catch_up - self.control.period())
     }
 
-    /// Returns the number of the `wanted` packets that may leave now. A system call costs about the same for few
-    /// packets as for many. A few packets therefore wait for others, as long as the catch-up time allows.
+    /// Returns how many of the `wanted` packets may leave now. A system call costs about the same for few packets as
+    /// for many, so packets leave in bursts. A burst begins once all wanted packets (at most a batch) are due, or once
+    /// the packets that the rate allows within `catch_up` are due. A burst that has begun at `now` goes on.
     fn due(&self, now: Nanos, wanted: u32) -> u32 {
         let period = self.control.period();
         if now < self.next_send {
@@ -383,8 +384,8 @@ impl SendHalf {
     }
 }
 
-/// The longest delay for which late packets are still sent, in catch-up times. After a longer sleep, the mean rate
-/// falls.
+/// The longest delay that the sender makes up for by sending more packets, as a multiple of `catch_up`. After a longer
+/// sleep, the mean rate falls.
 const LATE: u64 = 2;
 /// The least time between two bursts that are split only for the measurement. More frequent splits would cost more
 /// than the better measurement is worth.

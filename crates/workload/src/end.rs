@@ -10,7 +10,8 @@ use crate::session::TrialSession;
 use crate::trial::{TrialParts, WindowMeasurement};
 use crate::{Error, WindowWatch};
 
-/// One end of a trial, ready to run: its specification, its proven flows, its watch, and the flag that cancels it.
+/// One end of a trial, ready to run: the trial's specification, the open flows (whose peers have proven that they know
+/// the run's key), the observers of the measured window, and the flag that cancels the trial.
 pub struct TrialEnd<'a> {
     pub(crate) spec: &'a TrialSpec,
     pub(crate) session: TrialSession,

@@ -56,7 +56,7 @@ struct GridCoverage {
     together: bool,
     /// For one contrast between plots and one within plots: true if its interval alone contains its true value.
     alone: [bool; 2],
-    /// True if the fitted grid does not use one variance for all cells.
+    /// True if the fitted grid uses separate variances, of cells or of each contrast, instead of a common one.
     own: bool,
     /// The width of each contrast's simultaneous interval, as a log ratio.
     widths: Vec<f64>,

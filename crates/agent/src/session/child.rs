@@ -47,8 +47,9 @@ impl OutputTail {
         }
     }
 
-    /// Returns the last line with a known reason, and the remedy. Without such a line, returns the last line and an
-    /// empty remedy. Returns `None` if there are no lines.
+    /// Returns the last printed line that contains one of the reasons of [`KNOWN`] for the child's early end, and that
+    /// reason's remedy. Without such a line, returns the last line and an empty remedy. Returns `None` if the child
+    /// printed nothing.
     fn verdict(&self) -> Option<(String, &'static str)> {
         let lines = self.0.lock();
         let known = |line: &String| {

@@ -44,8 +44,8 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Openin
     Err(Error::Token { name })
 }
 
-/// Dials `address` over all interfaces that may lead to it. Returns the first connection, or the last error if none
-/// succeeds.
+/// Connects to `address`. If it is a link-local address without a zone, tries all interfaces of this host in parallel.
+/// Returns the first connection, or the last error if none succeeds.
 async fn dial(address: SocketAddr) -> io::Result<TcpStream> {
     let mut dialled: JoinSet<_> = ways(address).into_iter().map(TcpStream::connect).collect();
     let none = "no interface of this host has a link-local address";

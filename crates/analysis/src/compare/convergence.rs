@@ -19,10 +19,11 @@ const NEAR: f64 = 0.2;
 /// The largest number of slots that are merged: a study that needs more has samples far shorter than its round trip.
 const MOST_TOGETHER: usize = 100;
 
-/// Returns, for each flow that enters while others run, the seconds from its entry to the end of the first of five
-/// successive means that are near. A mean is over five samples of at least two round trips, and is near if it is
-/// within 20 % of the aggregate of the same samples divided by the number of flows. `None` where the flow did not
-/// reach its share within the region that begins with its entry.
+/// For each flow that enters while others run, returns the seconds from its entry until it reaches its fair share. The
+/// flow's goodput is averaged over five samples of at least two round trips each. A mean is near the fair share if it
+/// is within 20 % of the aggregate of the same samples divided by the number of flows. The flow reaches its share at
+/// the end of the first of five successive means that are near. `None` if it does not reach it within the region that
+/// begins with its entry.
 pub(super) fn times(study: &Study, timeline: &Timeline) -> Vec<Option<f64>> {
     let regions = study.regions();
     let sums: Vec<RateSums> = timeline.lanes.iter().map(RateSums::of).collect();

@@ -49,8 +49,8 @@ fn bytes_on_link(flow: &FlowWatch) -> f64 {
     states.last().unwrap_or(first).saturating_sub(first) as f64
 }
 
-/// Returns the number of samples of a profile by class: all samples of the watched threads, and the part `share` of the
-/// samples of network softirqs that ran elsewhere.
+/// Returns the samples of a profile that the flow accounts for, counted by class. Samples of the watched threads count
+/// in full. Samples of network softirqs that ran outside of these threads count by `share`, 0 to 1.
 pub(crate) fn samples_of_flow(profile: &CostProfile, share: f64) -> BTreeMap<CostClass, f64> {
     let mut samples = BTreeMap::new();
     let own = profile.classes.iter().map(|seen| (seen, 1.0));

@@ -32,9 +32,8 @@ impl SizedCost {
         SizedCost { size, fragments, cost_ns, error_ns: cost_ns }
     }
 
-    /// Returns a cost that was sampled as a part of `all_ns`. Its error is proportional to `all_ns`, because each size
-    /// has about the same number of samples, spread over all of its time. A part that is small at one size thus has no
-    /// smaller error there than a large part.
+    /// Returns a cost that was sampled as a part of `all_ns`. Its error is proportional to `all_ns` and does not depend
+    /// on the cost itself, because each size has about the same number of samples, spread over all of its time.
     pub(super) fn sampled(size: Bytes, fragments: u64, cost_ns: f64, all_ns: f64) -> Self {
         SizedCost { size, fragments, cost_ns, error_ns: all_ns }
     }
@@ -64,7 +63,7 @@ pub(super) enum FitError {
 /// for whole datagrams.
 ///
 /// Each point's distance is measured in units of its error. Huber's weights reduce the influence of measured points
-/// that a disturbance hit. Sampled points are not reweighted: where most of them are zero, the few that are not are no
+/// that a disturbance hit. Sampled points are not reweighted: where most of them are zero, the few above zero are not
 /// outliers. No term is negative, because time is spent and never gained: a term that would be negative is zero, and
 /// the others are fitted without it.
 pub(super) fn fit(points: &[SizedCost]) -> Result<LayerCostFit, FitError> {

@@ -26,23 +26,23 @@ pub fn planned_blocks(grid: &Grid) -> u32 {
     planned_passes(grid).saturating_mul(blocks_a_pass(grid))
 }
 
-/// One visit of a cell.
+/// The next trial of a grid: its block, its plot and its cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GridVisit {
     pub block: u32,
-    /// The number of the plot. A plot is a group of cells that are visited together, because a slow factor has the same
-    /// value in all of them.
+    /// The number of the plot. A plot is a group of cells that are measured together, so that a factor that is slow to
+    /// change (`GridFactor::is_slow`) keeps its value within the group.
     pub plot: u32,
     pub cell: u32,
 }
 
-/// The visits of a grid that are still to come.
+/// Decides the trials of a grid, one after the other, and when the grid ends.
 #[derive(Debug)]
 pub struct GridDesigner<'g> {
     grid: &'g Grid,
     /// Number of the next block.
     block: u32,
-    /// The remaining visits of the current block.
+    /// The remaining trials of the current block.
     ahead: VecDeque<GridVisit>,
     precision: Precision,
     /// The time at which the current block began.

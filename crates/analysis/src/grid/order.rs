@@ -1,4 +1,4 @@
-//! The cells that a block visits, and their order. Both depend only on the grid and its seed.
+//! The cells that a block measures, and their order. Both depend only on the grid and its seed.
 
 use landspeed_record::Grid;
 use landspeed_record::units::Nanos;
@@ -10,22 +10,23 @@ const BLOCK: Nanos = Nanos::secs(60);
 /// blocks.
 const WITHIN: u64 = 1 << 32;
 
-/// The cells of a block that are measured together, because a slow factor has one value in all of them.
+/// The cells of a block that are measured together, so that a factor that is slow to change (`GridFactor::is_slow`)
+/// keeps its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GridPlot {
     pub number: u32,
     pub cells: Vec<u32>,
 }
 
-/// Returns the number of blocks that together visit every cell once. It is one, or more if one block with all cells
-/// would take too long. Each of several blocks visits every plot, a part of each plot's cells, and the reference.
+/// Returns the number of blocks that together measure every cell. It is one, or more if one block with all cells would
+/// take too long. Each of several blocks measures a part of the cells of every plot, and the reference.
 pub fn blocks_a_pass(grid: &Grid) -> u32 {
     let longest = plots(grid).iter().map(|plot| plot.cells.len()).max().unwrap_or(1);
     let wanted = grid.trial_ns.times(u64::from(grid.cells())).0.div_ceil(BLOCK.0);
     u32::try_from(wanted).unwrap_or(u32::MAX).clamp(1, longest as u32)
 }
 
-/// Returns the plots of a block in the order in which they are visited, with their cells in order.
+/// Returns the plots of a block in the order in which they are measured, with their cells in order.
 pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
     let parts = blocks_a_pass(grid);
     let (pass, part) = (number / parts, (number % parts) as usize);

@@ -11,8 +11,9 @@ use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
 /// The divisor of a sampled mean that gives its tolerance, a fifth: samples every 50 ms of a quantity that changes
 /// within microseconds give its mean with about that accuracy.
 const SAMPLING: u64 = 5;
-/// The factor within which the predicted overhead of a buffer is accurate, whether it is from the kernel's version or
-/// from a receive queue: a socket measures its share of payload by the packet that came last.
+/// The factor within which the predicted overhead of a buffer is accurate, both if the kernel's version predicts it and
+/// if a receive queue does. It is not more accurate, because a socket measures its share of payload by the packet that
+/// came last.
 const OVERHEAD: f64 = 1.5;
 
 /// Compares the model with the observations. Each rule gets the observed input of its own stage, so that a rule that

@@ -134,7 +134,8 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     Ok(code(ended.status))
 }
 
-/// Returns the command that starts the keeper, the process that continues the work of a supervisor after its exit.
+/// Returns the command that starts the keeper, the process that continues a supervisor's work after the supervisor's
+/// end.
 fn keeper(path: &dyn Path) -> Command {
     let mut keeper = Command::new("/proc/self/exe");
     keeper.arg("keep-path").arg(path.name());

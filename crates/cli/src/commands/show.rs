@@ -101,7 +101,8 @@ pub(crate) fn present_tune(
     present(&document, || json(summary), form, detail)
 }
 
-/// Returns the trial with the most observers: the last one watched for the bottleneck, or else the last trial.
+/// Returns the trial with the most observers: the last one that was made to find the bottleneck (its step begins with
+/// "watch"), or else the last trial.
 fn watched(record: &Record) -> Option<&Trial> {
     let trials = record.lines.iter().rev().filter_map(|line| match line {
         Line::Trial(trial) => Some(&**trial),

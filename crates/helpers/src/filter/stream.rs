@@ -34,7 +34,7 @@ pub(crate) enum StreamEndpoint<T> {
     Socket(TcpStream, PeerHost),
 }
 
-/// The stream from which a copy of a filter takes buffers.
+/// The stream from which one instance (copy) of a filter takes buffers.
 #[derive(Debug)]
 pub struct FilterInput<'a> {
     query: &'a Query,

@@ -26,7 +26,8 @@ impl DoctorRule {
         DoctorRule { knob, source, check: RuleCheck::Look(check) }
     }
 
-    /// Returns a rule that reports a switch if the switch is off for at least one of its members.
+    /// Returns a rule that reports the on/off knob `knob` if it is off. A knob with several members (queues, features,
+    /// processors) counts as off if any of them is. A knob that cannot be written is not reported.
     pub(super) const fn off(
         knob: &'static str,
         severity: Severity,
@@ -179,7 +180,8 @@ impl<'a> DoctorInput<'a> {
     }
 }
 
-/// Reports a switch that is off for at least one of its members, if the switch can be written.
+/// Reports the rule's on/off knob if it is off and can be written. A knob with several members (queues, features,
+/// processors) counts as off if any of them is.
 pub(super) fn off(
     input: &DoctorInput<'_>,
     rule: &DoctorRule,

@@ -1,4 +1,4 @@
-//! Rules for TCP's own switches.
+//! Rules for TCP's own settings.
 
 use super::SettingFinding;
 use super::Severity::{Hint, Warning};

@@ -6,9 +6,10 @@ use landspeed_record::units::Nanos;
 
 /// Lease of a run whose controller sends heartbeats every second.
 pub(super) const DEFAULT: Nanos = Nanos::secs(5);
-/// Shortest lease, because a busy machine schedules processes late.
+/// Shortest lease; a shorter one is raised to this. On a busy machine processes run late, and a lease below this could
+/// end although its agent is alive.
 const LEAST: Duration = Duration::from_millis(100);
-/// Longest lease, so that a lost controller is noticed within the hour.
+/// Longest lease; a longer one is lowered to this, so that a lost controller is noticed within the hour.
 const MOST: Duration = Duration::from_secs(3600);
 
 /// A lease. Heartbeats and writes renew it. It is shortened for a write that can cut the path to the controller, and

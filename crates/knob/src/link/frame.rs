@@ -49,8 +49,8 @@ fn propose(view: &FactorView) -> Vec<Proposal> {
     proposals.extend(odd.map(|most| Proposal::new(most.to_string(), 74)));
     let larger = |p: &Proposal| p.value.parse::<u64>().ok() > view.current.parse().ok();
     // TSO hands over packets of 64 KB at any MTU, and between two hosts on one machine nothing splits them. In the lab,
-    // a larger MTU then has no effect with a window of 64 KB (1.03x), but an effect of 1.44x with windows that grow. So
-    // one size is tried, after the windows.
+    // a larger MTU then has no effect with a window of 64 KB (1.03x), but an effect of 1.44x with windows that grow.
+    // Only one size is therefore tried, after the knobs that size windows.
     let whole = view.datagram().is_none() && view.is_set_to("tso", "on") && view.one_machine();
     let usual = |p: &Proposal| p.value == USUAL.to_string();
     let reason = "TSO hands over 64 KB packets whatever the MTU: one size is tried for all";

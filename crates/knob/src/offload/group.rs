@@ -48,8 +48,8 @@ impl FeatureGroup {
         members
     }
 
-    /// Returns true if a feature of the group is on and cannot be switched. Another knob that needs this group is then
-    /// satisfied.
+    /// Returns true if a feature of the group is active. It is called if the device can switch none of the group's
+    /// features. The knob's value is then fixed, and a value of "on" satisfies the knobs that need this group.
     fn fixed_on(&self, features: &DeviceFeatures) -> bool {
         !features_called(self.called, features.active.iter().map(String::as_str)).is_empty()
     }

@@ -33,7 +33,7 @@ pub(super) fn switch(change: &KeptChange<'_>) -> Result<bool, PersistError> {
     as_switch(change.to).ok_or_else(|| change.wrong("on or off"))
 }
 
-/// Parses the value of a switch: returns `Some` for "on" and "off", and `None` for anything else.
+/// Parses the value of an on/off knob: returns `Some` for "on" and "off", and `None` for anything else.
 pub(super) fn as_switch(value: &str) -> Option<bool> {
     match value {
         "on" => Some(true),

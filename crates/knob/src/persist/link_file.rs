@@ -3,8 +3,8 @@
 //! Of all .link files, only the first in the order of their names that matches a device is applied. landspeed's file
 //! comes before the distribution's 99-default.link and therefore repeats the policies of that file. Otherwise the
 //! device would get another name. Another file for the device, such as netplan's 10-netplan-*.link in /run, takes
-//! precedence if its name comes earlier and is ignored if its name comes later. So the commands show which file
-//! applies.
+//! precedence if its name comes earlier and is ignored if its name comes later. Therefore the last command of
+//! `ConfigFile::apply` shows which file applies.
 
 use super::check::{CheckedLink, as_switch, members, number, switch};
 use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};

@@ -26,7 +26,7 @@ pub(super) fn lines(
         SystemSetting::Interrupts => return interrupts(change, device),
         SystemSetting::Device(files) => match files.split_once("-*/") {
             Some((queues, file)) => return of_queues(change, device, queues, file),
-            // A file of the device holds a number, or a switch as 1 and 0.
+            // A file of the device holds a number, or 1 and 0 for on and off.
             None => {
                 let value = as_switch(change.to).map(u64::from).or_else(|| as_number(change.to));
                 let value = value.ok_or_else(|| change.wrong("a whole number, on or off"))?;

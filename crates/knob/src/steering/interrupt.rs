@@ -37,7 +37,7 @@ fn interrupts(target: &KnobTarget) -> Result<MemberFiles, Error> {
     }
 }
 
-/// Proposes one processor for all interrupts, as in feng-2003, and a different processor for each interrupt in turn.
+/// Proposes one processor for all interrupts, as in feng-2003, and one processor for each interrupt, round-robin.
 fn propose(view: &FactorView) -> Vec<Proposal> {
     let one_core = view.receiver.cpus < 2;
     let reason = "one processor takes every interrupt";

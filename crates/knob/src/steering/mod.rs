@@ -26,7 +26,7 @@ fn all_cpus(cpus: u32) -> String {
     }
 }
 
-/// Returns one processor per member, in turn: "0;1;0;1".
+/// Returns a value with one processor for each of `members` queues or interrupts, round-robin: "0;1;0;1".
 fn spread(members: u32, cpus: u32) -> String {
     (0..members).map(|n| (n % cpus.max(1)).to_string()).collect::<Vec<_>>().join(";")
 }

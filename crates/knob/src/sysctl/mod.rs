@@ -11,8 +11,8 @@
 use crate::{Factor, FactorScope, Knob};
 
 /// Expands to a knob of this family: `sysctl!(BASE_ROW, "name", "path below net", FileEncoding, { row fields },
-/// propose)`. With `Bit`, the domain is the switch of the base row. `Plain` needs a `domain`. A file that calls the
-/// macro imports `FileSetting`.
+/// propose)`. With `Bit`, the domain is that of the base row: on and off. `Plain` needs a `domain`. A file that calls
+/// the macro imports `FileSetting`.
 macro_rules! sysctl {
     (
         $base:ident, $name:literal, $path:literal, $encoding:ident,

@@ -58,8 +58,8 @@ impl Pump {
             let taken = self.take(&mut inbox, &mut arrivals)?;
             let sent = self.release()?;
             if taken > 0 {
-                // The kernel drops frames only while its buffer is full. The next call then takes frames, so this check
-                // finds every drop.
+                // The kernel drops frames only while the receive buffer is full, so the next call of `take` returns
+                // frames. It is enough to read the number of dropped frames after such calls.
                 count(&self.counters.missed, self.from.missed());
             }
             match (taken, sent) {

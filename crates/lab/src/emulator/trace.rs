@@ -1,5 +1,5 @@
 //! Reads delivery traces in Mahimahi's format. Each line is a moment, in milliseconds since the start, at which 1500
-//! bytes may leave. After the last line the trace starts again. One pass is called a turn.
+//! bytes may leave. After the last line the trace starts again. The code calls one pass over the trace a turn.
 //!
 //! Moments are used as in Mahimahi (src/frontend/link_queue.cc): small packets share one, large packets need several,
 //! and an unused moment is lost. One value differs: Mahimahi sends 1504 bytes at a time, because its TUN device adds 4
@@ -28,9 +28,10 @@ const MOMENTS: NumberRules = NumberRules {
 /// A delivery trace: the moments at which bytes may leave.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct DeliveryTrace {
-    /// The moments in milliseconds since the start of a turn, in ascending order; at least one.
+    /// The times at which 1500 bytes may leave, in milliseconds since the start of a pass over the trace, in ascending
+    /// order (equal times are possible); at least one.
     moments: Vec<u64>,
-    /// The duration of a turn in milliseconds: the last moment, above 0.
+    /// The duration of a pass over the trace in milliseconds: the last of `moments`, above 0.
     period: u64,
 }
 
@@ -53,7 +54,7 @@ impl DeliveryTrace {
         Ok(trace)
     }
 
-    /// Returns the mean rate over a whole turn, in bits a second.
+    /// Returns the mean rate over a whole pass, in bits a second.
     pub(super) fn mean_bps(&self) -> u64 {
         self.moments.len() as u64 * CHUNK * 8 * 1000 / self.period
     }
@@ -81,7 +82,7 @@ pub(super) struct TraceFollower {
     trace: Arc<DeliveryTrace>,
     /// When the trace began; `None` before the first packet.
     began: Option<Nanos>,
-    /// The number of the current moment, counted from 0 over all turns. `left` is the number of bytes that may still
+    /// The number of the current moment, counted from 0 over all passes. `left` is the number of bytes that may still
     /// leave at this moment.
     moment: u64,
     left: u64,
@@ -112,7 +113,8 @@ impl TraceFollower {
             return;
         }
         let period = self.trace.period * MILLI;
-        // A time at which one turn ends and the next begins belongs to the first one, whose last moments come first.
+        // If one pass ends and the next one begins at `time`, then `time` counts to the first one, whose last moments
+        // come first.
         let turn = time.0.saturating_sub(1) / period;
         let within = time.0 - turn * period;
         let passed = self.trace.moments.partition_point(|moment| moment * MILLI < within);

@@ -81,7 +81,8 @@ pub(super) enum SampleScope {
 }
 
 impl SampleScope {
-    /// Returns true if the scope is threads of this process, the workload's threads.
+    /// Returns true if only the samples of the workload's own threads count, and not those of whole processes or of the
+    /// machine.
     pub(super) fn is_own(&self) -> bool {
         matches!(self, SampleScope::Tasks(_))
     }

@@ -26,8 +26,9 @@
 //! *Interrupt accounting* (CONFIG_IRQ_TIME_ACCOUNTING, and a clock that the kernel trusts): hard and soft interrupts
 //! are measured and **subtracted** from the interrupted task's run time (`update_rq_clock_task`,
 //! kernel/sched/cputime.c). The cost is the time of the threads plus the irq and softirq columns:
-//! [`CpuAccounting::TasksAndIrq`]. The time of ksoftirqd is also in the softirq column, but counts only once. The time
-//! of threaded NAPI is only in the run time of its threads. The function [`accounting`] chooses the method for a host.
+//! [`CpuAccounting::TasksAndIrq`]. The time of ksoftirqd is also in the softirq column, but counts only once. The run
+//! time of threaded NAPI is added: the kernel charges these threads as system time of their core, not in the irq and
+//! softirq columns. The function [`accounting`] chooses the method for a host.
 
 mod accounting;
 mod children;

@@ -12,7 +12,7 @@ pub(super) struct ConnectLocks {
     ended: Condvar,
 }
 
-/// The right to connect one socket, until it is dropped.
+/// The exclusive right to connect one socket. It ends when this guard is dropped.
 pub(super) struct ConnectGuard<'a> {
     of: &'a ConnectLocks,
     cookie: u64,

@@ -225,8 +225,8 @@ fn question((own, peer): AddressPair) -> [u8; FRAME + QUESTION] {
     all
 }
 
-/// Returns true if no other hosts of a network with unique addresses use this pair. Each host has its own loopback and
-/// link-local addresses.
+/// Returns true if no other two hosts of a network with unique addresses can have these addresses. Loopback and
+/// link-local addresses exist on each host.
 fn is_unique((own, peer): AddressPair) -> bool {
     let is_global = |ip: IpAddr| match ip {
         IpAddr::V4(v4) => !v4.is_loopback() && !v4.is_link_local(),

@@ -13,8 +13,8 @@ use super::LocalCarrier;
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
-/// Send buffer of an AF_UNIX socket whose program sets no size, in bytes. TCP's send buffer can grow to the same size
-/// (tcp_wmem).
+/// Size in bytes of the send buffer of an AF_UNIX socket whose program sets no size. TCP's send buffer can grow to the
+/// same size (tcp_wmem).
 const BUFFER: c_int = 4 << 20;
 /// The socket option that reports which buffer sizes the program has set (linux/sock.h, Linux 5.16).
 const SO_BUF_LOCK: c_int = 72;

@@ -223,7 +223,7 @@ pub(super) struct SentOffer {
     pub(super) ends: Vec<OwnedFd>,
 }
 
-/// The right to be woken by offers, until it is dropped.
+/// The exclusive right to be woken by offers. It ends when this guard is dropped.
 pub(super) struct OfferWakeGuard<'a>(&'a Rendezvous);
 
 impl AsFd for OfferWakeGuard<'_> {

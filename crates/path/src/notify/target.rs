@@ -45,8 +45,9 @@ impl<'a> NotifiedCall<'a> {
         }
     }
 
-    /// Returns a call that another process has received and not answered. `what` holds the thread, the system call and
-    /// its arguments.
+    /// Takes over a system call whose notification another process, such as a killed supervisor, has received and not
+    /// answered. `id` is the kernel's number of the notification; `what` holds the thread, the number of the system
+    /// call and its arguments.
     pub(crate) fn left(listener: &'a NotifyListener, id: u64, what: [u64; CALL]) -> Self {
         let [thread, number, arguments @ ..] = what;
         NotifiedCall { listener, id, thread: thread as i32, number: number as c_long, arguments, noted: None }

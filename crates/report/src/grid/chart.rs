@@ -87,8 +87,8 @@ impl GridDrawing<'_> {
         found
     }
 
-    /// Returns the position of a cell along the axis: the number of its value or, if the values are words, the place of
-    /// its value among them, from 1.
+    /// Returns the position of a cell along the axis: the amount of its value (bytes, nanoseconds, bit/s or a plain
+    /// number) or, if the values are words, the value's place in the list of values, counted from 1.
     fn at(&self, cell: &GridCell) -> f64 {
         let factor = self.factor(self.axis);
         let place = factor.levels.iter().position(|level| level == self.value(cell, self.axis)).unwrap_or(0);

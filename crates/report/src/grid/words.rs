@@ -90,7 +90,8 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
     }
 }
 
-/// Returns a value of a factor as people write it. If the flows had another value, that value follows in brackets.
+/// Returns a value of a factor as people write it. If the flows had another value than this requested one, the value
+/// that they had follows in brackets.
 pub(super) fn level(factor: &GridFactor, value: &str) -> String {
     let turned_out = factor.turned_out.get(value).map(|got| format!(" ({})", safe(got))).unwrap_or_default();
     written(factor, value) + &turned_out

@@ -193,9 +193,10 @@ impl FittedGrid {
         let Some(freedom) = estimates.iter().map(|one| one.freedom).max_by(f64::total_cmp) else {
             return Ok(Vec::new());
         };
-        // The bound is for the contrast whose error has the most degrees of freedom. The other contrasts get the bound
-        // of the same probability at their own degrees of freedom. The bound assumes a common error. Contrasts
-        // therefore depend on each other less in the bound than in truth, which makes intervals wider, not narrower.
+        // The bound assumes one common error, with the degrees of freedom of the contrast that has most. The other
+        // contrasts get the bound of the same probability at their own degrees of freedom. An error with more degrees
+        // of freedom varies less. Contrasts therefore depend on each other less in the bound than in truth, which makes
+        // intervals wider, not narrower.
         let most = maximum::bound(&self.factor(&rows), freedom, confidence);
         let error = student(freedom).cdf(-most);
         let method = if self.noise.own().is_some() { VarianceMethod::Own } else { VarianceMethod::Common };
@@ -258,9 +259,9 @@ impl FittedGrid {
                 shares.iter().zip(own).map(|((square, _), own)| square * (own.value - self.model.variance));
             let before = variance;
             variance += others.sum::<f64>();
-            // The uncertainty of the common variance is as before, and the uncertainty of the cells' own variances is
-            // added. The result is conservative: a contrast has at most the degrees of freedom of the noisy cells in
-            // it.
+            // The relative uncertainty of the common variance stays the same, and the uncertainty of the cells' own
+            // variances is added to it. The result is conservative: a contrast has at most the degrees of freedom of
+            // the noisy cells in it.
             spread *= (variance / before).powi(2);
             let apart = |((square, part), own): (&(f64, f64), &Variance)| {
                 2.0 * ((square - total * part) * own.value).powi(2) / own.freedom
@@ -294,7 +295,7 @@ impl FittedGrid {
         for mut row in factor.row_iter_mut() {
             row.unscale_mut(row.norm());
         }
-        // The contrasts need no more dimensions than there are contrasts.
+        // If there are fewer rows than columns, a square matrix has the same products of rows.
         if factor.nrows() < factor.ncols() { factor.transpose().qr().r().transpose() } else { factor }
     }
 }

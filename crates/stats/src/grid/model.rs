@@ -12,12 +12,12 @@ use nalgebra::{Cholesky, DMatrix, DVector, Dyn, Matrix2, SymmetricEigen, Vector2
 use super::GridError;
 use super::design::GridDesign;
 
-/// Lower bound for the variance of a plot's mean, as a part of the variance that the trials alone would give the mean.
-/// The ratio of the variances of plots and trials may thus be below 0, as in the classical analysis of variance. A
-/// bound at a ratio of 0 would make intervals between plots too wide if plots do not differ.
+/// Lower bound of `1 + ratio * n`, with `ratio` the variance of plots over that of trials, and `n` the number of trials
+/// in the largest plot. The expression is the variance of that plot's mean, in units of the variance that trials alone
+/// would give it. A bound below 1 allows estimates of `ratio` below 0, as in the classical analysis of variance. If
+/// estimates could not fall below 0, intervals between plots would be too wide where plots do not differ.
 const LEAST: f64 = 0.05;
-/// The largest ratio of the variances of plots and trials that is tried, times the number of trials in the largest
-/// plot.
+/// Upper bound of the same expression.
 const MOST: f64 = 1e8;
 /// The degrees of freedom that are needed to estimate the variance of plots.
 const PLOT_FREEDOM: usize = 5;

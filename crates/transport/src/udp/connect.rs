@@ -21,7 +21,7 @@ use crate::{Error, Patience, socket};
 const AGAIN: Duration = Duration::from_millis(1);
 /// The time without an answer after which a pass is repeated. The time doubles with each repetition.
 const FIRST: Duration = Duration::from_millis(20);
-/// The longest time between two repetitions of a pass.
+/// The limit up to which the time between two copies of the same pass (a message of the proof) doubles.
 const LONGEST: Duration = Duration::from_millis(320);
 
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {

@@ -149,8 +149,9 @@ impl UringSender {
         opcode::SendMsg::new(fd, message).flags(flags).build()
     }
 
-    /// Submits the entries of a call, waits for the results of all its sends, and returns them in the order of
-    /// `slots`. The wait is short, because no send waits for buffer space.
+    /// Submits the queued entries of the sends in `slots`, waits for all their results, and returns them in the order
+    /// of `slots`. The remaining elements of the array are ECANCELED. The wait is short, because no send waits for
+    /// buffer space.
     fn answers(&mut self, slots: &[usize]) -> io::Result<[SendResult; SLOTS as usize]> {
         let mut by_slot: [Option<SendResult>; SLOTS as usize] = [None; SLOTS as usize];
         let mut left = slots.len();

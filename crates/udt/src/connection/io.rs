@@ -10,8 +10,8 @@ impl Connection {
         matches!(&self.phase, ConnectionPhase::Open(open) if open.sender.buffer.room() > 0)
     }
 
-    /// Makes an acknowledgement of everything that has arrived due immediately. Call it if the connection will not be
-    /// polled when the acknowledgement would be due.
+    /// Schedules an immediate acknowledgement of everything that has arrived. Call it if the connection will not be
+    /// polled at the time at which the acknowledgement would be due otherwise.
     pub fn acknowledge(&mut self) {
         if let ConnectionPhase::Open(open) = &mut self.phase {
             open.receiver.acknowledge();

@@ -38,7 +38,7 @@ pub enum IoError {
     /// The connection is closed, or is being closed.
     #[error("the connection is closed")]
     Closed,
-    /// The send buffer has no room now. [`UdtEvent::Writable`] follows when it has.
+    /// The send buffer has no room now. [`UdtEvent::Writable`] follows once it has room.
     #[error("the send buffer is full")]
     Full,
 }

@@ -44,7 +44,8 @@ pub struct Handshake {
     pub flight: u32,
     /// The kind of this handshake packet.
     pub kind: HandshakeKind,
-    /// The socket identifier of the sender of this packet. In an answer with a cookie it is the receiver's own.
+    /// The socket identifier of the sender of this packet. An answer with a cookie repeats the identifier of the
+    /// request.
     pub socket: UdtSocketId,
     /// The cookie; zero in a request without one.
     pub cookie: u32,

@@ -177,8 +177,8 @@ fn only_own(command: Command, runner: &'static dyn WorkloadRunner) -> Command {
     command.mut_arg("fan", |arg| arg.hide(!many))
 }
 
-/// Returns the command-line argument of a parameter: a flag for a switch, otherwise an option with a value of its
-/// domain.
+/// Returns the command-line argument of a parameter: a flag for an on/off parameter, otherwise an option whose value
+/// must be in the parameter's domain.
 fn argument(parameter: Factor) -> Arg {
     let arg = Arg::new(parameter.name).long(parameter.name).short(parameter.short);
     if matches!(parameter.domain, Domain::Switch) {

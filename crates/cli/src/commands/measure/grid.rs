@@ -53,7 +53,7 @@ pub(crate) struct GridOptions<'a> {
 }
 
 impl<'a> GridOptions<'a> {
-    /// Returns options for `hosts` and `output`, with all switches off.
+    /// Returns options for `hosts` and `output`, with all flags false.
     pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
         GridOptions { hosts, yes: false, report_missing: false, output, full: false }
     }

@@ -77,7 +77,8 @@ pub struct LabPlan {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LabInterconnect {
     Bridge(PortRates),
-    /// A link from the first host of each pair to the second one.
+    /// One emulated wide-area link, with the first host of every pair at one end and the second host at the other. All
+    /// pairs share it.
     Link(Box<WanSpec>),
 }
 
