@@ -3,8 +3,9 @@
 //! into shells on their hosts, the traffic starts again, and `explain` looks once more.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -18,6 +19,8 @@ use crate::landspeed::landspeed;
 use crate::simulate::uniform;
 use crate::{stop, table};
 
+/// Time for the traffic to profit from a remedy.
+const SETTLING: Duration = Duration::from_secs(5);
 /// The least share of remedies whose gain lies in the expected interval: of all, and of each fault.
 const LEAST: [f64; 2] = [0.9, 0.7];
 
@@ -104,7 +107,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 fn paste(landspeed: &Path, fault: &Fault, strength: f64) -> Result<Option<PastedRemedy>> {
     let scenario = FaultScenario::with(&[(fault.name, strength)])?;
     let mut lab = lab(landspeed, &scenario)?;
-    let before = watched(&lab, landspeed, fault.name)?;
+    let before = watched(&lab, landspeed, &format!("{}, before", fault.name))?;
     let Some(first) = before.verdict.first() else { return Ok(None) };
     let remedies: Vec<&Remedy> = first.remedies.iter().filter(|remedy| !remedy.commands.is_empty()).collect();
     let Some(promised) = remedies.first() else { return Ok(None) };
@@ -113,8 +116,13 @@ fn paste(landspeed: &Path, fault: &Fault, strength: f64) -> Result<Option<Pasted
         shell(&lab.names(), &before, &command.host, &command.line)?;
         lines.push(command.line.clone());
     }
-    lab.restart_traffic(&scenario)?;
-    let after = watched(&lab, landspeed, fault.name)?;
+    // A command that names a process is of no use to one that starts afterwards.
+    if !lines.iter().any(|line| line.starts_with("taskset")) {
+        lab.restart_traffic(&scenario)?;
+    }
+    // TCP probes for a smaller MTU only after some time-outs (tcp_retries1 in ip-sysctl).
+    std::thread::sleep(SETTLING);
+    let after = watched(&lab, landspeed, &format!("{}, after", fault.name))?;
     let is_named =
         |finding: &landspeed_record::Finding| finding.cause == first.cause && finding.allows_bps.is_none();
     Ok(Some(PastedRemedy {
@@ -131,7 +139,8 @@ fn shell(names: &[String; 2], report: &ExplainReport, host: &str, line: &str) ->
     let at =
         report.hosts.iter().position(|one| one.name == host).with_context(|| format!("no host {host}"))?;
     let netns = names[at].trim_start_matches("netns:");
-    let status = Command::new("ip").args(["netns", "exec", netns, "sh", "-c", line]).status()?;
+    let status =
+        Command::new("ip").args(["netns", "exec", netns, "sh", "-c", line]).stdout(Stdio::null()).status()?;
     ensure!(status.success(), "{line}: {status}");
     Ok(())
 }

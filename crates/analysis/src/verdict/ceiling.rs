@@ -4,7 +4,7 @@ use landspeed_record::{Finding, Remedy};
 
 use super::causes::{limits, relieves};
 use super::judge::Relieves;
-use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, PAYLOAD_OF_LINK};
+use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, MOST_RATIO, PAYLOAD_OF_LINK};
 use super::view::VerdictView;
 use super::words::share;
 
@@ -35,10 +35,12 @@ pub(super) fn capped(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
     finding
 }
 
+/// Replaces the gain that a cause's own figures promise by a range that ends at the next limit. Promises nothing if nothing
+/// is left to win, or if no known limit ends the range.
 fn promise(remedy: &mut Remedy, next: &[Gain]) {
     let Some(ratio) = remedy.expected_ratio.take() else { return };
     let gain = next.iter().fold(Gain::of(ratio), |gain, next| gain.up_to(*next));
-    if gain.high < LEAST_GAIN {
+    if gain.high < LEAST_GAIN || gain.high > MOST_RATIO {
         return;
     }
     remedy.expected_ratio = Some((gain.low * gain.high).sqrt());
@@ -85,6 +87,8 @@ mod tests {
         };
         assert_eq!(promised(4.0, &[Gain { low: 1.9, high: 2.1 }]), Some((1.9, 2.1)));
         assert_eq!(promised(4.0, &[Gain { low: 0.9, high: 1.01 }]), None, "nothing is left to win");
+        assert_eq!(promised(100.0, &[]), None, "no limit is known that would stop it");
+        assert_eq!(promised(100.0, &[Gain { low: 4.5, high: 5.0 }]), Some((4.5, 5.0)));
         let (low, high) = promised(2.0, &[]).unwrap();
         assert!(low > 1.0 && low < 2.0 && high > 2.0 && high / low < 1.5);
     }

@@ -5,7 +5,6 @@ use landspeed_record::{Cause, Finding, Remedy};
 
 use super::evidence::Evidence;
 use super::sizing::ComputedValue;
-use super::thresholds::MOST_RATIO;
 use super::view::VerdictView;
 use super::words::share;
 
@@ -126,7 +125,7 @@ impl FindingBuilder for Finding {
 
     fn expect(mut self, ratio: Option<f64>) -> Self {
         if let Some(first) = self.remedies.first_mut() {
-            first.expected_ratio = ratio.filter(|r| r.is_finite() && *r > 1.0).map(|r| r.min(MOST_RATIO));
+            first.expected_ratio = ratio.filter(|r| r.is_finite() && *r > 1.0);
         }
         self
     }

@@ -170,7 +170,8 @@ pub(super) const LOW_CLOCK: f64 = 0.75;
 /// The time that a client waits after its SYN was dropped for a full backlog, in ns (RFC 6298 section 2.1).
 pub(super) const SYN_RETRY_NS: f64 = 1e9;
 
-/// The largest gain that is expected by formula, as a ratio: beyond it another limit will hold the flow first.
+/// The largest gain that is promised, as a ratio: a limit that nothing has shown yet, such as the rate of a path that a small
+/// window leaves idle, may come long before a larger one.
 pub(super) const MOST_RATIO: f64 = 10.0;
 
 /// The shortest bin in seconds in which delivery is counted: twice the time between two samples of `explain`.

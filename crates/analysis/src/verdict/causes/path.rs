@@ -204,7 +204,6 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
                 out_of_order.map(|share| format!("{} of the segments arrived out of order", percent(share))),
             )
             .saw_when(undone > 0, format!("{undone} reductions of the window were taken back"))
-            .try_knob("tcp-reordering", "10", "more reordering that is taken for order")
             .try_knob("rps", "none", "one core for each flow, where the receiver itself spreads its packets")
             .ask("look for links that are bundled packet by packet, and routes that change"),
     )

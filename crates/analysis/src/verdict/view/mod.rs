@@ -25,7 +25,7 @@ use super::causes::limits::slowest_link;
 use super::observations::{HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{
-    LOST_ON_RETURN, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
+    LOST_ON_RETURN, MOST_RATIO, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
 };
 use super::words::share;
 use end::roles;
@@ -180,10 +180,11 @@ impl<'a> VerdictView<'a> {
     }
 
     /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
-    /// slowest link.
+    /// slowest link and [`MOST_RATIO`] times the present one.
     pub(super) fn reachable(&self, weight: f64) -> BitRate {
         let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
-        BitRate((self.goodput.0 * self.won_back(weight).unwrap_or(1.0)).min(link.max(self.goodput.0)))
+        let gain = self.won_back(weight).unwrap_or(1.0).min(MOST_RATIO);
+        BitRate((self.goodput.0 * gain).min(link.max(self.goodput.0)))
     }
 }
 
