@@ -40,10 +40,11 @@ pub(super) fn capped(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
 fn promise(remedy: &mut Remedy, next: &[Gain]) {
     let Some(ratio) = remedy.expected_ratio.take() else { return };
     let gain = next.iter().fold(Gain::of(ratio), |gain, next| gain.up_to(*next));
-    if gain.high < LEAST_GAIN || gain.high > MOST_RATIO {
+    let middle = (gain.low * gain.high).sqrt();
+    if gain.high < LEAST_GAIN || middle > MOST_RATIO {
         return;
     }
-    remedy.expected_ratio = Some((gain.low * gain.high).sqrt());
+    remedy.expected_ratio = Some(middle);
     (remedy.expected_low, remedy.expected_high) = (Some(gain.low), Some(gain.high));
 }
 

@@ -53,6 +53,17 @@ fn a_healthy_path_has_a_limit_and_no_fault() {
     }
 }
 
+/// The interrupts of a core that is full of them fill the core to which they move.
+#[test]
+fn interrupts_that_move_gain_no_more_than_the_other_core_has_room_for() {
+    let mut path = faults::softirq_core(0.5);
+    path.cores([[0.99, 0.8], [0.06, 0.01]]);
+    let verdict = path.verdict();
+    assert_eq!(verdict.findings[0].cause, Cause::SoftirqCore, "{verdict:#?}");
+    let ratio = verdict.findings[0].remedies[0].expected_ratio.expect("a gain");
+    assert!((1.0..1.5).contains(&ratio), "{ratio}");
+}
+
 /// A healthy path between two full cores delivers some packets out of order, as the sender's thread moves between cores.
 #[test]
 fn rare_reordering_is_no_cause_where_a_core_limits() {

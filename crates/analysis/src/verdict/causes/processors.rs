@@ -34,9 +34,11 @@ const UNPROFILED: f64 = 0.6;
 /// The share of the packets' cost that offloads save: a network card still cuts large packets, and the receiver joins
 /// them.
 const SAVED: f64 = 0.85;
-/// The share of the packets' cost that offloads save on a virtual link, through which packets of 64 KB pass whole: one costs
-/// about three times as much as one of 1,448 bytes, of which it holds 45.
-const SAVED_VIRTUAL: f64 = 0.93;
+/// The cost of a packet of 64 KB, which a virtual link carries whole, divided by that of a packet of one segment (lab,
+/// 1,448 and 8,948 bytes, docs/results/remedies.md).
+const LARGE_PACKET: f64 = 2.5;
+/// The payload of such a packet in bytes (GSO_MAX_SIZE in the kernel's netdevice.h, 65,536 with headers).
+const LARGE_PAYLOAD: f64 = 65_000.0;
 
 pub(super) struct MissingOffload {
     pub(super) knob: &'static str,
@@ -98,7 +100,8 @@ fn packet_cost(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     let is_paced = flow.is_some_and(|flow| flow.watch.congestion.starts_with("bbr"));
     let wakes = [&PER_PACKET[..], &[CostClass::Scheduling]].concat();
     let saved = if is_paced { packets } else { cost_of(view, &wakes)? };
-    Some((packets, SAVED_VIRTUAL * saved))
+    let segment = flow.and_then(|flow| flow.last()).map_or(0.0, |tcp| tcp.send_mss_bytes.0 as f64);
+    Some((packets, saved * (1.0 - LARGE_PACKET * segment / LARGE_PAYLOAD).max(0.0)))
 }
 
 pub(super) fn offloads_off(view: &VerdictView<'_>) -> Option<Finding> {
@@ -128,7 +131,7 @@ pub(super) fn offloads_off(view: &VerdictView<'_>) -> Option<Finding> {
             .saw(format!("{} of {} is off and can be turned", offload.knob, offload.host))
             .try_knob(offload.knob, "on", "handle many packets as one");
     }
-    Some(finding.expect(view.won_back(weight)))
+    Some(finding.expect(view.won_back(share(cost))))
 }
 
 /// Returns the rate at which a core carries packets of the path's size one by one, at their cost in the lab without
@@ -206,7 +209,7 @@ pub(super) fn software_checksum(view: &VerdictView<'_>) -> Option<Finding> {
             true => finding.try_knob("tso", "on", "which then can hand over large packets"),
             false => finding,
         }
-        .expect(view.won_back(weight)),
+        .expect(view.won_back(share(cost.max(sums)))),
     )
 }
 
@@ -281,8 +284,17 @@ pub(super) fn softirq_core(view: &VerdictView<'_>) -> Option<Finding> {
             .try_computed("irq-affinity", idlest_core(view, core), "take the interrupts elsewhere")
             .try_knob("gro", "on", "handle many packets as one")
             .try_knob("placement", "neighbours", "let the threads run beside that core, not on it")
-            .expect(view.won_back(weight)),
+            .expect(moved_gain(view, core, spare)),
     )
+}
+
+/// Returns the ratio to the present goodput once the interrupts of `core` run on other cores, of which the idlest has
+/// the share `spare` of its time. The work moves, but does not end: the packets of a flow stay on one core.
+fn moved_gain(view: &VerdictView<'_>, core: &CoreLoad, spare: f64) -> Option<f64> {
+    let others = view.cpu.cores.iter().filter(|other| other.host == core.host).count().saturating_sub(1);
+    let flows = view.ends().map(|end| end.flows.len()).max().unwrap_or(1);
+    let room = spare * others.min(flows).max(1) as f64;
+    Some(1.0 / (1.0 - core.interrupts).max(core.interrupts / room.max(0.01)))
 }
 
 fn sharing(view: &VerdictView<'_>, core: &CoreLoad) -> Option<String> {
