@@ -183,8 +183,10 @@ pub(super) fn reordering(view: &VerdictView<'_>) -> Option<Finding> {
     }
     let taken_for_loss = if needless < SPURIOUS { 0.0 } else { needless };
     let cost = loss.disordered * view.network_time() * taken_for_loss;
-    // Where a core limits the flow, reordering is a cause only if it costs enough time itself.
+    // Where a core limits the flow, reordering is a cause only if it costs enough time itself. Where the path does, it
+    // costs no more than the flow leaves of the path.
     let weight = if view.cpu.hurried() { cost } else { cost.max(LEAST_WEIGHT) };
+    let weight = weight.min(view.left_of_path());
     let undone = counter(end.host, "TcpExt.TCPDSACKUndo") + counter(end.host, "TcpExt.TCPFullUndo");
     let summary = match needless < SPURIOUS {
         true => {
