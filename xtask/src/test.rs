@@ -23,6 +23,10 @@ const LOADERS: [&str; 6] =
     ["agent controls", "cli cc", "cli compare", "cli interrupted", "cli kills", "congestion kernel"];
 const READERS: &str = "cli ";
 
+/// Programs whose tests run one after the other: some of them keep every core busy, and others wait for the product's own
+/// time limits.
+const ONE_BY_ONE: &[&str] = &["cli path"];
+
 /// The programs that judge what else runs on the machine, or measure its maximum. They run alone.
 const ALONE: [&str; 1] = ["cli explain"];
 
@@ -174,7 +178,11 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let path = folder.join(format!("{}.txt", name.replace(' ', "-")));
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let began = Instant::now();
-    let status = Command::new(&program.executable)
+    let mut run = Command::new(&program.executable);
+    if ONE_BY_ONE.contains(&name.as_str()) {
+        run.env("RUST_TEST_THREADS", "1");
+    }
+    let status = run
         // Without this option, the reason of a skipped test would not be shown.
         .arg("--show-output")
         .current_dir(&program.folder)

@@ -15,8 +15,9 @@ use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
 
 /// The number of peers at a time.
 const PEERS: usize = 400;
-/// The descriptors that a listener may hold for the peers, plus those of the flows that the check itself opens.
-pub(crate) const MOST_HELD: usize = 256 + 32;
+/// The descriptors that a listener may hold for the peers, plus those of the flows that the check itself opens. A listener
+/// holds at most 256 peers that have proven nothing, and UDT has a socket and an eventfd for each.
+pub(crate) const MOST_HELD: usize = 2 * 256 + 32;
 /// The time between two rounds, in each of which every peer acts once.
 const ROUND: Duration = Duration::from_millis(50);
 
