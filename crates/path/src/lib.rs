@@ -123,7 +123,7 @@ pub struct Options {
 }
 
 /// Environment variable that names a network in which no two hosts have the same address. Programs with the same value
-/// run in the same network. Whoever creates the network sets the variable, because landspeed cannot determine if
+/// run in the same network. The creator of the network sets the variable, because landspeed cannot determine if
 /// addresses are unique.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
