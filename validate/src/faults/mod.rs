@@ -66,10 +66,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
+/// Returns the faults whose name contains `only`; all if it is `None`.
+fn named(only: Option<&str>) -> impl Iterator<Item = &'static Fault> {
+    FAULTS.iter().filter(move |fault| only.is_none_or(|only| fault.name.contains(only)))
+}
+
 fn cases(options: &Options) -> Vec<FaultCase> {
     let mut random = Random::new(options.seed);
-    let wanted = |fault: &&Fault| options.only.as_ref().is_none_or(|only| fault.name.contains(only.as_str()));
-    let faults: Vec<&'static Fault> = FAULTS.iter().filter(wanted).collect();
+    let faults: Vec<&'static Fault> = named(options.only.as_deref()).collect();
     let strengths: &[f64] = if options.short { &[] } else { &[0.0, 1.0] };
     let one = |fault, strength| FaultCase::of(&[DrawnFault { fault, strength }]);
     let at_strengths = |fault: &&'static Fault| strengths.iter().map(|s| one(*fault, *s)).collect::<Vec<_>>();

@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_lab::faults::{FAULTS, Fault, FaultScenario};
-use landspeed_record::{Cause, ExplainReport, Remedy};
+use landspeed_lab::faults::{Fault, FaultScenario};
+use landspeed_record::{Cause, ExplainReport, Finding, Remedy};
 use landspeed_stats::Random;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::named;
 use super::run::{lab, watched};
 use crate::landspeed::landspeed;
 use crate::simulate::uniform;
@@ -69,12 +70,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
     let stop = stop::on(&[SIGINT, SIGTERM])?;
     let mut random = Random::new(options.seed);
-    let wanted = |fault: &&Fault| options.only.as_ref().is_none_or(|only| fault.name.contains(only.as_str()));
     println!("Seed {}.\n", options.seed);
     table::head("fault | commands in | cause gone | gain as expected");
     let mut held = [0, 0];
     let mut least = f64::INFINITY;
-    for fault in FAULTS.iter().filter(wanted) {
+    for fault in named(options.only.as_deref()) {
         let mut pasted = Vec::new();
         for _ in 0..options.runs {
             ensure!(!stop.load(Ordering::Relaxed), "stopped at {}", fault.name);
@@ -123,8 +123,7 @@ fn paste(landspeed: &Path, fault: &Fault, strength: f64) -> Result<Option<Pasted
     // TCP probes for a smaller MTU only after some time-outs (tcp_retries1 in ip-sysctl).
     std::thread::sleep(SETTLING);
     let after = watched(&lab, landspeed, &format!("{}, after", fault.name))?;
-    let is_named =
-        |finding: &landspeed_record::Finding| finding.cause == first.cause && finding.allows_bps.is_none();
+    let is_named = |finding: &Finding| finding.cause == first.cause && finding.allows_bps.is_none();
     Ok(Some(PastedRemedy {
         cause: first.cause,
         lines,

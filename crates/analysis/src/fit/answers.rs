@@ -254,10 +254,9 @@ fn checksum(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
     draft.answer("What does the checksum cost, with a cold and a warm cache?")
 }
 
-/// Compares datagrams of one size with and without a checksum, from the first sweep of each kind.
+/// Compares datagrams of one size with and without a checksum, at the MTU of the first sweep without.
 fn in_the_path(sweeps: &[PerPacketCost], draft: &mut AnswerDraft) {
-    let mut all = sweeps.iter();
-    let Some(without) = all.find(|part| part.transport == "udp without checksum") else { return };
+    let Some(without) = sweeps.iter().find(|part| part.transport == "udp without checksum") else { return };
     let is_twin = |part: &&PerPacketCost| part.transport == "udp" && part.mtu_bytes == without.mtu_bytes;
     let Some(with) = sweeps.iter().find(is_twin) else { return };
     let both = |part: &PerPacketCost, size: Bytes| {

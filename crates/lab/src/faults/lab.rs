@@ -33,8 +33,13 @@ impl FaultLab {
     /// Sets up `scenario` in a new lab. `program` is a command line that calls [`crate::faults::play`].
     pub fn set(scenario: &FaultScenario, program: &[String]) -> Result<FaultLab, Error> {
         let hosts = open(&[scenario.topology()])?;
-        let [traffic, settings] = [FaultPrograms::default(), FaultPrograms::default()];
-        let mut lab = FaultLab { traffic, settings, groups: Vec::new(), hosts, program: program.to_vec() };
+        let mut lab = FaultLab {
+            traffic: FaultPrograms::default(),
+            settings: FaultPrograms::default(),
+            groups: Vec::new(),
+            hosts,
+            program: program.to_vec(),
+        };
         lab.turn(scenario)?;
         lab.start_traffic(scenario)?;
         Ok(lab)

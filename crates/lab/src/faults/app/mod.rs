@@ -114,9 +114,7 @@ pub fn play() -> Result<(), Error> {
         }
         ProgramTask::Write(settings) => stream::write(&settings, until),
         ProgramTask::Read(settings) => stream::read(&settings, until),
-        ProgramTask::Ask { to, part, parts, rest_every } => {
-            requests::ask(to, (part, parts), rest_every, until)
-        }
+        ProgramTask::Ask { to, part, parts, rest_every } => requests::ask(to, part, parts, rest_every, until),
         ProgramTask::Answer { at, request } => requests::answer(at, request, until),
         ProgramTask::Shoot(settings) => datagrams::shoot(&settings, until),
         ProgramTask::Catch(settings) => datagrams::catch(&settings, until),

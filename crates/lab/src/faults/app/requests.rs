@@ -11,10 +11,11 @@ use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 
-/// Sends requests of (bytes of a part, number of parts).
+/// Sends requests of `parts` parts, each of `part` bytes.
 pub(crate) fn ask(
     to: SocketAddr,
-    (part, parts): (u64, u32),
+    part: u64,
+    parts: u32,
     rest_every: u32,
     until: Instant,
 ) -> Result<(), Error> {
