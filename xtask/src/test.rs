@@ -28,7 +28,7 @@ const READERS: &str = "cli ";
 const ONE_BY_ONE: &[&str] = &["cli path"];
 
 /// The programs that judge what else runs on the machine, or measure its maximum. They run alone.
-const ALONE: [&str; 1] = ["cli explain"];
+const ALONE: [&str; 2] = ["cli capacity", "cli explain"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestProgram {
