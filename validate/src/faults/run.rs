@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario};
+use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, ExplainReport, Finding};
 
 use super::clean::HealthyPath;
@@ -20,6 +21,9 @@ const WATCH: &str = "4s";
 /// The time for which `explain` watches a path with two faults, because the lesser of them shows less often.
 const WATCH_TWO: &str = "8s";
 
+/// The share of a link's rate from which a fault costs less than 10 %.
+const FULL: f64 = 0.9;
+
 pub(super) struct FaultCase {
     name: String,
     causes: Vec<Cause>,
@@ -29,6 +33,7 @@ pub(super) struct FaultCase {
 
 pub(super) struct FaultCaseResult {
     pub(super) name: String,
+    /// The faults that were made; none on a healthy path, and where no fault cost anything ([`fills_its_link`]).
     pub(super) causes: Vec<Cause>,
     /// The findings, the most expensive first; empty if the case could not be decided.
     pub(super) found: Vec<Finding>,
@@ -83,13 +88,27 @@ impl FaultCaseResult {
 /// Sets up the case, runs `explain` on it, and returns the findings. A case in which either fails is undecided.
 pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
     let began = Instant::now();
-    let FaultCase { name, causes, scenario } = case;
-    let report = scenario.map_err(Into::into).and_then(|scenario| explained(landspeed, &name, &scenario));
+    let FaultCase { mut name, mut causes, scenario } = case;
+    let report = scenario.map_err(anyhow::Error::from).and_then(|scenario| {
+        let report = explained(landspeed, &name, &scenario)?;
+        if !causes.is_empty() && fills_its_link(&scenario, &report) {
+            causes.clear();
+            name += " (fills its link)";
+        }
+        Ok(report)
+    });
     let (found, undecided) = match report {
         Ok(report) => (report.verdict, None),
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
     FaultCaseResult { name, causes, found, undecided, took: began.elapsed() }
+}
+
+/// Returns true if the flow has nine tenths of the rate of its wide-area link. No fault can then cost as much as the 10 %
+/// from which `explain` names it, so the path is judged like a healthy one.
+fn fills_its_link(scenario: &FaultScenario, report: &ExplainReport) -> bool {
+    let rate = scenario.wan.as_ref().and_then(|wan| wan.get("rate")?.parse::<BitRate>().ok());
+    rate.is_some_and(|rate| report.goodput_bps.0 >= FULL * rate.0)
 }
 
 fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<ExplainReport> {

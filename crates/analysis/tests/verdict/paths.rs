@@ -4,6 +4,7 @@ use landspeed_analysis::verdict::is_limit;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Cause, PacedStream, PathRate, ProcessWatch, Verdict};
 
+use crate::faults;
 use crate::watched::{WatchedPath, causes, first, nth, share_of};
 
 /// Two hosts in one room with a router between them that lets 200 Mb/s through: 191 Mb/s of payload. The queue of the
@@ -76,6 +77,45 @@ fn a_round_trip_that_late_threads_lengthen_is_no_queue() {
     let verdict = path.verdict();
     assert_eq!(verdict.path_rate, None);
     assert_eq!(verdict.findings[0].cause, Cause::CompetingLoad, "{verdict:#?}");
+}
+
+/// A send buffer of 131 KB on a path of 200 Mb/s and 20 ms: each window goes out at once, and its last packet waits for
+/// the others.
+#[test]
+fn the_queue_of_a_windows_own_burst_does_not_make_the_path_the_limit() {
+    let mut path =
+        WatchedPath::busy(BitRate(41e6), Nanos::millis(20), [0.01, 0.01], [[0.05, 0.01], [0.05, 0.01]]);
+    path.sender(|_, socket, t| {
+        t.rtt_ns = Nanos::micros(23_600);
+        (t.cwnd_segments, t.unacked_segments, t.app_limited) = (188, 91, true);
+        socket.send_buffer_bytes = Bytes(24_000);
+        socket.send_memory_bytes = Bytes(136_896);
+    });
+    let verdict = path.verdict();
+    assert_eq!(verdict.path_rate, None, "{verdict:#?}");
+    assert_eq!(verdict.findings[0].cause, Cause::SendBuffer, "{verdict:#?}");
+}
+
+/// Three segments fit the window, and the acknowledgement of the last one is delayed on a short path.
+#[test]
+fn a_small_window_that_waits_for_delayed_acknowledgements_shows_no_queue_on_the_path() {
+    let mut path = faults::window_alignment(0.0);
+    path.sender(|_, _, t| {
+        (t.rtt_ns, t.rtt_variation_ns) = (Nanos::micros(42_000), Nanos::micros(11_000));
+    });
+    let verdict = path.verdict();
+    assert_eq!(verdict.path_rate, None, "{verdict:#?}");
+    assert_eq!(verdict.findings[0].cause, Cause::WindowAlignment, "{verdict:#?}");
+}
+
+/// A reader takes 64 KB every 5 ms, and TCP acknowledges only when it has read.
+#[test]
+fn acknowledgements_that_wait_for_the_reader_show_no_queue_on_the_path() {
+    let mut path = faults::slow_reader(0.0);
+    path.sender(|_, _, t| (t.rtt_ns, t.unacked_segments) = (Nanos::micros(5_140), 45));
+    let verdict = path.verdict();
+    assert_eq!(verdict.path_rate, None, "{verdict:#?}");
+    assert_eq!(verdict.findings[0].cause, Cause::SlowReader, "{verdict:#?}");
 }
 
 #[test]

@@ -2,8 +2,7 @@
 
 use std::process::Command;
 
-use crate::PROGRAM;
-use crate::run::{TestServer, can, carries, client, command, counts, run};
+use crate::run::{TestServer, behind, can, carries, client, command, counts, run};
 use crate::support::{self, text};
 
 /// Returns a shell command that sends a byte and reads its echo.
@@ -13,10 +12,7 @@ fn shell(port: u16) -> String {
 
 /// Runs a program over the path `local`, started by the command `before`.
 fn within_limits(before: &[&str], does: &str) -> (String, String) {
-    let ours = command(Some("local"), does);
-    let mut outer = Command::new(before[0]);
-    outer.args(&before[1..]).arg(ours.get_program()).args(ours.get_args()).env(PROGRAM, does);
-    let out = outer.output().expect("it runs");
+    let out = behind(before, &command(Some("local"), does)).output().expect("it runs");
     let (said, err) = text(&out);
     assert!(out.status.success(), "{said}{err}");
     (said, err)
@@ -105,19 +101,13 @@ fn where_no_thread_may_be_started_calls_go_on_in_the_kernel() {
     const USER: u32 = 41003;
     let folder = tempfile::tempdir().expect("a folder");
     std::os::unix::fs::chown(folder.path(), Some(USER), Some(USER)).expect("this is root");
-    let does = "wait-for 10";
-    let ours = command(Some("local"), does);
+    let ours = command(Some("local"), "wait-for 10");
     let (mut whole, mut scarce) = (0, 0);
     for threads in (20..=40).step_by(2) {
-        let mut limited = Command::new("timeout");
-        limited
-            .args(["15", "setpriv", "--clear-groups"])
-            .args([format!("--reuid={USER}"), format!("--regid={USER}")]);
-        limited
-            .args(["prlimit", &format!("--nproc={threads}")])
-            .arg(ours.get_program())
-            .args(ours.get_args());
-        limited.env(PROGRAM, does).env("HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());
+        let limits = format!("15 setpriv --clear-groups --reuid={USER} --regid={USER} prlimit --nproc={threads}");
+        let words: Vec<&str> = ["timeout"].into_iter().chain(limits.split(' ')).collect();
+        let mut limited = behind(&words, &ours);
+        limited.env("HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());
         let out = limited.output().expect("it runs");
         let (said, err) = text(&out);
         assert_ne!(out.status.code(), Some(124), "it hangs with {threads} threads: {said}{err}");

@@ -2,13 +2,11 @@
 
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::process::Command;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use crate::PROGRAM;
 use crate::programs::{answer, at};
-use crate::run::{TestServer, carries, client, command};
+use crate::run::{TestServer, behind, carries, client, command};
 use crate::support;
 
 /// The number of processes that accept from one listener.
@@ -27,10 +25,7 @@ pub(crate) fn serve_from_children(before: &[&str]) {
     let listener = listening();
     fcntl_setfd(&listener, FdFlags::empty()).expect("a flag");
     let word = format!("accept-on {}", listener.as_raw_fd());
-    let own = std::env::current_exe().expect("this program");
-    let own = [own.to_str().expect("text"), "--exact", "program", "--nocapture", "--quiet"];
-    let words: Vec<&str> = before.iter().copied().chain(own).collect();
-    let start = |_| Command::new(words[0]).args(&words[1..]).env(PROGRAM, &word).spawn().expect("a child");
+    let start = |_| behind(before, &command(None, &word)).spawn().expect("a child");
     let children: Vec<_> = (0..CHILDREN).map(start).collect();
     drop(listener);
     children.into_iter().for_each(|mut child| drop(child.wait()));

@@ -1,5 +1,6 @@
 //! Runs programs, alone or over a path, and reads the path's counts.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
@@ -25,6 +26,14 @@ pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
     };
     command.args(["--exact", "program", "--nocapture", "--quiet"]).env(PROGRAM, does);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Returns a command that runs the words `before`, such as those of prlimit(1), and then `ours` and its words.
+pub(crate) fn behind(before: &[&str], ours: &Command) -> Command {
+    let mut words = before.iter().map(OsStr::new).chain([ours.get_program()]).chain(ours.get_args());
+    let mut command = Command::new(words.next().expect("at least a program"));
+    command.args(words).envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command
 }
 

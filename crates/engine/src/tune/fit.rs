@@ -15,7 +15,7 @@ const FIRST: u64 = 20;
 /// The largest growth from one run to the next. The start of a program makes a short run look slower than the next.
 const GROWTH: f64 = 10.0;
 /// The number of runs. [`FIRST`] and [`GROWTH`] reach the default in two, where no run reaches half of the time.
-const RUNS: usize = 4;
+const RUNS: u32 = 4;
 
 /// The parameter of a program that was lowered, so that a trial takes less time.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,37 +55,51 @@ fn next(length: &Length, value: u64, took: Nanos) -> u64 {
     ((value as f64 * ratio.min(GROWTH)) as u64).max(length.least).min(length.default)
 }
 
-/// Lowers the parameter that decides how long a trial of the program takes, until a trial takes as long as the file of
-/// the application asks. Returns `None` if nothing was lowered.
+/// Returns true if a trial that took `took` is as good as one of the time `fills`: it took half to twice as long.
+fn is_near(took: Nanos, fills: Nanos) -> bool {
+    took.times(2) >= fills && took <= fills.times(2)
+}
+
+/// Lowers the parameter that decides how long a trial of the program takes, until a trial takes about as long as the file
+/// of the application asks. Returns `None` if nothing was lowered.
 pub(super) fn fit(group: &HostGroup, options: &mut TuneOptions) -> Result<Option<FittedParameter>, Error> {
     let Some(length) = options.program.as_ref().and_then(length) else { return Ok(None) };
     let Some(program) = &mut options.program else { return Ok(None) };
     let flow = flow(options.transport, &Settings::new())?;
-    let mut value = length.default.div_ceil(FIRST);
-    let mut took = Nanos(0);
     group.begin_epoch("length");
-    for _ in 0..RUNS {
-        program.workload.parameters.insert(length.name.clone(), value.to_string());
+    let fitted = lower(group, program, &flow, &length)?;
+    group.begin_epoch("");
+    if fitted.is_none() {
+        program.workload.parameters.remove(&length.name);
+    }
+    Ok(fitted)
+}
+
+/// Runs the program with one value of the parameter after the other. The program keeps the last one.
+fn lower(
+    group: &HostGroup,
+    program: &mut TunedProgram,
+    flow: &Settings,
+    length: &Length,
+) -> Result<Option<FittedParameter>, Error> {
+    let (name, default) = (&length.name, length.default);
+    let mut value = default.div_ceil(FIRST);
+    let mut runs = 0;
+    loop {
+        program.workload.parameters.insert(name.clone(), value.to_string());
         let began = Instant::now();
-        group.run(&RunSpec::new(program.workload.clone(), &flow))?;
-        took = began.elapsed().into();
-        let better = next(&length, value, took);
-        // A trial within half and twice the time is as good as any.
-        if better == value || (took.times(2) >= length.fills && took <= length.fills.times(2)) {
-            break;
+        group.run(&RunSpec::new(program.workload.clone(), flow))?;
+        let took = began.elapsed().into();
+        runs += 1;
+        let better = next(length, value, took);
+        if better == value || is_near(took, length.fills) || runs == RUNS {
+            return Ok(Some(FittedParameter { name: name.clone(), value, default, took }));
+        }
+        if better == default {
+            return Ok(None);
         }
         value = better;
-        if value == length.default {
-            break;
-        }
     }
-    group.begin_epoch("");
-    if value == length.default {
-        program.workload.parameters.remove(&length.name);
-        return Ok(None);
-    }
-    program.workload.parameters.insert(length.name.clone(), value.to_string());
-    Ok(Some(FittedParameter { name: length.name, value, default: length.default, took }))
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn path(view: &VerdictView<'_>) -> Option<Finding> {
     if flow.all_sent() >= 0.5 {
         return None; // TCP had sent everything that it was given, so the application is the limit.
     }
-    if full < 0.5 && !flow.watch.congestion.starts_with("bbr") {
+    if full < 0.5 && !flow.has_path_model() {
         return None;
     }
     let summary = format!("nothing holds it back but the path: its narrowest link carries {}", view.goodput);

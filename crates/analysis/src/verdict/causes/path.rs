@@ -242,8 +242,8 @@ fn of_flow(view: &VerdictView<'_>) -> Option<Finding> {
     let differ = mtus.is_some_and(|(a, b)| a != b);
     let (weight, confidence) = match (stall, probes > 0) {
         (true, _) => (0.99, if differ || probes > 0 { 0.95 } else { 0.85 }),
-        (false, true) => (lost_time.max(0.3), 0.8),
-        (false, false) if differ => (share(lost_time), 0.6),
+        (false, true) => (lost_time, 0.8),
+        (false, false) if differ => (lost_time, 0.6),
         _ => return None,
     };
     let summary = match stall {
@@ -353,8 +353,7 @@ fn congestion_evidence(
         }
         None => finding
             .try_knob("congestion-control", "cubic", "a congestion control that uses what is there")
-            .try_knob("no-metrics-save", "on", "and no memory of an earlier, slower path")
-            .ask("look at the route: a locked cwnd there holds every flow (ip route)"),
+            .ask("look at the route: a locked cwnd there holds every flow (ip route show; ip tcp_metrics show)"),
     };
     finding.expect(view.headroom())
 }
@@ -383,7 +382,7 @@ pub(super) fn congestion_control_next(view: &VerdictView<'_>) -> Option<Finding>
 /// per round trip. A congestion control with a model of the path (BBR) sets the rate to its own estimate, which does
 /// not count.
 fn paced_below(flow: &FlowView<'_>) -> Option<BitRate> {
-    let own_rate = flow.watch.congestion.starts_with("bbr");
+    let own_rate = flow.has_path_model();
     let below = flow.when(|t| {
         let window =
             t.send_mss_bytes.0 as f64 * f64::from(t.cwnd_segments) * 8e9 / (t.rtt_ns.0 as f64).max(1.0);

@@ -97,7 +97,7 @@ fn packet_cost(view: &VerdictView<'_>) -> Option<(f64, f64)> {
         return Some((packets, SAVED * packets));
     }
     let flow = view.sender.as_ref().and_then(|end| end.main());
-    let is_paced = flow.is_some_and(|flow| flow.watch.congestion.starts_with("bbr"));
+    let is_paced = flow.is_some_and(|flow| flow.has_path_model());
     let wakes = [&PER_PACKET[..], &[CostClass::Scheduling]].concat();
     let saved = if is_paced { packets } else { cost_of(view, &wakes)? };
     let segment = flow.and_then(|flow| flow.last()).map_or(0.0, |tcp| tcp.send_mss_bytes.0 as f64);

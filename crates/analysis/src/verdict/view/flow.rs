@@ -129,6 +129,12 @@ impl<'a> FlowView<'a> {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
+    /// Returns true if the congestion control has a model of the path, as BBR has. It paces itself by that model and
+    /// does not fill its window.
+    pub(crate) fn has_path_model(&self) -> bool {
+        self.watch.congestion.starts_with("bbr")
+    }
+
     /// Returns the lowest round trip that TCP measured; `None` if it reported none.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()

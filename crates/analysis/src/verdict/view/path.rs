@@ -7,8 +7,8 @@ use landspeed_stats::quantile;
 use super::delivery::{DeliveryLevel, in_flight};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
-    FEW_EXPECTED, FULL_CORE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
-    LOSS_VANISHES, NOTABLE, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
+    FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
+    LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
 /// The effect of the path on packets above its rate.
@@ -46,14 +46,15 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         let level = level(view, queue.idle + queue.median)?;
         let is_full = match is_crowded {
             // On full cores packets also wait for a core, for about a millisecond at a time.
+            _ if held_by_an_end(view, flow, &queue) => false,
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
         };
         // If a late thread lengthens the round trip, no data is in flight during that time.
-        let held = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
+        let in_queue = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
-        (is_full && held && level.steady >= STEADY).then(|| queue.limit(kind, level))
+        (is_full && in_queue && level.steady >= STEADY).then(|| queue.limit(kind, level))
     };
     // Where cores are late, packets find the receiver's own queues full.
     let dropped = || policed(view).filter(|_| !is_crowded);
@@ -105,11 +106,23 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
     DeliveryLevel::of(end, rtt_s)
 }
 
+/// Returns true if an end, and not the path, makes the round trip longer than the idle one. A receiver that leaves data
+/// unread acknowledges it late. A sender with a small buffer or a small window sends all of it at once: that burst queues
+/// at the slowest link, and its last segment may wait for a delayed acknowledgement. The link carries a burst within one
+/// round trip, so its queue is no longer than the idle one, and it delays each segment differently.
+fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue) -> bool {
+    let receiver = view.receiver.as_ref().and_then(EndView::main);
+    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
+    let in_bursts = flow.all_sent() >= 0.5 || view.time.is_some_and(|time| time.window >= 0.5);
+    let varies = flow.median_tcp(|t| t.rtt_variation_ns.0).unwrap_or(0.0) / 1e9;
+    unread || in_bursts && (queue.median <= queue.idle || varies >= OWN_BURST * queue.median)
+}
+
 /// Returns true if a sender with a model of the path (BBR) keeps probing for more: it fills no queue for longer than a
 /// probe, and neither application nor buffers hold it.
 fn pushes(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
     let held = view.time.is_some_and(|time| time.window.max(time.buffer) >= NOTABLE);
-    flow.watch.congestion.starts_with("bbr") && flow.all_sent() < 0.5 && !held
+    flow.has_path_model() && flow.all_sent() < 0.5 && !held
 }
 
 /// Returns true if neither the flow's threads nor the handling of packets fills a processor. Time that a thread waits

@@ -62,7 +62,7 @@ fn prepared(words: &[String], order: &RoleOrder, user: &RoleUser) -> Command {
     command.args(&words[1..]).current_dir(DIR).stdin(Stdio::null()).env_clear();
     command
         .envs([("PATH", PATH), ("HOME", DIR), ("TMPDIR", DIR), ("LANG", "C.UTF-8")])
-        .env("USER", user.name());
+        .env("USER", &user.name);
     command.envs(order.env.iter().map(|(name, value)| (name, value)));
     let (user, cores) = (user.clone(), order.cores.clone());
     // SAFETY: between fork and exec only system calls are made; their memory was allocated before.
@@ -98,7 +98,7 @@ fn limit(user: &RoleUser) {
         unsafe { libc::setrlimit(what, &raw const limit) };
     };
     set(libc::RLIMIT_CORE, 0);
-    if matches!(user, RoleUser::Other { .. }) {
+    if user.other.is_some() {
         set(libc::RLIMIT_NPROC, PROCESSES);
     }
 }

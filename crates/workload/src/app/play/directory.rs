@@ -136,9 +136,6 @@ fn seeded(out: &mut impl Write, bytes: Bytes, seed: u64) -> std::io::Result<()> 
 
 impl RoleUser {
     fn own(&self, path: &Path) -> std::io::Result<()> {
-        match self {
-            RoleUser::Own { .. } => Ok(()),
-            RoleUser::Other { uid, gid, .. } => chown(path, Some(*uid), Some(*gid)),
-        }
+        self.other.map_or(Ok(()), |ids| chown(path, Some(ids.uid), Some(ids.gid)))
     }
 }

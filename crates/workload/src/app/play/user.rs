@@ -4,29 +4,36 @@ use std::fs;
 use std::io::Error;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum RoleUser {
-    /// The agent's own user.
-    Own { name: String },
-    /// Another user, from /etc/passwd.
-    Other { name: String, uid: u32, gid: u32 },
+pub(super) struct RoleUser {
+    /// The user's name, for the variable USER.
+    pub(super) name: String,
+    /// The IDs of another user; `None` for the agent's own.
+    pub(super) other: Option<UserIds>,
+}
+
+/// The IDs of a user and of the user's group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct UserIds {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
 }
 
 /// Returns true if a role with the user `name` runs as root on this host. An empty name is the agent's own user.
 pub fn runs_as_root(name: &str) -> bool {
     let is_root =
-        ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|(uid, _)| uid == 0));
+        ["", "root"].contains(&name) || ids(name).is_ok_and(|ids| ids.is_some_and(|ids| ids.uid == 0));
     is_root && rustix::process::geteuid().is_root()
 }
 
 /// Returns the IDs of a user and of the user's group from /etc/passwd; `None` for an unknown user. It reads the file
 /// itself, because a static program cannot query the host's name service.
-fn ids(name: &str) -> Result<Option<(u32, u32)>, String> {
+fn ids(name: &str) -> Result<Option<UserIds>, String> {
     let all =
         fs::read_to_string("/etc/passwd").map_err(|error| format!("cannot read /etc/passwd: {error}"))?;
     let rest = all.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     Ok(rest.and_then(|rest| {
         let mut fields = rest.split(':').skip(1);
-        Some((fields.next()?.parse().ok()?, fields.next()?.parse().ok()?))
+        Some(UserIds { uid: fields.next()?.parse().ok()?, gid: fields.next()?.parse().ok()? })
     }))
 }
 
@@ -43,24 +50,17 @@ impl RoleUser {
     /// root, or if `name` is root or empty. Returns an error for an unknown name.
     pub(super) fn find(name: &str) -> Result<RoleUser, String> {
         if runs_as_root(name) || !rustix::process::geteuid().is_root() {
-            return Ok(RoleUser::Own { name: name_of(rustix::process::geteuid().as_raw()) });
+            return Ok(RoleUser { name: name_of(rustix::process::geteuid().as_raw()), other: None });
         }
-        let (uid, gid) = ids(name)?
+        let ids = ids(name)?
             .ok_or_else(|| format!("no user is called {name} on this host: name another with `user`"))?;
-        Ok(RoleUser::Other { name: name.to_owned(), uid, gid })
-    }
-
-    /// Returns the user's name, for the variable USER.
-    pub(super) fn name(&self) -> &str {
-        match self {
-            RoleUser::Own { name } | RoleUser::Other { name, .. } => name,
-        }
+        Ok(RoleUser { name: name.to_owned(), other: Some(ids) })
     }
 
     /// Changes permanently to this user. The call is safe between fork and exec, because it makes only three system
     /// calls.
     pub(super) fn become_it(&self) -> Result<(), Error> {
-        let RoleUser::Other { uid, gid, .. } = *self else { return Ok(()) };
+        let Some(UserIds { uid, gid }) = self.other else { return Ok(()) };
         let done = |code: libc::c_int| if code == 0 { Ok(()) } else { Err(Error::last_os_error()) };
         // SAFETY: `gid` is one group, and the calls take numbers.
         unsafe {
