@@ -132,6 +132,9 @@ pub(super) fn watched(lab: &FaultLab, landspeed: &Path, name: &str) -> Result<Ex
     // For readers who want to know the reasons for a verdict.
     let folder = landspeed.with_file_name("faults");
     std::fs::create_dir_all(&folder)?;
-    std::fs::write(folder.join(format!("{name}.json")), serde_json::to_vec_pretty(&report)?)?;
+    std::fs::write(
+        folder.join(format!("{}.json", name.replace('/', " per "))),
+        serde_json::to_vec_pretty(&report)?,
+    )?;
     Ok(report)
 }

@@ -104,7 +104,8 @@ fn where_no_thread_may_be_started_calls_go_on_in_the_kernel() {
     let ours = command(Some("local"), "wait-for 10");
     let (mut whole, mut scarce) = (0, 0);
     for threads in (20..=40).step_by(2) {
-        let limits = format!("15 setpriv --clear-groups --reuid={USER} --regid={USER} prlimit --nproc={threads}");
+        let limits =
+            format!("15 setpriv --clear-groups --reuid={USER} --regid={USER} prlimit --nproc={threads}");
         let words: Vec<&str> = ["timeout"].into_iter().chain(limits.split(' ')).collect();
         let mut limited = behind(&words, &ours);
         limited.env("HOME", folder.path()).env("XDG_RUNTIME_DIR", folder.path());

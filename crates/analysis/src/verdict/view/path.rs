@@ -7,8 +7,8 @@ use landspeed_stats::quantile;
 use super::delivery::{DeliveryLevel, in_flight};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
-    FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS, LOSS_STAYS,
-    LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
+    FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS,
+    LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
 /// The effect of the path on packets above its rate.
@@ -113,7 +113,7 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
 fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue) -> bool {
     let receiver = view.receiver.as_ref().and_then(EndView::main);
     let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
-    let in_bursts = flow.all_sent() >= 0.5 || view.time.is_some_and(|time| time.window >= 0.5);
+    let in_bursts = flow.all_sent() >= 0.5 || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
     let varies = flow.median_tcp(|t| t.rtt_variation_ns.0).unwrap_or(0.0) / 1e9;
     unread || in_bursts && (queue.median <= queue.idle || varies >= OWN_BURST * queue.median)
 }
