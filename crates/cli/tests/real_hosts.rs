@@ -119,6 +119,41 @@ fn a_fan_takes_three_hosts_and_tells_each_client_apart() {
     assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
 }
 
+/// Tests a copy over ssh, whose client runs on one host alone. The other host has a program of another name.
+#[test]
+fn a_program_that_one_of_two_hosts_runs_is_explained_from_both() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let options = hosts.ssh_options().into_iter().flat_map(|option| ["-o".to_owned(), option]);
+    let mut copy = Command::new("ip")
+        .args(["netns", "exec", &hosts.ns("a"), "ssh"])
+        .args(options)
+        .args(["root@192.0.2.2", "cat /dev/zero"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("ssh runs");
+    let reach = hosts.reach();
+    let explain = |name: &str| {
+        let mut args = vec!["explain", "--pid", name, "--time", "1s", "--no-trace", "--json"];
+        args.extend(reach.iter().map(String::as_str));
+        text(&hosts.landspeed(&args).output().expect("it runs"))
+    };
+    let is_up = || !hosts.pids("b", "cat /dev/zero").is_empty();
+    assert!(within(Duration::from_secs(10), is_up), "the copy does not begin");
+    let (out, err) = explain("ssh");
+    let (_, nowhere) = explain("no-such-program");
+    copy.kill().and_then(|()| copy.wait()).expect("it ends");
+    let report: serde_json::Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    for host in report["hosts"].as_array().expect("a list") {
+        let flows = host["observed"]["flows"].as_array().expect("a list");
+        assert_eq!(flows.len(), 1, "{}: {flows:?}", host["name"]);
+        assert!([&flows[0]["key"]["local"], &flows[0]["key"]["remote"]].contains(&&"192.0.2.2:22".into()));
+    }
+    assert!(nowhere.contains("no process here is called 'no-such-program'"), "{nowhere}");
+    assert!(nowhere.contains("192.0.2.2:22"), "flows there: {nowhere}");
+}
+
 #[test]
 fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
     needs_root!();

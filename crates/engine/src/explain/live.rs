@@ -9,6 +9,7 @@ use landspeed_record::units::{EscapedText, Nanos};
 use landspeed_record::{ExplainReport, FlowWatch, NoVerdictReason, ProcessWatch, WatchTarget};
 
 use super::material::watched;
+use super::target::{glance, targets};
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::{Error, Host};
 
@@ -56,26 +57,24 @@ pub fn explain_live(
     options: &ExplainOptions,
     progress: ProgressSink<'_>,
 ) -> Result<ExplainReport, Error> {
+    let Some(targets) = targets(hosts, options.target).map_err(|error| with_flows(error, hosts, options))?
+    else {
+        return Err(nothing(hosts, options, NoVerdictReason::NoFlow));
+    };
     progress(&format!("watching for {}", options.time));
-    let request = Request::Watch {
-        target: options.target,
+    let request = |target| Request::Watch {
+        target,
         observers: observers(options.trace),
         alone: false,
         duration_ns: options.time,
         interval_ns: INTERVAL,
     };
-    let pending = hosts.iter().map(|host| host.start(&request)).collect::<Result<Vec<_>, _>>()?;
+    let pairs = hosts.iter().zip(targets);
+    let pending = pairs.map(|(host, target)| host.start(&request(target))).collect::<Result<Vec<_>, _>>()?;
     let mut seen = Vec::new();
     for (host, pending) in hosts.iter_mut().zip(pending) {
         let answer = host.wait(pending, Duration::from(options.time) + host.patience());
-        // If no process has the requested name, the error also lists the flows that exist.
-        let answer = answer.map_err(|error| match options.target {
-            WatchTarget::Name { .. } => {
-                let flows = near(std::slice::from_ref(host), options.target);
-                Error::Other(format!("{error}; {flows}"))
-            }
-            _ => error,
-        });
+        let answer = answer.map_err(|error| with_flows(error, std::slice::from_ref(host), options));
         let Reply::Watched { device, observed } = answer? else { return Err(host.unexpected("watch")) };
         host.device = device;
         // Without a link its knobs cannot be read; the verdict names what is missing.
@@ -97,6 +96,14 @@ pub fn explain_live(
         }
     }
     Ok(inputs.report(options))
+}
+
+/// Adds the flows that exist on the hosts to an error, if no process has the requested name.
+fn with_flows(error: Error, hosts: &[Host], options: &ExplainOptions) -> Error {
+    match options.target {
+        WatchTarget::Name { .. } => Error::Other(format!("{error}; {}", near(hosts, options.target))),
+        _ => error,
+    }
 }
 
 /// Returns the error for flows on which no verdict is possible, with the reason and a remedy.
@@ -146,14 +153,7 @@ fn near(hosts: &[Host], target: WatchTarget) -> String {
 
 /// Returns the current flows of a target on a host, each with its owner; an empty list if the host does not answer.
 fn there(host: &Host, target: WatchTarget) -> Vec<String> {
-    let request = Request::Watch {
-        target,
-        observers: ["flows", "processes"].map(str::to_owned).into(),
-        alone: true,
-        duration_ns: Nanos(1),
-        interval_ns: INTERVAL,
-    };
-    let Ok(Reply::Watched { observed, .. }) = host.call(&request) else { return Vec::new() };
+    let Ok(observed) = glance(host, target, &["flows", "processes"]) else { return Vec::new() };
     let flows = observed.get::<Vec<FlowWatch>>().iter().filter(|flow| flow.key.remote.port() > 0);
     flows.map(|flow| owned(flow, observed.get::<Vec<ProcessWatch>>())).collect()
 }

@@ -9,6 +9,7 @@ mod material;
 mod own;
 mod sizes;
 mod slower;
+mod target;
 
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::units::Nanos;
