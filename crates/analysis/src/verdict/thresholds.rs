@@ -278,6 +278,13 @@ pub(super) const FEW_EXCHANGES: f64 = 10.0;
 /// of 1,448. A stream with such answers waits for none of them.
 pub(super) const MOST_SEGMENTS_A_REPLY: f64 = 8.0;
 
+/// The most payload of a request and its reply together, where nothing is in flight between them. It is below the 96 KB
+/// after which OpenSSH's receiver opens its window.
+pub(super) const MOST_BYTES_A_REQUEST: f64 = 65_536.0;
+
+/// The least number of connections of a client that has a pool of them. Programs that send streams open one or two.
+pub(super) const POOL: usize = 4;
+
 /// The least time between two requests, in round trips, if each waits for the reply to the one before. It is below one
 /// because the lowest round trip that TCP saw and the idle one that was measured differ by up to a wake-up.
 pub(super) const SERIAL: f64 = 0.7;

@@ -307,6 +307,43 @@ fn programs_that_want_the_core_are_named() {
 }
 
 /// The client waits for replies, and the server for requests: no program is slow.
+/// A large buffer that is smaller than the system lets it be was set by its program, which no setting of the host changes.
+#[test]
+fn a_large_send_buffer_that_a_program_set_is_the_programs() {
+    let path = faults::send_buffer_below_bdp(0.5);
+    let of = |most: u64| {
+        let set = [("tcp-wmem".to_owned(), format!("4096 16384 {most}"))].into();
+        path.of_a_program(&set).findings[0].clone()
+    };
+    assert_eq!(of(4 << 20).cause, Cause::WindowBelowBdp, "{:#?}", of(4 << 20));
+    let fixed = of(16 << 20);
+    assert_eq!(fixed.cause, Cause::SendBuffer, "{fixed:#?}");
+    assert!(fixed.remedies[0].what.starts_with("take SO_SNDBUF out of"), "{fixed:#?}");
+}
+
+/// Values of 16 KB are twelve segments each, and a reply is one.
+#[test]
+fn large_requests_are_requests_too() {
+    let mut path = faults::requests(0.0);
+    path.sender(|at, _, t| {
+        let done = (10_000.0 * at) as u64;
+        (t.sent_bytes, t.acked_bytes) = (Bytes(16_430 * done), Bytes(16_430 * done));
+        t.data_segments_sent = 12 * done;
+    });
+    path.receiver(|at, _, t| {
+        let done = (10_000.0 * at) as u64;
+        (t.received_bytes, t.data_segments_received) = (Bytes(16_430 * done), 12 * done);
+    });
+    assert!(!causes(&path.verdict()).contains(&Cause::RequestReply), "one connection may be a stream");
+    for seen in [&mut path.a, &mut path.b] {
+        let flows = seen.get_mut::<Vec<FlowWatch>>();
+        for _ in 1..4 {
+            flows.push(flows[0].clone());
+        }
+    }
+    assert_eq!(causes(&path.verdict())[0], Cause::RequestReply, "{:#?}", path.verdict());
+}
+
 #[test]
 fn waiting_for_replies_is_no_fault_and_is_told_in_round_trips() {
     let path = faults::requests(0.0);

@@ -3,7 +3,7 @@
 use landspeed_record::{IpProtocol, ListenerWatch};
 
 use super::{EndView, FlowView, VerdictView};
-use crate::verdict::thresholds::{FEW_EXCHANGES, MOST_SEGMENTS_A_REPLY, SERIAL};
+use crate::verdict::thresholds::{FEW_EXCHANGES, MOST_BYTES_A_REQUEST, MOST_SEGMENTS_A_REPLY, POOL, SERIAL};
 use crate::verdict::words::share;
 
 /// The mean time of one request in ns, with its parts.
@@ -39,7 +39,8 @@ pub(super) fn requests(view: &VerdictView<'_>) -> Option<RequestTimes> {
         before.any(|other| (other.local, other.remote) == (key.remote, key.local))
     };
     let once = end.flows.iter().enumerate().filter(|(at, flow)| !seen_before(*at, flow));
-    let asked: Vec<(f64, f64)> = once.filter_map(|(_, flow)| exchanges(flow)).collect();
+    let is_pool = end.flows.len() >= POOL;
+    let asked: Vec<(f64, f64)> = once.filter_map(|(_, flow)| exchanges(flow, is_pool)).collect();
     let exchanges: f64 = asked.iter().map(|(count, _)| count).sum();
     let time: f64 = asked.iter().map(|(_, time)| time).sum();
     let each = time / exchanges;
@@ -70,13 +71,18 @@ pub(super) fn requests(view: &VerdictView<'_>) -> Option<RequestTimes> {
 }
 
 /// Returns the number of requests of a flow and the time in which they were made, if it carries requests: data segments
-/// in both directions, about as many. A request and most replies are one segment each.
-fn exchanges(flow: &FlowView<'_>) -> Option<(f64, f64)> {
+/// in both directions, about as many. A small request and its reply are one segment each. On one connection of several
+/// (`is_pool`), large messages count too, if nothing is in flight between them; a stream has one connection.
+fn exchanges(flow: &FlowView<'_>, is_pool: bool) -> Option<(f64, f64)> {
     let (sent, received) =
         (flow.delta(|t| t.data_segments_sent) as f64, flow.delta(|t| t.data_segments_received) as f64);
     let (few, many) = (sent.min(received), sent.max(received));
     let tcp = flow.watch.key.protocol == IpProtocol::TCP;
-    (tcp && few > 0.0 && many <= MOST_SEGMENTS_A_REPLY * few).then_some((few, flow.span.0 as f64))
+    let bytes = (flow.delta(|t| t.sent_bytes.0) + flow.delta(|t| t.received_bytes.0)) as f64;
+    let is_empty = flow.when(|t| t.unacked_segments == 0) >= 0.5;
+    let in_turn = is_pool && is_empty && bytes <= MOST_BYTES_A_REQUEST * few;
+    let alike = many <= MOST_SEGMENTS_A_REPLY * few;
+    (tcp && few > 0.0 && (alike || in_turn)).then_some((few, flow.span.0 as f64))
 }
 
 /// Returns the end that sends requests and the end that replies; `None` for one that was not watched. The end that
