@@ -186,6 +186,12 @@ unseen: build
 	@.ci/install nft:nftables ethtool ip:iproute2 jq
 	$(SUDO) .ci/unseen target/release/landspeed $(RUNS) $(SEED)
 
+# Five questions of users, asked of scp, nginx, redis and two comparisons: the transcripts of docs/results/questions (ten minutes).
+.PHONY: questions
+questions: build
+	@.ci/install --no-services ip:iproute2 jq /usr/sbin/sshd:openssh-server scp:openssh-client nginx curl redis-server redis-benchmark:redis-tools
+	$(SUDO) .ci/questions target/release/landspeed docs/results/questions
+
 # SIGKILLs at random moments, on hosts and in labs: 200 of one process or two, 200 of everything, 200 of parts of a lab
 # (twenty minutes); make test does 20, 8 and 8.
 KILLS ?= 200
