@@ -67,7 +67,7 @@ mod tests {
 
     fn flow(local: &str, remote: &str) -> FlowWatch {
         let at = |text: &str| text.parse().expect("an address");
-        let key = FlowKey { protocol: IpProtocol::Tcp, local: at(local), remote: at(remote) };
+        let key = FlowKey { protocol: IpProtocol::TCP, local: at(local), remote: at(remote) };
         FlowWatch { key, pid: None, congestion: String::new(), samples: Vec::new() }
     }
 
