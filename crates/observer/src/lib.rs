@@ -31,6 +31,7 @@ mod cpu;
 mod flows;
 mod link;
 mod path;
+mod pressure;
 mod processes;
 mod qdisc;
 mod settings;
@@ -72,6 +73,7 @@ pub static OBSERVERS: &[&Observer] = &[
     &qdisc::QDISC,
     &settings::SETTINGS,
     &throttle::THROTTLE,
+    &pressure::PRESSURE,
     &link::LINK,
     &softnet::SOFTNET,
     &sockstat::SOCKSTAT,

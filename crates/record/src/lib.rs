@@ -82,8 +82,8 @@ pub use measure::{
     HostCpu, LatencyFigure, LostHost, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };
 pub use observe::{
-    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, OBSERVATION_DETAILS, Observations,
-    SnmpCounts, SoftnetCounts, TcpSample, Throttling,
+    CongestionControls, CoreCpuTime, CpuUsage, LinkCounters, LinkTraffic, MemoryStalls, OBSERVATION_DETAILS,
+    Observations, SnmpCounts, SoftnetCounts, TcpSample, Throttling,
 };
 pub use outcome::{
     ConnectionCount, EndpointOutcome, FailedConnections, LostRounds, OUTCOME_DETAILS, ProgramFigure,

@@ -197,6 +197,27 @@ pub struct LinkTraffic {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct SoftnetCounts(pub BTreeMap<String, u64>);
 
+/// The time within the window in which tasks of the host waited for memory (/proc/pressure/memory).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct MemoryStalls {
+    pub window_ns: Nanos,
+    /// Time in which at least one task waited.
+    pub some_ns: Nanos,
+    /// Time in which at least one task waited and no other task ran.
+    pub full_ns: Nanos,
+}
+
+impl MemoryStalls {
+    /// Returns the time in which nothing ran for want of memory, as a share of the window, 0 to 1.
+    pub fn share(&self) -> f64 {
+        if self.window_ns.0 == 0 {
+            return 0.0;
+        }
+        (self.full_ns.0 as f64 / self.window_ns.0 as f64).min(1.0)
+    }
+}
+
 /// Growth within the window of the counters of /proc/net/snmp, netstat, snmp6 and stat/nf_conntrack, by name, such as
 /// "Tcp.RetransSegs". Counters that did not grow are left out.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -205,6 +226,7 @@ pub struct SnmpCounts(pub BTreeMap<String, u64>);
 details!(OBSERVATION_DETAILS {
     "cpu" => CpuUsage;
     "throttling" => Throttling;
+    "memory_stalls" => MemoryStalls;
     "tcp" => Vec<TcpSample>;
     "congestion" => CongestionControls;
     "links" => Vec<LinkCounters>;

@@ -3,5 +3,6 @@
 
 mod common;
 mod flows;
+mod pressure;
 mod queues;
 mod unprivileged;

@@ -76,6 +76,8 @@ pub enum Cause {
     CpuQuota,
     /// A program of the flow waits for a disk.
     SlowDisk,
+    /// The host is short of memory: its programs stand still until the kernel has freed pages, or read them again.
+    MemoryShortage,
     /// The machine's memory for TCP is used up, so receivers offer small windows.
     TcpMemory,
     /// The receiver once dropped a segment because its buffer was full, and has offered a window of two segments

@@ -1,7 +1,7 @@
 //! Judges of what a host keeps from the flow's programs: processor time, its disk, memory for sockets.
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{Cause, Finding, Throttling};
+use landspeed_record::{Cause, Finding, MemoryStalls, Throttling};
 
 use super::programs::{instead, program, starves};
 use crate::verdict::judge::{FindingBuilder, found};
@@ -67,6 +67,26 @@ pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
             ))
             .saw_if(instead(end))
             .ask("a faster disk, larger reads ahead (blockdev --setra), or files that are in memory already")
+            .expect(view.won_back(weight)),
+    )
+}
+
+/// Judges a host whose programs stand still for want of memory.
+pub(super) fn memory_shortage(view: &VerdictView<'_>) -> Option<Finding> {
+    let stalls = |end: &EndView<'_>| *end.host.seen.get::<MemoryStalls>();
+    let end = view.ends().max_by(|a, b| stalls(a).share().total_cmp(&stalls(b).share()))?;
+    let (held, weight) = (stalls(end), stalls(end).share());
+    if weight < NOTABLE {
+        return None;
+    }
+    let summary =
+        "the host is short of memory: programs wait until the kernel has freed pages or read them again";
+    Some(
+        found(Cause::MemoryShortage, weight, 0.8, summary)
+            .at(end.name())
+            .saw(format!("for {} of {} a task waited for memory and nothing else ran", held.full_ns, held.window_ns))
+            .saw(format!("at least one task waited for {} (/proc/pressure/memory)", held.some_ns))
+            .ask("find what holds the memory: `ps -eo rss,pid,comm --sort=-rss | head`; `vmstat 1` shows swapping")
             .expect(view.won_back(weight)),
     )
 }

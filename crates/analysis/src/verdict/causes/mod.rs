@@ -130,6 +130,8 @@ pub static CAUSES: &[CauseJudge] = &[
     fault(Cause::CpuQuota, "a processor quota", &[], host::cpu_quota, unseen),
     // A thread that waits uninterruptibly, while the flow waits for it.
     fault(Cause::SlowDisk, "a slow disk", &[PROCESSES], host::slow_disk, unseen),
+    // The time in which nothing ran because a task waited for memory.
+    fault(Cause::MemoryShortage, "a host that is short of memory", &[], host::memory_shortage, unseen),
     // Small windows while the kernel's account of TCP's memory is full.
     fault(Cause::TcpMemory, "the machine's memory for TCP", &[RECEIVER_TCP, COUNTERS], host::tcp_memory, unseen),
     // A window of two segments behind a socket that has dropped one.

@@ -50,6 +50,7 @@ pub(crate) const FAULTS: &[CauseFault] = &[
     (Cause::CpuQuota, sender_quota),
     (Cause::SlowDisk, disk_of_a_sender),
     (Cause::SlowDisk, disk_of_a_receiver),
+    (Cause::MemoryShortage, memory_shortage),
     (Cause::TcpMemory, tcp_memory),
     (Cause::DroppedWindow, dropped_window),
     (Cause::IdleRestart, idle_restart),

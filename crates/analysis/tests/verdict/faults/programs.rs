@@ -2,7 +2,7 @@
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    ClassSamples, CostClass, CostProfile, FlowWatch, ListenerWatch, Observations, ProcessWatch, SnmpCounts,
+    ClassSamples, CostClass, CostProfile, FlowWatch, ListenerWatch, MemoryStalls, Observations, ProcessWatch, SnmpCounts,
     Throttling,
 };
 
@@ -222,6 +222,18 @@ pub(crate) fn requests(strength: f64) -> WatchedPath {
         (t.data_segments_sent, t.data_segments_received) = (done, done);
         (t.busy_ns, t.app_limited, t.unacked_segments) = (share_of(at, 0.2), true, 0);
         t.min_rtt_ns = Some(Nanos::micros(100));
+    });
+    path
+}
+
+/// The receiver's host reclaims memory, and nothing runs meanwhile.
+pub(crate) fn memory_shortage(strength: f64) -> WatchedPath {
+    let full = between(0.4, 0.9, strength);
+    let mut path = near(between(500e6, 50e6, strength), [0.05, 0.05], [[0.3, 0.02], [0.3, 0.02]]);
+    path.b.put(MemoryStalls {
+        window_ns: SPAN,
+        some_ns: share_of(1.0, (full + 0.05).min(1.0)),
+        full_ns: share_of(1.0, full),
     });
     path
 }
