@@ -10,7 +10,7 @@ use landspeed_record::MemoryStalls;
 
 use crate::common::OpenWatch;
 
-/// A control group with 8 MiB of memory, in which a program reads a file of 64 MiB again and again.
+/// A control group with 8 MiB of memory, in which a program writes a file of 64 MiB again and again.
 struct StarvedProgram {
     group: PathBuf,
     program: Option<Child>,
@@ -37,8 +37,9 @@ impl StarvedProgram {
         let mut limit = std::fs::OpenOptions::new().write(true).open(self.group.join(limit))?;
         limit.write_all(b"8388608")?;
         let (group, file) = (self.group.display(), file.display());
-        let script =
-            format!("echo $$ > {group}/cgroup.procs && for i in $(seq 100); do cat {file} > /dev/null; done");
+        let script = format!(
+            "echo $$ > {group}/cgroup.procs && for i in $(seq 100); do head -c 64M /dev/zero > {file}; done"
+        );
         self.program = Some(Command::new("sh").args(["-c", &script]).spawn()?);
         Ok(())
     }
@@ -50,7 +51,7 @@ impl Drop for StarvedProgram {
             let _ = program.kill();
             let _ = program.wait();
         }
-        // The last cat leaves the group once it has read the file.
+        // The last head leaves the group once it has written the file.
         for _ in 0..200 {
             if std::fs::remove_dir(&self.group).is_ok() {
                 return;
@@ -64,7 +65,6 @@ impl Drop for StarvedProgram {
 fn waiting_for_memory_is_seen() {
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
     let file = folder.path().join("file");
-    std::fs::write(&file, vec![1; 64 << 20]).expect("a file");
     let watch = OpenWatch::open("pressure", "lo", &WatchSubject::default());
     let _starved = match StarvedProgram::start(&file) {
         Ok(starved) => starved,

@@ -2,8 +2,8 @@
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    ClassSamples, CostClass, CostProfile, FlowWatch, ListenerWatch, MemoryStalls, Observations, ProcessWatch, SnmpCounts,
-    Throttling,
+    ClassSamples, CostClass, CostProfile, FlowWatch, ListenerWatch, MemoryStalls, Observations, ProcessWatch,
+    SnmpCounts, Throttling,
 };
 
 use super::{between, near};
