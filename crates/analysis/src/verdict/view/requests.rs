@@ -78,7 +78,7 @@ fn exchanges(flow: &FlowView<'_>, is_pool: bool) -> Option<(f64, f64)> {
         (flow.delta(|t| t.data_segments_sent) as f64, flow.delta(|t| t.data_segments_received) as f64);
     let (few, many) = (sent.min(received), sent.max(received));
     let tcp = flow.watch.key.protocol == IpProtocol::TCP;
-    let bytes = (flow.delta(|t| t.sent_bytes.0) + flow.delta(|t| t.received_bytes.0)) as f64;
+    let bytes = flow.delta(|t| t.sent_bytes.0) as f64 + flow.delta(|t| t.received_bytes.0) as f64;
     let is_empty = flow.when(|t| t.unacked_segments == 0) >= 0.5;
     let in_turn = is_pool && is_empty && bytes <= MOST_BYTES_A_REQUEST * few;
     let alike = many <= MOST_SEGMENTS_A_REPLY * few;
