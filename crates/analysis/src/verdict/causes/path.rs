@@ -367,7 +367,7 @@ pub(super) fn congestion_control_next(view: &VerdictView<'_>) -> Option<Finding>
     if !(1.0..10.0).contains(&segments) || !lossless {
         return None;
     }
-    let window = Bytes(segments as u64 * mss.0);
+    let window = Bytes((segments as u64).saturating_mul(mss.0));
     let summary = format!("the congestion window never exceeds {segments:.0} segments ({window})");
     let allows = window.per(view.rtt.filter(|rtt| rtt.0 > 0)?);
     Some(
