@@ -126,9 +126,10 @@ fn a_size_of_a_sweep_that_takes_too_long_is_cut() {
 fn each_size_of_a_ping_pong_is_timed() {
     let waits: [(&str, IpAddr); 3] = [("blocking", V4), ("busy-poll", V6), ("spinning", V4)];
     for ((receiver, at), over_udp) in waits.into_iter().flat_map(|wait| [(wait, false), (wait, true)]) {
-        let (least, most, time) = if over_udp { (32, 20_000, 200) } else { (1, 70_000, 60) };
+        let (least, most) = if over_udp { (32, 20_000) } else { (1, 70_000) };
         let sizes_bytes = [least, most, 64].map(Bytes);
-        let workload = pingpong(&sizes_bytes, Nanos::millis(time), receiver);
+        // Two ends that spin need both cores, and a test that runs beside this one may hold one for a while.
+        let workload = pingpong(&sizes_bytes, Nanos::millis(200), receiver);
         let (client, server) = outcomes(&if over_udp { udp(workload) } else { spec(workload) }, at);
         assert_eq!(client.latency.iter().map(|h| h.size_bytes).collect::<Vec<_>>(), sizes_bytes);
         for histogram in &client.latency {
