@@ -1,5 +1,6 @@
 //! Finds the flows of a process on the host that does not run it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use landspeed_agent::session::{Reply, Request};
@@ -34,9 +35,11 @@ pub(super) fn targets(hosts: &[Host], target: WatchTarget) -> Result<Option<Vec<
 
 /// Returns the end that most flows have: that of a server of many clients, or that of the only flow on its own host.
 fn common_end(flows: &[FlowWatch]) -> Option<SocketAddr> {
-    let ends: Vec<SocketAddr> = flows.iter().flat_map(|flow| [flow.key.local, flow.key.remote]).collect();
-    let count = |end: &&SocketAddr| ends.iter().filter(|other| other == end).count();
-    ends.iter().rev().max_by_key(count).copied()
+    let ends = || flows.iter().flat_map(|flow| [flow.key.local, flow.key.remote]);
+    let mut counts: BTreeMap<SocketAddr, usize> = BTreeMap::new();
+    ends().for_each(|end| *counts.entry(end).or_default() += 1);
+    // Of equals, the last one in reverse is the first flow's own end.
+    ends().rev().max_by_key(|end| counts[end])
 }
 
 /// Returns the connected flows of a target that a host has now.

@@ -50,11 +50,11 @@ fn is_fixed(end: &EndView<'_>, knob: &str, of: fn(&SocketState) -> Bytes) -> boo
     size.is_some_and(|size| buffer_limit(end, knob) != Some(size))
 }
 
-/// Returns true if a program set the send buffer to a size at which it is no small one: the kernel's own sizing would
-/// have ended at the system's limit.
-fn large_and_fixed(view: &VerdictView<'_>) -> bool {
+/// Returns true if a send buffer of `size` bytes is as large as it may become. A large one that never grew to the system's
+/// limit was set by a program.
+fn fully_grown(view: &VerdictView<'_>, size: f64) -> bool {
     let limit = view.sender.as_ref().and_then(|end| buffer_limit(end, "tcp-wmem"));
-    limit.is_some() && fixed_send_buffer(view)
+    size >= LARGE_WINDOW && (limit.is_none() || !fixed_send_buffer(view))
 }
 
 pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
@@ -82,8 +82,8 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
         );
         finding.expect(view.won_back(limit.share))
     });
-    let grown = |buffer: f64| buffer >= LARGE_WINDOW && !large_and_fixed(view);
-    let sent = blocked_buffer(view).filter(|(_, buffer)| grown(*buffer)).map(|(share, buffer)| {
+    let grown = blocked_buffer(view).filter(|(_, buffer)| fully_grown(view, *buffer));
+    let sent = grown.map(|(share, buffer)| {
         let buffer = Bytes(buffer as u64);
         let summary =
             format!("a send buffer of {buffer}, as large as it may become, is less than this path holds");
@@ -120,8 +120,7 @@ pub(super) fn window_alignment(view: &VerdictView<'_>) -> Option<Finding> {
 }
 
 pub(super) fn send_buffer(view: &VerdictView<'_>) -> Option<Finding> {
-    let (share, buffer) =
-        blocked_buffer(view).filter(|(_, buffer)| *buffer < LARGE_WINDOW || large_and_fixed(view))?;
+    let (share, buffer) = blocked_buffer(view).filter(|(_, buffer)| !fully_grown(view, *buffer))?;
     let buffer = Bytes(buffer as u64);
     let summary = format!("the sender's buffer of {buffer} is smaller than the path needs");
     let finding = found(Cause::SendBuffer, share, 0.85, summary)

@@ -46,7 +46,6 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         let level = level(view, queue.idle + queue.median)?;
         let is_full = match is_crowded {
             // On full cores packets also wait for a core, for about a millisecond at a time.
-            _ if held_by_an_end(view, flow, &queue) => false,
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
         };
@@ -54,7 +53,8 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         let in_queue = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
-        (is_full && in_queue && level.steady >= STEADY).then(|| queue.limit(kind, level))
+        (is_full && in_queue && level.steady >= STEADY && !held_by_an_end(view, flow, &queue))
+            .then(|| queue.limit(kind, level))
     };
     // Where cores are late, packets find the receiver's own queues full.
     let dropped = || policed(view).filter(|_| !is_crowded);
