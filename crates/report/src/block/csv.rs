@@ -73,7 +73,7 @@ fn printed(table: &ReportTable) -> String {
         })
         .collect();
     let mut text = line(kept.iter().flat_map(CsvColumn::heads));
-    for row in table.rows.iter().filter(|row| row.visibility != Visibility::InBrief) {
+    for row in &table.rows {
         text += &line(kept.iter().flat_map(|column| column.fields(row)));
     }
     text

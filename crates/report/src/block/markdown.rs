@@ -123,7 +123,7 @@ impl MarkdownPrinter {
             kept.iter().map(|index| escaped(&shown(index))).collect()
         };
         let rows: Vec<Vec<String>> =
-            table.rows.iter().filter(|row| self.shows(row.visibility)).map(cells).collect();
+            table.rows.iter().filter(|row| self.full || !row.only_in_full).map(cells).collect();
         let numbers: Vec<bool> = kept.iter().map(|index| table.columns[*index].is_number()).collect();
         let heads: Vec<String> = kept.iter().map(name).collect();
         (!rows.is_empty() && !heads.is_empty()).then(|| pipes(&heads, &numbers, &rows))

@@ -209,7 +209,7 @@ fn table(table: &ReportTable) -> Markup {
                 @if let Some(caption) = &table.caption { caption { (text(caption)) } }
                 thead role=[roles.of("rowgroup")] { (heads(&columns, roles)) }
                 tbody role=[roles.of("rowgroup")] {
-                    @for row in table.rows.iter().filter(|row| !matches!(row.visibility, Visibility::InBrief | Visibility::OnTerminal)) {
+                    @for row in &table.rows {
                         tr role=[roles.of("row")] class=[some(&row.class)] { (cells(table, row, &columns, roles)) }
                     }
                 }

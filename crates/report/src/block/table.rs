@@ -3,8 +3,8 @@
 use landspeed_record::Estimate;
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 
+use super::StyledText;
 use super::text::TextSpan;
-use super::{StyledText, Visibility};
 use crate::output::Tone;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,7 +193,8 @@ pub(crate) struct TableRow {
     pub(crate) class: String,
     /// Colour of the row's `TextStyle::Toned` words on a terminal.
     pub(crate) tone: Option<Tone>,
-    pub(crate) visibility: Visibility,
+    /// True if a terminal in brief detail leaves the row out.
+    pub(crate) only_in_full: bool,
 }
 
 impl<C: Into<TableCell>, I: IntoIterator<Item = C>> From<I> for TableRow {

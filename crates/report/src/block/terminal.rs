@@ -231,9 +231,9 @@ impl TerminalPrinter {
     /// Prints a table within the width of a line, and the reasons below it if their column does not fit.
     fn table(self, table: &ReportTable) -> Vec<String> {
         // If only one row would be hidden, it is printed, because the line that counts hidden rows would be as long.
-        let is_cut = |row: &&TableRow| row.visibility == Visibility::InFull && !self.full;
+        let is_cut = |row: &&TableRow| row.only_in_full && !self.full;
         let hidden = table.rows.iter().filter(is_cut).count();
-        let rows = table.rows.iter().filter(|row| self.shows(row.visibility) || (hidden == 1 && is_cut(row)));
+        let rows = table.rows.iter().filter(|row| hidden == 1 || !is_cut(row));
         let rows: Vec<&TableRow> = rows.collect();
         let (told, kept): (Vec<usize>, Vec<usize>) = (0..table.columns.len())
             .filter(|index| self.has_room(&table.columns[*index], *index))
@@ -244,8 +244,7 @@ impl TerminalPrinter {
         let layout = TableLayout::of(table, &rows, &kept, self.width);
         let mut lines = layout.heads(table);
         lines.extend(rows.iter().flat_map(|row| layout.row(table, row, self.painter)));
-        let is_summed = rows.iter().any(|row| row.visibility == Visibility::InBrief);
-        if hidden > 1 && !is_summed {
+        if hidden > 1 {
             lines.push(self.painter.paint(Tone::Dim, &format!("{hidden} more (--full)")));
         }
         for index in told {

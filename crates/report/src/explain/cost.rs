@@ -4,7 +4,7 @@ use landspeed_analysis::fit::{cost_owners, share_of_links};
 use landspeed_record::{CostClass, CostFigure, CostProfile, ExplainReport, ExplainedHost};
 
 use super::words::{self, nanos, percent, unit};
-use crate::block::{ABSENT, ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
+use crate::block::{ABSENT, ColumnKind, ReportTable, TableCell, TableColumn, TableRow};
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClassCost {
@@ -54,8 +54,8 @@ impl<'a> HostCost<'a> {
         self.profile.map(|p| unit(p.steal_share))
     }
 
-    pub(super) fn sum(&self, wanted: impl Fn(CostClass) -> bool) -> CostFigure {
-        let figures = || self.classes.iter().filter(|c| wanted(c.class)).map(|c| c.figure);
+    pub(super) fn sum(&self) -> CostFigure {
+        let figures = || self.classes.iter().map(|c| c.figure);
         let known = |of: fn(CostFigure) -> Option<f64>| {
             let values: Vec<f64> = figures().filter_map(of).filter(|v| v.is_finite()).collect();
             (!values.is_empty()).then(|| values.iter().sum())
@@ -85,18 +85,35 @@ impl<'a> HostCost<'a> {
     /// Returns the sentence on which programs used the busy processor time: "Of the busy processor time of host B, 3.0
     /// % was the flow's; others: stress-ng 64 %."
     pub(super) fn owners(&self) -> Option<String> {
+        let (flow, others) = self.shares()?;
+        Some(format!("Of the busy processor time of {}, {flow} was the flow's; others: {others}.", self.name))
+    }
+
+    /// Returns the flow's share of the busy processor time, and those of the other programs with most of it.
+    fn shares(&self) -> Option<(String, String)> {
         let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
         let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
         let mut told: Vec<String> =
             named.iter().map(|(name, share)| format!("{} {}", crate::safe(name), percent(*share))).collect();
         let more: f64 = rest.iter().map(|(_, share)| share).sum();
         told.extend((!rest.is_empty()).then(|| format!("{} more {}", rest.len(), percent(more))));
-        Some(format!(
-            "Of the busy processor time of {}, {} was the flow's; others: {}.",
-            self.name,
-            percent(owners.flow),
-            told.join(", ")
-        ))
+        Some((percent(owners.flow), told.join(", ")))
+    }
+
+    /// Returns the layers with most of the processor time, and whose it was, in a line.
+    pub(super) fn in_brief(&self) -> Option<String> {
+        let mut classes = self.classes.clone();
+        classes.sort_by(|a, b| b.figure.share.total_cmp(&a.figure.share));
+        let layers: Vec<String> = classes
+            .iter()
+            .take(LAYERS)
+            .map(|cost| format!("{} {}", cost.class.name(), percent(cost.figure.share)))
+            .collect();
+        let owners =
+            self.shares().map(|(flow, others)| format!("; of the busy time the flow's {flow}, {others}"));
+        let owners = owners.unwrap_or_default();
+        (!layers.is_empty())
+            .then(|| format!("processor time of {}: {}{owners}", self.name, layers.join(", ")))
     }
 
     /// Describes the samples: "6,104 samples of tasks over 10 s by cpu-clock, 3 lost".
@@ -112,9 +129,8 @@ impl<'a> HostCost<'a> {
 /// Largest number of programs besides the flow's that the sentence on busy time names.
 const NAMED: usize = 3;
 
-/// Largest number of classes that a terminal in brief detail lists: those with most time on any host. The others are
-/// summed.
-const TOLD: usize = 5;
+/// Largest number of layers that the line in brief names.
+const LAYERS: usize = 3;
 
 /// Returns the table of all classes, hosts side by side, with stolen time in a separate row.
 pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
@@ -129,31 +145,18 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
     });
     let columns = std::iter::once(TableColumn::words("Layer")).chain(columns).collect();
     let most = hosts.iter().flat_map(|h| &h.classes).map(|c| c.figure.share).fold(1e-9, f64::max);
-    let row = |name: &str,
-               visibility: Visibility,
-               class: &str,
-               of: &dyn Fn(&HostCost<'_>) -> [TableCell; 4]| TableRow {
+    let row = |name: &str, class: &str, of: &dyn Fn(&HostCost<'_>) -> [TableCell; 4]| TableRow {
         class: class.to_owned(),
-        visibility,
         ..TableRow::from(std::iter::once(TableCell::from(name)).chain(hosts.iter().flat_map(of)))
     };
-    let (shown, small) = split(hosts);
     let classes = present(hosts).into_iter().map(|class| {
-        let visibility = if shown.contains(&class) { Visibility::Everywhere } else { Visibility::InFull };
-        row(class.name(), visibility, &format!("c-{}", class.name()), &|host| {
+        row(class.name(), &format!("c-{}", class.name()), &|host| {
             cells(host.of_class(class).map(|c| c.figure), most)
         })
     });
-    let rest = format!("{} smaller", small.len());
-    let rest = (!small.is_empty()).then(|| {
-        row(&rest, Visibility::InBrief, "", &|host| {
-            cells(Some(host.sum(|class| small.contains(&class))), most)
-        })
-    });
     // The sum has no bar, because it would be much longer than all others.
-    let all =
-        row("all", Visibility::Everywhere, "total", &|host| cells(Some(host.sum(|_| true)), f64::INFINITY));
-    let stolen = row("stolen (apart)", Visibility::Everywhere, "", &|host| {
+    let all = row("all", "total", &|host| cells(Some(host.sum()), f64::INFINITY));
+    let stolen = row("stolen (apart)", "", &|host| {
         let share = host.steal().map(|share| TableCell::number(share, percent(share)));
         [TableCell::bar(0.0), share.into(), "".into(), "".into()]
     });
@@ -163,7 +166,7 @@ pub(super) fn table(hosts: &[HostCost<'_>]) -> ReportTable {
              it per byte of payload and per packet on the link. Stolen time is what the hypervisor gave to others: a share of the \
              window over all processors, never sampled and not part of the sum.",
         )
-        .rows(classes.chain(rest).chain([all, stolen]))
+        .rows(classes.chain([all, stolen]))
 }
 
 fn cells(figure: Option<CostFigure>, most: f64) -> [TableCell; 4] {
@@ -175,18 +178,6 @@ fn cells(figure: Option<CostFigure>, most: f64) -> [TableCell; 4] {
         ns(f.ns_per_byte),
         ns(f.ns_per_packet),
     ]
-}
-
-/// Returns the classes with most time on any host, and the others, each in the order of the layers.
-fn split(hosts: &[HostCost<'_>]) -> (Vec<CostClass>, Vec<CostClass>) {
-    let largest = |class: CostClass| {
-        hosts.iter().filter_map(|h| h.of_class(class)).map(|c| c.figure.share).fold(0.0, f64::max)
-    };
-    let classes = present(hosts);
-    let mut by_size = classes.clone();
-    by_size.sort_by(|a, b| largest(*b).total_cmp(&largest(*a)));
-    by_size.truncate(TOLD);
-    classes.into_iter().partition(|class| by_size.contains(class))
 }
 
 /// Returns lines on the source of the samples, and the notes on them. A line that holds for several hosts is printed

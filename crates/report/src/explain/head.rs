@@ -83,7 +83,7 @@ fn ceiling(stairs: Option<&LimitStaircase>) -> Card {
 fn spent(costs: &[HostCost<'_>]) -> Card {
     const NAME: &str = "Processor time for a byte";
     let known: Vec<(&str, f64)> =
-        costs.iter().filter_map(|host| Some((host.name.as_str(), host.sum(|_| true).ns_per_byte?))).collect();
+        costs.iter().filter_map(|host| Some((host.name.as_str(), host.sum().ns_per_byte?))).collect();
     if known.is_empty() {
         return card(NAME, "–", "not sampled");
     }

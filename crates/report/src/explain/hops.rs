@@ -6,7 +6,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, StackHop, StackHopLatency};
 
 use super::words;
-use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
+use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn};
 
 /// A percentile above the median is shown only if at least this number of packets lies beyond it.
 const BEYOND: f64 = 10.0;
@@ -64,9 +64,6 @@ impl HopRow {
     }
 }
 
-/// Largest number of hops that a terminal in brief detail lists.
-const TOLD: usize = 8;
-
 /// Returns the table of the percentiles of each hop, with a histogram over powers of two.
 pub(super) fn table(rows: &[HopRow]) -> ReportTable {
     let edges = || rows.iter().flat_map(|row| &row.bins).map(|bin| bin.0.ilog2());
@@ -79,10 +76,7 @@ pub(super) fn table(rows: &[HopRow]) -> ReportTable {
         "How long packets took on each stretch of their way. Times are counted in powers of two, as drawn; a percentile is the \
          upper edge of its bin, so the true value is up to half of it lower. It is shown where at least ten packets lie beyond it.",
     );
-    table.rows((0..).zip(rows).map(|(index, row)| TableRow {
-        visibility: if index < TOLD { Visibility::Everywhere } else { Visibility::InFull },
-        ..row.cells(low, high).into()
-    }))
+    table.rows(rows.iter().map(|row| row.cells(low, high)))
 }
 
 impl HopRow {

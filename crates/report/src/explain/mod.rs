@@ -4,6 +4,7 @@
 //! where packets wait, TCP's windows and the window model, the limits of each part, and what could not be observed. A
 //! report may come from a stranger, so values that no measurement could give are left out.
 
+mod brief;
 mod chart;
 mod cost;
 mod flame;
@@ -39,12 +40,13 @@ pub fn explain(report: &ExplainReport) -> Document {
     let stairs = stairs::stairs(report);
     let sections = [
         Some(verdict::section(report)),
-        (!costs.is_empty()).then(|| cost_section(&costs)),
+        brief::section(report, &costs, stairs.as_ref()),
+        (!costs.is_empty()).then(|| cost_section(&costs).in_full()),
         flames(&costs).non_empty(),
-        hops_section(report),
-        window_section(report),
-        limits(report, stairs.as_ref()).non_empty(),
-        report.wan.as_ref().map(wan::section),
+        hops_section(report).map(ReportSection::in_full),
+        window_section(report).map(ReportSection::in_full),
+        limits(report, stairs.as_ref()).non_empty().map(ReportSection::in_full),
+        report.wan.as_ref().map(|link| wan::section(link).in_full()),
         sizes::section(report),
         ReportSection::new("hosts", "The hosts")
             .all(ReportBlock::only(Visibility::InFull, parts::facts(report).non_empty()))

@@ -3,15 +3,13 @@
 use landspeed_record::ExplainReport;
 use landspeed_record::units::BitRate;
 
-use crate::block::{
-    ColumnKind, ReportTable, StyledText, TableCell, TableColumn, TableRow, TextStyle, Visibility,
-};
+use crate::block::{ColumnKind, ReportTable, StyledText, TableCell, TableColumn, TableRow, TextStyle};
 use crate::output::Tone;
 use crate::safe;
 use crate::words::times;
 
-/// Largest number of limits that a terminal in brief detail shows.
-const TOLD: usize = 4;
+/// Number of lowest limits whose highest sets the scale of the bars.
+const SCALED: usize = 4;
 const DRAWN: usize = 24;
 /// Least width of a terminal, in characters, that shows the column with the methods of measurement.
 const MEASURED_BY: usize = 140;
@@ -36,17 +34,17 @@ pub(super) struct LimitStaircase {
 }
 
 impl LimitStaircase {
-    /// Returns the limits, highest first. A terminal in brief detail shows those nearest to the flow.
+    /// Returns the limits, highest first.
     pub(super) fn table(&self) -> ReportTable {
         let mut table = ReportTable::figures("Limits", &["", "at most", "over the flow"])
             .captioned("What each part could carry at most, highest first, and how many times the flow's own rate that is.");
         table.columns.push(TableColumn::of(ColumnKind::Drawn, ""));
         table.columns.push(TableColumn::words("by").above_width(MEASURED_BY));
-        let skipped = self.steps.len().saturating_sub(TOLD);
-        let most = self.steps.iter().skip(skipped).map(|step| step.rate).fold(0.0, f64::max);
-        let row = |(index, step): (usize, &LimitStair)| {
+        let shown = self.steps.len().saturating_sub(SCALED);
+        let most = self.steps.iter().skip(shown).map(|step| step.rate).fold(0.0, f64::max);
+        let row = |step: &LimitStair| {
             let over = step.over.map(|over| TableCell::number(over, times(over)));
-            // Bars are relative to the highest limit of a brief table. Bars of higher limits are cut at full width.
+            // Bars of limits above the scaled ones are cut at full width.
             let look = if step.ceiling { TextStyle::Toned } else { TextStyle::Plain };
             let ceiling = if step.ceiling { " (first ceiling)" } else { "" };
             let name = StyledText::default().with(look, format!("{}{ceiling}", step.name)).into();
@@ -60,11 +58,10 @@ impl LimitStaircase {
             TableRow {
                 class: if step.ceiling { "ceiling".into() } else { String::new() },
                 tone: Some(Tone::Open),
-                visibility: if index < skipped { Visibility::InFull } else { Visibility::Everywhere },
                 ..TableRow::from(cells)
             }
         };
-        table.rows(self.steps.iter().enumerate().map(row))
+        table.rows(self.steps.iter().map(row))
     }
 
     pub(super) fn ceiling(&self) -> Option<&LimitStair> {

@@ -25,7 +25,8 @@ pub(super) fn section(report: &ExplainReport) -> ReportSection {
         return section.with(ReportBlock::absent(why));
     };
     let (told, more) = next.split_at(next.len().min(CAUSES - 1));
-    let article = |(rank, finding)| ReportBlock::from(article(rank, finding));
+    let lead = words::lead(report);
+    let article = |(rank, finding)| ReportBlock::from(article(rank, finding, lead.as_deref()));
     let heading = (!told.is_empty()).then(|| ReportBlock::heading("Then, in this order"));
     let left = (!more.is_empty()).then(|| ReportBlock::aside(format!("  {} more (--full)", more.len())));
     section
@@ -36,11 +37,14 @@ pub(super) fn section(report: &ExplainReport) -> ReportSection {
         .all(ReportBlock::only(Visibility::InBrief, left))
 }
 
-fn article(rank: usize, finding: &Finding) -> Article {
+/// Returns the article of a finding. The `lead` of the report is not repeated as evidence.
+fn article(rank: usize, finding: &Finding, lead: Option<&str>) -> Article {
     let rest = |class: &'static str, first: &'static str| if rank == 1 { first } else { class };
+    let evidence = finding.evidence.iter().map(|line| safe(line));
+    let evidence = evidence.filter(|line| Some(words::capital(line).as_str()) != lead);
     let evidence = List {
         class: "evidence",
-        items: finding.evidence.iter().map(|line| safe(line).into()).collect(),
+        items: evidence.map(StyledText::from).collect(),
         most: Some(EVIDENCE),
         tone: None,
     };

@@ -4,7 +4,7 @@ use landspeed_record::units::Bytes;
 use landspeed_record::{ExplainReport, FlowWatch, TcpState};
 
 use super::words::{percent, unit};
-use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn, TableRow, Visibility};
+use crate::block::{ColumnKind, ReportTable, TableCell, TableColumn};
 use crate::safe;
 
 /// Largest number of points of a line.
@@ -79,6 +79,21 @@ impl WindowHistory {
     }
 }
 
+impl WindowCurve {
+    /// Returns the sizes in bytes, least first.
+    fn sizes(&self) -> Vec<f64> {
+        let mut sizes: Vec<f64> = self.points.iter().map(|p| p.1).collect();
+        sizes.sort_by(f64::total_cmp);
+        sizes
+    }
+
+    /// Returns the median size in bytes, or 0 without points.
+    pub(super) fn median(&self) -> f64 {
+        let sizes = self.sizes();
+        sizes.get(sizes.len() / 2).copied().unwrap_or_default()
+    }
+}
+
 const CURVE: usize = 40;
 
 impl WindowHistory {
@@ -87,20 +102,10 @@ impl WindowHistory {
         let mut table = ReportTable::figures("The window", &["", "median", "least", "most"]);
         table.columns.push(TableColumn::of(ColumnKind::Drawn, ""));
         let row = |track: &WindowCurve| {
-            let mut sizes: Vec<f64> = track.points.iter().map(|p| p.1).collect();
-            sizes.sort_by(f64::total_cmp);
+            let sizes = track.sizes();
             let size = |index: usize| TableCell::from(Bytes(sizes[index] as u64));
-            // The receive window reaches the sender as the peer's window, so the two rows would be nearly equal.
-            let visibility =
-                if track.bound == WindowBound::Receive { Visibility::InFull } else { Visibility::Everywhere };
-            let cells =
-                [size(sizes.len() / 2), size(0), size(sizes.len() - 1), TableCell::curve(self.curve(track))];
-            TableRow {
-                visibility,
-                ..TableRow::from(
-                    std::iter::once(TableCell::from(track.bound.name_and_class().0)).chain(cells),
-                )
-            }
+            let name = TableCell::from(track.bound.name_and_class().0);
+            [name, size(sizes.len() / 2), size(0), size(sizes.len() - 1), TableCell::curve(self.curve(track))]
         };
         table.rows(self.tracks.iter().map(row))
     }

@@ -20,6 +20,9 @@ pub(super) fn headline(report: &ExplainReport) -> String {
             Some(why) => format!("Cannot tell: {}", cannot_tell(why)),
             None => "What holds it back could not be told".to_owned(),
         },
+        Some(first) if is_guess(first.confidence) => {
+            format!("What holds it back could not be told; a guess: {}", titled(first))
+        }
         Some(first) if says_so(first) => capital(&safe(&first.summary)),
         Some(first) if is_limit(first.cause) => format!("Nothing holds it back but {}", titled(first)),
         Some(first) => format!("Held back by {}", titled(first)),
@@ -43,7 +46,8 @@ pub(super) fn lead(report: &ExplainReport) -> Option<String> {
     if let Some(proof) = report.path_rate.as_ref().and_then(|path| path.proof.first()) {
         return Some(capital(&safe(proof)));
     }
-    let first = report.verdict.first().filter(|first| !says_so(first) && !first.summary.is_empty())?;
+    let is_said = |first: &&Finding| says_so(first) && !is_guess(first.confidence);
+    let first = report.verdict.first().filter(|first| !is_said(first) && !first.summary.is_empty())?;
     Some(capital(&safe(&first.summary)))
 }
 
@@ -96,9 +100,14 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     match confidence {
         c if c >= 0.9 => "almost certain",
         c if c >= 0.7 => "likely",
-        c if c >= 0.4 => "plausible",
-        _ => "a guess",
+        c if is_guess(c) => "a guess",
+        _ => "plausible",
     }
+}
+
+/// Returns true if a finding of this confidence, from 0 to 1, is only the likeliest of several that nothing speaks for.
+fn is_guess(confidence: f64) -> bool {
+    confidence < 0.4
 }
 
 /// Returns the name of a hop, and the part of the network stack that packets pass on it.

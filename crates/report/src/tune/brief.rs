@@ -7,7 +7,7 @@ use super::answer::{headline, help, longer, placebos, proven, without_time};
 use super::figures;
 use crate::block::{
     ColumnKind, List, ParagraphStyle, ReportBlock, ReportTable, StyledText, TableCell, TableColumn, TableRow,
-    TextStyle, Visibility,
+    TextStyle,
 };
 use crate::output::Tone;
 use crate::safe;
@@ -92,8 +92,8 @@ fn kept(summary: &TuneSummary) -> Option<ReportBlock> {
             without.into(),
             open.into(),
         ];
-        let visibility = if index < KEPT { Visibility::Everywhere } else { Visibility::InFull };
-        TableRow { tone: is_open.then_some(Tone::Open), visibility, ..TableRow::from(cells) }
+        let only_in_full = index >= KEPT;
+        TableRow { tone: is_open.then_some(Tone::Open), only_in_full, ..TableRow::from(cells) }
     };
     let kept = summary.steps.iter().filter(|step| StepOutcome::of(step).is_kept());
     ReportTable::new("Kept", "", columns).rows(kept.enumerate().map(row)).non_empty().map(ReportBlock::from)
