@@ -232,3 +232,33 @@ fn every_gain_is_a_range_that_ends_at_the_next_limit() {
         }
     }
 }
+
+/// Two thirds of the send buffer are in use at most, because TCP lets only 4 KB wait to be sent (tcp_notsent_lowat).
+/// Acknowledgements wake the writer, and the link is full.
+#[test]
+fn a_limit_on_data_that_is_not_sent_is_no_small_buffer() {
+    let mut path =
+        WatchedPath::busy(BitRate(965e6), Nanos::millis(20), [0.02, 0.02], [[0.15, 0.05], [0.1, 0.03]]);
+    path.sender(|at, socket, t| {
+        (t.rtt_ns, t.rtt_variation_ns) = (Nanos::micros(23_300), Nanos::micros(212));
+        (t.cwnd_segments, t.unacked_segments, t.app_limited) = (5030, 1946, true);
+        (t.not_sent_bytes, t.sndbuf_limited_ns) = (Bytes(0), share_of(at, 0.85));
+        (socket.send_buffer_bytes, socket.send_memory_bytes) = (Bytes(4 << 20), Bytes(2_860_000));
+    });
+    let verdict = path.verdict();
+    carries(&verdict, 965e6);
+    assert_eq!(causes(&verdict), [Cause::LinkLimit], "{verdict:#?}");
+}
+
+/// The same limit, and a writer that comes so late that nothing is in flight for half of the time.
+#[test]
+fn a_late_writer_may_let_more_data_wait() {
+    let mut path = faults::slow_writer(0.5);
+    path.sender(|at, socket, t| {
+        t.sndbuf_limited_ns = share_of(at, 0.5);
+        (socket.send_buffer_bytes, socket.send_memory_bytes) = (Bytes(4 << 20), Bytes(4096));
+    });
+    let finding = &path.verdict().findings[0];
+    assert_eq!(finding.cause, Cause::SlowWriter, "{finding:#?}");
+    assert_eq!(finding.remedies[0].knob, "notsent-lowat", "{finding:#?}");
+}

@@ -19,6 +19,12 @@ fn processor(view: &VerdictView<'_>, confidence: f64) -> Finding {
     let (busiest, at) = (view.cpu.busiest, &view.cpu.at);
     let summary = match at.is_empty() {
         true => "nothing that was watched is at its end; a processor is the likeliest limit".to_owned(),
+        false if busiest < 0.5 => {
+            format!(
+                "nothing that was watched is at its end: {at}, the busiest, is taken for {}",
+                percent(busiest)
+            )
+        }
         false => format!(
             "nothing holds it back but the processor: {at} is taken for {} of the time",
             percent(busiest)

@@ -74,22 +74,36 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.sender.as_ref().filter(|end| end.blocked() < NOTABLE)?;
     let confidence = if end.process.is_some() { 0.9 } else { 0.7 };
     let summary = format!("{} writes more slowly than the path would take it", program(end));
+    let stopped = end.main().map(FlowView::unsent_limited).filter(|share| *share >= NOTABLE);
+    let finding = found(Cause::SlowWriter, weight, confidence, summary)
+        .at(end.name())
+        .saw(format!("nothing was in flight and nothing waited for {} of the time", percent(idle)))
+        .saw_when(
+            starved > 0.0,
+            format!(
+                "TCP had nothing more to send in {} of the samples (app_limited)",
+                percent(share(starved))
+            ),
+        )
+        .saw_if(instead(end));
+    let finding = match stopped {
+        Some(share) => finding
+            .saw(format!(
+                "TCP stopped the writer for {} of the time though the buffer had room: data that is not sent is limited",
+                percent(share)
+            ))
+            .try_knob("notsent-lowat", UNLIMITED, "let more data wait to be sent"),
+        None => finding,
+    };
     Some(
-        found(Cause::SlowWriter, weight, confidence, summary)
-            .at(end.name())
-            .saw(format!("nothing was in flight and nothing waited for {} of the time", percent(idle)))
-            .saw_when(
-                starved > 0.0,
-                format!(
-                    "TCP had nothing more to send in {} of the samples (app_limited)",
-                    percent(share(starved))
-                ),
-            )
-            .saw_if(instead(end))
+        finding
             .ask("find out what the writing program waits for: its disk, its peer, a timer, a lock")
             .expect(view.won_back(weight)),
     )
 }
+
+/// The value of net.ipv4.tcp_notsent_lowat that limits nothing, and the kernel's own (ip-sysctl).
+const UNLIMITED: &str = "4294967295";
 
 /// Returns true if either host drops connections before they carry anything.
 pub(in crate::verdict) fn turned_away(view: &VerdictView<'_>) -> bool {

@@ -124,6 +124,18 @@ impl<'a> FlowView<'a> {
         self.watch.samples.iter().any(no_room)
     }
 
+    /// Returns the share of time in which a limit on data that was not sent (TCP_NOTSENT_LOWAT, tcp(7)) stopped the
+    /// writer, while the send buffer had room.
+    pub(crate) fn unsent_limited(&self) -> f64 {
+        if self.had_room() { self.clock(|t| t.sndbuf_limited_ns) } else { 0.0 }
+    }
+
+    /// Returns true if the memory of the send buffer was seen in use, and never near its limit.
+    fn had_room(&self) -> bool {
+        let used = self.watch.samples.iter().any(|sample| sample.send_memory_bytes.0 > 0);
+        used && !self.ever_filled()
+    }
+
     /// Returns the share of the samples in which TCP had sent everything that the application had written.
     pub(crate) fn all_sent(&self) -> f64 {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
@@ -205,7 +217,9 @@ impl TimeShares {
             return None;
         }
         let window = mean(|t| t.rwnd_limited_ns).min(busy);
-        let buffer = mean(|t| t.sndbuf_limited_ns).min(busy - window);
+        // A limit on data that was not sent (tcp_notsent_lowat) stops a writer too, long before the buffer is full.
+        let had_room = flows.iter().all(FlowView::had_room);
+        let buffer = if had_room { 0.0 } else { mean(|t| t.sndbuf_limited_ns).min(busy - window) };
         Some(TimeShares { idle: 1.0 - busy, window, buffer, rest: busy - window - buffer })
     }
 }

@@ -113,7 +113,9 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
 fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue) -> bool {
     let receiver = view.receiver.as_ref().and_then(EndView::main);
     let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
-    let in_bursts = flow.all_sent() >= 0.5 || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
+    // A writer that TCP stops before the buffer is full is woken by acknowledgements, and follows their clock.
+    let rests = flow.all_sent() >= 0.5 && flow.unsent_limited() < NOTABLE;
+    let in_bursts = rests || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
     let varies = flow.median_tcp(|t| t.rtt_variation_ns.0).unwrap_or(0.0) / 1e9;
     unread || in_bursts && (queue.median <= queue.idle || varies >= OWN_BURST * queue.median)
 }
