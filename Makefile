@@ -158,8 +158,9 @@ budgets: setup-test
 	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test transcripts -- a_run_on_terminals_and_elsewhere
 
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
+faults: SEED ?= 0
 faults: build-validate
-	$(call VALIDATE,faults)
+	$(call VALIDATE,faults --seed $(SEED))
 
 # Do the commands that explain names win what it expects? Each is pasted into a shell (forty minutes, on a machine left alone; RUNS=3 takes a
 # third).

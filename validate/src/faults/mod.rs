@@ -1,10 +1,14 @@
 //! `make faults`: checks that `landspeed explain` names what was done to a path. It runs every fault at two strengths
 //! and at a random one, random pairs of faults, and eight kinds of paths without faults.
 //!
+//! The weakest and the strongest fault are the lot on which the verdict's thresholds were chosen. Drawn strengths are
+//! the lot that judges them; take a seed that has not been judged before.
+//!
 //! `explain` is run as a user runs it, and gets only the two hosts and the flow's address. A fault that it does not
 //! name is an error. A fault that it names although it was not made is counted.
 
 mod clean;
+mod confusion;
 mod draw;
 pub(crate) mod remedies;
 mod run;
@@ -23,7 +27,7 @@ use crate::simulate::uniform;
 use crate::stop;
 use clean::CLEAN;
 use draw::DrawnFault;
-use run::{FaultCase, judge};
+use run::{FaultCase, Lot, judge};
 
 /// What to run.
 #[derive(Debug, Args)]
@@ -61,6 +65,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     println!("Seed {}.\n", options.seed);
     score::print(&judged);
+    confusion::print(&judged);
     let failed = score::broken(&judged);
     ensure!(failed.is_empty(), "below the target: {}", failed.join("; "));
     Ok(())
@@ -75,13 +80,14 @@ fn cases(options: &Options) -> Vec<FaultCase> {
     let mut random = Random::new(options.seed);
     let faults: Vec<&'static Fault> = named(options.only.as_deref()).collect();
     let strengths: &[f64] = if options.short { &[] } else { &[0.0, 1.0] };
-    let one = |fault, strength| FaultCase::of(&[DrawnFault { fault, strength }]);
-    let at_strengths = |fault: &&'static Fault| strengths.iter().map(|s| one(*fault, *s)).collect::<Vec<_>>();
+    let one = |lot, fault, strength| FaultCase::of(lot, &[DrawnFault { fault, strength }]);
+    let at_strengths =
+        |fault: &&'static Fault| strengths.iter().map(|s| one(Lot::Chosen, *fault, *s)).collect::<Vec<_>>();
     let mut cases: Vec<FaultCase> = faults.iter().flat_map(at_strengths).collect();
-    cases.extend(faults.iter().map(|fault| one(*fault, uniform(&mut random))));
+    cases.extend(faults.iter().map(|fault| one(Lot::Judged, *fault, uniform(&mut random))));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
-        cases.extend((0..options.pairs).map(|_| FaultCase::of(&draw::pair(&mut random))));
+        cases.extend((0..options.pairs).map(|_| FaultCase::of(Lot::Judged, &draw::pair(&mut random))));
     }
     if also("clean") {
         cases.extend((0..options.clean).flat_map(|_| CLEAN.iter().map(FaultCase::clean)));

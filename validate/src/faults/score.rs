@@ -4,7 +4,7 @@
 //! single fault was named (66 of 66), 4 of 16 random pairs were named completely, and one in five named causes had
 //! not been made.
 
-use super::run::FaultCaseResult;
+use super::run::{FaultCaseResult, Lot};
 use crate::table;
 
 impl FaultCaseResult {
@@ -49,14 +49,26 @@ impl ScoreTarget {
     }
 }
 
-fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 6] {
+fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 7] {
     let with = |faults: usize| judged.iter().filter(move |case| case.causes.len() == faults);
+    let single = |lot| with(1).filter(move |case| case.lot == lot);
     let causes = |of: fn(&FaultCaseResult) -> (usize, usize)| {
         judged.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let sum = |what, least, (reached, of)| ScoreTarget { what, reached, of, least };
     [
-        ScoreTarget::of("one fault, named first", 30.0 / 32.0, with(1), FaultCaseResult::is_right),
+        ScoreTarget::of(
+            "one fault, named first: lot of choice",
+            30.0 / 32.0,
+            single(Lot::Chosen),
+            FaultCaseResult::is_right,
+        ),
+        ScoreTarget::of(
+            "one fault, named first: lot of judgement",
+            30.0 / 32.0,
+            single(Lot::Judged),
+            FaultCaseResult::is_right,
+        ),
         ScoreTarget::of(
             "two random faults, one of them named first",
             0.9,
@@ -96,6 +108,7 @@ pub(super) fn print(judged: &[FaultCaseResult]) {
         let mark = if case.is_right() { "right" } else { "**wrong**" };
         table::row(&[&case.name, &case.said(), &mark]);
     }
+    println!();
 }
 
 /// Returns one line for each target that is not reached.
@@ -106,33 +119,34 @@ pub(super) fn broken(judged: &[FaultCaseResult]) -> Vec<String> {
     targets(judged).into_iter().filter_map(short).collect()
 }
 
+/// Returns a case of the judging lot in which `causes` were made and `named` were named.
+#[cfg(test)]
+pub(super) fn case(causes: &[landspeed_record::Cause], named: &[landspeed_record::Cause]) -> FaultCaseResult {
+    let finding = |cause: &landspeed_record::Cause| landspeed_record::Finding {
+        cause: *cause,
+        at: String::new(),
+        summary: String::new(),
+        confidence: 1.0,
+        weight: 1.0,
+        allows_bps: None,
+        evidence: Vec::new(),
+        remedies: Vec::new(),
+    };
+    FaultCaseResult {
+        lot: Lot::Judged,
+        name: String::new(),
+        causes: causes.to_vec(),
+        found: named.iter().map(finding).collect(),
+        undecided: named.is_empty().then(|| "no traffic".to_owned()),
+        took: std::time::Duration::ZERO,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use landspeed_record::{Cause, Finding};
+    use landspeed_record::Cause;
 
     use super::*;
-
-    fn case(causes: &[Cause], named: &[Cause]) -> FaultCaseResult {
-        let finding = |cause: &Cause| Finding {
-            cause: *cause,
-            at: String::new(),
-            summary: String::new(),
-            confidence: 1.0,
-            weight: 1.0,
-            allows_bps: None,
-            evidence: Vec::new(),
-            remedies: Vec::new(),
-        };
-        FaultCaseResult {
-            name: String::new(),
-            causes: causes.to_vec(),
-            found: named.iter().map(finding).collect(),
-            undecided: named.is_empty().then(|| "no traffic".to_owned()),
-            took: Duration::ZERO,
-        }
-    }
 
     const LOSS: Cause = Cause::RandomLoss;
     const READER: Cause = Cause::SlowReader;
@@ -143,6 +157,9 @@ mod tests {
         let wrong =
             [case(&[LOSS], &[READER]), case(&[LOSS, READER], &[Cause::MtuBlackHole]), case(&[], &[LOSS])];
         assert_eq!(broken(&wrong).len(), 6, "{:?}", broken(&wrong));
+        let chosen = FaultCaseResult { lot: Lot::Chosen, ..case(&[LOSS], &[READER]) };
+        let short = broken(&[chosen]);
+        assert!(short.iter().any(|line| line.contains("lot of choice")), "{short:?}");
         let right =
             [case(&[LOSS], &[LOSS, LIMIT]), case(&[LOSS, READER], &[READER, LOSS]), case(&[], &[LIMIT])];
         assert_eq!(broken(&right), [""; 0]);
