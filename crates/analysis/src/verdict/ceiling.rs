@@ -4,7 +4,9 @@ use landspeed_record::{Finding, Remedy};
 
 use super::causes::{limits, relieves};
 use super::judge::Relieves;
-use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, MOST_RATIO, PAYLOAD_OF_LINK};
+use super::thresholds::{
+    GAIN_HIGH, GAIN_LOW, LEAST_GAIN, LEAST_OPEN_GAIN, MOST_RATIO, NARROW, PAYLOAD_OF_LINK,
+};
 use super::view::VerdictView;
 use super::words::share;
 
@@ -19,6 +21,11 @@ impl Gain {
     /// Returns the range around `ratio`, the gain that a cause's own figures promise.
     fn of(ratio: f64) -> Gain {
         Gain { low: ratio.powf(GAIN_LOW), high: ratio.powf(GAIN_HIGH) }
+    }
+
+    /// Returns the range that begins somewhat below `ratio` and has no end of its own.
+    fn at_least(ratio: f64) -> Gain {
+        Gain { high: f64::INFINITY, ..Gain::of(ratio) }
     }
 
     fn up_to(self, next: Gain) -> Gain {
@@ -36,10 +43,20 @@ pub(super) fn capped(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
 }
 
 /// Replaces the gain that a cause's own figures promise by a range that ends at the next limit. Promises nothing if nothing
-/// is left to win, or if no known limit ends the range.
+/// is left to win, or if no known limit ends the range. A gain that is open at its upper end ends at a limit that is near,
+/// otherwise its lower end is promised alone.
 fn promise(remedy: &mut Remedy, next: &[Gain]) {
-    let Some(ratio) = remedy.expected_ratio.take() else { return };
-    let gain = next.iter().fold(Gain::of(ratio), |gain, next| gain.up_to(*next));
+    let own = match (remedy.expected_ratio.take(), remedy.expected_low.take()) {
+        (Some(ratio), _) => Gain::of(ratio),
+        (None, Some(ratio)) => Gain::at_least(ratio),
+        (None, None) => return,
+    };
+    let gain = next.iter().fold(own, |gain, next| gain.up_to(*next));
+    if own.high.is_infinite() && gain.high > NARROW * gain.low {
+        let low = gain.low.min(MOST_RATIO);
+        remedy.expected_low = (low >= LEAST_OPEN_GAIN).then_some(low);
+        return;
+    }
     let middle = (gain.low * gain.high).sqrt();
     if gain.high < LEAST_GAIN || middle > MOST_RATIO {
         return;
@@ -90,6 +107,16 @@ mod tests {
         assert_eq!(promised(4.0, &[Gain { low: 0.9, high: 1.01 }]), None, "nothing is left to win");
         assert_eq!(promised(100.0, &[]), None, "no limit is known that would stop it");
         assert_eq!(promised(100.0, &[Gain { low: 4.5, high: 5.0 }]), Some((4.5, 5.0)));
+        let open = |ratio, next: &[Gain]| {
+            let mut remedy = Remedy { expected_low: Some(ratio), ..Remedy::default() };
+            promise(&mut remedy, next);
+            (remedy.expected_ratio, remedy.expected_low, remedy.expected_high)
+        };
+        assert_eq!(open(4.0, &[Gain { low: 1.9, high: 2.1 }]).2, Some(2.1), "the next limit is near");
+        let (ratio, low, high) = open(4.0, &[Gain { low: 80.0, high: 100.0 }]);
+        assert_eq!((ratio, high), (None, None));
+        assert!(low.is_some_and(|low| (2.5..4.0).contains(&low)), "{low:?}");
+        assert_eq!(open(4.0, &[Gain { low: 0.9, high: 1.01 }]), (None, None, None), "nothing is left to win");
         let (low, high) = promised(2.0, &[]).unwrap();
         assert!(low > 1.0 && low < 2.0 && high > 2.0 && high / low < 1.5);
     }

@@ -75,6 +75,9 @@ pub(super) trait FindingBuilder: Sized {
     /// Sets the goodput that is expected after the first remedy, as a ratio to the present one. A ratio of 1 or less
     /// counts as unknown.
     fn expect(self, ratio: Option<f64>) -> Self;
+    /// Sets the least goodput that is expected after the first remedy, as a ratio to the present one, where nothing shows
+    /// how much more there is. A ratio of 1 or less counts as unknown.
+    fn expect_at_least(self, ratio: Option<f64>) -> Self;
 }
 
 impl FindingBuilder for Finding {
@@ -121,6 +124,13 @@ impl FindingBuilder for Finding {
     fn ask(self, what: impl Into<String>) -> Self {
         let what = what.into();
         self.try_knob("", "", &what)
+    }
+
+    fn expect_at_least(mut self, ratio: Option<f64>) -> Self {
+        if let Some(first) = self.remedies.first_mut() {
+            first.expected_low = ratio.filter(|r| r.is_finite() && *r > 1.0);
+        }
+        self
     }
 
     fn expect(mut self, ratio: Option<f64>) -> Self {

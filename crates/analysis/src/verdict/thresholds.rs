@@ -190,6 +190,13 @@ pub(super) const MOST_BINS: f64 = 1000.0;
 /// little less than three times the 3 % that one packet changes.
 pub(super) const NEAR_LEVEL: f64 = 0.08;
 
+/// The largest difference between the rates of two bins that count as the same, as a share of the rate.
+pub(super) const SAME_RATE: f64 = 0.01;
+
+/// The share of bins with the same rate from which only a clock can have set it. Behind shapers of 61 to 650 Mb/s it was
+/// 0.81 to 1, with idle and with busy cores; of flows that a processor limits 0.13 and 0.29.
+pub(super) const CLOCKED: f64 = 0.75;
+
 /// The share of bins near the level from which the level is a limit, if there is a standing queue too. Behind a shaper
 /// 0.9 to 1 of the bins are near it, and 0.33 to 0.9 beside six busy programs on two cores. Of flows that a processor
 /// limits and whose round trip is long, 0.0 to 0.25 are (45 paths, CUBIC and BBR).
@@ -247,6 +254,13 @@ pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 /// The share of a policer's rate at which a sender should pace its payload, so that it stays below that rate with its
 /// headers.
 pub(super) const PACE_BELOW: f64 = 0.95;
+
+/// The largest ratio of the upper to the lower end of a promised range, if only the next limit ends it: of a wider one
+/// the lower end is promised alone.
+pub(super) const NARROW: f64 = 2.0;
+
+/// The least lower end of a gain that is promised alone: what gains less is no cause.
+pub(super) const LEAST_OPEN_GAIN: f64 = 1.1;
 
 /// The exponents of the range around a promised gain. The gain's logarithm may be about a third lower, because waits
 /// that the cause hid take its place, and a tenth higher.

@@ -262,3 +262,25 @@ fn a_late_writer_may_let_more_data_wait() {
     assert_eq!(finding.cause, Cause::SlowWriter, "{finding:#?}");
     assert_eq!(finding.remedies[0].knob, "notsent-lowat", "{finding:#?}");
 }
+
+/// On full cores packets wait a millisecond for a core, and those of this flow at times six. Every tenth of a second carries
+/// the same number of bytes: a token bucket sets the rate. Where the rate varies, the processor does.
+#[test]
+fn a_rate_that_only_a_clock_can_hold_is_the_paths() {
+    let flow = |varies: f64| {
+        let mut path =
+            WatchedPath::busy(BitRate(649e6), Nanos::micros(30), [0.52, 0.36], [[1.0, 0.46], [1.0, 0.46]]);
+        path.sender(|at, _, t| {
+            t.rtt_ns = Nanos::micros(if (0.4..0.5).contains(&at) { 6000 } else { 1300 });
+            (t.cwnd_segments, t.unacked_segments) = (120, 85);
+            t.not_sent_bytes = Bytes(1 << 20);
+        });
+        path.receiver(|at, _, t| {
+            let wave = varies * (at * 40.0).sin();
+            t.received_bytes = Bytes((t.received_bytes.0 as f64 + 649e6 / 8.0 * wave) as u64);
+        });
+        path.verdict()
+    };
+    carries(&flow(0.0), 649e6);
+    assert_eq!(flow(0.05).path_rate, None);
+}

@@ -125,7 +125,8 @@ pub struct Remedy {
     /// cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_low: Option<f64>,
-    /// Upper end of the interval of the expected ratio. The next limit allows no higher ratio.
+    /// Upper end of the interval of the expected ratio. The next limit allows no higher ratio. `None` if no limit is
+    /// known; then `expected_low` alone is expected, without `expected_ratio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_high: Option<f64>,
 }

@@ -58,12 +58,15 @@ fn rate(report: &ExplainReport) -> Card {
         return card(NAME, "–", "nothing was seen to move");
     }
     let first = report.verdict.first().and_then(|finding| {
-        finding.remedies.iter().find_map(|r: &Remedy| words::expected(r).zip(r.expected_ratio))
+        finding.remedies.iter().find_map(|r: &Remedy| Some((words::expected(r)?, r.expected_ratio)))
     });
     let limit = report.verdict.first().is_some_and(|f| words::is_limit(f.cause));
     let under = first.map_or_else(
         || if limit { "nothing to mend was found" } else { "no gain can be promised" }.to_owned(),
-        |(gain, ratio)| format!("{gain} expected: around {}", BitRate(rate * ratio)),
+        |(gain, ratio)| match ratio {
+            Some(ratio) => format!("{gain} expected: around {}", BitRate(rate * ratio)),
+            None => format!("{gain} expected"),
+        },
     );
     card(NAME, report.goodput_bps.to_string(), &under)
 }

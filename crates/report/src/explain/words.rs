@@ -83,10 +83,13 @@ pub(super) fn setting(remedy: &Remedy) -> Option<String> {
     }
 }
 
-/// Returns a remedy's expected gain, "1.9× to 2.6×" or "about 2.6×", or `None` if it has no plausible one.
+/// Returns a remedy's expected gain, "1.9× to 2.6×", "about 2.6×" or "at least 1.9×", or `None` if it has no plausible
+/// one.
 pub(super) fn expected(remedy: &Remedy) -> Option<String> {
     let plausible = |ratio: Option<f64>| ratio.filter(|r| r.is_finite() && *r > 0.0);
-    let ratio = plausible(remedy.expected_ratio)?;
+    let Some(ratio) = plausible(remedy.expected_ratio) else {
+        return plausible(remedy.expected_low).map(|low| format!("at least {}", times(low)));
+    };
     let ends =
         plausible(remedy.expected_low).zip(plausible(remedy.expected_high)).filter(|(low, high)| low <= high);
     Some(match ends.map(|(low, high)| (times(low), times(high))) {
@@ -199,6 +202,8 @@ mod tests {
         (remedy.expected_low, remedy.expected_high) = (Some(1.9), Some(2.8));
         assert_eq!(expected(&remedy).as_deref(), Some("1.90× to 2.80×"));
         remedy.expected_ratio = Some(f64::INFINITY);
+        assert_eq!(expected(&remedy).as_deref(), Some("at least 1.90×"));
+        remedy.expected_low = None;
         assert_eq!(expected(&remedy), None);
     }
 }

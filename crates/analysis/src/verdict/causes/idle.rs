@@ -10,7 +10,8 @@ use crate::verdict::words::percent;
 /// Judges a window that falls after pauses (tcp_cwnd_restart in net/ipv4/tcp_output.c, RFC 2861) and must grow again in
 /// each burst.
 pub(super) fn idle_restart(view: &VerdictView<'_>) -> Option<Finding> {
-    let end = view.sender.as_ref()?;
+    // The pauses of a program that a quota stops end with the quota.
+    let end = view.sender.as_ref().filter(|end| end.quota() < NOTABLE)?;
     let flow = end.main()?;
     let (falls, highest) = (falls(flow), flow.most(|t| u64::from(t.cwnd_segments))?);
     let regrows = |t: &TcpState| {

@@ -53,7 +53,8 @@ pub(super) fn lossy(view: &VerdictView<'_>, in_bursts: bool) -> Option<Finding> 
 
 /// Judges losses that do not cost the flow anything yet, because something else keeps it slow.
 pub(super) fn lossy_next(view: &VerdictView<'_>, in_bursts: bool) -> Option<Finding> {
-    let (flow, window) = loses(view, in_bursts)?;
+    // One recovery is one event, such as a burst that met a full queue.
+    let (flow, window) = loses(view, in_bursts).filter(|_| view.loss.recoveries != 1.0)?;
     let summary = format!("the path loses {} of the segments", percent(view.loss.rate()));
     let finding = behind(cause_of(in_bursts), allowed(view, flow)?, 0.7, summary);
     Some(loss_evidence(view, flow, window, finding))
@@ -301,7 +302,9 @@ pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
-    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) {
+    // A window that its program leaves empty at times does not grow (RFC 7661).
+    let unfed = flow.unfed() >= NOTABLE;
+    if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) || unfed {
         return None;
     }
     let full = flow.congestion_full();

@@ -1,5 +1,6 @@
 //! Judges of the programs: how they read, write and accept.
 
+use landspeed_record::units::Bytes;
 use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
 use super::connections::tracking_is_full;
@@ -13,11 +14,14 @@ use crate::verdict::view::{EndView, FlowView, VerdictView, WindowCause, counter}
 use crate::verdict::words::{percent, share, shown};
 
 pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
-    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader)?;
     let end = view.receiver.as_ref().filter(|end| end.blocked() < NOTABLE)?;
     let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
     let summary = format!("{} reads more slowly than data arrives", program(end));
-    let finding = found(Cause::SlowReader, limit.share, confidence, summary).at(end.name());
+    let finding = |weight| found(Cause::SlowReader, weight, confidence, summary).at(end.name());
+    let Some(limit) = view.window_limit.filter(|limit| limit.by == WindowCause::Reader) else {
+        return view.late_reads.map(|late| reads_late(end, late, finding(late)));
+    };
+    let finding = finding(limit.share);
     let zero = counter(end.host, "TcpExt.TCPToZeroWindowAdv");
     Some(
         finding
@@ -29,8 +33,21 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
             .saw_if(instead(end))
             .try_knob("read-size", "", "read more in each call")
             .ask("find out what the reading program waits for: a larger buffer would only fill as well")
-            .expect(view.won_back(limit.share)),
+            .expect_at_least(view.won_back(limit.share)),
     )
+}
+
+/// Completes the finding on a reader that leaves the window open, but reads so late that data is acknowledged late.
+fn reads_late(end: &EndView<'_>, late: f64, finding: Finding) -> Finding {
+    let unread = end.main().and_then(FlowView::unread).unwrap_or_default();
+    finding
+        .saw(format!(
+            "{} arrived and waited to be read (median), and what is not read is acknowledged late",
+            Bytes(unread as u64)
+        ))
+        .saw(format!("that lengthens the round trip by {} of it", percent(late)))
+        .saw_if(instead(end))
+        .ask("find out what the reading program waits for")
 }
 
 /// A flow that has nothing to send because its program writes nothing.
@@ -56,7 +73,7 @@ pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
         return None;
     }
     // On a long path data is always in flight; then the sender's own state is the evidence.
-    let starved = flow.when(|t| t.app_limited && t.not_sent_bytes.0 == 0) * time.rest;
+    let starved = flow.unfed() * time.rest;
     let mut weight = time.idle.max(starved);
     let hurried = end.wanted_cpu().is_some_and(|wanted| wanted >= SATURATED) && !end.computes();
     let waits_for_room = end.elsewhere().is_some_and(|away| away < NOTABLE) && !end.computes();
@@ -64,7 +81,9 @@ pub(super) fn starves(view: &VerdictView<'_>) -> Option<StarvedFlow> {
         return None;
     }
     if !end.computes() {
-        weight = weight.min(1.0 - end.wanted_cpu().unwrap_or(0.0) - end.quota());
+        // A program that a quota stops does not write meanwhile.
+        let quota = end.quota();
+        weight = (weight - quota).min(1.0 - end.wanted_cpu().unwrap_or(0.0) - quota);
     }
     (weight >= NOTABLE).then_some(StarvedFlow { weight, starved, idle: time.idle })
 }
@@ -98,7 +117,7 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
     Some(
         finding
             .ask("find out what the writing program waits for: its disk, its peer, a timer, a lock")
-            .expect(view.won_back(weight)),
+            .expect_at_least(view.won_back(weight)),
     )
 }
 

@@ -28,8 +28,11 @@ pub(super) fn receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
             true => finding.try_knob("rcvbuf", "0", SIZED_BY_KERNEL),
             false => finding,
         }
-        .try_computed("tcp-rmem", receive_buffer_for(view, limit.share), "let the receive buffer grow")
-        .expect(view.won_back(limit.share)),
+        .try_computed(
+            "tcp-rmem",
+            receive_buffer_for(view, limit.share),
+            "let the receive buffer grow",
+        ),
     )
 }
 
@@ -75,12 +78,7 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
                 finding.try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)")
             }
         };
-        let finding = finding.try_computed(
-            "tcp-rmem",
-            receive_buffer_for(view, limit.share),
-            "let the receive buffer grow",
-        );
-        finding.expect(view.won_back(limit.share))
+        finding.try_computed("tcp-rmem", receive_buffer_for(view, limit.share), "let the receive buffer grow")
     });
     let grown = blocked_buffer(view).filter(|(_, buffer)| fully_grown(view, *buffer));
     let sent = grown.map(|(share, buffer)| {
@@ -89,9 +87,7 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
             format!("a send buffer of {buffer}, as large as it may become, is less than this path holds");
         let finding = found(Cause::WindowBelowBdp, share, 0.85, summary).at(view.sending());
         let finding = finding.saw(buffer_time(share)).saw_if(path(view));
-        let finding =
-            finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow");
-        finding.expect(view.won_back(share))
+        finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow")
     });
     received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
@@ -114,8 +110,7 @@ pub(super) fn window_alignment(view: &VerdictView<'_>) -> Option<Finding> {
                 receive_buffer_for(view, limit.share),
                 "a window of many segments loses little to rounding",
             )
-            .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
-            .expect(view.won_back(limit.share)),
+            .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small"),
     )
 }
 
@@ -133,13 +128,14 @@ pub(super) fn send_buffer(view: &VerdictView<'_>) -> Option<Finding> {
         false => finding,
     };
     let finding = finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow");
-    Some(finding.expect(view.won_back(share)))
+    Some(finding)
 }
 
 /// Returns the share of time that the send buffer limited, and its largest size, if its size is the reason: on a path
 /// that a processor or a queue fills, a buffer is full without being small.
 fn blocked_buffer(view: &VerdictView<'_>) -> Option<(f64, f64)> {
-    let flow = view.sender.as_ref()?.main()?;
+    // What a program hands over at once after a quota has stopped it fills any buffer.
+    let flow = view.sender.as_ref().filter(|end| end.quota() < NOTABLE)?.main()?;
     let share = view.time?.buffer.max(flow.buffer_full());
     let buffer = flow.watch.samples.iter().map(|s| s.send_buffer_bytes.0).max().unwrap_or(0) as f64;
     // Half of the buffer holds payload, because the kernel counts its overhead in.

@@ -3,7 +3,9 @@
 use landspeed_stats::quantile;
 
 use super::{EndRole, EndView, FlowView};
-use crate::verdict::thresholds::{FEW_BINS, MOST_BINS, NEAR_LEVEL, PACKETS_PER_BIN, SHORTEST_BIN};
+use crate::verdict::thresholds::{
+    CLOCKED, FEW_BINS, MOST_BINS, NEAR_LEVEL, PACKETS_PER_BIN, SAME_RATE, SHORTEST_BIN,
+};
 
 /// The number of bins over which a rate is averaged. It is large enough that a late sample or a burst has little
 /// weight.
@@ -17,6 +19,8 @@ pub(crate) struct DeliveryLevel {
     pub(crate) high: f64,
     /// The share of the bins whose rate is near the level.
     pub(crate) steady: f64,
+    /// True if so many bins have the same rate that only a clock can set it, as that of a token bucket.
+    pub(crate) is_clocked: bool,
 }
 
 impl DeliveryLevel {
@@ -32,8 +36,15 @@ impl DeliveryLevel {
         // A bin holds whole packets.
         let grain = 1.0 / PACKETS_PER_BIN;
         let steady = bins.iter().filter(|rate| near(rate)).count() as f64 / bins.len() as f64;
-        Some(DeliveryLevel { rate, low: rate * (1.0 - grain), high: rate.max(top) * (1.0 + grain), steady })
+        let (low, high) = (rate * (1.0 - grain), rate.max(top) * (1.0 + grain));
+        Some(DeliveryLevel { rate, low, high, steady, is_clocked: is_clocked(&bins) })
     }
+}
+
+fn is_clocked(bins: &[f64]) -> bool {
+    let Some(middle) = quantile(bins, 0.5).filter(|middle| *middle > 0.0) else { return false };
+    let same = bins.iter().filter(|rate| (*rate - middle).abs() <= SAME_RATE * middle).count();
+    same as f64 >= CLOCKED * bins.len() as f64
 }
 
 /// The payload that all flows of an end had delivered by each time, as points of (seconds, bytes).

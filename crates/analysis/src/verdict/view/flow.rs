@@ -141,6 +141,19 @@ impl<'a> FlowView<'a> {
         self.when(|t| t.app_limited && t.not_sent_bytes.0 == 0)
     }
 
+    /// Returns the share of the samples in which the application had given TCP nothing more to send, although the send
+    /// buffer had so much room that a waiting writer is woken.
+    pub(crate) fn unfed(&self) -> f64 {
+        let unfed = |sample: &&SocketState| {
+            let waits =
+                sample.send_memory_bytes.0 as f64 >= WAITS_FOR_ROOM * sample.send_buffer_bytes.0 as f64;
+            let waits = waits && sample.send_memory_bytes.0 > 0;
+            sample.tcp.as_ref().is_some_and(|t| t.app_limited && t.not_sent_bytes.0 == 0) && !waits
+        };
+        let all = self.watch.samples.len().max(1) as f64;
+        self.watch.samples.iter().filter(unfed).count() as f64 / all
+    }
+
     /// Returns true if the congestion control has a model of the path, as BBR has. It paces itself by that model and
     /// does not fill its window.
     pub(crate) fn has_path_model(&self) -> bool {
@@ -150,6 +163,12 @@ impl<'a> FlowView<'a> {
     /// Returns the lowest round trip that TCP measured; `None` if it reported none.
     pub(crate) fn min_rtt(&self) -> Option<Nanos> {
         self.states().flat_map(|t| [t.min_rtt_ns, t.receive_rtt_ns]).flatten().min()
+    }
+
+    /// Returns the median number of bytes that arrived and were not read yet.
+    pub(crate) fn unread(&self) -> Option<f64> {
+        let bytes: Vec<f64> = self.watch.samples.iter().map(|s| s.receive_queue_bytes.0 as f64).collect();
+        landspeed_stats::quantile(&bytes, 0.5)
     }
 
     /// Returns the mean fill of the receive queue, 0 to 1: the waiting bytes divided by the sum of these and the open
@@ -168,6 +187,9 @@ impl<'a> FlowView<'a> {
         })
     }
 }
+
+/// The use of a send buffer above which a waiting writer is not woken (sk_stream_write_space in net/core/stream.c).
+const WAITS_FOR_ROOM: f64 = 0.65;
 
 /// Returns true if the send buffer has no room left.
 fn no_room(sample: &SocketState) -> bool {

@@ -50,6 +50,8 @@ pub struct VerdictView<'a> {
     pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, if the window limits the flow.
     pub(super) window_limit: Option<WindowLimit>,
+    /// The share of the round trip by which a receiver that reads late lengthens it, if it is notable.
+    pub(super) late_reads: Option<f64>,
     /// The times of a request, if the flow carries requests and replies.
     pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
@@ -75,6 +77,7 @@ impl<'a> VerdictView<'a> {
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
             path: None,
             window_limit: None,
+            late_reads: None,
             requests: None,
             sender,
             receiver,
@@ -87,6 +90,7 @@ impl<'a> VerdictView<'a> {
         };
         view.path = path::limit(&view);
         view.window_limit = window::limit(&view);
+        view.late_reads = path::late_reads(&view);
         view.requests = requests::requests(&view);
         view
     }

@@ -8,7 +8,8 @@ use super::delivery::{DeliveryLevel, in_flight};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
     FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS,
-    LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SHORT_QUEUE_NS, STEADY, UNHURRIED,
+    LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SATURATED, SHORT_QUEUE_NS, STEADY,
+    UNHURRIED,
 };
 
 /// The effect of the path on packets above its rate.
@@ -37,14 +38,19 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let flow = sender.main()?;
     let few =
         flow.delta(|t| t.acked_bytes.0) < LEAST_SEGMENTS.saturating_mul(flow.last()?.send_mss_bytes.0.max(1));
-    if few || view.is_udp() || view.shaped.is_some() || !ends_have_time(view) {
+    if few || view.is_udp() || view.shaped.is_some() {
         return None;
     }
     let queue = Queue::of(view, flow)?;
+    let level = level(view, queue.idle + queue.median);
+    let is_clocked = level.is_some_and(|level| level.is_clocked) && queue.longest * 1e9 >= SHORT_QUEUE_NS;
+    if !ends_have_time(view, if is_clocked { SATURATED } else { UNHURRIED }) {
+        return None;
+    }
     let is_crowded = is_crowded(view);
     let by_queue = || {
-        let level = level(view, queue.idle + queue.median)?;
-        let is_full = match is_crowded {
+        let level = level?;
+        let is_full = match is_crowded && !is_clocked {
             // On full cores packets also wait for a core, for about a millisecond at a time.
             true => queue.least * 1e9 >= SHORT_QUEUE_NS,
             false => queue.stands || (queue.pulses && pushes(view, flow)),
@@ -59,6 +65,15 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     // Where cores are late, packets find the receiver's own queues full.
     let dropped = || policed(view).filter(|_| !is_crowded);
     by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
+}
+
+/// Returns the share of the round trip by which a receiver that reads late lengthens it; `None` if it is not notable, or
+/// if its thread has no time to read.
+pub(super) fn late_reads(view: &VerdictView<'_>) -> Option<f64> {
+    let queue = Queue::of(view, view.sender.as_ref()?.main()?)?;
+    let hurried = view.receiver.as_ref()?.wanted_cpu().is_none_or(|wanted| wanted >= UNHURRIED);
+    let share = queue.median / (queue.idle + queue.median);
+    (queue.stands && !hurried && queue.is_unread(view) && share >= NOTABLE).then_some(share)
 }
 
 /// The idle round trip, and the time that a queue adds to it, in seconds.
@@ -93,6 +108,15 @@ impl Queue {
         })
     }
 
+    /// Returns true if data that the receiver leaves unread accounts for the queue: it is as much as the queue would
+    /// hold. The kernel acknowledges data late that is not read (__tcp_ack_snd_check in net/ipv4/tcp_input.c), which
+    /// lengthens the round trip like a queue.
+    fn is_unread(&self, view: &VerdictView<'_>) -> bool {
+        let receiver = view.receiver.as_ref().and_then(EndView::main);
+        let unread = receiver.and_then(FlowView::unread).unwrap_or(0.0);
+        unread > 0.0 && unread >= view.goodput.0 / 8.0 * self.median
+    }
+
     fn limit(&self, kind: PathLimitKind, level: DeliveryLevel) -> PathLimit {
         let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
         PathLimit { kind, level, queue: nanos(self.median), longest_queue: nanos(self.longest) }
@@ -112,7 +136,7 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
 /// round trip, so its queue is no longer than the idle one, and it delays each segment differently.
 fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue) -> bool {
     let receiver = view.receiver.as_ref().and_then(EndView::main);
-    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
+    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE) || queue.is_unread(view);
     // A writer that TCP stops before the buffer is full is woken by acknowledgements, and follows their clock.
     let rests = flow.all_sent() >= 0.5 && flow.unsent_limited() < NOTABLE;
     let in_bursts = rests || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
@@ -127,10 +151,11 @@ fn pushes(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
     flow.has_path_model() && flow.all_sent() < 0.5 && !held
 }
 
-/// Returns true if neither the flow's threads nor the handling of packets fills a processor. Time that a thread waits
-/// for a core does not count: if it held the flow, the queue on the path would run empty.
-fn ends_have_time(view: &VerdictView<'_>) -> bool {
-    let idle = view.ends().all(|end| end.ran().is_none_or(|ran| ran < UNHURRIED));
+/// Returns true if no thread of the flow runs for the share `most` of the time, and the handling of packets fills no
+/// processor. Time that a thread waits for a core does not count: if it held the flow, the queue on the path would run
+/// empty.
+fn ends_have_time(view: &VerdictView<'_>, most: f64) -> bool {
+    let idle = view.ends().all(|end| end.ran().is_none_or(|ran| ran < most));
     idle && view.cpu.cores.iter().all(|core| core.interrupts < PACKETS_ALONE)
 }
 
@@ -146,7 +171,7 @@ fn policed(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
     // The mean over the window is used, because a token bucket lets bursts through, and a sender that waited for its
     // timer catches up. It includes what the bucket held at first.
     let rate = view.goodput.0;
-    let level = DeliveryLevel { rate, low: 0.95 * rate, high: 1.1 * rate, steady: 1.0 };
+    let level = DeliveryLevel { rate, low: 0.95 * rate, high: 1.1 * rate, steady: 1.0, is_clocked: false };
     (losses_stay(view) == Some(false)).then_some(level)
 }
 

@@ -117,19 +117,18 @@ fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
 }
 
 /// Returns true if the receive queue stays full because of the reading thread: the thread sleeps on something other
-/// than this flow's data, it computes, or it is idle for much of the time. A reader that is woken for each small window
-/// does not count, although its queue is full at that moment.
+/// than this flow's data, it computes, or it is idle for much of the time. A poll with a time-out is no wait for data
+/// that is there. A reader that is woken for each small window does not count, although its queue is full at that
+/// moment.
 fn leaves_data(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     if limit.queue.is_none_or(|queue| queue < FULL_QUEUE) {
         return false;
     }
     let wanted = end.wanted_cpu();
-    let away = match end.elsewhere() {
-        Some(away) => away >= 0.3,
-        None => limit.window >= SMALL_WINDOW && wanted.is_none_or(|wanted| wanted < UNHURRIED),
-    };
+    let away = end.elsewhere().is_some_and(|away| away >= 0.3);
+    let sleeps = limit.window >= SMALL_WINDOW && wanted.is_none_or(|wanted| wanted < UNHURRIED);
     let computes = wanted.is_some_and(|wanted| wanted >= UNHURRIED) && end.computes();
-    away || computes
+    away || sleeps || computes
 }
 
 /// Returns the largest window of the samples in bytes. It is what the receiver can offer, as opposed to what is left of
