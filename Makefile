@@ -185,7 +185,7 @@ unseen: RUNS ?= 10
 unseen: SEED ?= 1
 unseen: build
 	@.ci/install nft:nftables ethtool ip:iproute2 jq
-	$(SUDO) .ci/unseen target/release/landspeed $(RUNS) $(SEED)
+	$(SUDO) .ci/unseen/run target/release/landspeed $(RUNS) $(SEED)
 
 # Five questions of users, asked of scp, nginx, redis and two comparisons: the transcripts of docs/results/questions (ten minutes).
 .PHONY: questions

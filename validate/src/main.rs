@@ -13,6 +13,7 @@ mod faults;
 mod grid_coverage;
 mod landspeed;
 mod placebos;
+mod rejudge;
 mod simulate;
 mod stolen;
 mod stop;
@@ -49,6 +50,8 @@ enum ValidationStudy {
     GridCoverage(grid_coverage::Options),
     /// Real decisions between equal settings, in the lab.
     Placebos(placebos::Options),
+    /// What would `explain` say today about paths that it has watched?
+    Rejudge(rejudge::Options),
     /// Do the commands that `explain` names win what it expects?
     Remedies(faults::remedies::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
+        ValidationStudy::Rejudge(options) => rejudge::run(&options),
         ValidationStudy::Remedies(options) => faults::remedies::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
     };
@@ -106,11 +110,14 @@ mod tests {
             "validate faults --short --pairs 8 --clean 1",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stolen --pairs 2",
+            "validate rejudge one.json two.json",
             "validate remedies --runs 3 --only window --seed 7",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in ["validate", "validate placebos --decisions", "validate agree kernel.jsonl"] {
+        for line in
+            ["validate", "validate rejudge", "validate placebos --decisions", "validate agree kernel.jsonl"]
+        {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -128,7 +128,7 @@ fn paste(landspeed: &Path, fault: &Fault, strength: f64) -> Result<Option<Pasted
         cause: first.cause,
         lines,
         gain: after.goodput_bps.0 / before.goodput_bps.0,
-        expected: promised.expected_low.zip(promised.expected_high).map(|(low, high)| [low, high]),
+        expected: promised.expected_low.map(|low| [low, promised.expected_high.unwrap_or(f64::INFINITY)]),
         is_gone: !after.verdict.iter().any(is_named),
     }))
 }
