@@ -4,9 +4,7 @@ use landspeed_record::{Finding, Remedy};
 
 use super::causes::{limits, relieves};
 use super::judge::Relieves;
-use super::thresholds::{
-    GAIN_HIGH, GAIN_LOW, LEAST_GAIN, LEAST_OPEN_GAIN, MOST_RATIO, NARROW, PAYLOAD_OF_LINK,
-};
+use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, LEAST_OPEN_GAIN, MOST_RATIO, PAYLOAD_OF_LINK};
 use super::view::VerdictView;
 use super::words::share;
 
@@ -43,8 +41,8 @@ pub(super) fn capped(view: &VerdictView<'_>, mut finding: Finding) -> Finding {
 }
 
 /// Replaces the gain that a cause's own figures promise by a range that ends at the next limit. Promises nothing if nothing
-/// is left to win, or if no known limit ends the range. A gain that is open at its upper end ends at a limit that is near,
-/// otherwise its lower end is promised alone.
+/// is left to win, or if no known limit ends the range. Of a gain that is open at its upper end, the lower end is promised
+/// alone.
 fn promise(remedy: &mut Remedy, next: &[Gain]) {
     let own = match (remedy.expected_ratio.take(), remedy.expected_low.take()) {
         (Some(ratio), _) => Gain::of(ratio),
@@ -52,7 +50,7 @@ fn promise(remedy: &mut Remedy, next: &[Gain]) {
         (None, None) => return,
     };
     let gain = next.iter().fold(own, |gain, next| gain.up_to(*next));
-    if own.high.is_infinite() && gain.high > NARROW * gain.low {
+    if own.high.is_infinite() {
         let low = gain.low.min(MOST_RATIO);
         remedy.expected_low = (low >= LEAST_OPEN_GAIN).then_some(low);
         return;
@@ -112,7 +110,11 @@ mod tests {
             promise(&mut remedy, next);
             (remedy.expected_ratio, remedy.expected_low, remedy.expected_high)
         };
-        assert_eq!(open(4.0, &[Gain { low: 1.9, high: 2.1 }]).2, Some(2.1), "the next limit is near");
+        assert_eq!(
+            open(4.0, &[Gain { low: 1.9, high: 2.1 }]),
+            (None, Some(1.9), None),
+            "the next limit is near"
+        );
         let (ratio, low, high) = open(4.0, &[Gain { low: 80.0, high: 100.0 }]);
         assert_eq!((ratio, high), (None, None));
         assert!(low.is_some_and(|low| (2.5..4.0).contains(&low)), "{low:?}");

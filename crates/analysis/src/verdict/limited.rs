@@ -31,7 +31,7 @@ impl std::fmt::Display for StreamLimit {
                 write!(f, "the receiver's window, which was full for {} of the time", percent(*share))
             }
             StreamLimit::SendBuffer(share) => {
-                write!(f, "the send buffer, which was full for {} of the time", percent(*share))
+                write!(f, "the send buffer, which had no room for more for {} of the time", percent(*share))
             }
             StreamLimit::Processor(host, share) => {
                 write!(f, "a processor: the threads of {host} ran for {} of the time", percent(*share))

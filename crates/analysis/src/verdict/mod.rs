@@ -15,6 +15,7 @@
 //! ([`NoVerdictReason`]).
 
 mod advice;
+mod again;
 mod carried;
 mod causes;
 mod ceiling;
@@ -37,6 +38,7 @@ use view::EndView;
 
 use landspeed_record::{NoVerdictReason, Verdict};
 
+pub use again::judge_again;
 pub use causes::{CAUSES, cause, is_limit, stalls};
 pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};

@@ -255,10 +255,6 @@ pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 /// headers.
 pub(super) const PACE_BELOW: f64 = 0.95;
 
-/// The largest ratio of the upper to the lower end of a promised range, if only the next limit ends it: of a wider one
-/// the lower end is promised alone.
-pub(super) const NARROW: f64 = 2.0;
-
 /// The least lower end of a gain that is promised alone: what gains less is no cause.
 pub(super) const LEAST_OPEN_GAIN: f64 = 1.1;
 

@@ -3,6 +3,7 @@
 
 mod faults;
 mod paths;
+mod recorded;
 mod watched;
 
 use landspeed_analysis::verdict::{CAUSES, is_limit};
@@ -437,7 +438,7 @@ fn remedies_are_factors_of_the_table() {
 
 #[test]
 fn a_fault_promises_no_more_than_the_limits_allow() {
-    let mut path = faults::slow_writer(0.5);
+    let mut path = faults::tiny_writes(0.5);
     let now = path.rate.0;
     path.limits[0] = Some(HostLimits { link_bps: Some(BitRate(now * 1.5)), ..HostLimits::default() });
     let finding = &path.verdict().findings[0];

@@ -119,14 +119,14 @@ pub struct Remedy {
     /// The change and its reason, in one line.
     pub what: String,
     /// Expected goodput divided by the current goodput, the middle of the interval from `expected_low` to
-    /// `expected_high`; `None` if it cannot be estimated.
+    /// `expected_high`; `None` if it cannot be estimated, or if only its least value can.
     pub expected_ratio: Option<f64>,
     /// Lower end of the interval of the expected ratio. The measured ratio should lie in the interval in 80 % of
     /// cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_low: Option<f64>,
-    /// Upper end of the interval of the expected ratio. The next limit allows no higher ratio. `None` if no limit is
-    /// known; then `expected_low` alone is expected, without `expected_ratio`.
+    /// Upper end of the interval of the expected ratio. The next limit allows no higher ratio. `None` if the ratio is at
+    /// least `expected_low`, and no limit is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_high: Option<f64>,
 }

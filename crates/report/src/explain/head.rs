@@ -63,7 +63,7 @@ fn rate(report: &ExplainReport) -> Card {
     let limit = report.verdict.first().is_some_and(|f| words::is_limit(f.cause));
     let under = first.map_or_else(
         || if limit { "nothing to mend was found" } else { "no gain can be promised" }.to_owned(),
-        |(gain, ratio)| match ratio {
+        |(gain, ratio)| match ratio.filter(|ratio| ratio.is_finite() && *ratio > 0.0) {
             Some(ratio) => format!("{gain} expected: around {}", BitRate(rate * ratio)),
             None => format!("{gain} expected"),
         },

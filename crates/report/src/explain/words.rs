@@ -108,7 +108,7 @@ pub(super) fn sureness(confidence: f64) -> &'static str {
     }
 }
 
-/// Returns true if a finding of this confidence, from 0 to 1, is only the likeliest of several that nothing speaks for.
+/// Returns true if a finding of this confidence, from 0 to 1, was named only because everything else was ruled out.
 fn is_guess(confidence: f64) -> bool {
     confidence < 0.4
 }

@@ -15,16 +15,17 @@ pub(super) fn cpu(view: &VerdictView<'_>) -> Option<Finding> {
     view.cpu.saturated().then(|| processor(view, 0.9))
 }
 
+/// The share of time from which the busiest processor is more than a guess, if nothing else is at its end.
+const BUSY: f64 = 0.6;
+
 fn processor(view: &VerdictView<'_>, confidence: f64) -> Finding {
     let (busiest, at) = (view.cpu.busiest, &view.cpu.at);
     let summary = match at.is_empty() {
         true => "nothing that was watched is at its end; a processor is the likeliest limit".to_owned(),
-        false if busiest < 0.5 => {
-            format!(
-                "nothing that was watched is at its end: {at}, the busiest, is taken for {}",
-                percent(busiest)
-            )
-        }
+        false if busiest < BUSY => format!(
+            "nothing that was watched is at its end: {at}, the busiest, is taken for {} of the time",
+            percent(busiest)
+        ),
         false => format!(
             "nothing holds it back but the processor: {at} is taken for {} of the time",
             percent(busiest)
@@ -88,7 +89,7 @@ fn speed(end: &EndView<'_>) -> Option<BitRate> {
 
 /// Judges the narrowest link of the path, which is not a link of either host: the sender fills a queue there.
 fn path(view: &VerdictView<'_>) -> Option<Finding> {
-    let queued = view.standing_queue().filter(|_| view.path.is_none())?;
+    let queued = view.standing_queue().filter(|_| view.path.is_none() && view.late_reads.is_none())?;
     let flow = view.sender.as_ref()?.main()?;
     if view.cpu.saturated()
         || view.shaped.is_some()
@@ -182,6 +183,6 @@ pub(in crate::verdict) fn nearest(view: &VerdictView<'_>) -> Finding {
         );
         return found(Cause::LinkLimit, link, 0.3, summary).saw(format!("goodput {}", view.goodput));
     }
-    let sure = if view.cpu.busiest >= 0.6 { 0.6 } else { 0.3 };
+    let sure = if view.cpu.busiest >= BUSY { 0.6 } else { 0.3 };
     processor(view, sure)
 }

@@ -302,13 +302,13 @@ pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let flow = view.sender.as_ref()?.main()?;
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
-    // A window that its program leaves empty at times does not grow (RFC 7661).
-    let unfed = flow.unfed() >= NOTABLE;
+    // A window that its program leaves empty at times grows slowly (RFC 7661); one of a fixed size is clamped.
+    let unfed = flow.unfed() >= NOTABLE && !has_one_window(flow);
     if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) || unfed {
         return None;
     }
     let full = flow.congestion_full();
-    let paced = paced_below(flow);
+    let paced = flow.paced_below();
     let held = if paced.is_some() {
         1.0
     } else if grows(flow) {
@@ -381,18 +381,10 @@ pub(super) fn congestion_control_next(view: &VerdictView<'_>) -> Option<Finding>
     )
 }
 
-/// Returns the pacing rate if something other than the window set it: the kernel's own is 1.2 to 2 times the window
-/// per round trip. A congestion control with a model of the path (BBR) sets the rate to its own estimate, which does
-/// not count.
-fn paced_below(flow: &FlowView<'_>) -> Option<BitRate> {
-    let own_rate = flow.has_path_model();
-    let below = flow.when(|t| {
-        let window =
-            t.send_mss_bytes.0 as f64 * f64::from(t.cwnd_segments) * 8e9 / (t.rtt_ns.0 as f64).max(1.0);
-        t.pacing_rate_bps.is_some_and(|rate| rate.0 < 0.9 * window && t.delivery_rate_bps.0 >= 0.8 * rate.0)
-    });
-    let rate = flow.last()?.pacing_rate_bps?;
-    (!own_rate && below >= 0.5).then_some(rate)
+fn has_one_window(flow: &FlowView<'_>) -> bool {
+    let mut windows = flow.states().map(|t| t.cwnd_segments);
+    let first = windows.next();
+    windows.all(|window| Some(window) == first)
 }
 
 /// Returns true if the window was still growing at the end.

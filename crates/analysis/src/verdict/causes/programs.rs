@@ -17,11 +17,12 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
     let end = view.receiver.as_ref().filter(|end| end.blocked() < NOTABLE)?;
     let confidence = if end.process.is_some() { 0.95 } else { 0.7 };
     let summary = format!("{} reads more slowly than data arrives", program(end));
-    let finding = |weight| found(Cause::SlowReader, weight, confidence, summary).at(end.name());
+    let finding_of = |weight| found(Cause::SlowReader, weight, confidence, summary).at(end.name());
     let Some(limit) = view.window_limit.filter(|limit| limit.by == WindowCause::Reader) else {
-        return view.late_reads.map(|late| reads_late(end, late, finding(late)));
+        let late = view.late_reads.filter(|late| *late >= NOTABLE)?;
+        return Some(reads_late(end, late, finding_of(late)));
     };
-    let finding = finding(limit.share);
+    let finding = finding_of(limit.share);
     let zero = counter(end.host, "TcpExt.TCPToZeroWindowAdv");
     Some(
         finding
@@ -39,11 +40,10 @@ pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {
 
 /// Completes the finding on a reader that leaves the window open, but reads so late that data is acknowledged late.
 fn reads_late(end: &EndView<'_>, late: f64, finding: Finding) -> Finding {
-    let unread = end.main().and_then(FlowView::unread).unwrap_or_default();
     finding
         .saw(format!(
             "{} arrived and waited to be read (median), and what is not read is acknowledged late",
-            Bytes(unread as u64)
+            Bytes(end.unread() as u64)
         ))
         .saw(format!("that lengthens the round trip by {} of it", percent(late)))
         .saw_if(instead(end))
@@ -106,12 +106,13 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
         )
         .saw_if(instead(end));
     let finding = match stopped {
-        Some(share) => finding
-            .saw(format!(
+        Some(share) => more_unsent(
+            end,
+            finding.saw(format!(
                 "TCP stopped the writer for {} of the time though the buffer had room: data that is not sent is limited",
                 percent(share)
-            ))
-            .try_knob("notsent-lowat", UNLIMITED, "let more data wait to be sent"),
+            )),
+        ),
         None => finding,
     };
     Some(
@@ -119,6 +120,14 @@ pub(super) fn slow_writer(view: &VerdictView<'_>) -> Option<Finding> {
             .ask("find out what the writing program waits for: its disk, its peer, a timer, a lock")
             .expect_at_least(view.won_back(weight)),
     )
+}
+
+/// Adds the remedy to let more data wait that is not sent. Where the system sets no limit, the program set one.
+fn more_unsent(end: &EndView<'_>, finding: Finding) -> Finding {
+    match end.host.set.get("notsent-lowat").is_some_and(|set| set == UNLIMITED) {
+        true => finding.ask(format!("take TCP_NOTSENT_LOWAT out of {}, or raise it", program(end))),
+        false => finding.try_knob("notsent-lowat", UNLIMITED, "let more data wait to be sent"),
+    }
 }
 
 /// The value of net.ipv4.tcp_notsent_lowat that limits nothing, and the kernel's own (ip-sysctl).

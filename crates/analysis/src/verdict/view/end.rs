@@ -171,6 +171,11 @@ impl EndView<'_> {
         if held.window_ns.0 == 0 { 0.0 } else { share(held.quota_ns.0 as f64 / held.window_ns.0 as f64) }
     }
 
+    /// Returns the number of bytes that arrived and were not read yet, the sum of the medians of all flows.
+    pub(crate) fn unread(&self) -> f64 {
+        self.flows.iter().filter_map(FlowView::unread).sum()
+    }
+
     /// Returns the process with the largest share of uninterruptible waits. It need not be the one with the flow,
     /// because one process of a tree may read the disk for another that sends.
     pub(crate) fn blocked_process(&self) -> Option<&ProcessWatch> {

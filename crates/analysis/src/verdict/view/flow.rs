@@ -1,6 +1,6 @@
 //! The samples of one flow as differences, shares and levels.
 
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
 
@@ -130,6 +130,12 @@ impl<'a> FlowView<'a> {
         if self.had_room() { self.clock(|t| t.sndbuf_limited_ns) } else { 0.0 }
     }
 
+    /// Returns the share of time in which the send buffer was full. The kernel's clock runs as well where a limit on data
+    /// that was not sent stops the writer.
+    fn buffer_limited(&self) -> f64 {
+        if self.had_room() { 0.0 } else { self.clock(|t| t.sndbuf_limited_ns) }
+    }
+
     /// Returns true if the memory of the send buffer was seen in use, and never near its limit.
     fn had_room(&self) -> bool {
         let used = self.watch.samples.iter().any(|sample| sample.send_memory_bytes.0 > 0);
@@ -152,6 +158,20 @@ impl<'a> FlowView<'a> {
         };
         let all = self.watch.samples.len().max(1) as f64;
         self.watch.samples.iter().filter(unfed).count() as f64 / all
+    }
+
+    /// Returns the pacing rate if something other than the window set it: the kernel's own is 1.2 to 2 times the window
+    /// per round trip. A congestion control with a model of the path (BBR) sets the rate to its own estimate, which does
+    /// not count.
+    pub(crate) fn paced_below(&self) -> Option<BitRate> {
+        let below = self.when(|t| {
+            let window =
+                t.send_mss_bytes.0 as f64 * f64::from(t.cwnd_segments) * 8e9 / (t.rtt_ns.0 as f64).max(1.0);
+            t.pacing_rate_bps
+                .is_some_and(|rate| rate.0 < 0.9 * window && t.delivery_rate_bps.0 >= 0.8 * rate.0)
+        });
+        let rate = self.last()?.pacing_rate_bps?;
+        (!self.has_path_model() && below >= 0.5).then_some(rate)
     }
 
     /// Returns true if the congestion control has a model of the path, as BBR has. It paces itself by that model and
@@ -214,8 +234,8 @@ pub(crate) struct TimeShares {
     pub(crate) window: f64,
     /// Everything written was sent, more was wanted, and the send buffer was full.
     pub(crate) buffer: f64,
-    /// The remaining time: data in flight, limited by congestion window, pacing, queues below, or by nothing but
-    /// time.
+    /// The remaining time: data in flight, limited by congestion window, pacing, queues below, a limit on data that is
+    /// not sent, or by nothing but time.
     pub(crate) rest: f64,
 }
 
@@ -225,23 +245,21 @@ impl TimeShares {
     pub(crate) fn of(flows: &[FlowView<'_>]) -> Option<Self> {
         let moved: u64 = flows.iter().map(|flow| flow.delta(|t| t.sent_bytes.0)).fold(0, u64::saturating_add);
         let span: f64 = flows.iter().map(|flow| flow.span.0 as f64).sum();
-        let mean = |of: fn(&TcpState) -> Nanos| {
-            flows.iter().map(|flow| flow.clock(of) * flow.span.0 as f64 / span).sum::<f64>()
+        let mean = |of: fn(&FlowView<'_>) -> f64| {
+            flows.iter().map(|flow| of(flow) * flow.span.0 as f64 / span).sum::<f64>()
         };
         if span == 0.0 {
             return None;
         }
-        let busy = mean(|t| t.busy_ns);
+        let busy = mean(|flow| flow.clock(|t| t.busy_ns));
         // These clocks do not run either for bursts shorter than a tick of the kernel (they count jiffies); then the
         // sender's own state shows that it has nothing to send.
         let resting = flows.iter().all(|flow| flow.all_sent() >= MOSTLY);
         if busy == 0.0 && moved > 0 && !resting {
             return None;
         }
-        let window = mean(|t| t.rwnd_limited_ns).min(busy);
-        // A limit on data that was not sent (tcp_notsent_lowat) stops a writer too, long before the buffer is full.
-        let had_room = flows.iter().all(FlowView::had_room);
-        let buffer = if had_room { 0.0 } else { mean(|t| t.sndbuf_limited_ns).min(busy - window) };
+        let window = mean(|flow| flow.clock(|t| t.rwnd_limited_ns)).min(busy);
+        let buffer = mean(|flow| flow.buffer_limited()).min(busy - window);
         Some(TimeShares { idle: 1.0 - busy, window, buffer, rest: busy - window - buffer })
     }
 }

@@ -50,7 +50,7 @@ pub struct VerdictView<'a> {
     pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, if the window limits the flow.
     pub(super) window_limit: Option<WindowLimit>,
-    /// The share of the round trip by which a receiver that reads late lengthens it, if it is notable.
+    /// The share of the round trip by which a receiver that reads late lengthens it.
     pub(super) late_reads: Option<f64>,
     /// The times of a request, if the flow carries requests and replies.
     pub(super) requests: Option<RequestTimes>,

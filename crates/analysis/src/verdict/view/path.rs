@@ -43,7 +43,10 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     }
     let queue = Queue::of(view, flow)?;
     let level = level(view, queue.idle + queue.median);
-    let is_clocked = level.is_some_and(|level| level.is_clocked) && queue.longest * 1e9 >= SHORT_QUEUE_NS;
+    // A sender that paces itself is a clock too.
+    let is_clocked = level.is_some_and(|level| level.is_clocked)
+        && queue.longest * 1e9 >= SHORT_QUEUE_NS
+        && flow.paced_below().is_none();
     if !ends_have_time(view, if is_clocked { SATURATED } else { UNHURRIED }) {
         return None;
     }
@@ -59,7 +62,7 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
         let in_queue = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
-        (is_full && in_queue && level.steady >= STEADY && !held_by_an_end(view, flow, &queue))
+        (is_full && in_queue && level.steady >= STEADY && !held_by_an_end(view, flow, &queue, is_clocked))
             .then(|| queue.limit(kind, level))
     };
     // Where cores are late, packets find the receiver's own queues full.
@@ -67,13 +70,13 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
 }
 
-/// Returns the share of the round trip by which a receiver that reads late lengthens it; `None` if it is not notable, or
-/// if its thread has no time to read.
+/// Returns the share of the round trip by which a receiver that reads late lengthens it; `None` if the path is the limit,
+/// or if the receiver's thread has no time to read.
 pub(super) fn late_reads(view: &VerdictView<'_>) -> Option<f64> {
     let queue = Queue::of(view, view.sender.as_ref()?.main()?)?;
     let hurried = view.receiver.as_ref()?.wanted_cpu().is_none_or(|wanted| wanted >= UNHURRIED);
-    let share = queue.median / (queue.idle + queue.median);
-    (queue.stands && !hurried && queue.is_unread(view) && share >= NOTABLE).then_some(share)
+    let late = view.path.is_none() && queue.stands && !hurried && queue.is_unread(view);
+    late.then_some(queue.median / (queue.idle + queue.median))
 }
 
 /// The idle round trip, and the time that a queue adds to it, in seconds.
@@ -112,8 +115,7 @@ impl Queue {
     /// hold. The kernel acknowledges data late that is not read (__tcp_ack_snd_check in net/ipv4/tcp_input.c), which
     /// lengthens the round trip like a queue.
     fn is_unread(&self, view: &VerdictView<'_>) -> bool {
-        let receiver = view.receiver.as_ref().and_then(EndView::main);
-        let unread = receiver.and_then(FlowView::unread).unwrap_or(0.0);
+        let unread = view.receiver.as_ref().map_or(0.0, EndView::unread);
         unread > 0.0 && unread >= view.goodput.0 / 8.0 * self.median
     }
 
@@ -134,9 +136,10 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
 /// unread acknowledges it late. A sender with a small buffer or a small window sends all of it at once: that burst queues
 /// at the slowest link, and its last segment may wait for a delayed acknowledgement. The link carries a burst within one
 /// round trip, so its queue is no longer than the idle one, and it delays each segment differently.
-fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue) -> bool {
+fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue, is_clocked: bool) -> bool {
     let receiver = view.receiver.as_ref().and_then(EndView::main);
-    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE) || queue.is_unread(view);
+    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
+    let unread = unread || (!is_clocked && queue.is_unread(view));
     // A writer that TCP stops before the buffer is full is woken by acknowledgements, and follows their clock.
     let rests = flow.all_sent() >= 0.5 && flow.unsent_limited() < NOTABLE;
     let in_bursts = rests || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);

@@ -47,7 +47,8 @@ pub(super) fn requests(view: &VerdictView<'_>) -> Option<RequestTimes> {
     let network = view.rtt.map_or(0.0, |rtt| rtt.0 as f64);
     let main = end.main()?;
     // A window that is full, or a reader that is late, holds a stream and no request.
-    let waits_for_room = main.congestion_full() >= 0.5 || view.window_limit.is_some();
+    let waits_for_room =
+        main.congestion_full() >= 0.5 || view.window_limit.is_some() || view.late_reads.is_some();
     if exchanges < FEW_EXCHANGES
         || each < SERIAL * network
         || waits_for_room
