@@ -178,13 +178,14 @@ stalls: build
 	@.ci/install nft:nftables ethtool ip:iproute2
 	$(SUDO) .ci/stalls target/release/landspeed $(RUNS)
 
-# `explain` on paths over a router that was made by other tools: shapers, policers, losses, bloat, strengths drawn from SEED. A table of
-# how often the first cause, the path's rate and the expected gain were right (an hour, on a machine left alone; RUNS=3 takes a third).
+# `explain` on paths over a router that was made by other tools (shapers, policers, losses, bloat), and on downloads from nginx that a host
+# or a program slows down, strengths drawn from SEED. A table of how often the first cause, the path's rate and the expected gain were
+# right (two hours, on a machine left alone; RUNS=3 takes a third).
 .PHONY: unseen
 unseen: RUNS ?= 10
 unseen: SEED ?= 1
 unseen: build
-	@.ci/install nft:nftables ethtool ip:iproute2 jq
+	@.ci/install --no-services nft:nftables ethtool ip:iproute2 jq nginx:nginx-light curl taskset:util-linux
 	$(SUDO) .ci/unseen/run target/release/landspeed $(RUNS) $(SEED)
 
 # Five questions of users, asked of scp, nginx, redis and two comparisons: the transcripts of docs/results/questions (ten minutes).

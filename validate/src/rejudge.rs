@@ -1,16 +1,12 @@
 //! `validate rejudge`: judges reports of `explain --json` again by the rules of today. It shows what a change of the
 //! verdict changes on real paths, without measuring them again.
-//!
-//! A report keeps what was observed, but not the round trip of the idle path, the hosts' settings, and whether landspeed
-//! sent the flow. The lowest round trip that TCP measured takes the place of the first, so a verdict may differ for that
-//! reason alone.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_analysis::verdict::{HostView, PathObservations, judge};
-use landspeed_record::{ExplainReport, Finding, HostFacts, Settings, Verdict};
+use landspeed_analysis::verdict::judge_again;
+use landspeed_record::{ExplainReport, Finding, Verdict};
 
 /// What to judge.
 #[derive(Debug, Args)]
@@ -25,7 +21,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     for path in &options.reports {
         let report = read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        let [then, now] = [said(&report.verdict), again(&report).map_or_else(String::new, |now| told(&now))];
+        let [then, now] =
+            [said(&report.verdict), judge_again(&report).map_or_else(String::new, |now| told(&now))];
         println!("{name}: {then}\n  now {now}");
     }
     Ok(())
@@ -33,31 +30,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 fn read(path: &Path) -> Result<ExplainReport> {
     Ok(serde_json::from_slice(&std::fs::read(path)?)?)
-}
-
-fn again(report: &ExplainReport) -> Option<Verdict> {
-    let (facts, set) = (HostFacts::default(), Settings::default());
-    let views: Vec<HostView<'_>> = report
-        .hosts
-        .iter()
-        .map(|host| HostView {
-            name: &host.name,
-            facts: host.facts.as_ref().unwrap_or(&facts),
-            seen: &host.observed,
-            limits: host.limits.as_ref(),
-            set: &set,
-        })
-        .collect();
-    let (a, others) = views.split_first()?;
-    Some(judge(&PathObservations {
-        a: *a,
-        b: others.first().copied(),
-        rtt: None,
-        goodput: Some(report.goodput_bps),
-        own: None,
-        probe: report.probe.as_ref(),
-        slower: report.slower.as_ref(),
-    }))
 }
 
 fn told(verdict: &Verdict) -> String {

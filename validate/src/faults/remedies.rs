@@ -46,21 +46,50 @@ struct PastedRemedy {
     lines: Vec<String>,
     /// Goodput with the remedy, divided by goodput without it.
     gain: f64,
-    /// The interval of the gain that was expected; `None` if none was.
-    expected: Option<[f64; 2]>,
+    /// The gain that was expected; `None` if none was.
+    expected: Option<ExpectedGain>,
     /// True if the cause is no longer named among those that cost something.
     is_gone: bool,
 }
 
+/// An expected gain: its least ratio, and its largest one if it has one.
+#[derive(Debug, Clone, Copy)]
+struct ExpectedGain {
+    low: f64,
+    high: Option<f64>,
+}
+
+impl ExpectedGain {
+    fn of(remedy: &Remedy) -> Option<ExpectedGain> {
+        Some(ExpectedGain { low: remedy.expected_low?, high: remedy.expected_high })
+    }
+
+    fn holds(self, gain: f64) -> bool {
+        gain >= self.low && self.high.is_none_or(|high| gain <= high)
+    }
+}
+
 impl PastedRemedy {
+    fn is_promised(&self) -> bool {
+        self.expected.is_some()
+    }
+
     fn is_as_expected(&self) -> bool {
-        self.expected.is_some_and(|[low, high]| (low..=high).contains(&self.gain))
+        self.expected.is_some_and(|expected| expected.holds(self.gain))
     }
 
     fn line(&self) -> String {
-        let expected = self.expected.map_or("-".into(), |[low, high]| format!("{low:.2} to {high:.2}"));
+        let expected = match self.expected {
+            Some(ExpectedGain { low, high: Some(high) }) => format!("{low:.2} to {high:.2}"),
+            Some(ExpectedGain { low, high: None }) => format!("at least {low:.2}"),
+            None => "-".to_owned(),
+        };
         let gone = if self.is_gone { "gone" } else { "STILL NAMED" };
-        let held = if self.is_as_expected() { "as expected" } else { "NOT as expected" };
+        let held = match (self.is_promised(), self.is_as_expected()) {
+            (false, _) => "nothing expected",
+            (true, true) => "as expected",
+            (true, false) => "NOT as expected",
+        };
         format!("{:?} {gone}, {held}: {:.2}x of {expected}; {}", self.cause, self.gain, self.lines.join("; "))
     }
 }
@@ -71,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM])?;
     let mut random = Random::new(options.seed);
     println!("Seed {}.\n", options.seed);
-    table::head("fault | commands in | cause gone | gain as expected");
+    table::head("fault | commands in | cause gone | gain as expected, of those with an expectation");
     let mut held = [0, 0];
     let mut least = f64::INFINITY;
     for fault in named(options.only.as_deref()) {
@@ -89,16 +118,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
         let count = |of: fn(&PastedRemedy) -> bool| pasted.iter().filter(|one| of(one)).count();
-        let (gone, expected) = (count(|one| one.is_gone), count(PastedRemedy::is_as_expected));
-        let shares = [gone, expected].map(|count| format!("{count} of {}", pasted.len()));
-        table::row(&[&fault.name, &format!("{} of {}", pasted.len(), options.runs), &shares[0], &shares[1]]);
-        held = [held[0] + expected, held[1] + pasted.len()];
-        if !pasted.is_empty() {
-            least = least.min(expected as f64 / pasted.len() as f64);
+        let (gone, promised) = (count(|one| one.is_gone), count(PastedRemedy::is_promised));
+        let expected = count(PastedRemedy::is_as_expected);
+        let of = |part: usize, all: usize| format!("{part} of {all}");
+        let (all, runs) = (pasted.len(), options.runs as usize);
+        table::row(&[&fault.name, &of(all, runs), &of(gone, all), &of(expected, promised)]);
+        held = [held[0] + expected, held[1] + promised];
+        if promised > 0 {
+            least = least.min(expected as f64 / promised as f64);
         }
     }
     let share = held[0] as f64 / held[1].max(1) as f64;
-    println!("\nGain as expected in {} of {} remedies.", held[0], held[1]);
+    println!("\nGain as expected in {} of {} remedies that expect one.", held[0], held[1]);
     ensure!(share >= LEAST[0] && least >= LEAST[1], "too few gains were as expected");
     Ok(())
 }
@@ -128,7 +159,7 @@ fn paste(landspeed: &Path, fault: &Fault, strength: f64) -> Result<Option<Pasted
         cause: first.cause,
         lines,
         gain: after.goodput_bps.0 / before.goodput_bps.0,
-        expected: promised.expected_low.map(|low| [low, promised.expected_high.unwrap_or(f64::INFINITY)]),
+        expected: ExpectedGain::of(promised),
         is_gone: !after.verdict.iter().any(is_named),
     }))
 }
