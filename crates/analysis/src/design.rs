@@ -6,6 +6,33 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{GridEndReason, Line};
 
 /// Decides which trials a run makes, in which order, and when it ends.
+///
+/// A designer that measures two congestion controls by turns, in three blocks:
+///
+/// ```
+/// use landspeed_analysis::Designer;
+/// use landspeed_record::units::Nanos;
+/// use landspeed_record::{GridEndReason, Line};
+///
+/// struct Alternation(usize);
+///
+/// impl Designer for Alternation {
+///     type Trial = &'static str;
+///
+///     fn next(&mut self, _used: Nanos) -> Result<&'static str, GridEndReason> {
+///         let trials = ["cubic", "bbr"].repeat(3);
+///         trials.get(self.0).copied().ok_or(GridEndReason::Blocks)
+///     }
+///
+///     fn take(&mut self, _: &Line) {
+///         self.0 += 1;
+///     }
+/// }
+///
+/// let mut run = Alternation(4);
+/// assert_eq!(run.next(Nanos::secs(0)), Ok("cubic"));
+/// assert_eq!(Alternation(6).next(Nanos::secs(0)), Err(GridEndReason::Blocks));
+/// ```
 pub trait Designer {
     /// What the engine needs to make one trial.
     type Trial;

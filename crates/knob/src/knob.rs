@@ -55,6 +55,39 @@ pub struct KnobTarget {
 
 /// A setting of the host. An implementation reads and writes the setting itself, without a journal. The
 /// [`journal`](crate::journal) module records each write, verifies it and restores the original value.
+///
+/// A knob that is a file, with "on" and "off" for 1 and 0:
+///
+/// ```
+/// use landspeed_knob::{Error, HostKnob, KnobTarget};
+///
+/// struct SwitchFile(std::path::PathBuf);
+///
+/// impl SwitchFile {
+///     fn failed(&self, operation: &str, source: std::io::Error) -> Error {
+///         Error::Io { knob: "switch".into(), operation: operation.into(), source }
+///     }
+/// }
+///
+/// impl HostKnob for SwitchFile {
+///     fn read(&self, _: &KnobTarget) -> Result<String, Error> {
+///         let text = std::fs::read_to_string(&self.0).map_err(|error| self.failed("read it", error))?;
+///         Ok(if text.trim() == "1" { "on" } else { "off" }.to_owned())
+///     }
+///
+///     fn write(&self, _: &KnobTarget, value: &str) -> Result<(), Error> {
+///         let text = if value == "on" { "1" } else { "0" };
+///         std::fs::write(&self.0, text).map_err(|error| self.failed("write it", error))
+///     }
+/// }
+///
+/// let file = std::env::temp_dir().join(format!("switch-{}", std::process::id()));
+/// let (knob, here) = (SwitchFile(file.clone()), KnobTarget { device: String::new() });
+/// knob.write(&here, "on")?;
+/// assert_eq!(knob.read(&here)?, "on");
+/// std::fs::remove_file(file).unwrap();
+/// # Ok::<(), Error>(())
+/// ```
 pub trait HostKnob: Sync {
     /// Returns the current value, spelled as in the knob's domain.
     ///

@@ -73,6 +73,40 @@ impl Observer {
 
 /// A running observer. It can be opened and closed any number of times, and each window is independent of the earlier
 /// ones.
+///
+/// A watch that counts the segments that a host sent:
+///
+/// ```
+/// use landspeed_observer::{Error, Watch, WatchSubject};
+/// use landspeed_record::{Observations, SnmpCounts};
+///
+/// #[derive(Default)]
+/// struct SentSegments(u64);
+///
+/// fn sent() -> u64 {
+///     let text = std::fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+///     let tcp = text.lines().rfind(|line| line.starts_with("Tcp:")).unwrap_or_default();
+///     tcp.split(' ').nth(11).and_then(|count| count.parse().ok()).unwrap_or_default()
+/// }
+///
+/// impl Watch for SentSegments {
+///     fn open(&mut self, _: &WatchSubject<'_>) -> Result<(), Error> {
+///         self.0 = sent();
+///         Ok(())
+///     }
+///
+///     fn close(&mut self, seen: &mut Observations) -> Result<(), Error> {
+///         seen.put(SnmpCounts([("Tcp.OutSegs".to_owned(), sent().saturating_sub(self.0))].into()));
+///         Ok(())
+///     }
+/// }
+///
+/// let (mut watch, mut seen) = (SentSegments::default(), Observations::default());
+/// watch.open(&WatchSubject::default())?;
+/// watch.close(&mut seen)?;
+/// assert!(seen.get::<SnmpCounts>().0.contains_key("Tcp.OutSegs"));
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Watch: Send {
     /// Begins a window over `subject`. Reads the counters whose growth [`Watch::close`] reports. The call must be
     /// quick.

@@ -31,6 +31,43 @@ pub struct PathState {
 }
 
 /// A congestion control. It sets the number of packets that may be in flight, and the time between two packets.
+///
+/// A control that halves its rate at each loss and adds a packet a second at each acknowledgement:
+///
+/// ```
+/// use landspeed_record::units::Nanos;
+/// use landspeed_udt::Seq;
+/// use landspeed_udt::rate::{PathState, RateControl};
+///
+/// #[derive(Debug)]
+/// struct Halving {
+///     packets_per_second: u64,
+/// }
+///
+/// impl RateControl for Halving {
+///     fn on_ack(&mut self, _now: Nanos, _next: Seq, _path: &PathState) {
+///         self.packets_per_second += 1;
+///     }
+///
+///     fn on_loss(&mut self, _now: Nanos, _first: Seq, _path: &PathState) {
+///         self.packets_per_second = (self.packets_per_second / 2).max(1);
+///     }
+///
+///     fn on_timeout(&mut self, now: Nanos, path: &PathState) {
+///         self.on_loss(now, path.last_sent, path);
+///     }
+///
+///     fn period(&self) -> Nanos {
+///         Nanos(1_000_000_000 / self.packets_per_second)
+///     }
+///
+///     fn window(&self) -> u32 {
+///         1000
+///     }
+/// }
+///
+/// assert_eq!(Halving { packets_per_second: 1000 }.period(), Nanos::millis(1));
+/// ```
 pub trait RateControl: Debug + Send {
     /// Handles a full acknowledgement: all packets before `next` have arrived.
     fn on_ack(&mut self, now: Nanos, next: Seq, path: &PathState);

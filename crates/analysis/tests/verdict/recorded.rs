@@ -23,6 +23,7 @@ const REPORTS: &[(&str, &[Cause])] = &[
     ("slow-client-2", &[Cause::SlowReader]),
     // nginx with a limit of its own, whose window grows slowly for that reason.
     ("slow-server-1", &[Cause::SlowWriter]),
+    ("slow-server-2", &[Cause::SlowWriter]),
     // A quota of a few milliseconds a second.
     ("quota-1", &[Cause::CpuQuota]),
     ("quota-2", &[Cause::CpuQuota]),

@@ -28,6 +28,46 @@ pub struct TopologyDescription {
 }
 
 /// A kind of topology. Implementations are registered in [`TOPOLOGIES`].
+///
+/// The two hosts "near", this machine, and "far", reached by ssh:
+///
+/// ```
+/// use landspeed_lab::topology::{Error, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan};
+///
+/// struct NearAndFar;
+///
+/// impl Topology for NearAndFar {
+///     fn about(&self) -> &'static TopologyDescription {
+///         &TopologyDescription {
+///             name: "near-and-far",
+///             syntax: "far:HOST",
+///             examples: &["far:dtn1"],
+///             line: "this machine and a host that ssh reaches",
+///             drawing: "local ------ HOST",
+///         }
+///     }
+///
+///     fn accepts(&self, words: &[String]) -> bool {
+///         matches!(words, [word] if word.starts_with("far:"))
+///     }
+///
+///     fn plan(&self, words: &[String]) -> Result<TopologyPlan, Error> {
+///         let far = words[0].trim_start_matches("far:");
+///         let host = |name: &str, reach| TopologyHost { name: name.into(), reach, device: None, v4: None, v6: None };
+///         let hosts = vec![host("local", ReachMethod::Local), host(far, ReachMethod::Ssh(far.into()))];
+///         Ok(TopologyPlan::Real(hosts))
+///     }
+///
+///     fn can_run(&self) -> Result<(), String> {
+///         Ok(())
+///     }
+/// }
+///
+/// let words = ["far:dtn1".to_owned()];
+/// assert!(NearAndFar.accepts(&words));
+/// assert_eq!(NearAndFar.plan(&words)?.label(), "local dtn1");
+/// # Ok::<(), Error>(())
+/// ```
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
 

@@ -23,7 +23,17 @@ fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v Flow
     // Where a virtual path drops a large packet, all its segments are lost at once.
     let single = view.losses_stay() == Some(true) && loss.run() < BURST * loss.packet_segments;
     let bursts = bursts && !single;
-    (bursts == in_bursts && matters(view) && !stalled(flow)).then_some((flow, window))
+    let harmless = keeps_its_rate(view, flow);
+    (bursts == in_bursts && matters(view) && !stalled(flow) && !harmless).then_some((flow, window))
+}
+
+/// Returns true if a sender with a model of the path (BBR) runs at the rate of its model, which losses do not lower.
+fn keeps_its_rate(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
+    let model = flow.median_tcp(|t| t.pacing_rate_bps.map_or(0, |rate| rate.0 as u64)).unwrap_or(0.0);
+    flow.has_path_model()
+        && view.ends().all(|end| end.flows.len() == 1)
+        && view.goodput.0 >= 0.9 * model
+        && model > 0.0
 }
 
 fn cause_of(in_bursts: bool) -> Cause {
@@ -303,7 +313,8 @@ pub(super) fn congestion_control(view: &VerdictView<'_>) -> Option<Finding> {
     let lossless = view.loss.rate() < RARE_LOSS && view.loss.dropped_here == 0.0;
     let path_is_free = view.standing_queue().is_none() && view.shaped.is_none();
     // A window that its program leaves empty at times grows slowly (RFC 7661); one of a fixed size is clamped.
-    let unfed = flow.unfed() >= NOTABLE && !has_one_window(flow);
+    let empty = flow.unfed().max(view.time.map_or(0.0, |time| time.idle));
+    let unfed = empty >= NOTABLE && !has_one_window(flow);
     if !lossless || !path_is_free || view.cpu.saturated() || stalled(flow) || restarts(view) || unfed {
         return None;
     }

@@ -111,12 +111,10 @@ impl<'a> FlowView<'a> {
     /// sent: more could have been in flight. The kernel's own clock for this (sndbuf_limited) does not run while the
     /// congestion window is not used up (tcp_cwnd_validate in net/ipv4/tcp_output.c).
     pub(crate) fn buffer_full(&self) -> f64 {
-        let full = |sample: &&SocketState| {
+        self.share_of_samples(|sample| {
             let sent = sample.tcp.as_ref().is_some_and(|t| t.not_sent_bytes.0 == 0 && t.unacked_segments > 0);
             sent && no_room(sample)
-        };
-        let all = self.watch.samples.len().max(1) as f64;
-        self.watch.samples.iter().filter(full).count() as f64 / all
+        })
     }
 
     /// Returns true if the send buffer was full in any sample.
@@ -150,14 +148,15 @@ impl<'a> FlowView<'a> {
     /// Returns the share of the samples in which the application had given TCP nothing more to send, although the send
     /// buffer had so much room that a waiting writer is woken.
     pub(crate) fn unfed(&self) -> f64 {
-        let unfed = |sample: &&SocketState| {
-            let waits =
-                sample.send_memory_bytes.0 as f64 >= WAITS_FOR_ROOM * sample.send_buffer_bytes.0 as f64;
-            let waits = waits && sample.send_memory_bytes.0 > 0;
-            sample.tcp.as_ref().is_some_and(|t| t.app_limited && t.not_sent_bytes.0 == 0) && !waits
-        };
+        self.share_of_samples(|sample| {
+            let sent = sample.tcp.as_ref().is_some_and(|t| t.app_limited && t.not_sent_bytes.0 == 0);
+            sent && !fills(sample, WAITS_FOR_ROOM)
+        })
+    }
+
+    fn share_of_samples(&self, holds: impl Fn(&SocketState) -> bool) -> f64 {
         let all = self.watch.samples.len().max(1) as f64;
-        self.watch.samples.iter().filter(unfed).count() as f64 / all
+        self.watch.samples.iter().filter(|sample| holds(sample)).count() as f64 / all
     }
 
     /// Returns the pacing rate if something other than the window set it: the kernel's own is 1.2 to 2 times the window
@@ -213,8 +212,13 @@ const WAITS_FOR_ROOM: f64 = 0.65;
 
 /// Returns true if the send buffer has no room left.
 fn no_room(sample: &SocketState) -> bool {
-    let room = BUFFER_FULL * sample.send_buffer_bytes.0 as f64;
-    room > 0.0 && sample.send_memory_bytes.0 as f64 >= room
+    fills(sample, BUFFER_FULL)
+}
+
+/// Returns true if at least the share `part` of the send buffer is in use.
+fn fills(sample: &SocketState, part: f64) -> bool {
+    let limit = part * sample.send_buffer_bytes.0 as f64;
+    limit > 0.0 && sample.send_memory_bytes.0 as f64 >= limit
 }
 
 fn window_full(t: &TcpState) -> bool {

@@ -34,8 +34,7 @@ pub(crate) struct PathLimit {
 
 /// Returns the path's limit, if the flow is at it and the ends have time to spare.
 pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
-    let sender = view.sender.as_ref()?;
-    let flow = sender.main()?;
+    let flow = view.sender.as_ref()?.main()?;
     let few =
         flow.delta(|t| t.acked_bytes.0) < LEAST_SEGMENTS.saturating_mul(flow.last()?.send_mss_bytes.0.max(1));
     if few || view.is_udp() || view.shaped.is_some() {
@@ -43,31 +42,69 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     }
     let queue = Queue::of(view, flow)?;
     let level = level(view, queue.idle + queue.median);
-    // A sender that paces itself is a clock too.
-    let is_clocked = level.is_some_and(|level| level.is_clocked)
-        && queue.longest * 1e9 >= SHORT_QUEUE_NS
-        && flow.paced_below().is_none();
-    if !ends_have_time(view, if is_clocked { SATURATED } else { UNHURRIED }) {
+    let evidence = PathEvidence { view, flow, queue, is_clocked: is_clocked(flow, &queue, level.as_ref()) };
+    if !ends_have_time(view, if evidence.is_clocked { SATURATED } else { UNHURRIED }) {
         return None;
     }
-    let is_crowded = is_crowded(view);
-    let by_queue = || {
-        let level = level?;
-        let is_full = match is_crowded && !is_clocked {
-            // On full cores packets also wait for a core, for about a millisecond at a time.
-            true => queue.least * 1e9 >= SHORT_QUEUE_NS,
-            false => queue.stands || (queue.pulses && pushes(view, flow)),
-        };
+    // Where cores are late, packets find the receiver's own queues full.
+    let dropped = || policed(view).filter(|_| !is_crowded(view));
+    level
+        .and_then(|level| evidence.by_queue(level))
+        .or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
+}
+
+/// Returns true if only a clock on the path can hold the rate of delivery. A sender that paces itself is a clock too.
+fn is_clocked(flow: &FlowView<'_>, queue: &Queue, level: Option<&DeliveryLevel>) -> bool {
+    level.is_some_and(|level| level.is_clocked)
+        && queue.longest * 1e9 >= SHORT_QUEUE_NS
+        && flow.paced_below().is_none()
+}
+
+/// What speaks for and against a limit of the path.
+struct PathEvidence<'v, 'a> {
+    view: &'v VerdictView<'a>,
+    flow: &'v FlowView<'a>,
+    queue: Queue,
+    is_clocked: bool,
+}
+
+impl PathEvidence<'_, '_> {
+    /// Returns the limit, if delivery stays near `level`, and a queue on the path is why it does.
+    fn by_queue(&self, level: DeliveryLevel) -> Option<PathLimit> {
+        let queue = &self.queue;
         // If a late thread lengthens the round trip, no data is in flight during that time.
-        let in_queue = in_flight(sender) >= HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
+        let held = HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
+        let in_queue = self.view.sender.as_ref().is_some_and(|sender| in_flight(sender) >= held);
         let kind =
             if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
-        (is_full && in_queue && level.steady >= STEADY && !held_by_an_end(view, flow, &queue, is_clocked))
+        (self.is_full() && in_queue && level.steady >= STEADY && !self.held_by_an_end())
             .then(|| queue.limit(kind, level))
-    };
-    // Where cores are late, packets find the receiver's own queues full.
-    let dropped = || policed(view).filter(|_| !is_crowded);
-    by_queue().or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
+    }
+
+    /// Returns true if the queue never empties, or if the sender fills it now and then to probe for more.
+    fn is_full(&self) -> bool {
+        // On full cores packets also wait for a core, for about a millisecond at a time.
+        if is_crowded(self.view) && !self.is_clocked {
+            return self.queue.least * 1e9 >= SHORT_QUEUE_NS;
+        }
+        self.queue.stands || (self.queue.pulses && pushes(self.view, self.flow))
+    }
+
+    /// Returns true if an end, and not the path, makes the round trip longer than the idle one. A receiver that leaves
+    /// data unread acknowledges it late. A sender with a small buffer or a small window sends all of it at once: that
+    /// burst queues at the slowest link, and its last segment may wait for a delayed acknowledgement. The link carries a
+    /// burst within one round trip, so its queue is no longer than the idle one, and it delays each segment differently.
+    fn held_by_an_end(&self) -> bool {
+        let (view, flow, queue) = (self.view, self.flow, &self.queue);
+        let receiver = view.receiver.as_ref().and_then(EndView::main);
+        let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
+        let unread = unread || (!self.is_clocked && queue.is_unread(view));
+        // A writer that TCP stops before the buffer is full is woken by acknowledgements, and follows their clock.
+        let rests = flow.all_sent() >= 0.5 && flow.unsent_limited() < NOTABLE;
+        let in_bursts = rests || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
+        let varies = flow.median_tcp(|t| t.rtt_variation_ns.0).unwrap_or(0.0) / 1e9;
+        unread || in_bursts && (queue.median <= queue.idle || varies >= OWN_BURST * queue.median)
+    }
 }
 
 /// Returns the share of the round trip by which a receiver that reads late lengthens it; `None` if the path is the limit,
@@ -130,21 +167,6 @@ fn level(view: &VerdictView<'_>, rtt_s: f64) -> Option<DeliveryLevel> {
     let watched = |end: &&EndView<'_>| end.main().is_some_and(|flow| flow.last().is_some());
     let end = view.receiver.as_ref().filter(watched).or(view.sender.as_ref())?;
     DeliveryLevel::of(end, rtt_s)
-}
-
-/// Returns true if an end, and not the path, makes the round trip longer than the idle one. A receiver that leaves data
-/// unread acknowledges it late. A sender with a small buffer or a small window sends all of it at once: that burst queues
-/// at the slowest link, and its last segment may wait for a delayed acknowledgement. The link carries a burst within one
-/// round trip, so its queue is no longer than the idle one, and it delays each segment differently.
-fn held_by_an_end(view: &VerdictView<'_>, flow: &FlowView<'_>, queue: &Queue, is_clocked: bool) -> bool {
-    let receiver = view.receiver.as_ref().and_then(EndView::main);
-    let unread = receiver.is_some_and(|flow| flow.receive_queue() >= FULL_QUEUE);
-    let unread = unread || (!is_clocked && queue.is_unread(view));
-    // A writer that TCP stops before the buffer is full is woken by acknowledgements, and follows their clock.
-    let rests = flow.all_sent() >= 0.5 && flow.unsent_limited() < NOTABLE;
-    let in_bursts = rests || view.time.is_some_and(|time| time.window + time.buffer >= 0.5);
-    let varies = flow.median_tcp(|t| t.rtt_variation_ns.0).unwrap_or(0.0) / 1e9;
-    unread || in_bursts && (queue.median <= queue.idle || varies >= OWN_BURST * queue.median)
 }
 
 /// Returns true if a sender with a model of the path (BBR) keeps probing for more: it fills no queue for longer than a
