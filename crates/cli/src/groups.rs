@@ -1,6 +1,6 @@
 //! Groups of arguments that several commands share.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
@@ -164,6 +164,20 @@ pub(crate) fn choices(of: impl Iterator<Item = (&'static str, &'static str)>) ->
     of.map(|(name, help)| PossibleValue::new(name).help(help)).collect::<Vec<_>>().into()
 }
 
+/// Returns the path of a file to write. Returns an error if it cannot be written, so that nothing is measured for it in
+/// vain.
+fn writable(text: &str) -> Result<PathBuf, String> {
+    let file = PathBuf::from(text);
+    if file.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = if file.exists() { &file } else { folder };
+    rustix::fs::access(place, rustix::fs::Access::WRITE_OK)
+        .map_err(|error| format!("cannot write {}: {error}", place.display()))?;
+    Ok(file)
+}
+
 /// Where a report goes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormArgs {
@@ -174,12 +188,12 @@ pub(crate) struct FormArgs {
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) md: bool,
     /// Write a self-contained page
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = writable, help_heading = "Output")]
     pub(crate) html: Option<PathBuf>,
     /// Write the report's tables as CSV, one a file
     ///
     /// The first goes into FILE, the others beside it: figures.csv, figures-cores-used.csv. Headers name the units.
-    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = writable, help_heading = "Output")]
     pub(crate) csv: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) metrics: MetricsArgs,
@@ -191,7 +205,7 @@ pub(crate) struct MetricsArgs {
     /// Write the figures in OpenMetrics' format, for Prometheus
     ///
     /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
-    #[arg(long, value_name = "FILE", hide_short_help = true, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = writable, hide_short_help = true, help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
 }
 
@@ -205,7 +219,7 @@ pub(crate) struct ListArgs {
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
     /// Write the table as CSV
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = writable)]
     pub(crate) csv: Option<PathBuf>,
 }
 

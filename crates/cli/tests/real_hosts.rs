@@ -11,7 +11,7 @@ use std::time::Duration;
 use support::hosts::{PASSWORD, TestHosts};
 use support::ours::within;
 use support::terminal::{CTRL_C, CTRL_D, Terminal};
-use support::{assert_helpers, needs_root, text};
+use support::{assert_helpers, needs_root, sh, text};
 
 /// An agent started by hand on a host, with the line that it printed.
 struct ManualAgent {
@@ -299,6 +299,60 @@ fn users_tune_as_far_as_sudo_lets_them() {
     let args = [&["measure", "pingpong", "--time", "200ms", "--sizes", "1", "--json"][..], &ends].concat();
     let (ok, out, err) = text_of(&mut hosts.sending(&args));
     assert!(ok && out.contains("\"latency\""), "{err}");
+    assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
+}
+
+/// Runs a command that must fail, prints how long it took, and returns what it said on standard error. With LANDSPEED_SLOW
+/// set it must fail within three seconds, as on a machine without other tests.
+fn refused(what: &str, command: &mut Command) -> String {
+    let began = std::time::Instant::now();
+    let (ok, _, err) = text_of(command);
+    let took = began.elapsed();
+    let sent = if err.contains("sending landspeed") { ", sent first" } else { "" };
+    eprintln!("{:.1} s{sent}  {what}: {}", took.as_secs_f64(), err.lines().last().unwrap_or_default());
+    assert!(!ok, "{what}: {err}");
+    assert!(
+        std::env::var_os("LANDSPEED_SLOW").is_none() || took < Duration::from_secs(3),
+        "{what}: {took:?}"
+    );
+    err
+}
+
+/// Each mistake that is cheap to find ends a run before anything is sent. The controller reaches the hosts over 200 Mb/s.
+#[test]
+fn cheap_mistakes_are_found_before_anything_is_sent() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let ctl = hosts.ns("ctl");
+    for port in ["pa", "pb"] {
+        sh(&format!("tc -n {ctl} qdisc add dev {port} root tbf rate 200mbit burst 100k latency 20ms"));
+    }
+    let run = |users: [&str; 2], words: &[&str]| {
+        let reach = hosts.reach_bare(users);
+        hosts.sending(&[words, &reach.iter().map(String::as_str).collect::<Vec<_>>()].concat())
+    };
+    let stream = ["measure", "stream"];
+    let err = refused("no such user, on both hosts", &mut run(["nobody1", "nobody2"], &stream));
+    assert!(err.contains("nobody1@10.99.0.2") && err.contains("nobody2@10.99.0.3"), "{err}");
+    let named = ["measure", "stream", "root@no-such-host.invalid", "root@10.99.0.3"];
+    let err = refused("no such host", &mut hosts.sending(&named));
+    assert!(err.contains("no-such-host.invalid"), "{err}");
+    let err = refused("no such workload", &mut run(["root", "root"], &["measure", "streem"]));
+    assert!(err.contains("stream"), "{err}");
+    let err = refused("sudo with a password, no terminal", &mut run(["asked", "root"], &["tune", "--yes"]));
+    assert!(err.contains("a password is required"), "{err}");
+    let err = refused("no sudo", &mut run(["barred", "root"], &["tune", "--yes"]));
+    assert!(err.contains("root"), "{err}");
+    let err = refused(
+        "a budget that is too short",
+        &mut run(["root", "root"], &["tune", "--yes", "--budget", "1s"]),
+    );
+    assert!(err.contains("too short") && err.contains("--budget"), "{err}");
+    let err = refused("no terminal to ask", &mut run(["root", "root"], &["tune"]));
+    assert!(err.contains("--yes"), "{err}");
+    let full = ["measure", "stream", "--html", "/no/such/folder/page.html"];
+    let err = refused("a page in no folder", &mut run(["root", "root"], &full));
+    assert!(err.contains("/no/such/folder") && !err.contains("sending landspeed"), "{err}");
     assert_eq!(hosts.left_there(), Vec::<PathBuf>::new());
 }
 

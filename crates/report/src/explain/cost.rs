@@ -93,8 +93,9 @@ impl<'a> HostCost<'a> {
     fn shares(&self) -> Option<(String, String)> {
         let owners = cost_owners(self.profile?, unit(self.share_of_links))?;
         let (named, rest) = owners.others.split_at(owners.others.len().min(NAMED));
+        let called = |name: &str| if name.is_empty() { UNNAMED.to_owned() } else { crate::safe(name) };
         let mut told: Vec<String> =
-            named.iter().map(|(name, share)| format!("{} {}", crate::safe(name), percent(*share))).collect();
+            named.iter().map(|(name, share)| format!("{} {}", called(name), percent(*share))).collect();
         let more: f64 = rest.iter().map(|(_, share)| share).sum();
         told.extend((!rest.is_empty()).then(|| format!("{} more {}", rest.len(), percent(more))));
         Some((percent(owners.flow), told.join(", ")))
@@ -128,6 +129,9 @@ impl<'a> HostCost<'a> {
 
 /// Largest number of programs besides the flow's that the sentence on busy time names.
 const NAMED: usize = 3;
+
+/// Programs that ended before their names were read.
+const UNNAMED: &str = "programs that ended";
 
 /// Largest number of layers that the line in brief names.
 const LAYERS: usize = 3;

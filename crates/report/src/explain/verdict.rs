@@ -80,7 +80,7 @@ fn facts(finding: &Finding) -> Vec<(Option<f64>, StyledText)> {
     let of = if is_limit(finding.cause) { "a limit, not a fault" } else { "a fault, which can be mended" };
     let sure = format!("{} ({})", sureness(finding.confidence), whole(finding.confidence));
     let toll = words::toll(finding)
-        .map(|toll| (Some(toll), format!("the flow loses about {} to it", whole(toll)).into()));
+        .map(|toll| (Some(toll), format!("it holds the flow for about {} of the time", whole(toll)).into()));
     let allows = words::allows(finding).map(|allows| (None, allows.into()));
     [Some((None, of.into())), Some((Some(finding.confidence), sure.into())), toll, allows]
         .into_iter()
