@@ -1,26 +1,25 @@
 //! The lines that a terminal in brief detail shows in place of the tables of an explanation.
 
-use landspeed_record::ExplainReport;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use super::cost::HostCost;
 use super::hops::HopRow;
 use super::stairs::LimitStaircase;
 use super::window::{WindowBound, WindowHistory};
-use super::{hops, window};
 use crate::block::{List, ReportBlock, ReportSection, Visibility};
 use crate::words::number;
 
 /// Returns the section with a line on each table: the processor time of each host, the hop on which packets wait
 /// longest, the windows, and the first limit above the flow.
 pub(super) fn section(
-    report: &ExplainReport,
     costs: &[HostCost<'_>],
+    hops: &[HopRow],
+    window: Option<&WindowHistory>,
     stairs: Option<&LimitStaircase>,
 ) -> Option<ReportSection> {
     let lines = costs.iter().map(HostCost::in_brief).chain([
-        waiting(&hops::rows(report)),
-        window::window(report).as_ref().and_then(windows),
+        waiting(hops),
+        window.and_then(windows),
         stairs.and_then(ceiling),
     ]);
     let items: Vec<_> = lines.flatten().map(Into::into).collect();

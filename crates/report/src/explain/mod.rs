@@ -38,13 +38,14 @@ const LISTED: usize = 200;
 pub fn explain(report: &ExplainReport) -> Document {
     let costs = cost::hosts(report);
     let stairs = stairs::stairs(report);
+    let (hops, window) = (hops::rows(report), window::window(report));
     let sections = [
         Some(verdict::section(report)),
-        brief::section(report, &costs, stairs.as_ref()),
+        brief::section(&costs, &hops, window.as_ref(), stairs.as_ref()),
         (!costs.is_empty()).then(|| cost_section(&costs).in_full()),
         flames(&costs).non_empty(),
-        hops_section(report).map(ReportSection::in_full),
-        window_section(report).map(ReportSection::in_full),
+        hops_section(report, &hops).map(ReportSection::in_full),
+        window.map(|window| window_section(report, &window)).map(ReportSection::in_full),
         limits(report, stairs.as_ref()).non_empty().map(ReportSection::in_full),
         report.wan.as_ref().map(|link| wan::section(link).in_full()),
         sizes::section(report),
@@ -113,8 +114,7 @@ fn flames(hosts: &[cost::HostCost<'_>]) -> ReportSection {
     ReportSection::new("flames", "Down to the function").all(ReportBlock::only(Visibility::OnPage, blocks))
 }
 
-fn hops_section(report: &ExplainReport) -> Option<ReportSection> {
-    let rows = hops::rows(report);
+fn hops_section(report: &ExplainReport, rows: &[hops::HopRow]) -> Option<ReportSection> {
     let counts = hops::counts(report).non_empty();
     if rows.is_empty() && counts.is_none() {
         return None;
@@ -122,23 +122,21 @@ fn hops_section(report: &ExplainReport) -> Option<ReportSection> {
     let which =
         counts.into_iter().flat_map(|table| [ReportBlock::heading("Which way packets took"), table.into()]);
     let section = ReportSection::new("hops", "Where packets wait")
-        .all(hops::table(&rows).non_empty())
+        .all(hops::table(rows).non_empty())
         .all(ReportBlock::only(Visibility::InFull, which))
         .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(hops::traced(report))));
     Some(section)
 }
 
-fn window_section(report: &ExplainReport) -> Option<ReportSection> {
-    let window = window::window(report)?;
-    let section = ReportSection::new("windows", "The window")
-        .all(chart::window(&window).map(Chart))
+fn window_section(report: &ExplainReport, window: &window::WindowHistory) -> ReportSection {
+    ReportSection::new("windows", "The window")
+        .all(chart::window(window).map(Chart))
         .all(ReportBlock::only(
             Visibility::OnTerminal,
             [ReportBlock::text(format!("of {}", window.flow)), window.table().into()],
         ))
         .all(ReportBlock::only(Visibility::OnTerminal, window.limited_by().map(ReportBlock::aside)))
-        .all(ReportBlock::only(Visibility::InFull, rules::blocks(report)));
-    Some(section)
+        .all(ReportBlock::only(Visibility::InFull, rules::blocks(report)))
 }
 
 fn limits(report: &ExplainReport, stairs: Option<&stairs::LimitStaircase>) -> ReportSection {

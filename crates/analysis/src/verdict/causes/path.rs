@@ -23,8 +23,8 @@ fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v Flow
     // Where a virtual path drops a large packet, all its segments are lost at once.
     let single = view.losses_stay() == Some(true) && loss.run() < BURST * loss.packet_segments;
     let bursts = bursts && !single;
-    let harmless = keeps_its_rate(view, flow);
-    (bursts == in_bursts && matters(view) && !stalled(flow) && !harmless).then_some((flow, window))
+    (bursts == in_bursts && matters(view) && !stalled(flow) && !keeps_its_rate(view, flow))
+        .then_some((flow, window))
 }
 
 /// Returns true if a sender with a model of the path (BBR) runs at the rate of its model, which losses do not lower.

@@ -19,7 +19,7 @@ pub(crate) struct DeliveryLevel {
     pub(crate) high: f64,
     /// The share of the bins whose rate is near the level.
     pub(crate) steady: f64,
-    /// True if so many bins have the same rate that only a clock can set it, as that of a token bucket.
+    /// True if a clock, such as that of a token bucket, sets the rate: nearly all bins have the same one.
     pub(crate) is_clocked: bool,
 }
 
