@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::process::Command;
 
+use landspeed_agent::session;
 use landspeed_analysis::wan::judged;
 use landspeed_lab::topology::{self, HostSet, PathLink, ReachMethod, TopologyHost};
 use landspeed_record::{LostHost, WanReport};
@@ -68,7 +69,11 @@ impl JoinedHosts {
         let used: Vec<usize> = (0..hosts.hosts().len()).filter(is_used).collect();
         let places: Vec<TopologyHost> = used.iter().map(|place| hosts.hosts()[*place].clone()).collect();
         let (mut reached, mut lost) = (BTreeMap::new(), Vec::new());
-        for (place, host) in used.into_iter().zip(reaching.hosts(&places)) {
+        let hosts_or_errors = match pairing.spares_one() {
+            true => reaching.hosts(&places),
+            false => reaching.hosts_together(&places),
+        };
+        for (place, host) in used.into_iter().zip(hosts_or_errors) {
             match host {
                 Ok(host) => _ = reached.insert(place, host),
                 Err(error) => lost.push((hosts.hosts()[place].name.clone(), error)),
@@ -103,9 +108,10 @@ impl JoinedHosts {
 }
 
 /// Returns one error for all hosts that could not be reached, so that the user can fix all of them in one go; `None` if
-/// the list is empty.
+/// the list is empty. Hosts that only waited for these are left out.
 fn together(lost: Vec<(String, Error)>) -> Option<Error> {
-    let mut errors = lost.into_iter().map(|(_, error)| error);
+    let waited = |error: &Error| matches!(error, Error::Reach { source: session::Error::NotSent { .. } });
+    let mut errors = lost.into_iter().map(|(_, error)| error).filter(|error| !waited(error));
     let first = errors.next()?;
     let rest: Vec<String> = errors.map(|error| error.to_string()).collect();
     Some(match rest.is_empty() {

@@ -5,7 +5,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SshHost, Ticket, Token};
+use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SharedStart, SshHost, Ticket, Token};
 use landspeed_lab::topology::{ReachMethod, TopologyHost};
 
 use crate::{Error, Host};
@@ -38,13 +38,23 @@ const QUESTIONS: [&str; 4] =
 const UNASKED: &str = "its token was not asked for";
 
 impl ReachOptions {
-    /// Reaches all hosts in parallel. Hosts that need an answer of the user are tried again afterwards, one at a time,
-    /// so that there is one question at a time.
+    /// Reaches all hosts in parallel, each for itself. Hosts that need an answer of the user are tried again afterwards,
+    /// one at a time, so that there is one question at a time.
     pub fn hosts(&self, places: &[TopologyHost]) -> Vec<Result<Host, Error>> {
+        self.each(places, vec![None; places.len()])
+    }
+
+    /// Reaches hosts that are all needed, as [`Self::hosts`] does, but sends landspeed to none before all passed the
+    /// cheap checks.
+    pub fn hosts_together(&self, places: &[TopologyHost]) -> Vec<Result<Host, Error>> {
+        self.each(places, SharedStart::of(places.len()).into_iter().map(Some).collect())
+    }
+
+    fn each(&self, places: &[TopologyHost], starts: Vec<Option<SharedStart>>) -> Vec<Result<Host, Error>> {
         let asks = places.len() > 1 && std::io::stdin().is_terminal();
         let reached: Vec<_> = std::thread::scope(|scope| {
-            let reaching: Vec<_> =
-                places.iter().map(|place| scope.spawn(move || self.reach(place, !asks))).collect();
+            let one = |(place, start)| scope.spawn(move || self.reach(place, !asks, start));
+            let reaching: Vec<_> = places.iter().zip(starts).map(one).collect();
             reaching.into_iter().map(|one| one.join().expect("reaching does not panic")).collect()
         });
         let again = |(place, reached): (&TopologyHost, Result<Host, Error>)| match reached {
@@ -56,28 +66,36 @@ impl ReachOptions {
 
     /// Reaches one host. It may ask the user for an answer.
     pub fn host(&self, place: &TopologyHost) -> Result<Host, Error> {
-        self.reach(place, true)
+        self.reach(place, true, None)
     }
 
-    fn reach(&self, place: &TopologyHost, may_ask: bool) -> Result<Host, Error> {
-        let mut host = Host::probe(self.session(place, may_ask)?)?;
+    fn reach(&self, place: &TopologyHost, may_ask: bool, start: Option<SharedStart>) -> Result<Host, Error> {
+        let options = Options { start: start.clone(), ..self.options.clone() };
+        let session = self.session(place, may_ask, &options);
+        match (&session, start) {
+            // The user is asked later.
+            (Err(error), Some(start)) if may_ask || !wants_to_ask(error) => start.fail(&place.name),
+            (_, Some(start)) => start.pass(),
+            (_, None) => {}
+        }
+        let mut host = Host::probe(session?)?;
         host.undo_command = undo_command(place);
         Ok(host)
     }
 
     /// Opens a session with the agent of a host. If `may_ask` is false, a question to the user becomes an error.
-    fn session(&self, host: &TopologyHost, may_ask: bool) -> Result<Session, Error> {
+    fn session(&self, host: &TopologyHost, may_ask: bool, options: &Options) -> Result<Session, Error> {
         let failed = |source| Error::Reach { source };
         match &host.reach {
             ReachMethod::Namespace(name) => {
                 let agent = self.child(&["--netns", name])?;
-                Session::over_child(&host.name, agent, &self.options).map_err(failed)
+                Session::over_child(&host.name, agent, options).map_err(failed)
             }
             ReachMethod::Local => {
                 let agent = self.child(&[])?;
-                Session::over_child(&host.name, agent, &self.options).map_err(failed)
+                Session::over_child(&host.name, agent, options).map_err(failed)
             }
-            ReachMethod::Ssh(destination) => self.ssh(destination, may_ask).map_err(failed),
+            ReachMethod::Ssh(destination) => self.ssh(destination, may_ask, options).map_err(failed),
             ReachMethod::Invite(line) => self.invited(line.line(), may_ask).map_err(failed),
         }
     }
@@ -114,9 +132,14 @@ impl ReachOptions {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
-    fn ssh(&self, destination: &str, may_ask: bool) -> Result<Session, landspeed_agent::session::Error> {
-        let options: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
-        let host = SshHost::new(destination)?.with_options(&options);
+    fn ssh(
+        &self,
+        destination: &str,
+        may_ask: bool,
+        options: &Options,
+    ) -> Result<Session, landspeed_agent::session::Error> {
+        let words: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
+        let host = SshHost::new(destination)?.with_options(&words);
         let host = if may_ask { host } else { host.with_questions(false) };
         let host = match &self.remote_path {
             Some(path) => host.with_remote_path(path)?,
@@ -124,7 +147,7 @@ impl ReachOptions {
         };
         let launch =
             AgentLaunch { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
-        Session::over_ssh(&host, &launch, &self.options)
+        Session::over_ssh(&host, &launch, options)
     }
 
     /// Opens a session with the agent that printed `line`. If the line has no token, the token is read from the file of

@@ -58,6 +58,67 @@ use std::sync::Arc;
 pub use notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
 
 /// A mechanism that carries the bytes of a program's sockets.
+///
+/// # Examples
+/// A path that carries nothing, and counts the connections that a program opens:
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use landspeed_path::{
+///     ConnectionCounts, Error, FallbackReason, NotifiedCall, Options, Path, PathCarrier, SupervisorNotes,
+///     SyscallAnswer, SyscallRule,
+/// };
+///
+/// struct CountingPath;
+///
+/// impl Path for CountingPath {
+///     fn name(&self) -> &'static str {
+///         "counting"
+///     }
+///
+///     fn describe(&self) -> &'static str {
+///         "TCP as it is; connections are counted"
+///     }
+///
+///     fn rules(&self) -> &'static [SyscallRule] {
+///         const { &[SyscallRule { call: libc::SYS_connect, when: &[] }] }
+///     }
+///
+///     fn carrier(
+///         &self,
+///         _: &Arc<SupervisorNotes>,
+///         _: &Options,
+///     ) -> Result<Box<dyn PathCarrier>, Error> {
+///         Ok(Box::new(Counter::default()))
+///     }
+///
+///     fn alone(&self, _: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
+///         Box::new(Counter::default())
+///     }
+/// }
+///
+/// #[derive(Default)]
+/// struct Counter(AtomicU64);
+///
+/// impl PathCarrier for Counter {
+///     fn answer(&self, _: &NotifiedCall<'_>) -> SyscallAnswer {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///         SyscallAnswer::Continue // The kernel makes the call.
+///     }
+///
+///     fn left(&self, _: FallbackReason) {}
+///
+///     fn counts(&self) -> ConnectionCounts {
+///         let opened = self.0.load(Ordering::Relaxed);
+///         ConnectionCounts { left: [(FallbackReason::NoPeer, opened)].into(), ..Default::default() }
+///     }
+/// }
+///
+/// let path: &dyn Path = &CountingPath;
+/// assert!(path.takes_all().is_none() && path.rules().len() == 1);
+/// ```
 pub trait Path: Sync {
     /// Returns the path's name, such as "local".
     fn name(&self) -> &'static str;

@@ -36,6 +36,38 @@ pub struct TransportProperties {
 }
 
 /// A way to get bytes from one process to another.
+///
+/// # Examples
+/// A flow between two threads. The name is all that differs from one transport to another:
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// use landspeed_transport::{CancelFlag, ConnectRequest, Patience, find, settings};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let transport = find("tcp").expect("a transport");
+/// let (settings, key) = (settings::defaults(transport), [7; 32]);
+/// let cancel = CancelFlag::default();
+/// let patience = Patience { until: Instant::now() + Duration::from_secs(5), cancel: &cancel };
+///
+/// let port = transport.reserve("127.0.0.1:0".parse()?)?;
+/// let mut listener = port.listen(&settings, &key)?;
+/// let call =
+///     ConnectRequest { server: port.address(), number: 0, source_port: 0, settings: &settings, key: &key };
+/// // Each end proves the key to the other, so both must run.
+/// let (flow, peer) = std::thread::scope(|scope| {
+///     let accepted = scope.spawn(|| listener.accept(&patience));
+///     (transport.connect(&call, &patience), accepted.join().expect("no panic"))
+/// });
+/// let (flow, peer) = (flow?, peer?);
+/// flow.sender()?.send(b"hello", 1)?;
+/// let mut message = [0; 16];
+/// let length = peer.receiver()?.receive(&mut message)?;
+/// assert_eq!(&message[..length], b"hello");
+/// # Ok(())
+/// # }
+/// ```
 pub trait Transport: Sync {
     /// Returns the properties that do not depend on the settings of a flow.
     fn about(&self) -> &'static TransportProperties;

@@ -75,6 +75,23 @@ const MOST_HOSTS: usize = 64;
 pub(crate) const TWO: [WorkloadRole; 2] = WorkloadRole::both(["sends", "receives"], [1, 1]);
 
 /// A workload: traffic that is sent and measured.
+///
+/// # Examples
+/// Callers know a workload by its trait alone:
+///
+/// ```
+/// use landspeed_record::Workload;
+/// use landspeed_record::units::Nanos;
+/// use landspeed_workload::find;
+///
+/// let spec = Workload::new("stream").with("time", "2s");
+/// let stream = find(&spec).expect("a workload");
+/// assert_eq!(stream.lasts(&spec.parameters, stream.warm_up()), Nanos::secs(2));
+/// assert_eq!(stream.roles().map(|role| role.name), ["client", "server"]);
+/// for parameter in stream.parameters() {
+///     println!("--{}: {} [default: {}]", parameter.name, parameter.about, parameter.default);
+/// }
+/// ```
 pub trait WorkloadRunner: Send + Sync {
     /// Returns the workload's name on the command line and in records.
     fn name(&self) -> &str;

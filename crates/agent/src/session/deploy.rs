@@ -18,7 +18,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::session::child::OutputTail;
 use crate::session::frame::FrameError;
 use crate::session::lean::lean;
-use crate::session::{BUILD, Error, LineSink, Options, SshHost, one_line, secret};
+use crate::session::{BUILD, Error, LineSink, Options, SharedStart, SshHost, one_line, secret};
 
 /// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on
 /// standard error.
@@ -55,6 +55,7 @@ pub(crate) struct Deployment {
     asked: UnboundedReceiver<()>,
     times_asked: u32,
     limit: Duration,
+    start: Option<SharedStart>,
     notices: LineSink,
     greeting: OutputTail,
 }
@@ -93,6 +94,7 @@ impl Deployment {
             asked,
             times_asked: 0,
             limit: options.handshake.into(),
+            start: options.start.clone(),
             notices: options.notices.clone(),
             greeting: OutputTail::default(),
         };
@@ -165,6 +167,7 @@ impl Deployment {
             }
             (Some(("file", folder)), _) => {
                 let file = self.file.take().ok_or_else(|| self.unasked(wish))?;
+                self.await_others().await?;
                 let size = Bytes(file.len() as u64);
                 self.notices.say(&format!("sending landspeed ({size}) to {folder} of {} ...", self.name));
                 self.send(writer, &file).await
@@ -174,6 +177,15 @@ impl Deployment {
                 self.send(writer, script.as_bytes()).await
             }
             _ => Err(self.unasked(wish)),
+        }
+    }
+
+    /// Waits until the other hosts of a start have passed their checks.
+    async fn await_others(&self) -> Result<(), Error> {
+        let Some(start) = &self.start else { return Ok(()) };
+        match start.first_failed().await {
+            Some(failed) => Err(Error::NotSent { name: self.name.clone(), failed }),
+            None => Ok(()),
         }
     }
 

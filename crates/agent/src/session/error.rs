@@ -41,6 +41,9 @@ pub enum Error {
     /// The host cannot take or start an agent. `why` includes the remedy.
     #[error("{name}: {why}")]
     Unready { name: String, why: String },
+    /// landspeed was not sent to the host, because another host that the run needs cannot be used.
+    #[error("{name}: landspeed was not sent there, because {failed} cannot be used")]
+    NotSent { name: String, failed: String },
     #[error("{name} declined: {why}")]
     Declined { name: String, why: String },
     /// The agent refused a request or failed at it; the text is the agent's.

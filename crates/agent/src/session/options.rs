@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicBool;
 
 use landspeed_record::units::Nanos;
 
+use crate::session::SharedStart;
+
 /// A receiver of lines for a person, one at a time. The lines are already escaped for a terminal.
 #[derive(Clone)]
 pub struct LineSink(Arc<dyn Fn(&str) + Send + Sync>);
@@ -59,6 +61,8 @@ pub struct Options {
     pub grace: Nanos,
     /// True once the user wants to stop. An answer that is then already arriving has three seconds to end.
     pub stop: Arc<AtomicBool>,
+    /// This host's part in a start of several hosts. If `None`, landspeed is sent to the host whatever happens to others.
+    pub start: Option<SharedStart>,
     /// Receives what the child (ssh, or the agent itself) prints on stderr, as "NAME: LINE".
     pub lines: LineSink,
     /// Receives the notices for the user while a session opens, one per line.
@@ -73,6 +77,7 @@ impl Default for Options {
             call: Nanos::secs(30),
             grace: Nanos::secs(10),
             stop: Arc::default(),
+            start: None,
             lines: LineSink::none(),
             notices: LineSink::none(),
         }

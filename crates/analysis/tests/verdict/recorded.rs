@@ -27,6 +27,8 @@ const REPORTS: &[(&str, &[Cause])] = &[
     // A quota of a few milliseconds a second.
     ("quota-1", &[Cause::CpuQuota]),
     ("quota-2", &[Cause::CpuQuota]),
+    // Acknowledgements through 1 Mbit/s, of which none is lost.
+    ("starved-1", &[Cause::ReturnPath]),
 ];
 
 fn verdict(name: &str) -> Verdict {

@@ -1,6 +1,6 @@
 //! Judges of the narrowest place on the path, as the two ends show it: its queue, its drops, and the way back.
 
-use landspeed_record::units::BitRate;
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{Cause, Finding};
 
 use crate::verdict::carried::why;
@@ -69,8 +69,27 @@ pub(super) fn bufferbloat(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Judges acknowledgements that are lost while data is not.
+/// Judges acknowledgements that wait in a queue on the way back, or are lost there while data is not.
 pub(super) fn return_path(view: &VerdictView<'_>) -> Option<Finding> {
+    view.return_queue.map(|queue| late_acknowledgements(view, queue)).or_else(|| lost_acknowledgements(view))
+}
+
+fn late_acknowledgements(view: &VerdictView<'_>, queue: Nanos) -> Finding {
+    let idle = view.rtt.unwrap_or_default();
+    let waits = queue.0 as f64 / (queue + idle).0 as f64;
+    let summary = "a slow link on the way back holds the acknowledgements, and the sender waits for them";
+    found(Cause::ReturnPath, 0.97 * view.network_time() * waits, 0.8, summary)
+        .at("the path back")
+        .saw(format!(
+            "what arrives is acknowledged at the sender {queue} later than an idle round trip of {idle} explains (bytes \
+             that each end counted)"
+        ))
+        .saw("hardly anything waits on the way there")
+        .saw(losses(view))
+        .ask("look at the way back: its rate, its queue, and what else it carries")
+}
+
+fn lost_acknowledgements(view: &VerdictView<'_>) -> Option<Finding> {
     let (lost, forward) = (view.lost_on_return()?, view.loss.rate());
     if view.path.is_some() {
         return None;

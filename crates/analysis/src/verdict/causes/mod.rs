@@ -73,8 +73,8 @@ pub static CAUSES: &[CauseJudge] = &[
     // The time that a queue on the path adds, and the idle round trip.
     on_path(fault(Cause::Bufferbloat, "a queue on the way that makes everything late", &[SENDER_TCP],
         bottleneck::bufferbloat, unseen)),
-    // The acknowledgements that one end sent and the other received.
-    on_path(fault(Cause::ReturnPath, "losses on the way back", &[SENDER_TCP, RECEIVER_TCP],
+    // The acknowledgements that one end sent and the other received, and how late they are.
+    on_path(fault(Cause::ReturnPath, "losses or a slow link on the way back", &[SENDER_TCP, RECEIVER_TCP],
         bottleneck::return_path, unseen)),
     // Packets that a queueing discipline dropped, and how long its queue became.
     on_path(fault(Cause::QdiscDrops, "drops in a queueing discipline", &[QDISCS], path::qdisc_drops, unseen)),

@@ -126,6 +126,17 @@ pub(super) fn in_flight(end: &EndView<'_>) -> f64 {
     end.flows.iter().map(of).sum()
 }
 
+/// Returns the mean number of bytes that had arrived and whose acknowledgements had not, all flows together. `None` if the
+/// ends were not watched at the same times. The hosts' samples have no common clock: an error of a second in their
+/// start is an error of one second's payload here.
+pub(super) fn unacknowledged(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
+    let (acked, arrived) = (Curve::of(sender)?, Curve::of(receiver)?);
+    let (from, to) = (arrived.0.first()?.0, arrived.0.last()?.0);
+    let both = acked.0.iter().filter(|(second, _)| (from..=to).contains(second));
+    let waiting: Vec<f64> = both.map(|(second, bytes)| at(&arrived.0, *second) - bytes).collect();
+    (!waiting.is_empty()).then(|| waiting.iter().sum::<f64>() / waiting.len() as f64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -46,6 +46,8 @@ pub struct VerdictView<'a> {
     pub(super) loss: SenderLosses,
     pub(super) cpu: CpuLoad,
     pub(super) shaped: Option<ShaperView<'a>>,
+    /// The time that acknowledgements wait in a queue on the way back, if that is where the flow waits.
+    pub(super) return_queue: Option<Nanos>,
     /// The path's limit, if the flow is at it.
     pub(super) path: Option<PathLimit>,
     /// The reason why the receive window is closed, if the window limits the flow.
@@ -75,6 +77,7 @@ impl<'a> VerdictView<'a> {
             loss: SenderLosses::of(sender.as_ref(), receiver.as_ref()),
             cpu: CpuLoad::of(sender.as_ref(), receiver.as_ref(), one_machine),
             shaped: loss::shaped(sender.as_ref(), receiver.as_ref()),
+            return_queue: None,
             path: None,
             window_limit: None,
             late_reads: None,
@@ -88,6 +91,7 @@ impl<'a> VerdictView<'a> {
             probe: observations.probe,
             slower: observations.slower,
         };
+        view.return_queue = path::return_queue(&view);
         view.path = path::limit(&view);
         view.window_limit = window::limit(&view);
         view.late_reads = path::late_reads(&view);

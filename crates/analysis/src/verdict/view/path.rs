@@ -4,12 +4,12 @@
 use landspeed_record::units::Nanos;
 use landspeed_stats::quantile;
 
-use super::delivery::{DeliveryLevel, in_flight};
+use super::delivery::{DeliveryLevel, in_flight, unacknowledged};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
-    FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO, LEAST_SEGMENTS,
-    LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SATURATED, SHORT_QUEUE_NS, STEADY,
-    UNHURRIED,
+    APART, FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO,
+    LEAST_SEGMENTS, LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SATURATED, SHORT_QUEUE_NS,
+    STEADY, UNHURRIED,
 };
 
 /// The effect of the path on packets above its rate.
@@ -37,7 +37,7 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let flow = view.sender.as_ref()?.main()?;
     let few =
         flow.delta(|t| t.acked_bytes.0) < LEAST_SEGMENTS.saturating_mul(flow.last()?.send_mss_bytes.0.max(1));
-    if few || view.is_udp() || view.shaped.is_some() {
+    if few || view.is_udp() || view.shaped.is_some() || view.return_queue.is_some() {
         return None;
     }
     let queue = Queue::of(view, flow)?;
@@ -114,6 +114,28 @@ pub(super) fn late_reads(view: &VerdictView<'_>) -> Option<f64> {
     let hurried = view.receiver.as_ref()?.wanted_cpu().is_none_or(|wanted| wanted >= UNHURRIED);
     let late = view.path.is_none() && queue.stands && !hurried && queue.is_unread(view);
     late.then_some(queue.median / (queue.idle + queue.median))
+}
+
+/// Returns the time that acknowledgements wait in a queue on the way back, if that is where the flow waits: data that
+/// arrived is unacknowledged for longer than the path alone explains, and little waits on the way there.
+pub(super) fn return_queue(view: &VerdictView<'_>) -> Option<Nanos> {
+    let (sender, receiver) = (view.sender.as_ref()?, view.receiver.as_ref()?);
+    let flow = sender.main()?;
+    let queue = Queue::of(view, flow)?;
+    let evidence = PathEvidence { view, flow, queue, is_clocked: false };
+    // A single segment in flight may wait for the receiver's timer.
+    let stands = queue.stands && view.standing_queue().is_some();
+    if !stands || view.shaped.is_some() || evidence.held_by_an_end() {
+        return None;
+    }
+    let rate = view.goodput.0 / 8.0;
+    let back = unacknowledged(sender, receiver)? / rate - queue.idle / 2.0;
+    // The time on the way there follows from the data in flight, and from the round trip. Where neither agrees, the two
+    // hosts' clocks do not.
+    let both = [in_flight(sender) / rate - queue.idle, queue.median];
+    let there = both.into_iter().map(|all| (all - back).abs()).fold(f64::INFINITY, f64::min);
+    let least = APART + queue.idle / 4.0 + 3.0 * there;
+    (back >= least).then_some(Nanos((back * 1e9) as u64))
 }
 
 /// The idle round trip, and the time that a queue adds to it, in seconds.
