@@ -11,7 +11,7 @@ use landspeed_record::units::EscapedText;
 use super::causes::{is_limit, limits, relieves};
 use super::judge::{CauseJudge, Relieves};
 use super::observations::PathObservations;
-use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, PASSED, VIRTUAL_LINK};
+use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, MUCH_LEFT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
 use super::words::called;
 
@@ -63,10 +63,13 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()
 }
 
-/// Returns true if `limit` is the path's, no fault of the path was found, and no fault of an end costs as much.
+/// Returns true if `limit` is the path's, no fault of the path was found, no fault of an end costs as much, and none
+/// explains why much of the path's rate is unused.
 fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
     let of_path = |finding: &Finding| relieves(finding.cause) == Relieves::Path;
-    let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight;
+    let left = view.left_of_path();
+    let fills_the_rest = |fault: &Finding| left >= MUCH_LEFT && fault.weight >= 0.9 * left;
+    let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight || fills_the_rest(fault);
     view.path.is_some() && of_path(limit) && !faults.iter().any(heavier)
 }
 

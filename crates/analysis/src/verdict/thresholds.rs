@@ -252,6 +252,10 @@ pub(super) const LOST_ON_RETURN: f64 = 0.03;
 /// was up to 3 ms in the lab.
 pub(super) const APART: f64 = 0.005;
 
+/// The part of the path's rate that a flow leaves unused from which the end that explains it comes before the path: the end
+/// is then worth 1 / (1 - 0.3) = 1.4 times as much, and the path nothing while the end holds the flow.
+pub(super) const MUCH_LEFT: f64 = 0.3;
+
 /// The factor by which the share of lost acknowledgements must exceed that of lost data to be the cause.
 pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 
