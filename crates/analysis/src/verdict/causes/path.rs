@@ -8,7 +8,7 @@ use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::sizing::{ComputedValue, queue_length};
 use crate::verdict::thresholds::{
     BURST, CARRIED_SEGMENTS, COMMON_LOSS, COMMON_REORDERING, FEW_LOSSES, FEW_REORDERINGS, GROWTH,
-    LEAST_WEIGHT, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
+    LEAST_WEIGHT, MODEL_LOSS, NOTABLE, RARE_LOSS, RARE_REORDERING, SATURATED, SPURIOUS,
 };
 use crate::verdict::view::{EndView, FlowView, QueueView, VerdictView, counter, queues, settings};
 use crate::verdict::words::{percent, share, shown};
@@ -27,13 +27,13 @@ fn loses<'v, 'a>(view: &'v VerdictView<'a>, in_bursts: bool) -> Option<(&'v Flow
         .then_some((flow, window))
 }
 
-/// Returns true if a sender with a model of the path (BBR) runs at the rate of its model, which losses do not lower.
+/// Returns true if losses do not slow a sender with a model of the path (BBR) down: they are few, or it runs at the rate
+/// of its model, which losses do not lower.
 fn keeps_its_rate(view: &VerdictView<'_>, flow: &FlowView<'_>) -> bool {
     let model = flow.median_tcp(|t| t.pacing_rate_bps.map_or(0, |rate| rate.0 as u64)).unwrap_or(0.0);
-    flow.has_path_model()
-        && view.ends().all(|end| end.flows.len() == 1)
-        && view.goodput.0 >= 0.9 * model
-        && model > 0.0
+    let alone = view.ends().all(|end| end.flows.len() == 1);
+    let at_model = alone && model > 0.0 && view.goodput.0 >= 0.9 * model;
+    flow.has_path_model() && (at_model || view.loss.rate() < MODEL_LOSS)
 }
 
 fn cause_of(in_bursts: bool) -> Cause {

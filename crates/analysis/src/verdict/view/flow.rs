@@ -146,10 +146,12 @@ impl<'a> FlowView<'a> {
     }
 
     /// Returns the share of the samples in which the application had given TCP nothing more to send, although the send
-    /// buffer had so much room that a waiting writer is woken.
+    /// buffer had so much room that a waiting writer is woken. In recovery a sender lowers its window to what is in flight,
+    /// so the kernel does not call it limited by the application (tcp_rate_check_app_limited in net/ipv4/tcp_rate.c).
     pub(crate) fn unfed(&self) -> f64 {
         self.share_of_samples(|sample| {
-            let sent = sample.tcp.as_ref().is_some_and(|t| t.app_limited && t.not_sent_bytes.0 == 0);
+            let sent = |t: &TcpState| t.not_sent_bytes.0 == 0 && (t.app_limited || t.ca_state > 0);
+            let sent = sample.tcp.as_deref().is_some_and(sent);
             sent && !fills(sample, WAITS_FOR_ROOM)
         })
     }

@@ -97,14 +97,17 @@ fn packet_segments(sender: &EndView<'_>, receiver: &EndView<'_>) -> f64 {
     if mss > 0.0 { (receiver.link_packet() / mss).max(1.0) } else { 1.0 }
 }
 
-/// Returns the share of the receiver's segments that did not reach the sender. Each end's count is divided by the
-/// payload of the same end, because the windows of the two ends do not begin and end at the same time.
+/// Returns the share of the receiver's segments that did not reach the sender. The windows of the two ends do not begin
+/// and end at the same time, so each end's count is divided by the payload and by the time of the same end. Where
+/// packets arrive out of order, one end's payload may jump at the edge of its window. The smaller share counts.
 fn lost_on_return(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
     let (from, to) = (sender.main()?, receiver.main()?);
-    let arrived = from.delta(|t| t.segments_received) as f64 / from.delta(|t| t.acked_bytes.0) as f64;
-    let left = to.delta(|t| t.segments_sent) as f64 / to.delta(|t| t.received_bytes.0) as f64;
-    let lost = 1.0 - arrived / left;
-    (to.delta(|t| t.segments_sent) >= FEW_ACKS && lost.is_finite()).then(|| share(lost))
+    let arrived = from.delta(|t| t.segments_received) as f64;
+    let left = to.delta(|t| t.segments_sent) as f64;
+    let by_payload = from.delta(|t| t.acked_bytes.0) as f64 / to.delta(|t| t.received_bytes.0) as f64;
+    let by_time = from.span.as_secs_f64() / to.span.as_secs_f64();
+    let lost = [by_payload, by_time].map(|ratio| 1.0 - arrived / (left * ratio));
+    (left >= FEW_ACKS as f64 && lost.iter().all(|lost| lost.is_finite())).then(|| share(lost[0].min(lost[1])))
 }
 
 fn dispersion(flow: &FlowView<'_>) -> f64 {
