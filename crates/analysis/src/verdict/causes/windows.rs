@@ -7,7 +7,9 @@ use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::sizing::{
     buffer_limit, receive_buffer as receive_buffer_for, send_buffer as send_buffer_for,
 };
-use crate::verdict::thresholds::{AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW};
+use crate::verdict::thresholds::{
+    ALIGNMENT_LOSS, AMPLE, LARGE_WINDOW, NOTABLE, TOO_FEW_SEGMENTS, UNSCALED_WINDOW,
+};
 use crate::verdict::view::{EndView, FlowView, SCALED, VerdictView, WindowCause, WindowLimit};
 use crate::verdict::words::percent;
 use crate::window::lost_to_rounding;
@@ -94,12 +96,14 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
 
 pub(super) fn window_alignment(view: &VerdictView<'_>) -> Option<Finding> {
     let limit = limit(view, WindowCause::Alignment)?;
-    let whole = limit.segments.floor();
-    let summary = format!(
-        "the window holds {:.1} segments, and only {whole:.0} are ever sent: rounding wastes {} of it",
-        limit.segments,
-        percent(limit.rounding)
-    );
+    let (held, whole) = (limit.segments, limit.segments.floor());
+    let wasted = percent(limit.rounding);
+    let summary = match limit.rounding >= ALIGNMENT_LOSS {
+        true => format!(
+            "the window holds {held:.1} segments, and only {whole:.0} are ever sent: rounding wastes {wasted} of it"
+        ),
+        false => format!("the window holds {held:.1} segments: it opens by a whole one or not at all"),
+    };
     let finding = found(Cause::WindowAlignment, limit.share, confidence(&limit) - 0.05, summary);
     Some(
         window_evidence(view, finding, &limit)
