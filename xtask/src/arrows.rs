@@ -13,6 +13,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bpf-build", &[]),
     ("proof", &[]),
     ("kernel", &["record"]),
+    ("papers", &["record"]),
     ("stats", &["record"]),
     ("udt", &["record"]),
     ("transport", &["record", "proof", "udt"]),

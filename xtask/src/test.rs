@@ -27,8 +27,9 @@ const READERS: &str = "cli ";
 /// time limits.
 const ONE_BY_ONE: &[&str] = &["cli path"];
 
-/// The programs that judge what else runs on the machine, or measure its maximum. They run alone.
-const ALONE: [&str; 2] = ["cli capacity", "cli explain"];
+/// The programs that judge what else runs on the machine, measure its maximum, or hold many ends of traffic to time limits.
+/// They run alone.
+const ALONE: [&str; 3] = ["cli capacity", "cli explain", "workload conformance"];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestProgram {

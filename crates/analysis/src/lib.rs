@@ -29,6 +29,7 @@ pub mod grid;
 mod ladder;
 mod lost;
 mod metric;
+mod occasions;
 pub mod paths;
 mod series;
 mod steal;
@@ -51,4 +52,5 @@ pub use ladder::{
     OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, too_long_under_load,
 };
 pub use metric::{Metric, MetricRow};
+pub use occasions::occasions;
 pub use summary::{RunFacts, assemble, summary};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use landspeed_record::{ExpectationAgreement, GridCurves, GridEndReason, GridReport, Line};
+use landspeed_record::{ExpectationAgreement, GridCurves, GridEndReason, GridReport, Line, OccasionsReport};
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
@@ -223,6 +223,7 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     let text = r#"
         title = "What batching is worth"
         workload = "stream"
+        as-found = ["congestion-control", "windows", "offloads", "qdisc", "timestamps", "placement"]
         set = { time = "100ms" }
         vary = [
             { factor = "write-size", values = "1K,64K" },
@@ -267,6 +268,52 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     assert!(shown.contains("1 of 3 reproduce, 1 differ, 1 not on this hardware"), "{shown}");
 }
 
+/// Tests a design on two occasions, and its two records shown together. Each occasion has the conditions of its hosts, and the
+/// control that `--set` asked for.
+#[test]
+fn a_design_on_two_occasions_is_pooled() {
+    needs_root!();
+    let place = TestHome::new();
+    let file = place.path().join("twice.toml");
+    let design = r#"
+        title = "Twice"
+        workload = "stream"
+        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
+        set = { time = "100ms" }
+        vary = [{ factor = "write-size", values = "1K,64K" }]
+        stop = { blocks = 3 }
+        [[expect]]
+        claim = "Large writes carry more"
+        source = "here"
+        order = [{ write-size = "1K" }, { write-size = "64K" }]
+    "#;
+    std::fs::write(&file, design).expect("written");
+    let file = file.display().to_string();
+    let words = ["run", &file, "--occasions", "2", "--set", "socket-congestion=reno", "--json"];
+    let output = place.landspeed(&words).output().expect("landspeed runs");
+    let pooled = |output: &Output| -> OccasionsReport {
+        let (out, err) = text(output);
+        assert!(output.status.success(), "{err}");
+        serde_json::from_value(checked("run-occasions", &out)).expect("occasions")
+    };
+    let found = pooled(&output);
+    assert_eq!((found.occasions.len(), found.boots), (2, 1), "{found:?}");
+    assert!(found.occasions.iter().all(|one| one.controls == ["reno"]), "{found:?}");
+    let cell = &found.figures[0].cells[0];
+    assert!(cell.ratios.len() == 2 && cell.mean.is_some() && cell.another.is_some(), "{cell:?}");
+    assert!(found.expected[0].is_today && !found.expected[0].is_firm, "{:?}", found.expected);
+    let records: Vec<&str> = found.occasions.iter().map(|one| one.record.as_str()).collect();
+    let again =
+        place.landspeed(&["show", records[0], records[1], "--json"]).output().expect("landspeed runs");
+    assert_eq!(pooled(&again).figures, found.figures);
+    let one = report(&place.landspeed(&["show", records[0], "--json"]).output().expect("landspeed runs"));
+    for condition in ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps"] {
+        assert!(one.host_a.conditions.contains_key(condition), "{condition}: {:?}", one.host_a.conditions);
+    }
+    let shown = text_of(&place.landspeed(&["show", records[0]]).output().expect("landspeed runs"));
+    assert!(shown.contains("conditions on both hosts: ") && shown.contains("the flows used reno"), "{shown}");
+}
+
 /// Returns the report of an experiment with landspeed's `workload` beside the application `app`.
 fn beside(workload: &str, app: &str) -> GridReport {
     let place = TestHome::new();
@@ -276,6 +323,7 @@ fn beside(workload: &str, app: &str) -> GridReport {
         title = "A workload beside a program"
         workload = "{workload}"
         topology = "lab:back-to-back"
+        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
         set = {{ time = "100ms" }}
         [[vary]]
         factor = "tool"

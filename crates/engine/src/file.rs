@@ -1,9 +1,10 @@
 //! Reads experiments from files in strict TOML. Unknown keys are errors, and each mistake is reported with its line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use landspeed_record::factor::Condition;
 use landspeed_record::strict::{FileError, FileMistake, here, read};
 use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_record::{
@@ -14,7 +15,9 @@ use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Deserialize;
 use toml::Spanned;
 
+use crate::Error;
 use crate::grid::{FactorNames, WORKLOAD, bundle, check_grid, factor, set};
+use crate::tune::sc03;
 
 /// An experiment that was read from a file.
 #[derive(Debug, Clone)]
@@ -24,6 +27,36 @@ pub struct Experiment {
     /// The words that name the topology. They are used if the command line names no hosts.
     pub words: Vec<String>,
     pub grid: Grid,
+}
+
+impl Experiment {
+    /// Sets a factor to a value in all cells, in place of what the file sets. `text` is such as
+    /// "socket-congestion=cubic".
+    ///
+    /// # Errors
+    /// Returns an error if the factor is unknown, if it does not take the value, or if the file varies it.
+    pub fn set(&mut self, text: &str) -> Result<(), Error> {
+        let expected =
+            || Error::Other(format!("--set {text}: expected FACTOR=VALUE, such as socket-congestion=cubic"));
+        let (name, value) = text.split_once('=').ok_or_else(expected)?;
+        let runner = landspeed_workload::named(&self.grid.workload.name).map_err(Error::Other)?;
+        let setting =
+            set(name.trim(), value.trim(), FactorNames { runner: runner.as_ref(), words: &self.words })?;
+        let same = |one: &GridSetting| (&one.name, one.place) == (&setting.name, setting.place);
+        if self.grid.factors.iter().flat_map(GridFactor::settings).any(same) {
+            return Err(Error::Other(format!("--set {text}: the file varies {}", setting.name)));
+        }
+        match setting.place {
+            GridSettingTarget::Workload => {
+                _ = self.grid.workload.parameters.insert(setting.name, setting.value)
+            }
+            _ => {
+                self.grid.base.retain(|one| !same(one));
+                self.grid.base.push(setting);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// The keys of an experiment's file.
@@ -42,6 +75,9 @@ struct ExperimentFile {
     topology: Option<Spanned<String>>,
     #[serde(default)]
     baseline: Option<Spanned<String>>,
+    /// Names of the conditions that decide figures and that the experiment leaves as the hosts have them.
+    #[serde(default)]
+    as_found: Vec<Spanned<String>>,
     /// The start-up time of each trial, which is not counted. If missing, it is the workload's usual start-up time.
     #[serde(default)]
     warm_up: Option<Spanned<String>>,
@@ -139,6 +175,12 @@ type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 struct ExpectSection {
     claim: Spanned<String>,
     source: String,
+    /// Claims of the papers' ledger.
+    #[serde(default)]
+    claims: Vec<String>,
+    /// The mechanism that takes the place of the paper's.
+    #[serde(default)]
+    in_kind: String,
     #[serde(default)]
     figure: Option<Spanned<String>>,
     #[serde(default)]
@@ -237,9 +279,49 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
         let why = format!("factorial takes factors of two values, and {name} has {has}");
         return Err(FileMistake { at: None, why });
     }
+    declared(file, &grid)?;
     let first = || file.vary.first().map(|vary| vary.factor.span());
     check_grid(&grid).map_err(|error| FileMistake { at: first(), why: error.to_string() })?;
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
+}
+
+/// Checks that the file sets or varies each condition that decides figures, or says that it is as found.
+fn declared(file: &ExperimentFile, grid: &Grid) -> Result<(), FileMistake> {
+    let mut open: BTreeSet<Condition> = Condition::ALL.into();
+    let of_baseline = if grid.baseline.is_empty() { Vec::new() } else { sc03() };
+    let set =
+        grid.all_settings().map(|one| one.name.as_str()).chain(of_baseline.iter().map(|(name, _)| *name));
+    for condition in set.filter_map(|name| crate::all_factors().find(name).ok()?.decides) {
+        open.remove(&condition);
+    }
+    for name in &file.as_found {
+        let known = Condition::ALL.map(Condition::name);
+        let condition = Condition::named(name.get_ref()).ok_or_else(|| {
+            let near = did_you_mean(name.get_ref(), known);
+            here(name)(format!(
+                "as-found: no condition is called '{}'{near}; there are {}",
+                name.get_ref(),
+                known.join(", ")
+            ))
+        })?;
+        if !open.remove(&condition) {
+            return Err(here(name)(format!(
+                "as-found: {} is set or varied here; leave it out",
+                condition.name()
+            )));
+        }
+    }
+    let names: Vec<String> = open.iter().map(|condition| format!("\"{}\"", condition.name())).collect();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(FileMistake {
+            at: None,
+            why: format!(
+                "these conditions decide figures and are neither set nor varied: set them, or add as-found = [{}]",
+                names.join(", ")
+            ),
+        }),
+    }
 }
 
 fn workload(name: &Spanned<String>) -> Result<&'static Arc<dyn WorkloadRunner>, FileMistake> {
@@ -425,6 +507,8 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
         figure: expect.figure.as_ref().map(figure).transpose()?,
         test,
         otherwise: expect.otherwise.clone(),
+        claims: expect.claims.clone(),
+        in_kind: expect.in_kind.clone(),
     })
 }
 

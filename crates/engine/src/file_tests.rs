@@ -8,6 +8,7 @@ about = "Why."
 workload = "stream"
 topology = "lab:wan:rate=100M"
 baseline = "sc03"
+as-found = ["qdisc", "timestamps"]
 by = "step"
 figure = "cores-per-gbps"
 set = { placement = "same-core", time = "200ms" }
@@ -92,25 +93,25 @@ fn each_kind_of_mistake_is_told_with_its_line() {
         ("workload = \"stream\"", "workload = \"app:redsi\"", 4, "did you mean app:redis?"),
         ("lab:wan:rate=100M", "lab:wan:rat=100M", 5, "rat"),
         ("baseline = \"sc03\"", "baseline = \"sc04\"", 6, "name sc03"),
-        ("by = \"step\"", "by = \"mtu\"", 7, "mtu is not varied"),
-        ("\"cores-per-gbps\"", "\"cores\"", 8, "there are goodput"),
-        ("placement = \"same-core\"", "placement = \"here\"", 9, "expected free, same-core"),
-        ("factor = \"step\"\n", "", 11, "missing field `factor`"),
-        ("mtu = 1500", "mtu = 15", 15, "a whole number from 1280"),
-        ("\"gro@b\"", "\"gro@c\"", 15, "no setting is called 'gro@c'"),
-        ("name = \"jumbo\"", "name = \"stock\"", 12, "two levels are called 'stock'"),
-        ("factor = \"write-size\"", "factor = \"rite-size\"", 21, "did you mean write-size?"),
-        ("1K..64K*4", "1K..64K", 21, "a range such as"),
-        ("values = \"1ms,20ms\"", "values = \"1ms,long\"", 25, "rtt"),
-        ("values = \"1ms,20ms\"", "vals = \"1ms,20ms\"", 25, "unknown field `vals`"),
-        ("blocks = 12", "blocks = \"many\"", 28, "invalid type"),
-        ("write-size = \"1K,64K\"", "write-size = \"1K,32K\"", 31, "has no value '32K'"),
-        ("budget = \"2m\"", "budget = \"soon\"", 32, "soon"),
-        ("precision = \"5%\"", "precision = \"5\"", 32, "such as \"3%\""),
-        ("ratio = 1.5\n", "", 35, "an expectation is one of"),
-        ("to = { step = \"jumbo\"", "to = { step = \"jumbos\"", 39, "did you mean jumbo?"),
-        ("shape = \"rises\"", "shape = \"climbs\"", 45, "unknown variant `climbs`"),
-        ("along = \"write-size\"", "along = \"size\"", 46, "size is not varied"),
+        ("by = \"step\"", "by = \"mtu\"", 8, "mtu is not varied"),
+        ("\"cores-per-gbps\"", "\"cores\"", 9, "there are goodput"),
+        ("placement = \"same-core\"", "placement = \"here\"", 10, "expected free, same-core"),
+        ("factor = \"step\"\n", "", 12, "missing field `factor`"),
+        ("mtu = 1500", "mtu = 15", 16, "a whole number from 1280"),
+        ("\"gro@b\"", "\"gro@c\"", 16, "no setting is called 'gro@c'"),
+        ("name = \"jumbo\"", "name = \"stock\"", 13, "two levels are called 'stock'"),
+        ("factor = \"write-size\"", "factor = \"rite-size\"", 22, "did you mean write-size?"),
+        ("1K..64K*4", "1K..64K", 22, "a range such as"),
+        ("values = \"1ms,20ms\"", "values = \"1ms,long\"", 26, "rtt"),
+        ("values = \"1ms,20ms\"", "vals = \"1ms,20ms\"", 26, "unknown field `vals`"),
+        ("blocks = 12", "blocks = \"many\"", 29, "invalid type"),
+        ("write-size = \"1K,64K\"", "write-size = \"1K,32K\"", 32, "has no value '32K'"),
+        ("budget = \"2m\"", "budget = \"soon\"", 33, "soon"),
+        ("precision = \"5%\"", "precision = \"5\"", 33, "such as \"3%\""),
+        ("ratio = 1.5\n", "", 36, "an expectation is one of"),
+        ("to = { step = \"jumbo\"", "to = { step = \"jumbos\"", 40, "did you mean jumbo?"),
+        ("shape = \"rises\"", "shape = \"climbs\"", 46, "unknown variant `climbs`"),
+        ("along = \"write-size\"", "along = \"size\"", 47, "size is not varied"),
     ] {
         let text = WHOLE.replacen(wrong, right, 1);
         assert_ne!(text, WHOLE, "{wrong}");
@@ -124,6 +125,7 @@ fn each_kind_of_mistake_is_told_with_its_line() {
 }
 
 const FAN: &str = r#"title = "Many to one, and one to many"
+as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
 workload = "stream"
 topology = "lab:switch:3"
 
@@ -158,6 +160,7 @@ fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
 }
 
 const BESIDE: &str = r#"title = "A stream beside a tool"
+as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
 workload = "stream"
 set = { time = "1s" }
 
@@ -195,4 +198,31 @@ fn a_program_that_cannot_stand_beside_the_workload_is_refused() {
         let error = read(&text, false).map(|_| ()).expect_err(right);
         assert!(error.contains(words), "{right}: {error}");
     }
+}
+
+#[test]
+fn a_condition_that_decides_figures_is_set_or_said_to_be_as_found() {
+    let open = WHOLE.replacen("\"qdisc\", ", "", 1);
+    let error = read(&open, false).unwrap_err();
+    assert!(error.contains("add as-found = [\"qdisc\"]"), "{error}");
+    let varied = WHOLE.replacen("\"qdisc\"", "\"qdisc\", \"mtu\"", 1);
+    let error = read(&varied, false).unwrap_err();
+    assert!(error.contains("as-found: mtu is set or varied here"), "{error}");
+    let misspelt = WHOLE.replacen("\"qdisc\"", "\"qdics\"", 1);
+    let error = read(&misspelt, false).unwrap_err();
+    assert!(error.contains("did you mean qdisc?"), "{error}");
+}
+
+#[test]
+fn a_factor_that_is_not_varied_can_be_set() {
+    let mut found = read(WHOLE, false).unwrap();
+    found.set("socket-congestion=cubic").unwrap();
+    found.set("placement=free").unwrap();
+    found.set("time=1s").unwrap();
+    let base: Vec<_> = found.grid.base.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+    assert_eq!(base, [("socket-congestion", "cubic"), ("placement", "free")]);
+    assert_eq!(found.grid.workload.parameters.get("time").map(String::as_str), Some("1s"));
+    let varied = found.set("mtu=9000").unwrap_err().to_string();
+    assert!(varied.contains("the file varies mtu"), "{varied}");
+    assert!(found.set("mtuu=9000").unwrap_err().to_string().contains("mtu"));
 }

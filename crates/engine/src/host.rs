@@ -1,5 +1,6 @@
 //! A host of a run: its session, its facts, and its current settings.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
@@ -220,6 +221,7 @@ impl Host {
     pub(crate) fn begin(&mut self) -> Result<(), Error> {
         self.states = self.knobs()?;
         self.applied = self.found();
+        self.facts.conditions = conditions(&self.states);
         Ok(())
     }
 
@@ -378,6 +380,19 @@ impl Host {
     }
 }
 
+/// Returns the values of the knobs that decide figures, by the name of their condition.
+fn conditions(states: &[KnobState]) -> BTreeMap<String, Settings> {
+    let mut conditions = BTreeMap::<String, Settings>::new();
+    for state in states {
+        let decides = knob::find(&state.knob).ok().and_then(|knob| knob.factor.decides);
+        if let (Some(condition), Some(value)) = (decides, &state.value) {
+            let of_condition = conditions.entry(condition.name().to_owned()).or_default();
+            of_condition.insert(state.knob.clone(), value.clone());
+        }
+    }
+    conditions
+}
+
 /// Returns true if a knob has the same value as before. The spelling may differ, such as one CPU list for all queues or
 /// one for each.
 fn reads_same(before: &KnobState, after: &KnobState) -> bool {
@@ -404,6 +419,18 @@ fn time_of(changes: &[KnobChange]) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_are_the_values_that_decide_figures() {
+        let state = |knob: &str, value: Option<&str>| KnobState {
+            knob: knob.into(),
+            value: value.map(str::to_owned),
+            ..KnobState::default()
+        };
+        let states = [state("tso", Some("on")), state("gro", None), state("dsack", Some("on"))];
+        let tso = Settings::from([("tso".to_owned(), "on".to_owned())]);
+        assert_eq!(conditions(&states), BTreeMap::from([("offloads".to_owned(), tso)]));
+    }
 
     #[test]
     fn another_spelling_of_a_value_is_no_difference() {

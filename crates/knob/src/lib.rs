@@ -29,8 +29,8 @@ pub mod table;
 pub use error::Error;
 pub use knob::{HostKnob, Knob, KnobLimits, KnobTarget};
 pub use landspeed_record::factor::{
-    Domain, Factor, FactorPlacement, FactorScope, FactorView, MAX_VALUE_BYTES, PersistMethod, Proposal,
-    SideEffect, SystemSetting, SystemdSpelling,
+    Condition, Domain, Factor, FactorPlacement, FactorScope, FactorView, MAX_VALUE_BYTES, PersistMethod,
+    Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };
 pub use order::in_order;
 pub use probe::{NOT_ROOT, probe};

@@ -1,11 +1,12 @@
 //! Facts about a host, as its agent probed them.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 
-use crate::unknown;
+use crate::{Settings, unknown};
 
 /// How processor time is measured on a host. The crate `observer` documents what each method can and cannot measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -78,6 +79,10 @@ pub struct HostFacts {
     pub congestion_defaults: Vec<String>,
     /// The host's address through which ssh reached the agent; `None` if the agent was not started by ssh.
     pub reached_at: Option<IpAddr>,
+    /// The settings that decide most figures, as the host had them when the run began, by condition: "offloads" has "tso" and
+    /// its like. Empty if the run did not read them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub conditions: BTreeMap<String, Settings>,
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
     /// Programs that change settings by themselves, and the knobs that they change.

@@ -68,10 +68,11 @@ pub use explain::{
 };
 pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
-    CurveShape, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, FactorEffect,
-    FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
-    GridEndReason, GridFactor, GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial, HERE,
-    LevelKind, MissingLevel, PathCost, PathPrediction, SocketUsage,
+    CurveShape, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport, ExpectationTest,
+    FactorEffect, FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
+    GridCurves, GridEndReason, GridFactor, GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial,
+    HERE, LevelKind, MissingLevel, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves,
+    OccasionExpectation, OccasionsReport, PathCost, PathPrediction, SocketUsage,
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};

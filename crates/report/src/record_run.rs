@@ -1,5 +1,7 @@
 //! The report of `landspeed tune --record-run`.
 
+use std::collections::BTreeSet;
+
 use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
 
 use crate::block::{
@@ -7,7 +9,7 @@ use crate::block::{
     TableCell,
 };
 use crate::words::{number, quoted_hosts};
-use crate::{gauges, safe};
+use crate::{conditions, gauges, safe};
 
 /// Returns the report of a record run as a document.
 pub fn record_run(run: &RecordRunReport) -> Document {
@@ -51,14 +53,20 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         format!("holds {}", run.bdp_bytes),
         format!("MTU {}", run.mtu_bytes),
     ];
+    let hosts = [("A", &run.host_a), ("B", &run.host_b)];
     let head = DocumentHead {
         kind: "record run",
         title: format!("record run on {}", run.topology).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&run.path),
+        remarks: crate::remarks(&run.path)
+            .into_iter()
+            .chain(conditions::lines(&hosts, &BTreeSet::new()))
+            .collect(),
         ..DocumentHead::default()
     };
-    let sections = [section].into_iter().chain((!run.notes.is_empty()).then_some(notes)).collect();
+    let notes = (!run.notes.is_empty()).then_some(notes);
+    let sections =
+        [section].into_iter().chain(notes).chain(conditions::section(&hosts).non_empty()).collect();
     Document { head, sections, gauges: gauges::of_record_run(run), ..Document::default() }
 }
 

@@ -12,6 +12,7 @@ mod excess;
 mod family;
 pub mod grid;
 mod noninferiority;
+mod occasions;
 mod paired;
 mod proportion;
 mod random;
@@ -25,6 +26,7 @@ pub use estimate::{estimate, mean_and_deviation, median, quantile, ratio_of, wei
 pub use excess::{ExcessVariance, excess};
 pub use family::ErrorLedger;
 pub use noninferiority::{ArmTotals, GuardVerdict, guard, guard_sums};
+pub use occasions::{OccasionEstimate, over_occasions};
 pub use paired::{holm, mean_interval, paired_test};
 pub use proportion::proportion_interval;
 pub use random::Random;

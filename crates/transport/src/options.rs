@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 
 use landspeed_record::factor::{
-    Domain, Factor, FactorView, NO_QUEUE, PersistMethod, Proposal, SystemSetting, each, unless,
+    Condition, Domain, Factor, FactorView, NO_QUEUE, PersistMethod, Proposal, SystemSetting, each, unless,
 };
 use landspeed_record::{SettingMismatch, Settings};
 use socket2::Socket;
@@ -116,6 +116,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             persist: &[PersistMethod::Application(
                 "setsockopt(SOL_SOCKET, SO_SNDBUF) before connecting; turns autotuning of the send buffer off",
             )],
+            decides: Some(Condition::Windows),
             about: "SO_SNDBUF, which ends autotuning; 0 leaves it on",
             domain: Domain::Bytes(0, LARGEST),
             default: "0",
@@ -137,6 +138,7 @@ pub(crate) static SOCKET: &[SocketOption] = &[
             persist: &[PersistMethod::Application(
                 "setsockopt(SOL_SOCKET, SO_RCVBUF) before connecting; turns autotuning of the receive buffer off",
             )],
+            decides: Some(Condition::Windows),
             about: "SO_RCVBUF, which ends autotuning; 0 leaves it on",
             domain: Domain::Bytes(0, LARGEST),
             default: "0",

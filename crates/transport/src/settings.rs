@@ -3,7 +3,9 @@
 //! A flow's settings are values of these factors and of the factors of its transport ([`crate::Transport::factors`]).
 
 use landspeed_record::Settings;
-use landspeed_record::factor::{Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless};
+use landspeed_record::factor::{
+    Condition, Domain, Factor, FactorTable, FactorView, PersistMethod, Proposal, unless,
+};
 
 use crate::{Delivery, TRANSPORTS, Transport};
 
@@ -85,6 +87,7 @@ pub static PLACEMENT: Factor = Factor {
             "pin the sending and receiving threads: taskset(1), or CPUAffinity= of the service",
         ),
     ],
+    decides: Some(Condition::Placement),
     about: "where sender and receiver run: wherever the scheduler likes, on the core that takes the packets, or on \
             its neighbour",
     domain: Domain::OneOf(&["free", "same-core", "neighbours"]),

@@ -29,9 +29,9 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
         Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
         Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
     };
-    let published = match &expectation.test {
-        ExpectationTest::Ratio { published, .. } => Some(*published),
-        _ => None,
+    let (published, within) = match &expectation.test {
+        ExpectationTest::Ratio { published, within, .. } => (Some(*published), Some(*within)),
+        _ => (None, None),
     };
     let (agreement, ours, told) = match found {
         Ok(found) => (found.agreement, found.ours, found.told),
@@ -43,8 +43,19 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
         }
         _ => told,
     };
-    let (claim, source) = (expectation.claim.clone(), expectation.source.clone());
-    ExpectationReport { claim, source, agreement, published, ours, why }
+    let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
+    ExpectationReport {
+        claim,
+        source,
+        kind: expectation.kind(),
+        in_kind,
+        claims,
+        agreement,
+        published,
+        within,
+        ours,
+        why,
+    }
 }
 
 struct ExpectationOutcome {

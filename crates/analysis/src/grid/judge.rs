@@ -8,8 +8,8 @@ use landspeed_record::{
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
-use super::called;
 use super::fitted::{CellStep, FigureModel, layout, points};
+use super::{called, conditions};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// Returns the report of a grid's record, whose name is `path`.
@@ -61,6 +61,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
         expected: grid.expectations.iter().map(|one| super::expect::judge(grid, &trials, one)).collect(),
         missing: grid.missing.clone(),
         void: void(record),
+        doubts: conditions::doubts(grid, &trials),
         notes: notes(grid, record, &trials, blocks),
         record: Some(path.to_owned()),
     })

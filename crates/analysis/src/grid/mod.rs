@@ -1,6 +1,7 @@
 //! A grid of cells: the order in which they are measured, and the analysis of their trials.
 
 mod called;
+mod conditions;
 mod design;
 mod expect;
 mod fitted;

@@ -97,7 +97,7 @@ pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
 }
 
 /// Returns the name and text of each experiment that ships, sorted by name.
-fn shipped() -> Vec<(String, &'static str)> {
+pub(crate) fn shipped() -> Vec<(String, &'static str)> {
     let folders = SHIPPED.entries().iter().filter_map(DirEntry::as_dir);
     let files = folders.flat_map(|folder| folder.files());
     let file = |file: &'static include_dir::File<'static>| {

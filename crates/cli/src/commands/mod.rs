@@ -6,6 +6,7 @@
 
 pub(crate) mod agent;
 pub(crate) mod app;
+pub(crate) mod calc;
 pub(crate) mod causes;
 pub(crate) mod cc;
 pub(crate) mod compare;
@@ -19,6 +20,7 @@ pub(crate) mod internal;
 pub(crate) mod knobs;
 pub(crate) mod lab;
 pub(crate) mod measure;
+pub(crate) mod papers;
 pub(crate) mod persist;
 pub(crate) mod records;
 pub(crate) mod run;
@@ -32,7 +34,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 use landspeed_record::{
-    CompareReport, ExplainReport, GridReport, MeasureReport, RecordRunReport, TuneSummary,
+    CompareReport, ExplainReport, GridReport, MeasureReport, OccasionsReport, RecordRunReport, TuneSummary,
 };
 use landspeed_report::{DiffReport, RecordsReport};
 
@@ -81,9 +83,18 @@ commands! {
         "landspeed measure": MeasureReport,
         "landspeed measure --vary": GridReport,
     },
-    Run(run::RunArgs) { "landspeed run": GridReport, },
+    Run(run::RunArgs) {
+        "landspeed run": GridReport,
+        "landspeed run --occasions": OccasionsReport,
+    },
     App(app::AppArgs) { "landspeed app list": Vec<app::ApplicationEntry>, },
     Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<experiments::ExperimentEntry>, },
+    Papers(papers::PapersArgs) {
+        "landspeed papers": Vec<papers::ClaimEntry>,
+        "landspeed papers --procedures": Vec<papers::ProcedureEntry>,
+        "landspeed papers --inconsistencies": Vec<papers::InconsistencyEntry>,
+    },
+    Calc(calc::CalcArgs) { "landspeed calc": Vec<calc::FormulaEntry>, },
     Compare(compare::CompareArgs) {
         "landspeed compare": CompareReport,
         "landspeed compare --paths": GridReport,

@@ -1,5 +1,6 @@
 //! `landspeed show`: analyses a record again.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -12,15 +13,17 @@ use landspeed_report::{DetailLevel, OutputCapabilities, json, safe, tune};
 use crate::data::{self, RecordArg};
 use crate::groups::{FormArgs, OutputArgs, RECORD};
 use crate::kinds::{self, ShownRecord};
-use crate::output::{out, present};
+use crate::output::{out, present, usage};
 
 /// Show a record as a report
 #[derive(Debug, Args)]
-#[command(after_help = format!("{RECORD}\n\nExample: landspeed show last --html report.html"))]
+#[command(after_help = format!("{RECORD}\n\nExamples:\n  \
+     landspeed show last --html report.html\n  \
+     landspeed show FIRST SECOND THIRD    one grid on three days: means, and what another day would give"))]
 pub(crate) struct ShowArgs {
-    /// Show this record
-    #[arg(default_value = "last")]
-    pub(crate) record: RecordArg,
+    /// Show this record; several records of one grid are the occasions on which it was measured
+    #[arg(default_value = "last", value_name = "RECORD")]
+    pub(crate) records: Vec<RecordArg>,
     /// Print everything that the page says
     #[arg(long, help_heading = "Output")]
     pub(crate) full: bool,
@@ -29,15 +32,28 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
-    let path = data::find(&args.record, args.output.data_dir.as_deref())?;
-    let record = landspeed_record::read(&path)?;
+    let folder = args.output.data_dir.as_deref();
+    let paths = args.records.iter().map(|record| data::find(record, folder)).collect::<Result<Vec<_>>>()?;
     let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
-    let named = args.record.again(args.output.data_dir.as_deref(), &path);
+    let ([path], [named]) = (paths.as_slice(), args.records.as_slice()) else {
+        return occasions(&paths, &args.output.form, detail);
+    };
+    let record = landspeed_record::read(path)?;
+    let named = named.again(folder, path);
     let row = kinds::find(&record.header.kind).with_context(|| path.display().to_string())?;
     if !args.output.form.json {
         out(&OutputCapabilities::stdout().spell(&safe(&origin(&record.header))))?;
     }
-    (row.show)(&ShownRecord { record: &record, path: &path, named: &named, form: &args.output.form, detail })
+    (row.show)(&ShownRecord { record: &record, path, named: &named, form: &args.output.form, detail })
+}
+
+/// Shows one grid over several occasions.
+pub(crate) fn occasions(paths: &[PathBuf], form: &FormArgs, detail: DetailLevel) -> Result<ExitCode> {
+    let read = |path: &PathBuf| Ok((landspeed_record::read(path)?, path.display().to_string()));
+    let records: Vec<(Record, String)> = paths.iter().map(read).collect::<Result<_>>()?;
+    let report = landspeed_analysis::occasions(&records, env!("CARGO_PKG_VERSION")).map_err(usage)?;
+    present(&landspeed_report::occasions(&report), || json(&report), form, detail)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the line that describes a record: its kind, path, date and goal.

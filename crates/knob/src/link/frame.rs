@@ -4,7 +4,9 @@ use landspeed_kernel::netlink::LinkChange;
 use landspeed_record::units::Nanos;
 
 use super::{LINK, LinkAttribute};
-use crate::{Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling};
+use crate::{
+    Condition, Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling,
+};
 use landspeed_record::factor::unless;
 
 /// The lowest MTU of IPv6 in bytes (RFC 8200 section 5). Below it the kernel removes IPv6, its addresses and its
@@ -18,6 +20,7 @@ pub(super) const KNOBS: &[Knob] = &[
     knob!(LINK, "mtu", LinkAttribute(|link| Some(link.mtu), LinkChange::Mtu).most(|link| link.mtu_range.1), {
         system: SystemSetting::Link("mtu"),
         persist: &[PersistMethod::Link(&["MTUBytes"], SystemdSpelling::Number(68, 65_535), 211)],
+        decides: Some(Condition::Mtu),
         about: "largest packet on the link, in bytes",
         domain: Domain::Int(LEAST, 65_535),
         toggle: Nanos::millis(300),

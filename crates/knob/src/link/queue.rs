@@ -9,8 +9,8 @@ use landspeed_record::units::Nanos;
 use super::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
-    Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget, PersistMethod,
-    Proposal, SideEffect, SystemSetting, SystemdSpelling,
+    Condition, Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget,
+    PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };
 use landspeed_record::factor::{each, next_to, unless};
 
@@ -37,6 +37,7 @@ pub(super) const KNOBS: &[Knob] = &[
     }),
     knob!(LINK, "qdisc", RootQdisc(), {
         system: SystemSetting::Qdisc,
+        decides: Some(Condition::Qdisc),
         about: "queueing discipline at the root of the device; 'default' is the kernel's choice",
         on: FactorPlacement::Sender,
         domain: Domain::Name,

@@ -11,7 +11,9 @@ mod transmit;
 use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
 
-use crate::{Domain, Factor, FactorPlacement, FactorScope, FactorView, Knob, Proposal, SideEffect};
+use crate::{
+    Condition, Domain, Factor, FactorPlacement, FactorScope, FactorView, Knob, Proposal, SideEffect,
+};
 
 /// All knobs of the family. Knobs that others need come first.
 pub(crate) const KNOBS: &[&[Knob]] = &[transmit::KNOBS, receive::KNOBS];
@@ -22,6 +24,7 @@ const OFFLOAD: Factor = Factor {
     domain: Domain::Each(&Domain::Switch),
     toggle: Nanos::millis(20),
     disturbs: &[SideEffect::Features],
+    decides: Some(Condition::Offloads),
     source: "Documentation/networking/segmentation-offloads.rst",
     ..Factor::KNOB
 };

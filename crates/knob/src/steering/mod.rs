@@ -5,7 +5,7 @@ mod queue;
 
 use landspeed_record::units::Nanos;
 
-use crate::{Domain, Factor, FactorPlacement, FactorScope, Knob};
+use crate::{Condition, Domain, Factor, FactorPlacement, FactorScope, Knob};
 
 pub(crate) const KNOBS: &[&[Knob]] = &[queue::KNOBS, interrupt::KNOBS];
 
@@ -14,6 +14,7 @@ const STEERING: Factor = Factor {
     on: FactorPlacement::Receiver,
     domain: Domain::Each(&Domain::CpuList),
     toggle: Nanos::millis(20),
+    decides: Some(Condition::Placement),
     source: "Documentation/networking/scaling.rst",
     ..Factor::KNOB
 };

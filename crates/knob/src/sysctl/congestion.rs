@@ -2,7 +2,7 @@
 
 use super::NAMESPACED;
 use crate::file::FileSetting;
-use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
+use crate::{Condition, Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{algorithms, each, flip, switch_on, unless};
 use landspeed_record::units::Nanos;
 
@@ -15,6 +15,7 @@ const LEAST_RTO: Nanos = Nanos::millis(50);
 
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "congestion-control", "ipv4/tcp_congestion_control", Plain, {
+        decides: Some(Condition::CongestionControl),
         about: "congestion control of new connections",
         on: FactorPlacement::Sender,
         domain: Domain::Name,
@@ -42,6 +43,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "RFC 2883",
     }, |view| switch_on(view, 730)),
     sysctl!(NAMESPACED, "timestamps", "ipv4/tcp_timestamps", Plain, {
+        decides: Some(Condition::Timestamps),
         about: "TCP timestamps: 0 off, 1 with random offsets, 2 without",
         domain: Domain::Int(0, 2),
         interacts: &["sack", "mtu"],

@@ -4,7 +4,7 @@ use landspeed_record::units::Bytes;
 
 use super::NAMESPACED;
 use crate::file::FileSetting;
-use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
+use crate::{Condition, Domain, FactorPlacement, FactorView, Knob, Proposal};
 use landspeed_record::factor::{at_least, flip, switch_on, unless};
 
 /// Greatest memory limit of a socket in bytes. The kernel stores the limit as an int.
@@ -16,6 +16,7 @@ const SEND_MAX: u64 = 4 << 20;
 
 pub(super) const KNOBS: &[Knob] = &[
     sysctl!(NAMESPACED, "tcp-rmem", "ipv4/tcp_rmem", Plain, {
+        decides: Some(Condition::Windows),
         about: "receive buffer of a connection: least, initial and greatest bytes; bounds the window",
         on: FactorPlacement::Receiver,
         domain: Domain::Ints(3, 256, LARGEST),
@@ -24,6 +25,7 @@ pub(super) const KNOBS: &[Knob] = &[
                  ip-sysctl.rst",
     }, receive),
     sysctl!(NAMESPACED, "tcp-wmem", "ipv4/tcp_wmem", Plain, {
+        decides: Some(Condition::Windows),
         about: "send buffer of a connection: least, initial and greatest bytes; bounds what is in flight",
         on: FactorPlacement::Sender,
         domain: Domain::Ints(3, 256, LARGEST),
@@ -31,11 +33,13 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "feng-2003 4.1 (buffers of the order of the bandwidth-delay product); ip-sysctl.rst",
     }, send),
     sysctl!(NAMESPACED, "window-scaling", "ipv4/tcp_window_scaling", Bit, {
+        decides: Some(Condition::Windows),
         about: "TCP window scale option: windows over 64 KB",
         interacts: &["tcp-rmem", "tcp-wmem"],
         source: "RFC 7323 section 2",
     }, scaling),
     sysctl!(NAMESPACED, "tcp-moderate-rcvbuf", "ipv4/tcp_moderate_rcvbuf", Bit, {
+        decides: Some(Condition::Windows),
         about: "let the receive buffer grow with what the application reads",
         on: FactorPlacement::Receiver,
         interacts: &["tcp-rmem"],

@@ -7,7 +7,7 @@
 use crate::units::{Bytes, Nanos, Share};
 use crate::{HostFacts, LinkFacts, Settings};
 
-use crate::factor::{PersistMethod, SystemSetting};
+use crate::factor::{Condition, PersistMethod, SystemSetting};
 
 /// What a change of a knob affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,6 +136,8 @@ pub struct FactorDeclaration<'a> {
     /// takes the same steps as toggling a candidate, but has no effect. The field or the function's result is `None` if
     /// no such value is known.
     pub placebo: Option<fn(&FactorView) -> Option<String>>,
+    /// The condition of figures that this factor sets; `None` if it decides few figures.
+    pub decides: Option<Condition>,
     /// Source of the expected effect: paper section, RFC, or kernel documentation.
     pub source: &'static str,
     /// Ways to make the setting permanent, for a setting that neither sysctl.d nor a script makes permanent.
@@ -169,6 +171,7 @@ impl Factor {
         interacts: &[],
         needs: &[],
         placebo: None,
+        decides: None,
         source: "",
         persist: &[],
         propose: crate::factor::nothing,

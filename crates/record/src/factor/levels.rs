@@ -132,6 +132,13 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_sizes_may_have_ranges() {
+        assert_eq!(SIZES.parse("1,1K..64K*4").as_deref(), Ok("1,1024,4096,16384,65536"));
+        assert!(SIZES.parse("1..1M*2").is_err(), "more than nine");
+        assert!(SIZES.parse("4K..1K*2").is_err(), "goes down");
+    }
+
+    #[test]
     fn what_is_no_list_is_told() {
         for (factor, text, why) in [
             (MTU, "1500,1500", "twice"),

@@ -6,6 +6,7 @@
 //! [`FactorTable`] joins the factors of several owners.
 
 mod candidates;
+mod condition;
 mod declaration;
 mod domain;
 mod error;
@@ -17,6 +18,7 @@ mod system;
 mod table;
 
 pub use candidates::{CandidatePlanner, KnobSelection, PathView, Placebo};
+pub use condition::Condition;
 pub use declaration::{
     Domain, Factor, FactorDeclaration, FactorPlacement, FactorScope, FactorView, Proposal, SideEffect,
 };

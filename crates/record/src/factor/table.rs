@@ -4,7 +4,7 @@ use crate::Settings;
 
 use crate::factor::error::SHOWN;
 use crate::factor::system::spelling;
-use crate::factor::{Error, FactorDeclaration};
+use crate::factor::{Domain, Error, FactorDeclaration};
 
 /// Factors of any number of owners. Each factor has a unique name.
 #[derive(Clone, Default)]
@@ -87,11 +87,20 @@ impl FactorDeclaration<'_> {
         self.domain.check(value).map_err(|expected| self.refuses(value, expected))
     }
 
-    /// Returns the canonical spelling of a value that a person wrote.
+    /// Returns the canonical spelling of a value that a person wrote. A list of sizes may have ranges, as
+    /// [`FactorDeclaration::levels`] takes them.
     ///
     /// # Errors
     /// Returns an error for a value outside the factor's domain.
     pub fn parse(&self, text: &str) -> Result<String, Error> {
+        let sizes = match self.domain {
+            Domain::Sizes(low, high, _) if text.contains("..") => {
+                let size = FactorDeclaration { domain: Domain::Bytes(low, high), ..*self };
+                Some(size.levels(text)?.join(","))
+            }
+            _ => None,
+        };
+        let text = sizes.as_deref().unwrap_or(text);
         self.domain.parse(text).map_err(|expected| self.refuses(text, expected))
     }
 

@@ -20,6 +20,37 @@ pub struct Expectation {
     pub test: ExpectationTest,
     /// Why the result may differ today, in one sentence.
     pub otherwise: String,
+    /// The claims of the papers' ledger that it tests, such as "feng.tune.mtu9000"; empty if it tests none of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
+    /// The mechanism that takes the place of the paper's, such as "AF_UNIX in place of a TOE"; empty if it is the
+    /// same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub in_kind: String,
+}
+
+/// What an expectation holds against a paper.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ExpectationKind {
+    /// A number of the paper.
+    Number,
+    /// A direction: which is more, where curves cross, how a curve runs.
+    #[default]
+    Direction,
+    /// Another mechanism takes the place of the paper's.
+    InKind,
+}
+
+impl Expectation {
+    /// Returns what the expectation holds against the paper.
+    pub fn kind(&self) -> ExpectationKind {
+        match self.test {
+            _ if !self.in_kind.is_empty() => ExpectationKind::InKind,
+            ExpectationTest::Ratio { .. } => ExpectationKind::Number,
+            _ => ExpectationKind::Direction,
+        }
+    }
 }
 
 /// A test of a claim.
@@ -113,10 +144,21 @@ pub struct ExpectationReport {
     pub claim: String,
     /// Source of the claim: paper and section.
     pub source: String,
+    /// What it holds against the paper.
+    pub kind: ExpectationKind,
+    /// The mechanism that takes the place of the paper's; empty if it is the same.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub in_kind: String,
+    /// The claims of the papers' ledger that it tests.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
     /// The result of the test.
     pub agreement: ExpectationAgreement,
     /// The published ratio; `None` for an order, a crossing or a shape.
     pub published: Option<f64>,
+    /// Largest deviation from the published ratio that counts as reproduced, as a share; `None` without a published ratio.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub within: Option<f64>,
     /// The measured ratio; `None` if there is none. For an order, a crossing or a shape, it is the ratio that decided
     /// the result. In 95 % of grids, all intervals of one expectation contain the true ratios.
     pub ours: Option<Estimate>,

@@ -56,6 +56,9 @@ pub struct GridReport {
     pub interconnects: Vec<PathPrediction>,
     /// Reason why the figures must not be used; `None` if they may be.
     pub void: Option<String>,
+    /// Conditions that differed between cells although no factor varies them, one sentence each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,
 }

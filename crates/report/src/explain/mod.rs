@@ -25,7 +25,7 @@ use crate::block::{
     Chart, CollapsibleGroup, Document, List, ReportBlock, ReportSection, StyledText, Visibility, code,
 };
 use crate::words::{counted, estimate};
-use crate::{gauges, glossary, wan};
+use crate::{conditions, gauges, glossary, wan};
 pub(crate) use words::cause as cause_words;
 
 /// Styles of this page alone, in addition to those of every page.
@@ -39,6 +39,8 @@ pub fn explain(report: &ExplainReport) -> Document {
     let costs = cost::hosts(report);
     let stairs = stairs::stairs(report);
     let (hops, window) = (hops::rows(report), window::window(report));
+    let hosts = report.hosts.iter().filter_map(|host| Some((host.name.as_str(), host.facts.as_ref()?)));
+    let hosts: Vec<conditions::NamedHost<'_>> = hosts.collect();
     let sections = [
         Some(verdict::section(report)),
         brief::section(&costs, &hops, window.as_ref(), stairs.as_ref()),
@@ -52,6 +54,7 @@ pub fn explain(report: &ExplainReport) -> Document {
         ReportSection::new("hosts", "The hosts")
             .all(ReportBlock::only(Visibility::InFull, parts::facts(report).non_empty()))
             .non_empty(),
+        conditions::section(&hosts).non_empty(),
         Some(unseen(report)),
         Some(reproduce(report)),
         Some(glossary::of("explain")),

@@ -2,6 +2,7 @@
 //! and tables.
 
 mod chart;
+mod occasions;
 mod pictures;
 mod tables;
 mod words;
@@ -11,6 +12,9 @@ use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, R
 use crate::block::{
     Chart, Document, DocumentHead, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility,
 };
+pub use occasions::occasions;
+
+use crate::conditions::{self, NamedHost};
 use crate::{gauges, glossary, safe};
 
 /// Styles of this page alone, in addition to those of every page.
@@ -28,6 +32,7 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     sections.push(
         ReportSection::new("pictures", "What the program drew").all(pictures::pictures(report, record)),
     );
+    sections.push(conditions::section(&hosts(report)));
     sections.push(ReportSection::new("trials", "Every trial").all(tables::trials(report, record)).in_full());
     sections.push(
         ReportSection::new("notes", "")
@@ -36,7 +41,7 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     sections.push(next(report, named));
     sections.extend(glossary::of("grid").non_empty());
     Document {
-        head: head(report),
+        head: head(report, record),
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
@@ -44,11 +49,19 @@ pub fn grid(report: &GridReport, record: &Record, named: &str) -> Document {
     }
 }
 
-fn head(report: &GridReport) -> DocumentHead {
+fn hosts(report: &GridReport) -> [NamedHost<'_>; 2] {
+    [("A", &report.host_a), ("B", &report.host_b)]
+}
+
+fn head(report: &GridReport, record: &Record) -> DocumentHead {
+    let conditions = conditions::lines(&hosts(report), &conditions::controls(record));
     let void = report
         .void
         .iter()
         .map(|why| StyledText::default().with(TextStyle::Strong, "✗ Does not count: ").and(safe(why)));
+    let doubts = report.doubts.iter();
+    let doubts =
+        doubts.map(|doubt| StyledText::default().with(TextStyle::Strong, "Beware: ").and(safe(doubt)));
     let varied = report.factors.iter().flat_map(GridFactor::settings).any(|one| one.name == "topology");
     let facts = [
         if varied { "over several topologies".to_owned() } else { safe(&report.topology) },
@@ -60,11 +73,11 @@ fn head(report: &GridReport) -> DocumentHead {
     let first = report.figures.first();
     DocumentHead {
         kind: "grid",
-        warnings: void.collect(),
+        warnings: void.chain(doubts).collect(),
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&report.path),
+        remarks: crate::remarks(&report.path).into_iter().chain(conditions).collect(),
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
         ..DocumentHead::default()
     }

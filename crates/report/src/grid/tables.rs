@@ -140,6 +140,7 @@ fn order(report: &GridReport, curves: &GridCurves) -> Vec<usize> {
 pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
     let columns = vec![
         TableColumn::words("expected"),
+        TableColumn::words("which is"),
         TableColumn::words("came out"),
         TableColumn::number("published"),
         TableColumn::of(ColumnKind::Estimate, "here"),
@@ -151,6 +152,7 @@ pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
         let published = one.published.map(|ratio| TableCell::number(ratio, times(ratio)));
         let cells = vec![
             TableCell::from(safe(&one.claim)),
+            words::expectation(one).into(),
             StyledText::default().with(TextStyle::Toned, word).into(),
             published.into(),
             one.ours.map(TableCell::from).into(),

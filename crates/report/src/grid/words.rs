@@ -2,8 +2,8 @@
 
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, Nanos, parse_duration};
 use landspeed_record::{
-    ExpectationAgreement, FactorEffect, FigureUnit, GridCell, GridCurves, GridFactor, GridReport, LevelKind,
-    ProgramMetric, SocketUsage,
+    ExpectationAgreement, ExpectationKind, ExpectationReport, FactorEffect, FigureUnit, GridCell, GridCurves,
+    GridFactor, GridReport, LevelKind, ProgramMetric, SocketUsage,
 };
 
 use crate::block::{Quantity, TableCell};
@@ -146,6 +146,33 @@ pub(super) fn agreement(agreement: ExpectationAgreement) -> (&'static str, Tone,
     }
 }
 
+/// Returns what an expectation holds against the paper: "a number", "a direction", or "in kind: X in place of Y".
+pub(super) fn expectation(of: &ExpectationReport) -> String {
+    match of.kind {
+        ExpectationKind::Number => "a number".to_owned(),
+        ExpectationKind::Direction => "a direction".to_owned(),
+        ExpectationKind::InKind => format!("in kind: {}", safe(&of.in_kind)),
+    }
+}
+
+/// Returns how many expectations of each kind reproduce: "numbers 1 of 2, directions 3 of 3"; an empty string if all are
+/// of one kind.
+fn by_kind(report: &GridReport) -> String {
+    let kinds = [
+        (ExpectationKind::Number, "numbers"),
+        (ExpectationKind::Direction, "directions"),
+        (ExpectationKind::InKind, "in kind"),
+    ];
+    let of = |kind| report.expected.iter().filter(move |one| one.kind == kind);
+    let kinds: Vec<String> = (kinds.into_iter().filter(|(kind, _)| of(*kind).next().is_some()))
+        .map(|(kind, name)| {
+            let good = of(kind).filter(|one| one.agreement == ExpectationAgreement::Reproduces).count();
+            format!("{name} {good} of {}", of(kind).count())
+        })
+        .collect();
+    if kinds.len() > 1 { format!(" ({})", kinds.join(", ")) } else { String::new() }
+}
+
 /// Counts the results of the expectations: "3 of 4 reproduce, 1 undecided"; `None` if there were none.
 fn agreements(report: &GridReport) -> Option<String> {
     let count = |agreement| report.expected.iter().filter(|one| one.agreement == agreement).count();
@@ -157,7 +184,8 @@ fn agreements(report: &GridReport) -> Option<String> {
     let others = others.into_iter().filter(|(agreement, _)| count(*agreement) > 0);
     let others: String = others.map(|(agreement, word)| format!(", {} {word}", count(agreement))).collect();
     let all = report.expected.len();
-    (all > 0).then(|| format!("{} of {all} reproduce{others}", count(ExpectationAgreement::Reproduces)))
+    let reproduce = count(ExpectationAgreement::Reproduces);
+    (all > 0).then(|| format!("{reproduce} of {all} reproduce{others}{}", by_kind(report)))
 }
 
 /// Returns the result of the experiment, or the best cell of a grid if any cell is proven to differ from the

@@ -13,6 +13,7 @@ use crate::block::{
     Document, DocumentHead, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText, TableCell,
     TableColumn, Visibility,
 };
+use crate::conditions::{self, NamedHost};
 use crate::words::number;
 use crate::{gauges, observed, remarks, safe, wan};
 
@@ -33,6 +34,7 @@ pub fn measure(report: &MeasureReport) -> Document {
         ReportSection::new("observed", "What observers saw")
             .minor()
             .all(observed::table("What observers saw", &report.observed)),
+        conditions::section(&hosts(report)),
     ];
     let mut sections: Vec<ReportSection> =
         sections.into_iter().filter_map(ReportSection::non_empty).collect();
@@ -52,7 +54,12 @@ pub fn measure(report: &MeasureReport) -> Document {
     }
 }
 
+fn hosts(report: &MeasureReport) -> [NamedHost<'_>; 2] {
+    [("A", &report.host_a), ("B", &report.host_b)]
+}
+
 fn head(report: &MeasureReport) -> DocumentHead {
+    let used = report.tcp.iter().flat_map(|figure| figure.congestion.iter().cloned()).collect();
     let host = |side: Side, name: &str, kernel: &str, address: &str| {
         StyledText::from(format!("{side} {name} {address}, Linux {kernel}"))
     };
@@ -63,7 +70,7 @@ fn head(report: &MeasureReport) -> DocumentHead {
             host(Side::A, &report.host_a.hostname, &report.host_a.kernel, &report.path.address_a),
             host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b),
         ],
-        remarks: remarks(&report.path),
+        remarks: remarks(&report.path).into_iter().chain(conditions::lines(&hosts(report), &used)).collect(),
         ..DocumentHead::default()
     }
 }

@@ -10,8 +10,8 @@ use crate::block::{
     TextStyle,
 };
 use crate::output::Tone;
-use crate::safe;
 use crate::words::{self, StepOutcome};
+use crate::{conditions, safe};
 
 /// Largest number of doubts that a terminal in brief detail shows.
 const DOUBTS: usize = 2;
@@ -27,6 +27,9 @@ pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec
     let mut blocks = vec![ReportBlock::Labelled("RESULT", result(summary, record)), measured(summary)];
     blocks.extend(labelled);
     blocks.extend(restored(summary));
+    let hosts = [("A", &summary.host_a), ("B", &summary.host_b)];
+    blocks
+        .extend(conditions::lines(&hosts, &conditions::controls(record)).into_iter().map(ReportBlock::text));
     blocks.push(ReportBlock::Labelled("", vec![ReportBlock::Commands(commands(summary, record, named))]));
     blocks
 }

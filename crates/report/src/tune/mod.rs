@@ -17,7 +17,7 @@ use crate::block::{
 };
 use crate::output::Tone;
 use crate::words;
-use crate::{chart, gauges, glossary, safe};
+use crate::{chart, conditions, gauges, glossary, safe};
 pub(crate) use hosts::general;
 
 /// Returns the report of a tuning run as a document. `named` is the record's path as commands contain it, quoted for a
@@ -32,6 +32,7 @@ pub fn tune(summary: &TuneSummary, record: &Record, named: &str) -> Document {
         steps::section(summary),
         steps::changed(summary),
         hosts::section(summary, record),
+        conditions::section(&[("A", &summary.host_a), ("B", &summary.host_b)]),
         reproduce(summary, record),
         glossary::of("tune"),
     ];

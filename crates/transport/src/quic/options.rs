@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_record::factor::{Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless};
+use landspeed_record::factor::{
+    Condition, Domain, Factor, FactorView, PersistMethod, Proposal, each, flip, unless,
+};
 use landspeed_record::units::Bytes;
 use landspeed_record::{SettingMismatch, Settings};
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
@@ -19,6 +21,7 @@ pub(super) static FACTORS: &[&Factor] = &[&CONGESTION, &GSO, &GRO, &PACKET, &WIN
 
 static CONGESTION: Factor = Factor {
     name: "quic-congestion",
+    decides: Some(Condition::CongestionControl),
     about: "congestion control of QUIC's sender, as quinn has it: no module of the kernel's",
     domain: Domain::OneOf(&["cubic", "newreno", "bbr"]),
     default: "cubic",
@@ -31,6 +34,7 @@ static CONGESTION: Factor = Factor {
 
 static GSO: Factor = Factor {
     name: "quic-gso",
+    decides: Some(Condition::Offloads),
     about: "hand many packets to the kernel as one (UDP_SEGMENT)",
     default: "on",
     persist: &[PersistMethod::Application("send many packets a call: UDP_SEGMENT, udp(7)")],
@@ -42,6 +46,7 @@ static GSO: Factor = Factor {
 
 static GRO: Factor = Factor {
     name: "quic-gro",
+    decides: Some(Condition::Offloads),
     about: "take many packets from the kernel as one (UDP_GRO)",
     default: "on",
     persist: &[PersistMethod::Application("take many packets a call: UDP_GRO, udp(7)")],
@@ -53,6 +58,7 @@ static GRO: Factor = Factor {
 
 static PACKET: Factor = Factor {
     name: "quic-mtu",
+    decides: Some(Condition::Mtu),
     about: "size of packets: the least that QUIC allows, the link's MTU found by probes, or the link's MTU from the start",
     domain: Domain::OneOf(&["least", "discover", "link"]),
     default: "discover",
@@ -67,6 +73,7 @@ static PACKET: Factor = Factor {
 
 static WINDOW: Factor = Factor {
     name: "quic-window",
+    decides: Some(Condition::Windows),
     about: "bytes that the receiver lets the sender be ahead of its reader: flow control of the stream and of the connection",
     domain: Domain::Bytes(64 << 10, 4 << 30),
     // The bandwidth-delay product of 10 Gb/s and 100 ms, or of 1 Gb/s and a second.

@@ -1,8 +1,8 @@
 //! The settings of a TCP flow.
 
 use landspeed_record::factor::{
-    Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, algorithms, each, flip, next_to,
-    unless,
+    Condition, Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, algorithms, each, flip,
+    next_to, unless,
 };
 
 use crate::options::{self, OptionValue, SocketOption, SocketOptions, above_zero};
@@ -57,6 +57,7 @@ pub(crate) static COMMON: &[SocketOption] = &[
             name: "socket-congestion",
             system: SystemSetting::Socket("TCP_CONGESTION"),
             persist: &[PersistMethod::Application("setsockopt(IPPROTO_TCP, TCP_CONGESTION)")],
+            decides: Some(Condition::CongestionControl),
             about: "TCP_CONGESTION: congestion control of this flow; 'default' leaves it to the system",
             domain: Domain::Name,
             default: SYSTEM,

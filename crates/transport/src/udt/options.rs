@@ -1,7 +1,7 @@
 //! The settings of a UDT flow.
 
 use landspeed_record::Settings;
-use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal, unless};
+use landspeed_record::factor::{Condition, Domain, Factor, PersistMethod, Proposal, unless};
 use landspeed_record::units::Nanos;
 use landspeed_udt::{UdtConfig, rate};
 use socket2::Socket;
@@ -68,6 +68,7 @@ static BURST: Factor = Factor {
 /// The size of the buffer at each end, in bytes, which also limits the bytes in flight.
 static BUFFER: Factor = Factor {
     name: "udt-buffer",
+    decides: Some(Condition::Windows),
     about: "bytes that UDT has under way at most: each end's buffer",
     domain: Domain::Bytes(1 << 16, 1 << 30),
     default: "33554432",
@@ -83,6 +84,7 @@ static BUFFER: Factor = Factor {
 
 static CONGESTION: Factor = Factor {
     name: "udt-congestion",
+    decides: Some(Condition::CongestionControl),
     about: "UDT's rate control: its own (daimd), with the pause after a loss that it had until version 3 (daimd-freeze), or without \
             the round trip of silence that a loss costs it on a long path (daimd-steady)",
     domain: Domain::OneOf(&["daimd", "daimd-freeze", "daimd-steady"]),
@@ -96,6 +98,7 @@ static CONGESTION: Factor = Factor {
 
 static PACKET: Factor = Factor {
     name: "udt-packet",
+    decides: Some(Condition::Mtu),
     about: "UDT's largest packet, with the headers of IP and UDP; 0 takes the largest that the path lets through",
     domain: Domain::Bytes(0, 65_535),
     default: "0",

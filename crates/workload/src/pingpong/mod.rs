@@ -22,7 +22,7 @@ use crate::{Error, TrialEnd, check};
 const BUSY_POLL_US: &str = "50";
 
 static SIZES: Factor = Factor {
-    about: "message sizes, separated by commas; a UDP datagram has a header of 16 bytes that numbers it",
+    about: "message sizes, separated by commas; 1K..64K*2 is a range; a UDP datagram has a header of 16 bytes that numbers it",
     default: "1,64,256,1024",
     default_of_datagrams: Some("16,64,256,1024"),
     ..parameter::SIZES

@@ -21,7 +21,7 @@ use crate::{Error, TrialEnd};
 /// The default sizes: powers of two over the papers' ranges (feng-2003, jin-yoo-2007), plus the payload of one
 /// Ethernet packet.
 static SIZES: Factor = Factor {
-    about: "write sizes, separated by commas",
+    about: "write sizes, separated by commas; 1K..64K*2 is a range",
     default: "128,256,512,1024,1448,2048,4096,8192,16384",
     default_of_datagrams: Some("32,64,128,256,512,1024,1472,2048,4096,8192,16384,32768"),
     ..parameter::SIZES

@@ -1,0 +1,239 @@
+//! One grid over several occasions: what it says of other days.
+//!
+//! An occasion is one run of the whole design. Its ratios between cells are its own: whatever made all cells of an occasion
+//! faster or slower cancels. Student's t over the log ratios of the occasions gives the mean and a prediction of another
+//! occasion. An answer needs five occasions on two boots; with fewer it is of today.
+
+use std::collections::BTreeSet;
+
+use landspeed_record::{
+    CongestionControls, ExpectationAgreement, ExpectationKind, ExpectationReport, GridCurves, GridReport,
+    GridTrial, Line, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves, OccasionExpectation,
+    OccasionsReport, Record,
+};
+use landspeed_stats::over_occasions;
+
+/// The confidence of the intervals.
+const CONFIDENCE: f64 = 0.95;
+/// The fewest occasions and boots of an answer that speaks of other days.
+const FEW: usize = 5;
+const FEW_BOOTS: usize = 2;
+
+/// Returns the report of records of one grid, each with its path.
+///
+/// # Errors
+/// Returns a line if a record is not that of a grid, if fewer than two are given, or if their designs differ.
+pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<OccasionsReport, String> {
+    let judged = |(record, path): &(Record, String)| {
+        crate::grid::report(record, path).map_err(|error| error.to_string())
+    };
+    let reports: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
+    let (first, others) = reports
+        .split_first()
+        .filter(|(_, others)| !others.is_empty())
+        .ok_or("two records or more make occasions")?;
+    for other in others {
+        same_design(first, other)?;
+    }
+    let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
+    let is_today = reports.len() < FEW || boots.len() < FEW_BOOTS;
+    let expected = (0..first.expected.len()).map(|nth| {
+        let of: Vec<&ExpectationReport> =
+            reports.iter().filter_map(|report| report.expected.get(nth)).collect();
+        expectation(&of, is_today)
+    });
+    Ok(OccasionsReport {
+        format: OCCASIONS_FORMAT,
+        landspeed: landspeed.to_owned(),
+        title: title(first),
+        occasions: records
+            .iter()
+            .zip(&reports)
+            .map(|((record, path), report)| occasion(record, path, report))
+            .collect(),
+        boots: boots.len() as u32,
+        figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
+        expected: expected.collect(),
+        notes: notes(&reports, is_today),
+    })
+}
+
+fn title(report: &GridReport) -> String {
+    let factors = || report.factors.iter().map(|factor| factor.name.as_str()).collect::<Vec<_>>().join(", ");
+    match report.title.is_empty() {
+        true => format!("{} over {}", report.workload.name, factors()),
+        false => report.title.clone(),
+    }
+}
+
+/// Returns a line that says how two grids differ, if their cells are not the same.
+fn same_design(one: &GridReport, other: &GridReport) -> Result<(), String> {
+    let levels = |report: &GridReport| -> Vec<(String, Vec<String>)> {
+        report.factors.iter().map(|factor| (factor.name.clone(), factor.levels.clone())).collect()
+    };
+    let named = |report: &GridReport| report.record.clone().unwrap_or_default();
+    if one.workload.name != other.workload.name {
+        let (a, b) = (&one.workload.name, &other.workload.name);
+        return Err(format!("{} measured {a}, {} measured {b}", named(one), named(other)));
+    }
+    match levels(one) == levels(other) {
+        true => Ok(()),
+        false => Err(format!("{} and {} do not vary the same values", named(one), named(other))),
+    }
+}
+
+fn occasion(record: &Record, path: &str, report: &GridReport) -> Occasion {
+    let trials = record.lines.iter().filter_map(|line| match line {
+        Line::GridTrial(trial) => Some(&**trial),
+        _ => None,
+    });
+    let used = |trial: &GridTrial| {
+        [&trial.a, &trial.b].map(|end| end.observed.get::<CongestionControls>().0.clone())
+    };
+    let controls: BTreeSet<String> = trials.flat_map(used).flatten().collect();
+    Occasion {
+        record: path.to_owned(),
+        started: report.started.clone(),
+        boot_id: report.host_a.boot_id.clone(),
+        processor: report.host_a.cpu_model.clone(),
+        kernel: report.host_a.kernel.clone(),
+        controls: controls.into_iter().collect(),
+    }
+}
+
+/// Returns the curves of a figure over all occasions; `None` if an occasion does not have the figure.
+fn over(curves: &GridCurves, reports: &[GridReport]) -> Option<OccasionCurves> {
+    let same = |other: &&GridCurves| other.figure == curves.figure && other.program == curves.program;
+    let all: Vec<&GridCurves> =
+        reports.iter().map(|report| report.figures.iter().find(same)).collect::<Option<_>>()?;
+    let cell = |(nth, cell): (usize, &landspeed_record::GridCell)| {
+        let ratios = all.iter().filter_map(|curves| Some(curves.cells.get(nth)?.ratio?.ratio));
+        pooled(cell.values.clone(), ratios.collect())
+    };
+    let cells = curves.cells.iter().enumerate().skip(1).map(cell).collect();
+    Some(OccasionCurves { program: curves.program.clone(), figure: curves.figure, cells })
+}
+
+fn pooled(values: Vec<String>, ratios: Vec<f64>) -> OccasionCell {
+    let logs: Vec<f64> = ratios.iter().filter(|ratio| **ratio > 0.0).map(|ratio| ratio.ln()).collect();
+    let found = over_occasions(&logs, CONFIDENCE);
+    OccasionCell {
+        values,
+        ratios,
+        mean: found.map(|found| found.mean),
+        another: found.map(|found| found.another),
+        deviation_ln: found.map(|found| found.deviation_ln),
+    }
+}
+
+/// Judges an expectation over all occasions: a number by the interval of its mean, a direction by the answers of the
+/// occasions.
+fn expectation(of: &[&ExpectationReport], is_today: bool) -> OccasionExpectation {
+    let first = of.first().copied().cloned().unwrap_or_default();
+    let alone: Vec<ExpectationAgreement> = of.iter().map(|one| one.agreement).collect();
+    let is_number = first.kind != ExpectationKind::Direction && first.published.is_some();
+    let ratios = of.iter().filter_map(|one| Some(one.ours?.ratio)).filter(|_| is_number).collect();
+    let ratio = pooled(Vec::new(), ratios);
+    let (agreement, is_firm) = match first.published.zip(first.within) {
+        Some((published, within)) => by_number(&ratio, published, within),
+        None => by_answers(&alone),
+    };
+    OccasionExpectation {
+        claim: first.claim,
+        kind: first.kind,
+        published: first.published,
+        ratio,
+        alone,
+        agreement,
+        is_firm: is_firm && !is_today,
+        is_today,
+    }
+}
+
+/// Returns the answer of a mean beside a published ratio, which the share `within` bounds, and true if another occasion is
+/// expected to be on the same side.
+fn by_number(ratio: &OccasionCell, published: f64, within: f64) -> (ExpectationAgreement, bool) {
+    let Some((mean, another)) = ratio.mean.zip(ratio.another) else {
+        return (ExpectationAgreement::Undecided, false);
+    };
+    let (low, high) = (published / (1.0 + within), published * (1.0 + within));
+    let inside = |of: landspeed_record::Estimate| low <= of.low && of.high <= high;
+    let outside = |of: landspeed_record::Estimate| of.high < low || of.low > high;
+    match (inside(mean), outside(mean)) {
+        (true, _) => (ExpectationAgreement::Reproduces, inside(another)),
+        (_, true) => (ExpectationAgreement::Differs, outside(another)),
+        _ => (ExpectationAgreement::Undecided, false),
+    }
+}
+
+/// Returns the answer of most occasions if no other occasion answers the opposite, and true if all answer the same.
+fn by_answers(alone: &[ExpectationAgreement]) -> (ExpectationAgreement, bool) {
+    let count = |agreement| alone.iter().filter(|one| **one == agreement).count();
+    let (good, bad) = (count(ExpectationAgreement::Reproduces), count(ExpectationAgreement::Differs));
+    match (good, bad) {
+        _ if !alone.is_empty() && count(ExpectationAgreement::NotHere) == alone.len() => {
+            (ExpectationAgreement::NotHere, false)
+        }
+        (good, 0) if 2 * good > alone.len() => (ExpectationAgreement::Reproduces, good == alone.len()),
+        (0, bad) if 2 * bad > alone.len() => (ExpectationAgreement::Differs, bad == alone.len()),
+        _ => (ExpectationAgreement::Undecided, false),
+    }
+}
+
+fn notes(reports: &[GridReport], is_today: bool) -> Vec<String> {
+    let few = format!("answers are of today: other days need {FEW} occasions on {FEW_BOOTS} boots");
+    let void = reports.iter().filter_map(|report| {
+        let why = report.void.as_ref()?;
+        Some(format!("{} does not count: {why}", report.record.as_deref().unwrap_or_default()))
+    });
+    is_today.then_some(few).into_iter().chain(void).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn number(ratio: f64) -> ExpectationReport {
+        ExpectationReport {
+            kind: ExpectationKind::Number,
+            published: Some(1.5),
+            within: Some(0.2),
+            ours: Some(landspeed_stats::ratio_of(ratio.ln(), ratio.ln(), ratio.ln())),
+            ..ExpectationReport::default()
+        }
+    }
+
+    fn judged(ratios: &[f64]) -> (ExpectationAgreement, bool) {
+        let reports: Vec<ExpectationReport> = ratios.iter().map(|ratio| number(*ratio)).collect();
+        let found = expectation(&reports.iter().collect::<Vec<_>>(), false);
+        (found.agreement, found.is_firm)
+    }
+
+    #[test]
+    fn a_number_is_judged_by_the_mean_over_occasions_and_firm_by_another() {
+        assert_eq!(judged(&[1.48, 1.52, 1.50, 1.51, 1.49]), (ExpectationAgreement::Reproduces, true));
+        assert_eq!(
+            judged(&[1.3, 1.7, 1.5, 1.62, 1.4]),
+            (ExpectationAgreement::Reproduces, false),
+            "another may be outside"
+        );
+        assert_eq!(judged(&[3.0, 3.1, 2.9, 3.0, 3.05]), (ExpectationAgreement::Differs, true));
+        assert_eq!(judged(&[1.0, 3.0, 2.0, 1.2, 1.9]), (ExpectationAgreement::Undecided, false));
+        assert_eq!(judged(&[1.5]), (ExpectationAgreement::Undecided, false), "one occasion has no spread");
+    }
+
+    #[test]
+    fn a_direction_is_judged_by_most_answers_unless_one_turns_it_over() {
+        use ExpectationAgreement::{Differs, NotHere, Reproduces, Undecided};
+        assert_eq!(by_answers(&[Reproduces, Reproduces, Undecided]), (Reproduces, false));
+        assert_eq!(by_answers(&[Reproduces, Reproduces, Differs]), (Undecided, false));
+        assert_eq!(by_answers(&[Differs, Differs]), (Differs, true));
+        assert_eq!(by_answers(&[NotHere, NotHere]), (NotHere, false));
+        assert_eq!(by_answers(&[]), (Undecided, false));
+    }
+
+    #[test]
+    fn one_record_is_no_series() {
+        assert!(occasions(&[], "0.1.0").is_err());
+    }
+}

@@ -1,0 +1,248 @@
+//! `landspeed papers`: lists the claims of the papers and whether landspeed tests them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use landspeed_engine::read_experiment;
+use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
+use landspeed_record::ExpectationKind;
+use serde::Serialize;
+
+use super::experiments::shipped;
+use crate::groups::ListArgs;
+use crate::output::{list, out, usage};
+
+/// List what the papers claim, and whether landspeed tests it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "States: number (an experiment holds a figure of ours against the paper's), direction (an experiment tests which is more), \
+             in-kind (with another mechanism), computed (by `landspeed calc`), not-here (it needs other hardware, or is no result), untested.\n\n\
+             Examples:\n  \
+             landspeed papers feng                 the claims of one paper\n  \
+             landspeed papers --state untested     what nothing tests yet\n  \
+             landspeed papers --inconsistencies    where the papers contradict themselves"
+)]
+pub(crate) struct PapersArgs {
+    /// List entries whose name has one of these words
+    #[arg(value_name = "WORD")]
+    words: Vec<String>,
+    /// List claims in this state
+    #[arg(long, value_enum)]
+    state: Option<StateArg>,
+    /// List the procedures
+    #[arg(long, conflicts_with_all = ["inconsistencies", "state"])]
+    procedures: bool,
+    /// List where the papers contradict themselves, with our arithmetic
+    #[arg(long, conflicts_with = "state")]
+    inconsistencies: bool,
+    #[command(flatten)]
+    form: ListArgs,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StateArg {
+    Number,
+    Direction,
+    InKind,
+    Computed,
+    NotHere,
+    Untested,
+}
+
+impl StateArg {
+    fn state(self) -> ClaimState {
+        match self {
+            StateArg::Number => ClaimState::Number,
+            StateArg::Direction => ClaimState::Direction,
+            StateArg::InKind => ClaimState::InKind,
+            StateArg::Computed => ClaimState::Computed,
+            StateArg::NotHere => ClaimState::NotHere,
+            StateArg::Untested => ClaimState::Untested,
+        }
+    }
+}
+
+/// A claim in the output of `landspeed papers --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ClaimEntry {
+    /// Name in the ledger.
+    claim: &'static str,
+    /// Section of the paper.
+    section: &'static str,
+    /// What it is about.
+    quantity: &'static str,
+    /// The printed value with its qualifier and unit.
+    printed: String,
+    /// The conditions under which the paper has it.
+    conditions: String,
+    /// "number", "direction", "in-kind", "computed", "not-here" or "untested".
+    state: &'static str,
+    /// The experiment, the formula or the reason behind the state; empty if nothing tests the claim.
+    by: String,
+}
+
+/// A procedure in the output of `landspeed papers --procedures --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ProcedureEntry {
+    /// Name in the ledger.
+    procedure: &'static str,
+    /// Section of the paper.
+    section: &'static str,
+    /// What is done.
+    what: &'static str,
+}
+
+/// A contradiction in the output of `landspeed papers --inconsistencies --json`.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct InconsistencyEntry {
+    /// Name in the ledger.
+    inconsistency: &'static str,
+    /// Where it is.
+    place: &'static str,
+    /// What is printed.
+    printed: &'static str,
+    /// Our arithmetic.
+    check: &'static str,
+    /// How we read it.
+    reading: &'static str,
+}
+
+pub(crate) fn run(args: &PapersArgs) -> Result<ExitCode> {
+    match (args.procedures, args.inconsistencies) {
+        (true, _) => list_procedures(args)?,
+        (_, true) => list_inconsistencies(args)?,
+        _ => list_claims(args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the entries of all ledgers whose name has one of the words.
+fn named<T>(
+    args: &PapersArgs,
+    of: fn(&'static Ledger) -> &'static [T],
+    id: fn(&T) -> &str,
+) -> Result<Vec<&'static T>> {
+    let wanted =
+        |entry: &&T| args.words.is_empty() || args.words.iter().any(|word| id(entry).contains(word.as_str()));
+    let found: Vec<&T> = ledgers().iter().flat_map(of).filter(wanted).collect();
+    match found.is_empty() {
+        true => Err(usage(format!("no entry of the ledgers has {} in its name", args.words.join(" or ")))),
+        false => Ok(found),
+    }
+}
+
+fn list_claims(args: &PapersArgs) -> Result<()> {
+    let tested = tested()?;
+    let entry = |claim: &'static Claim| {
+        let (state, by) = state_of(&claim.id, &tested);
+        ClaimEntry {
+            claim: &claim.id,
+            section: &claim.section,
+            quantity: &claim.quantity,
+            printed: claim.printed(),
+            conditions: claim.conditions(),
+            state: state.name(),
+            by: by.to_owned(),
+        }
+    };
+    let all: Vec<ClaimEntry> =
+        named(args, |paper| &paper.claims, |claim| &claim.id)?.into_iter().map(entry).collect();
+    let wanted = args.state.map(|state| state.state().name());
+    let shown: Vec<&ClaimEntry> =
+        all.iter().filter(|one| wanted.is_none_or(|state| one.state == state)).collect();
+    let row = |one: &&ClaimEntry| {
+        [one.claim, one.quantity, &one.printed, one.state, &one.by].map(str::to_owned).to_vec()
+    };
+    list(
+        &["claim", "of", "printed", "state", "by"],
+        &shown.iter().map(row).collect::<Vec<_>>(),
+        &shown,
+        &args.form,
+    )?;
+    if args.form.is_for_people() {
+        out(&counted(&all))?;
+    }
+    Ok(())
+}
+
+/// Returns how many claims are in each state: "401 claims: 20 number, 30 direction, ...".
+fn counted(all: &[ClaimEntry]) -> String {
+    let count = |state: ClaimState| all.iter().filter(|one| one.state == state.name()).count();
+    let states = ClaimState::ALL.map(|state| format!("{} {}", count(state), state.name()));
+    format!("\n{} claims: {}", all.len(), states.join(", "))
+}
+
+/// Returns the state and the experiment of each claim that an experiment that ships tests. A number comes before a direction, and
+/// a direction before what holds in kind.
+fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
+    let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
+    for (name, text) in shipped() {
+        let grid = read_experiment(Path::new(&format!("{name}.toml")), text, false)?.grid;
+        for expectation in &grid.expectations {
+            let state = match expectation.kind() {
+                ExpectationKind::Number => ClaimState::Number,
+                ExpectationKind::Direction => ClaimState::Direction,
+                ExpectationKind::InKind => ClaimState::InKind,
+            };
+            for claim in &expectation.claims {
+                let known = tested.entry(claim.clone()).or_insert_with(|| (state, name.clone()));
+                if state < known.0 {
+                    *known = (state, name.clone());
+                }
+            }
+        }
+    }
+    Ok(tested)
+}
+
+fn list_procedures(args: &PapersArgs) -> Result<()> {
+    let found = named(args, |paper| &paper.procedures, |procedure: &Procedure| &procedure.id)?;
+    let entry = |one: &'static Procedure| ProcedureEntry {
+        procedure: &one.id,
+        section: &one.section,
+        what: &one.what,
+    };
+    let entries: Vec<ProcedureEntry> = found.into_iter().map(entry).collect();
+    let row = |one: &ProcedureEntry| [one.procedure, one.section, one.what].map(str::to_owned).to_vec();
+    list(
+        &["procedure", "section", "what"],
+        &entries.iter().map(row).collect::<Vec<_>>(),
+        &entries,
+        &args.form,
+    )
+}
+
+fn list_inconsistencies(args: &PapersArgs) -> Result<()> {
+    let found = named(args, |paper| &paper.inconsistencies, |one: &Inconsistency| &one.id)?;
+    let entry = |one: &'static Inconsistency| InconsistencyEntry {
+        inconsistency: &one.id,
+        place: &one.place,
+        printed: &one.printed,
+        check: &one.check,
+        reading: &one.reading,
+    };
+    let entries: Vec<InconsistencyEntry> = found.into_iter().map(entry).collect();
+    let row = |one: &InconsistencyEntry| {
+        [one.inconsistency, one.place, one.printed, one.check, one.reading].map(str::to_owned).to_vec()
+    };
+    let heads = ["inconsistency", "where", "printed", "our arithmetic", "our reading"];
+    list(&heads, &entries.iter().map(row).collect::<Vec<_>>(), &entries, &args.form)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_claim_that_an_experiment_names_is_in_a_ledger() {
+        let known = |id: &str| ledgers().iter().flat_map(|paper| &paper.claims).any(|claim| claim.id == id);
+        let tested = tested().expect("experiments without mistakes");
+        assert!(!tested.is_empty());
+        for claim in tested.keys() {
+            assert!(known(claim), "{claim}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The conditions of a run: the settings that decide its figures, as the hosts had them when it began.
+
+use std::collections::BTreeSet;
+
+use landspeed_record::units::Bytes;
+use landspeed_record::{CongestionControls, HostFacts, Line, Record};
+
+use crate::block::{ReportSection, ReportTable, StyledText, TableColumn};
+use crate::safe;
+
+/// A host's name in a report, and its facts.
+pub(crate) type NamedHost<'a> = (&'a str, &'a HostFacts);
+
+/// The offloads that the line of conditions names. The table has all of them.
+const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum"];
+
+/// Returns the line of conditions of each host, or one line if both had the same; none for a record that does not have
+/// them. `used` holds the congestion controls that the flows' sockets reported.
+pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
+    let told = hosts.iter().map(|(name, facts)| (*name, of_host(facts)));
+    let told: Vec<(&str, String)> = told.filter(|(_, told)| !told.is_empty()).collect();
+    let used = match used.is_empty() {
+        true => String::new(),
+        false => {
+            format!("; the flows used {}", used.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", "))
+        }
+    };
+    match told.as_slice() {
+        [] => Vec::new(),
+        [(_, first), (_, second)] if first == second => {
+            vec![format!("conditions on both hosts: {first}{used}").into()]
+        }
+        several => {
+            let line = |(nth, (name, told)): (usize, &(&str, String))| {
+                let used = if nth == 0 { used.as_str() } else { "" };
+                format!("conditions on {}: {told}{used}", safe(name)).into()
+            };
+            several.iter().enumerate().map(line).collect()
+        }
+    }
+}
+
+/// Returns the section with every setting of every condition, for full detail. CSV takes its table.
+pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
+    let named = hosts.iter().flat_map(|(_, facts)| &facts.conditions);
+    let settings: BTreeSet<(&String, &String)> = named
+        .flat_map(|(condition, values)| values.keys().map(move |setting| (condition, setting)))
+        .collect();
+    let value = |facts: &HostFacts, (condition, setting): (&String, &String)| {
+        facts
+            .conditions
+            .get(condition)
+            .and_then(|values| values.get(setting))
+            .map_or_else(String::new, |value| safe(value))
+    };
+    let row = |at: (&String, &String)| {
+        let values = hosts.iter().map(|(_, facts)| value(facts, at));
+        [safe(at.0), safe(at.1)].into_iter().chain(values).collect::<Vec<String>>()
+    };
+    let columns = ["condition", "setting"].into_iter().chain(hosts.iter().map(|(name, _)| *name));
+    let table = ReportTable::new("Conditions", "", columns.map(TableColumn::words).collect());
+    ReportSection::new("conditions", "Conditions")
+        .all(table.rows(settings.into_iter().map(row)).non_empty())
+        .in_full()
+}
+
+/// Returns the congestion controls that the sockets of a record's trials reported.
+pub(crate) fn controls(record: &Record) -> BTreeSet<String> {
+    let ends = record.lines.iter().flat_map(|line| match line {
+        Line::Trial(trial) => vec![&trial.a, &trial.b],
+        Line::GridTrial(trial) => vec![&trial.a, &trial.b],
+        _ => Vec::new(),
+    });
+    ends.flat_map(|end| end.observed.get::<CongestionControls>().0.clone()).collect()
+}
+
+/// Returns a host's conditions in words; an empty string if the record does not have them.
+fn of_host(facts: &HostFacts) -> String {
+    let value = |condition: &str, setting: &str| {
+        facts.conditions.get(condition).and_then(|values| values.get(setting)).map(|value| safe(value))
+    };
+    // "least initial greatest"
+    let greatest = |setting: &str| {
+        let bytes = value("windows", setting)?.rsplit(' ').next()?.parse().ok();
+        bytes.map(Bytes)
+    };
+    let windows = greatest("tcp-rmem").zip(greatest("tcp-wmem"));
+    let parts = [
+        value("congestion-control", "congestion-control"),
+        value("mtu", "mtu").map(|mtu| format!("MTU {mtu}")),
+        offloads(facts),
+        value("qdisc", "qdisc").map(|qdisc| format!("qdisc {qdisc}")),
+        windows.map(|(receive, send)| format!("windows to {receive} received and {send} sent")),
+        value("timestamps", "timestamps")
+            .map(|on| if on == "0" { "no timestamps" } else { "timestamps" }.to_owned()),
+    ];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn offloads(facts: &HostFacts) -> Option<String> {
+    let values = facts.conditions.get("offloads")?;
+    let is_on = |name: &&str| values.get(*name).is_some_and(|value| value.starts_with("on"));
+    let on: Vec<&str> = OFFLOADS.into_iter().filter(is_on).collect();
+    Some(if on.is_empty() { "no offloads".to_owned() } else { format!("offloads {}", on.join(" ")) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use landspeed_record::Settings;
+
+    use super::*;
+
+    fn host(conditions: &[(&str, &[(&str, &str)])]) -> HostFacts {
+        let settings = |all: &[(&str, &str)]| {
+            all.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect::<Settings>()
+        };
+        let conditions: BTreeMap<String, Settings> =
+            conditions.iter().map(|(name, all)| ((*name).to_owned(), settings(all))).collect();
+        HostFacts { conditions, ..HostFacts::default() }
+    }
+
+    fn told(a: &HostFacts, b: &HostFacts, used: &[&str]) -> Vec<String> {
+        let used = used.iter().map(|name| (*name).to_owned()).collect();
+        lines(&[("A", a), ("B", b)], &used).iter().map(|line| line.words()).collect()
+    }
+
+    #[test]
+    fn equal_hosts_have_one_line() {
+        let one = host(&[
+            ("congestion-control", &[("congestion-control", "bbr")]),
+            ("mtu", &[("mtu", "9000")]),
+            ("offloads", &[("tso", "on"), ("gro", "on;on"), ("gso", "off")]),
+            ("windows", &[("tcp-rmem", "4096 131072 33554432"), ("tcp-wmem", "4096 16384 4194304")]),
+        ]);
+        let line = "conditions on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; the \
+                    flows used cubic";
+        assert_eq!(told(&one, &one, &["cubic"]), [line]);
+        let other = host(&[("mtu", &[("mtu", "1500")])]);
+        assert_eq!(told(&other, &one, &[])[0], "conditions on A: MTU 1500");
+        assert_eq!(told(&other, &one, &[]).len(), 2);
+    }
+
+    #[test]
+    fn a_record_without_conditions_has_no_line() {
+        assert!(told(&host(&[]), &host(&[]), &["bbr"]).is_empty());
+    }
+}
