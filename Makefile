@@ -141,15 +141,18 @@ install-bench:
 # The recipes of docs/how-to, run as their pages say: Ansible against two hosts with sshd in network namespaces, Kubernetes' manifests
 # against its schemas, what is written for Prometheus by promtool, systemd's units (five minutes, on a machine left alone). RECIPES=ansible
 # runs that one. What cannot be run here is named.
-RECIPES ?=
+RECIPES ?= ansible kubernetes prometheus systemd
+NEEDS_ansible := ansible-playbook:ansible-core
+NEEDS_kubernetes := pip3:python3-pip
+NEEDS_prometheus := promtool:prometheus
 .PHONY: how-to setup-how-to
 how-to: build setup-how-to
 	$(SUDO) .ci/how-to target/release/landspeed $(RECIPES)
 
 # kubernetes-validate is not among Debian's packages: pip puts it into target.
 setup-how-to: setup-test
-	@.ci/install --no-services ansible-playbook:ansible-core promtool:prometheus systemd-analyze:systemd pip3:python3-pip setpriv:util-linux
-	@[ -e $(TOOLS)/kubernetes/bin ] || pip3 install --quiet --root-user-action ignore --target $(TOOLS)/kubernetes kubernetes-validate || true
+	@.ci/install --no-services systemd-analyze:systemd setpriv:util-linux $(foreach recipe,$(RECIPES),$(NEEDS_$(recipe)))
+	@[ -z "$(filter kubernetes,$(RECIPES))" ] || [ -e $(TOOLS)/kubernetes/bin ] || pip3 install --quiet --root-user-action ignore --target $(TOOLS)/kubernetes kubernetes-validate || true
 
 # Is the least budget that tune names enough for an answer, and does a run say the same on terminals of two widths, in a
 # pipe, without colours and in ASCII? Three minutes, on a machine left alone: beside other work a step may stay undecided.
