@@ -311,7 +311,10 @@ fn a_design_on_two_occasions_is_pooled() {
         assert!(one.host_a.conditions.contains_key(condition), "{condition}: {:?}", one.host_a.conditions);
     }
     let shown = text_of(&place.landspeed(&["show", records[0]]).output().expect("landspeed runs"));
-    assert!(shown.contains("conditions on both hosts: ") && shown.contains("the flows used reno"), "{shown}");
+    assert!(
+        shown.contains("conditions found on both hosts: ") && shown.contains("the flows used reno"),
+        "{shown}"
+    );
 }
 
 /// Returns the report of an experiment with landspeed's `workload` beside the application `app`.

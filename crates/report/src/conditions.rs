@@ -28,12 +28,12 @@ pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<Sty
     match told.as_slice() {
         [] => Vec::new(),
         [(_, first), (_, second)] if first == second => {
-            vec![format!("conditions on both hosts: {first}{used}").into()]
+            vec![format!("conditions found on both hosts: {first}{used}").into()]
         }
         several => {
             let line = |(nth, (name, told)): (usize, &(&str, String))| {
                 let used = if nth == 0 { used.as_str() } else { "" };
-                format!("conditions on {}: {told}{used}", safe(name)).into()
+                format!("conditions found on {}: {told}{used}", safe(name)).into()
             };
             several.iter().enumerate().map(line).collect()
         }
@@ -134,11 +134,11 @@ mod tests {
             ("offloads", &[("tso", "on"), ("gro", "on;on"), ("gso", "off")]),
             ("windows", &[("tcp-rmem", "4096 131072 33554432"), ("tcp-wmem", "4096 16384 4194304")]),
         ]);
-        let line = "conditions on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; the \
+        let line = "conditions found on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; the \
                     flows used cubic";
         assert_eq!(told(&one, &one, &["cubic"]), [line]);
         let other = host(&[("mtu", &[("mtu", "1500")])]);
-        assert_eq!(told(&other, &one, &[])[0], "conditions on A: MTU 1500");
+        assert_eq!(told(&other, &one, &[])[0], "conditions found on A: MTU 1500");
         assert_eq!(told(&other, &one, &[]).len(), 2);
     }
 
