@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use landspeed_engine::read_experiment;
 use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
 use landspeed_record::ExpectationKind;
@@ -30,8 +31,8 @@ pub(crate) struct PapersArgs {
     #[arg(value_name = "WORD")]
     words: Vec<String>,
     /// List claims in this state
-    #[arg(long, value_enum)]
-    state: Option<StateArg>,
+    #[arg(long, value_parser = PossibleValuesParser::new(ClaimState::ALL.map(ClaimState::name)))]
+    state: Option<String>,
     /// List the procedures
     #[arg(long, conflicts_with_all = ["inconsistencies", "state"])]
     procedures: bool,
@@ -40,29 +41,6 @@ pub(crate) struct PapersArgs {
     inconsistencies: bool,
     #[command(flatten)]
     form: ListArgs,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StateArg {
-    Number,
-    Direction,
-    InKind,
-    Computed,
-    NotHere,
-    Untested,
-}
-
-impl StateArg {
-    fn state(self) -> ClaimState {
-        match self {
-            StateArg::Number => ClaimState::Number,
-            StateArg::Direction => ClaimState::Direction,
-            StateArg::InKind => ClaimState::InKind,
-            StateArg::Computed => ClaimState::Computed,
-            StateArg::NotHere => ClaimState::NotHere,
-            StateArg::Untested => ClaimState::Untested,
-        }
-    }
 }
 
 /// A claim in the output of `landspeed papers --json`.
@@ -150,7 +128,7 @@ fn list_claims(args: &PapersArgs) -> Result<()> {
     };
     let all: Vec<ClaimEntry> =
         named(args, |paper| &paper.claims, |claim| &claim.id)?.into_iter().map(entry).collect();
-    let wanted = args.state.map(|state| state.state().name());
+    let wanted = args.state.as_deref();
     let shown: Vec<&ClaimEntry> =
         all.iter().filter(|one| wanted.is_none_or(|state| one.state == state)).collect();
     let row = |one: &&ClaimEntry| {

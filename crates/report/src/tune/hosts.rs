@@ -1,11 +1,9 @@
 //! The section on the hosts.
 
-use std::collections::BTreeSet;
-
-use landspeed_record::{CongestionControls, CpuAccounting, HostFacts, Line, PathFacts, Record, TuneSummary};
+use landspeed_record::{CpuAccounting, HostFacts, PathFacts, Record, TuneSummary};
 
 use crate::block::{List, ReportBlock, ReportSection, ReportTable, StyledText, TableColumn, TextStyle};
-use crate::safe;
+use crate::{conditions, safe};
 
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let (a, b) = (&summary.host_a, &summary.host_b);
@@ -19,7 +17,9 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
     let table = ReportTable::new("The hosts", "", columns)
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
-    let used = controls(record).map(|used| {
+    let used: Vec<String> = conditions::controls(record).iter().map(|name| safe(name)).collect();
+    let used = (!used.is_empty()).then(|| {
+        let used = used.join(", ");
         ReportBlock::text(format!("Congestion control of the flows, read from their sockets: {used}."))
     });
     let others = [("A", &summary.others_a), ("B", &summary.others_b)].into_iter();
@@ -29,20 +29,6 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let blocks = shared.into_iter().chain([table.into()]).chain(others).chain(path.map(between)).chain(used);
     let blocks = blocks.chain(notes("A", a)).chain(notes("B", b));
     ReportSection::new("hosts", "The hosts").all(blocks)
-}
-
-/// Returns the congestion controls that the trials' flows used.
-fn controls(record: &Record) -> Option<String> {
-    let trials = record.lines.iter().filter_map(|line| match line {
-        Line::Trial(trial) => Some([&trial.a, &trial.b]),
-        _ => None,
-    });
-    let used: BTreeSet<String> = trials
-        .flatten()
-        .flat_map(|end| &end.observed.get::<CongestionControls>().0)
-        .map(|name| safe(name))
-        .collect();
-    (!used.is_empty()).then(|| used.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 fn between(path: &PathFacts) -> ReportBlock {
