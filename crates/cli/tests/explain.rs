@@ -162,7 +162,10 @@ fn its_own_stream_is_explained_within_a_minute() {
 fn a_link_in_user_space_says_what_it_did_and_was_worth() {
     needs_root!();
     let _alone = ALONE.lock();
-    let report = explain(&["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace"]);
+    let args = ["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace", "--capacity"];
+    let report = explain(&args);
+    let found = report.capacity.expect("datagrams are carried");
+    assert!((1e6..=51e6).contains(&found.carried_bps.0), "{found:?}");
     let wan = report.wan.expect("the hosts are joined by a link in user space");
     assert_eq!(wan.link.spec, "rate=50M,rtt=10ms,queue=1bdp");
     // A second at 50 Mb/s is about 4,000 segments; a busy machine carries some of them.

@@ -7,6 +7,7 @@ mod addresses;
 mod answers;
 mod block;
 mod buffers;
+mod carried;
 mod carry;
 mod compare;
 mod cores;

@@ -61,10 +61,11 @@ pub use explain::{
     Cause, ClassSamples, CorePacketRate, CostClass, CostFigure, CostProfile, EXPLAIN_FORMAT, ExplainReport,
     ExplainedHost, Finding, FlowKey, FlowWatch, FlowWindow, FragmentStepCost, FragmentationPoint,
     FurtherPacketCost, HostLimits, IpProtocol, LayerCost, LayerCostFit, LimitStep, LinkSettings,
-    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PacedStream, PathProbe,
-    PathRate, PathTrace, PcieLink, PerPacketCost, ProbedSize, ProcessName, ProcessWatch, ProgramSamples,
-    QdiscWatch, Remedy, RemedyCommand, SizeAnswer, SizePoint, SocketState, StackHop, StackHopLatency,
-    StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure, WindowRelation, WindowRule,
+    ListenerWatch, MemoryBandwidth, MemoryKernel, MemoryPass, NoVerdictReason, PacedStream, PathBurst,
+    PathCapacity, PathProbe, PathRate, PathTrace, PcieLink, PerPacketCost, ProbedSize, ProcessName,
+    ProcessWatch, ProgramSamples, QdiscWatch, Remedy, RemedyCommand, SizeAnswer, SizePoint, SocketState,
+    StackHop, StackHopLatency, StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
+    WindowRelation, WindowRule,
 };
 pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{

@@ -6,6 +6,10 @@
 //! a round trip under load that is too long, and a loss that exceeds the margin when added to the losses of the kept
 //! steps.
 //!
+//! Beside a large gain, a guard needs no more than to be small: at the same confidence, the loss must be at most
+//! [`BESIDE`] of the gain, both as logarithms (docs/decisions/0065-guards-beside-large-gains.md). A guard that is shown
+//! to be broken stays broken.
+//!
 //! `step.rs` calls [`all`] before it keeps a step. `check.rs` calls only [`judge`], to compare the final setting with
 //! the start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the
 //! test. A figure that no trial has is not guarded.
@@ -34,6 +38,10 @@ const LOADED_FACTOR: f64 = 2.0;
 /// microseconds does no harm.
 const LOADED_MORE: Nanos = Nanos::millis(5);
 
+/// The loss that a guard allows beside a gain, as a share of it, both as logarithms. A gain of 2.6 allows the usual
+/// 10 %, a gain of 10 allows 26 %.
+const BESIDE: f64 = 0.1;
+
 /// Returns the number of blocks that guards need if a block has `trials` trials, half of them the candidate's.
 pub(crate) fn least_blocks(trials: usize) -> u32 {
     LEAST_TRIALS.div_ceil(trials / 2) as u32
@@ -49,9 +57,30 @@ pub(crate) enum GuardReport {
     Unclear(String),
 }
 
-/// Judges `metric` by the mean and by the totals. Returns the worse verdict, with the estimate in words.
+/// Judges `metric` by the mean and by the totals, with the margin of the rules. Returns the worse verdict, with the
+/// estimate in words.
 pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
-    let (margin, toll) = (run.rules.guard, &run.toll);
+    judge_by(series, metric, run.rules.guard, &run.toll)
+}
+
+/// Judges `metric` like [`judge`], but a loss within `margin` holds too, unless the loss is shown to exceed the margin of
+/// the rules.
+fn judge_beside(series: &BlockSeries, metric: Metric, margin: f64, run: &RunState) -> (GuardVerdict, String) {
+    let (verdict, said) = judge(series, metric, run);
+    let is_small = || judge_by(series, metric, margin, &run.toll).0 == GuardVerdict::Holds;
+    let verdict = match verdict {
+        GuardVerdict::Unclear if margin > run.rules.guard && is_small() => GuardVerdict::Holds,
+        verdict => verdict,
+    };
+    (verdict, said)
+}
+
+fn judge_by(
+    series: &BlockSeries,
+    metric: Metric,
+    margin: f64,
+    toll: &LostTimeEffects,
+) -> (GuardVerdict, String) {
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
     let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
     let (verdict, estimate, of) = match (mean, totals) {
@@ -64,9 +93,16 @@ pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (Gu
     (verdict, format!("{}{of} {} (above 1 is better)", metric.row().name, words::interval(estimate)))
 }
 
-/// Judges all guards of a step. `totals` are the sums of the mean log ratios of the steps kept so far.
-pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunState) -> GuardReport {
+/// Judges all guards of a step. `gain` is the least ratio by which the step is shown to improve the goal's figure.
+/// `totals` are the sums of the mean log ratios of the steps kept so far.
+pub(crate) fn all(
+    comparison: &CellComparison,
+    gain: f64,
+    totals: &KeptTotals,
+    run: &RunState,
+) -> GuardReport {
     let rules = &run.rules;
+    let margin = gain.powf(BESIDE) - 1.0;
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
         return GuardReport::Broken(format!("in this step: {said}"));
@@ -77,7 +113,7 @@ pub(crate) fn all(comparison: &CellComparison, totals: &KeptTotals, run: &RunSta
         if series.contrasts(metric, &run.toll).is_empty() {
             continue;
         }
-        match judge(series, metric, run) {
+        match judge_beside(series, metric, margin, run) {
             (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this step's loss is known to be small.
             (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {

@@ -93,7 +93,7 @@ impl LadderStep {
             return Some(self.undecided(&format!("the {} was not measured", run.rules.goal.row().name)));
         }
         match verdict.state {
-            StepState::Helps => self.guarded(totals, run, ended),
+            StepState::Helps => self.guarded(verdict.estimate.low, totals, run, ended),
             StepState::Harms => Some(self.answer(StepAnswer::Harms, "worse")),
             StepState::NoEffect => Some(self.answer(StepAnswer::NoEffect, "no useful effect")),
             StepState::Undecided => Some(self.undecided(self.obstacle(verdict, run))),
@@ -120,10 +120,10 @@ impl LadderStep {
         }
     }
 
-    /// Decides a step that helps: it is kept if it is shown to harm no guarded figure. `None` if more blocks are
-    /// needed.
-    fn guarded(&self, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
-        match guards::all(&self.comparison, totals, run) {
+    /// Decides a step that helps by `gain` at least: it is kept if it is shown to harm no guarded figure. `None` if more
+    /// blocks are needed.
+    fn guarded(&self, gain: f64, totals: &KeptTotals, run: &RunState, ended: bool) -> Option<StepDecision> {
+        match guards::all(&self.comparison, gain, totals, run) {
             GuardReport::Hold => Some(self.answer(StepAnswer::Helps, "helps")),
             GuardReport::Broken(said) => {
                 Some(self.answer(StepAnswer::Harms, &format!("helps, but costs too much {said}")))

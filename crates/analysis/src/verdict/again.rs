@@ -2,7 +2,7 @@
 
 use landspeed_record::{ExplainReport, HostFacts, Settings, Verdict};
 
-use super::{HostView, PathObservations, judge};
+use super::{FollowUps, HostView, PathObservations, judge};
 
 /// Returns the verdict on what a report observed; `None` for a report without hosts.
 ///
@@ -29,7 +29,10 @@ pub fn judge_again(report: &ExplainReport) -> Option<Verdict> {
         rtt: None,
         goodput: Some(report.goodput_bps),
         own: None,
-        probe: report.probe.as_ref(),
-        slower: report.slower.as_ref(),
+        follow_ups: FollowUps {
+            probe: report.probe.as_ref(),
+            slower: report.slower.as_ref(),
+            capacity: report.capacity.as_ref(),
+        },
     }))
 }

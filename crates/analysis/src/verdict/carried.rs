@@ -14,14 +14,17 @@ pub(super) fn path_rate(view: &VerdictView<'_>) -> Option<PathRate> {
         rate_bps: BitRate(level.rate),
         low_bps: BitRate(level.low),
         high_bps: BitRate(level.high),
-        proof: [Some(why(view, path)), idle(view)].into_iter().flatten().collect(),
+        proof: [Some(why(view, path)), searched(view), idle(view)].into_iter().flatten().collect(),
     })
 }
 
 /// Returns the evidence that the path is at its limit, as a sentence.
 pub(super) fn why(view: &VerdictView<'_>, path: &PathLimit) -> String {
     let rate = BitRate(path.level.rate);
-    match (path.kind, view.slower) {
+    match (path.kind, view.follow_ups.slower) {
+        _ if path.is_searched => {
+            format!("the flow reaches {} of the {rate} that the path carries", view.goodput)
+        }
         (PathLimitKind::Drop, Some(slower)) if view.losses_stay() == Some(false) => format!(
             "{} of the segments were lost at {}, and {} of {} at {}",
             percent(view.loss.rate()),
@@ -37,6 +40,23 @@ pub(super) fn why(view: &VerdictView<'_>, path: &PathLimit) -> String {
             percent(path.level.steady)
         ),
     }
+}
+
+/// Returns what a search for the path's rate found, as a sentence; `None` if the user gave no leave to search.
+pub(super) fn searched(view: &VerdictView<'_>) -> Option<String> {
+    let found = view.follow_ups.capacity?;
+    let rate = found.carried_bps;
+    let limit = match found.is_of_path {
+        true => "and no more",
+        false => "and a host, not the path, allowed no more",
+    };
+    let burst = found.burst.map(|burst| {
+        format!(
+            "; bursts pass at {}, so a token bucket of {} or more is on the way",
+            burst.rate_bps, burst.least_bytes
+        )
+    });
+    Some(format!("it carries {rate} of datagrams, {limit} (RFC 9971){}", burst.unwrap_or_default()))
 }
 
 /// Returns the evidence that the ends could do more, as a sentence.

@@ -72,6 +72,8 @@ fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
     }
     let over = |low: f64, high: f64| Gain { low: low / now, high: high / now };
     let path = view.path.as_ref().map(|path| over(path.level.low, path.level.high));
+    let capacity = view.follow_ups.capacity.filter(|found| found.is_of_path && relieved != Relieves::Path);
+    let capacity = capacity.map(|found| over(PAYLOAD_OF_LINK * found.carried_bps.0, found.carried_bps.0));
     let shaper = view.shaped.as_ref().filter(|_| relieved != Relieves::Path);
     let shaper = shaper.and_then(|shaped| shaped.queue.watch.rate_bps);
     let shaper = shaper.map(|rate| over(PAYLOAD_OF_LINK * rate.0, rate.0));
@@ -80,7 +82,7 @@ fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
     let core = most_work(view).filter(|work| relieved != Relieves::Processor && *work > 0.0);
     // A core whose work grows in proportion to the rate is full at 1 / work.
     let core = core.map(|work| Gain { low: 0.8 / work, high: 1.0 / work });
-    [path, shaper, link, parts, core].into_iter().flatten().collect()
+    [path, capacity, shaper, link, parts, core].into_iter().flatten().collect()
 }
 
 /// Returns the share of time that the flow's own work takes on the busiest thread or core.

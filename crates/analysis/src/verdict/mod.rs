@@ -44,7 +44,7 @@ pub use evidence::Evidence;
 pub use glance::{FlowSummary, glance};
 pub use judge::CauseJudge;
 pub use limited::{StreamLimit, limited_by};
-pub use observations::{HostView, PathObservations};
+pub use observations::{FollowUps, HostView, PathObservations};
 pub use slower::{Repetition, paced, repetition};
 pub use staircase::{NamedHostLimits, staircase};
 pub use together::together;
@@ -90,7 +90,10 @@ fn missing(observations: &PathObservations<'_>, view: &VerdictView<'_>) -> Optio
     let moved = observations.goodput.is_some_and(|rate| rate.0 > 0.0);
     let flows = || view.ends().flat_map(|end| &end.flows);
     // Connections that a full table or backlog drops never become flows.
-    if observations.probe.is_some() || causes::turned_away(view) || (moved && flows().next().is_none()) {
+    if observations.follow_ups.probe.is_some()
+        || causes::turned_away(view)
+        || (moved && flows().next().is_none())
+    {
         return None;
     }
     let samples = flows().map(|flow| flow.watch.samples.len() as u32).max();

@@ -2,7 +2,8 @@
 
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PacedStream, PathProbe, Settings,
+    CpuUsage, HostFacts, HostLimits, LinkCounters, Observations, PacedStream, PathCapacity, PathProbe,
+    Settings,
 };
 
 /// One host of the path, with what was observed on it.
@@ -43,8 +44,16 @@ pub struct PathObservations<'a> {
     /// The settings of the flow, if landspeed sends it itself; `None` for the flow of another program, whose settings
     /// landspeed cannot change.
     pub own: Option<&'a Settings>,
-    /// The result of probing the path, if it carried nothing and was probed.
+    pub follow_ups: FollowUps<'a>,
+}
+
+/// The measurements that followed a watched stream of landspeed's own. `None` is a measurement that was not made.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct FollowUps<'a> {
+    /// The result of probing the path, if it carried nothing.
     pub probe: Option<&'a PathProbe>,
-    /// The result of landspeed's own stream when it was repeated at a part of its rate, if it was.
+    /// The result of the stream when it was repeated at a part of its rate.
     pub slower: Option<&'a PacedStream>,
+    /// The rate that the path carries, if the user gave leave to search for it.
+    pub capacity: Option<&'a PathCapacity>,
 }

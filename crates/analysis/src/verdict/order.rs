@@ -33,7 +33,7 @@ pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding:
 
 /// Returns true if a cause with this effect can matter. Processor time does not where nothing gets through.
 fn matters(view: &VerdictView<'_>, relieves: Relieves) -> bool {
-    view.probe.is_none() || relieves != Relieves::Processor
+    view.follow_ups.probe.is_none() || relieves != Relieves::Processor
 }
 
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
@@ -57,7 +57,8 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
         limit.weight = limit.weight.min(least);
     }
     let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
-    let is_stall = |fault: &Finding| view.probe.is_some() && relieves(fault.cause) == Relieves::Path;
+    let is_stall =
+        |fault: &Finding| view.follow_ups.probe.is_some() && relieves(fault.cause) == Relieves::Path;
     faults.sort_by(|a, b| is_stall(b).cmp(&is_stall(a)).then_with(|| heaviest_first(a, b)));
     limits.sort_by(heaviest_first);
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()

@@ -24,7 +24,11 @@ pub struct Repetition {
 pub fn repetition(observations: &PathObservations<'_>) -> Option<Repetition> {
     let view = VerdictView::new(observations);
     let few = view.loss.rate() < LEAST_REPEATED;
-    if observations.own.is_none() || observations.slower.is_some() || few || !unexplained_losses(&view) {
+    if observations.own.is_none()
+        || observations.follow_ups.slower.is_some()
+        || few
+        || !unexplained_losses(&view)
+    {
         return None;
     }
     let pace = BitRate(SLOWER * view.goodput.0);

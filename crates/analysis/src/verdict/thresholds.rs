@@ -261,6 +261,14 @@ pub(super) const MODEL_LOSS: f64 = 0.005;
 /// is then worth 1 / (1 - 0.3) = 1.4 times as much, and the path nothing while the end holds the flow.
 pub(super) const MUCH_LEFT: f64 = 0.3;
 
+/// The part of the path's rate, as a search found it, that a flow at the path's limit reaches at least. CUBIC behind a short
+/// queue reaches 0.85 of it on average (1 less half of its decrease of 0.3, RFC 9438 section 4.6).
+pub(super) const NEARLY_ALL: f64 = 0.85;
+
+/// The part of the path's rate, as a search found it, below which the path does not limit a flow. Between this and
+/// [`NEARLY_ALL`] the flow's own figures decide: the means of a flow that searches for the rate vary by as much.
+pub(super) const LEAST_USED: f64 = 0.7;
+
 /// The factor by which the share of lost acknowledgements must exceed that of lost data to be the cause.
 pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 

@@ -60,6 +60,26 @@ fn processor_time_counts_in_total() {
 }
 
 #[test]
+fn a_noisy_guard_costs_a_large_gain_nothing_and_a_small_one_the_step() {
+    // The round trip does not change, and varies by a factor of two between blocks and arms: 0.78 to 1.3 is what blocks
+    // can show of it.
+    let world = |gain: f64, harm: f64| {
+        move |trial: &SimulatedTrial<'_>| {
+            let noise =
+                [0.6, 1.5, 0.9, 1.2, 0.7, 1.4, 1.1][(trial.at as usize * 3 + usize::from(on(trial)) * 2) % 7];
+            let (rate, harm) = if on(trial) { (gain, harm) } else { (1.0, 1.0) };
+            TrialFigures { latency_ns: Nanos((50_000.0 * noise * harm) as u64), ..scaled(rate) }
+        }
+    };
+    let run = |gain, harm| drive(0, usual_rules(), world(gain, harm));
+    assert!(run(50.0, 1.0).step("k").kept, "{:?}", run(50.0, 1.0).step("k"));
+    let small = run(1.3, 1.0);
+    assert_eq!(small.step("k").answer, StepAnswer::Undecided, "{:?}", small.step("k"));
+    let harmful = run(50.0, 3.0);
+    assert_eq!(harmful.step("k").answer, StepAnswer::Harms, "{:?}", harmful.step("k"));
+}
+
+#[test]
 fn guards_hold_on_44_trials_of_the_candidate_and_no_fewer() {
     for (fine, blocks) in [(true, 11), (false, 22)] {
         let rules = LadderRules { fine, ..usual_rules() };

@@ -2,7 +2,7 @@
 
 use landspeed_analysis::verdict::is_limit;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{Cause, PacedStream, PathRate, ProcessWatch, Verdict};
+use landspeed_record::{Cause, PacedStream, PathBurst, PathCapacity, PathRate, ProcessWatch, Verdict};
 
 use crate::faults;
 use crate::watched::{WatchedPath, causes, first, nth, share_of};
@@ -162,6 +162,35 @@ fn losses_that_vanish_at_half_the_rate_are_a_policers() {
         (first.remedies[0].knob.as_str(), first.remedies[0].value.as_str()),
         ("pacing-rate", "95000000")
     );
+}
+
+fn capacity(rate: f64, is_of_path: bool) -> Option<PathCapacity> {
+    Some(PathCapacity { carried_bps: BitRate(rate), is_of_path, burst: None })
+}
+
+#[test]
+fn a_search_that_finds_far_more_shows_that_the_path_is_not_the_limit() {
+    let found = |rate, is_of_path| WatchedPath { capacity: capacity(rate, is_of_path), ..shaped() }.verdict();
+    assert_eq!(found(600e6, true).path_rate, None);
+    assert_eq!(found(600e6, false).path_rate, None, "it carries that much at least");
+    carries(&found(193e6, true), 191e6);
+}
+
+#[test]
+fn a_search_shows_the_limit_of_a_path_whose_queue_the_flow_leaves_empty() {
+    let mut path =
+        WatchedPath::busy(BitRate(95e6), Nanos::millis(1), [0.01, 0.02], [[0.15, 0.05], [0.1, 0.03]]);
+    path.sender(|_, _, t| {
+        t.not_sent_bytes = Bytes(1 << 20);
+        t.unacked_segments = t.cwnd_segments;
+    });
+    assert_eq!(path.verdict().path_rate, None);
+    let burst = PathBurst { rate_bps: BitRate(640e6), least_bytes: Bytes(2_000_000) };
+    path.capacity = capacity(100e6, true).map(|found| PathCapacity { burst: Some(burst), ..found });
+    let verdict = path.verdict();
+    let rate = verdict.path_rate.as_ref().expect("a search found it");
+    assert_eq!(rate.rate_bps, BitRate(100e6), "{verdict:#?}");
+    assert!(rate.proof.iter().any(|line| line.contains("token bucket")), "{rate:?}");
 }
 
 #[test]

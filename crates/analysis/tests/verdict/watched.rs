@@ -4,12 +4,12 @@
 
 use std::net::SocketAddr;
 
-use landspeed_analysis::verdict::{HostView, PathObservations, judge};
+use landspeed_analysis::verdict::{FollowUps, HostView, PathObservations, judge};
 use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
 use landspeed_record::{
     Cause, CoreCpuTime, CpuUsage, Detail, FlowKey, FlowWatch, HostFacts, HostLimits, IpProtocol,
-    LinkCounters, LinkSettings, Observations, PacedStream, ProcessWatch, QdiscWatch, Settings, SnmpCounts,
-    SocketState, TcpState, Verdict,
+    LinkCounters, LinkSettings, Observations, PacedStream, PathCapacity, ProcessWatch, QdiscWatch, Settings,
+    SnmpCounts, SocketState, TcpState, Verdict,
 };
 
 /// The length of the window, and the number of samples in it.
@@ -32,6 +32,8 @@ pub(crate) struct WatchedPath {
     pub(crate) rtt: Nanos,
     /// The same stream at a lower pace.
     pub(crate) slower: Option<PacedStream>,
+    /// The rate that the path carries, as a search found it.
+    pub(crate) capacity: Option<PathCapacity>,
     /// The goodput from which the socket's counters are computed.
     pub(crate) rate: BitRate,
 }
@@ -114,6 +116,7 @@ impl WatchedPath {
             limits: [None, None],
             rtt,
             slower: None,
+            capacity: None,
             rate,
         };
         path.carry(rate);
@@ -222,8 +225,7 @@ impl WatchedPath {
             rtt: Some(self.rtt),
             goodput: None,
             own: Some(&NOTHING),
-            probe: None,
-            slower: self.slower.as_ref(),
+            follow_ups: self.follow_ups(),
         })
     }
 
@@ -235,8 +237,7 @@ impl WatchedPath {
             rtt: Some(self.rtt),
             goodput: None,
             own: Some(&NOTHING),
-            probe: None,
-            slower: self.slower.as_ref(),
+            follow_ups: self.follow_ups(),
         })
     }
 
@@ -248,8 +249,7 @@ impl WatchedPath {
             rtt: None,
             goodput: None,
             own: Some(&NOTHING),
-            probe: None,
-            slower: self.slower.as_ref(),
+            follow_ups: self.follow_ups(),
         })
     }
 
@@ -262,9 +262,12 @@ impl WatchedPath {
             rtt: Some(self.rtt),
             goodput: None,
             own: None,
-            probe: None,
-            slower: self.slower.as_ref(),
+            follow_ups: self.follow_ups(),
         })
+    }
+
+    fn follow_ups(&self) -> FollowUps<'_> {
+        FollowUps { probe: None, slower: self.slower.as_ref(), capacity: self.capacity.as_ref() }
     }
 
     fn host(&self, side: usize) -> HostView<'_> {

@@ -83,8 +83,7 @@ pub fn explain_live(
         let (set, states, device) = (host.values(), host.states.clone(), host.device.clone());
         seen.push(HostObservations { name, facts, observed, limits: None, set, states, device });
     }
-    let mut inputs =
-        ReportInputs { seen, rtt: None, goodput: None, tracer_effect: None, probe: None, slower: None };
+    let mut inputs = ReportInputs { seen, ..ReportInputs::default() };
     if let Some(why) = inputs.judged(options).cannot_tell {
         return Err(nothing(hosts, options, why));
     }

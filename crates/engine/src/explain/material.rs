@@ -2,13 +2,13 @@
 
 use landspeed_analysis::fit::{cost_figures, share_of_links};
 use landspeed_analysis::verdict::{
-    HostView, NamedHostLimits, PathObservations, Repetition, judge, repetition, staircase,
+    FollowUps, HostView, NamedHostLimits, PathObservations, Repetition, judge, repetition, staircase,
 };
 use landspeed_analysis::window::{WatchedHost, busiest};
 use landspeed_record::units::{BitRate, Bytes, EscapedText, Nanos};
 use landspeed_record::{
     CostProfile, EXPLAIN_FORMAT, Estimate, ExplainReport, ExplainedHost, HostFacts, HostLimits, KnobState,
-    LinkCounters, Observations, PacedStream, PathProbe, Settings, Verdict, WatchTarget,
+    LinkCounters, Observations, PacedStream, PathCapacity, PathProbe, Settings, Verdict, WatchTarget,
 };
 use landspeed_transport::settings::TRANSPORT;
 
@@ -44,6 +44,7 @@ impl HostObservations {
 }
 
 /// All observations and measurements from which a report is built.
+#[derive(Default)]
 pub(super) struct ReportInputs {
     pub(super) seen: Vec<HostObservations>,
     /// The idle RTT; `None` if it was not measured.
@@ -56,6 +57,8 @@ pub(super) struct ReportInputs {
     pub(super) probe: Option<PathProbe>,
     /// The result of the same stream at a lower rate; `None` if it was not repeated.
     pub(super) slower: Option<PacedStream>,
+    /// The rate that the path carries; `None` if it was not searched for.
+    pub(super) capacity: Option<PathCapacity>,
 }
 
 impl ReportInputs {
@@ -86,6 +89,7 @@ impl ReportInputs {
             tracer_effect: self.tracer_effect,
             probe: self.probe,
             slower: self.slower,
+            capacity: self.capacity,
             hosts: self.seen.into_iter().map(|seen| explained(seen, verdict.goodput_bps)).collect(),
             ..ExplainReport::default()
         }
@@ -102,6 +106,13 @@ impl ReportInputs {
         self.with_observations(options, repetition).flatten()
     }
 
+    /// Adds a line on what could not be measured.
+    pub(super) fn unseen(&mut self, line: String) {
+        if let Some(first) = self.seen.first_mut() {
+            first.observed.unseen.push(line);
+        }
+    }
+
     fn with_observations<T>(
         &self,
         options: &ExplainOptions,
@@ -111,8 +122,12 @@ impl ReportInputs {
         let is_own = options.target == WatchTarget::Workload && options.program.is_none();
         let own = is_own.then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
-        let (probe, slower) = (self.probe.as_ref(), self.slower.as_ref());
-        Some(ask(&PathObservations { a: a.view(), b, rtt, goodput, own, probe, slower }))
+        let follow_ups = FollowUps {
+            probe: self.probe.as_ref(),
+            slower: self.slower.as_ref(),
+            capacity: self.capacity.as_ref(),
+        };
+        Some(ask(&PathObservations { a: a.view(), b, rtt, goodput, own, follow_ups }))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Explains what limits a path. A stream of landspeed's own, or existing flows, are watched from both ends with all
 //! observers, and `analysis` judges the observations.
 
+mod capacity;
 mod commands;
 mod effect;
 mod limits;
@@ -36,6 +37,8 @@ pub struct ExplainOptions {
     pub flow: Settings,
     /// True if the limits of the hosts' parts are measured, such as memory and copies.
     pub limits: bool,
+    /// True if datagrams search for the rate that the path carries, after the stream.
+    pub capacity: bool,
     /// True if packets are traced through the kernel.
     pub trace: bool,
     /// The topology for the report: the name of a lab such as "lab:back-to-back", or the hosts.

@@ -8,10 +8,12 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verdict, Workload};
 use landspeed_workload::{lasts, stream};
 
+use super::capacity;
 use super::effect::{self, TraceMeasurement, trace};
 use super::slower::repeat;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
-use crate::{Error, Host, HostGroup, RunSpec, WatchOptions, stall};
+use crate::carried;
+use crate::{Error, Host, HostGroup, Pair, RunSpec, WatchOptions, stall};
 
 /// Sends a stream over all pairs of a group, or runs the program of `options` instead, watches it from both ends, and
 /// explains what limits it.
@@ -74,22 +76,41 @@ pub fn explain(
             }
         });
         let (seen, rtt) = (hosts.collect(), Some(pair.path.rtt_ns));
-        inputs.push(ReportInputs { seen, rtt, goodput, tracer_effect: effect, probe: None, slower: None });
+        inputs.push(ReportInputs { seen, rtt, goodput, tracer_effect: effect, ..ReportInputs::default() });
     }
     if let Some((number, probe)) = probe {
         inputs[number].probe = Some(probe);
     }
-    if let [only] = inputs.as_mut_slice()
-        && let Some(how) = only.repetition(options)
-    {
-        progress(&format!("sending again at {}, because segments were lost", how.pace));
-        only.slower = repeat(&group.first(), &options.flow, how)?;
+    if let [only] = inputs.as_mut_slice() {
+        follow(only, &group.first(), options, progress)?;
     }
     let reports = group
         .pairs()
         .zip(inputs)
         .map(|(pair, inputs)| ExplainReport { notes: remarks(pair.path), ..inputs.report(options) });
     Ok(reports.reduce(joined).unwrap_or_default())
+}
+
+/// Makes the measurements that follow a stream: the stream at a lower rate where segments were lost, and the search for
+/// the path's rate where the user gave leave.
+fn follow(
+    inputs: &mut ReportInputs,
+    pair: &Pair<'_>,
+    options: &ExplainOptions,
+    progress: ProgressSink<'_>,
+) -> Result<(), Error> {
+    if let Some(how) = inputs.repetition(options) {
+        progress(&format!("sending again at {}, because segments were lost", how.pace));
+        inputs.slower = repeat(pair, &options.flow, how)?;
+    }
+    if options.capacity && inputs.probe.is_none() {
+        progress("searching with datagrams for the rate that the path carries");
+        match capacity::find(pair)? {
+            Ok(found) => inputs.capacity = Some(found),
+            Err(why) => inputs.unseen(format!("capacity: {why}")),
+        }
+    }
+    Ok(())
 }
 
 /// Joins the reports of two pairs into one. A host that is in both is listed once.
@@ -118,7 +139,8 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
 /// Returns the duration of [`explain`], without the measurement of the limits.
 pub fn explain_time(options: &ExplainOptions, rtt: Nanos) -> Nanos {
     let trace = if options.trace { effect::time() } else { Nanos(0) };
-    warm_up(rtt) + options.time + trace
+    let search = if options.capacity { carried::LIMIT + capacity::HOLD } else { Nanos(0) };
+    warm_up(rtt) + options.time + trace + search
 }
 
 /// Returns the run of a stream that all observers except the tracer watch from both ends. A verdict is based on it.

@@ -2,32 +2,25 @@
 //! before the first step and after each kept one, and sets the pace of the flow.
 
 use landspeed_analysis::{Ladder, RateBound};
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::Nanos;
 use landspeed_record::{Cell, Settings};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::FLOWS;
-use landspeed_workload::capacity::{self, CarriedLoad};
+use landspeed_workload::capacity::CarriedLoad;
 
 use super::run::TuningRun;
 use crate::block::refused;
-use crate::{Error, Pair, RunSpec, TuneOptions};
+use crate::carried::{PACE, RECEIVE_BUFFER, search, searched};
+use crate::{Error, TuneOptions};
 
-/// The longest duration of a search.
-const LIMIT: Nanos = Nanos::secs(8);
+/// The time for which a search holds what it found.
+const HOLD: Nanos = Nanos::millis(300);
 /// The usual duration of a search.
 const USUAL: Nanos = Nanos::secs(5);
 /// The share of datagrams that may be lost at the found rate. It is the default of the workload `capacity`.
 const MAY_LOSE: f64 = 0.001;
 /// Smallest relative change of the pace for which another search's result is applied.
 const NEWS: f64 = 0.02;
-/// Receive buffer that absorbs bursts. A search uses it if the host allows it.
-const ROOM: Bytes = Bytes::mib(4);
-/// Receive buffer that every kernel allows by default (net.core.rmem_max).
-const USUAL_ROOM: Bytes = Bytes(212_992);
-
-/// Name of the setting of a flow's pace, in bit/s.
-const PACE: &str = "pacing-rate";
-const RECEIVE_BUFFER: &str = "rcvbuf";
 
 /// Returns true if a run searches for the path's rate. It does not if the transport has a window, which finds the rate
 /// itself, or if the user holds the pace.
@@ -51,7 +44,7 @@ impl TuningRun<'_> {
             return unbound;
         }
         self.group.set(cell)?;
-        let flow = self.searched(&cell.flow);
+        let flow = searched(&self.group.first(), &cell.flow);
         let carried = match self.search(cell, &flow) {
             Ok(carried) => carried,
             Err(error) if refused(&error) => {
@@ -73,24 +66,12 @@ impl TuningRun<'_> {
         Ok(stands)
     }
 
-    /// Returns the flow without a pace and with a large receive buffer, so that only the path limits the search.
-    fn searched(&self, flow: &Settings) -> Settings {
-        let mut flow = flow.clone();
-        flow.insert(PACE.to_owned(), "0".to_owned());
-        if flow.get(RECEIVE_BUFFER).is_none_or(|room| room == "0") {
-            flow.insert(RECEIVE_BUFFER.to_owned(), room(&self.group.first()).0.to_string());
-        }
-        flow
-    }
-
     fn search(&mut self, cell: &Cell, flow: &Settings) -> Result<Option<CarriedLoad>, Error> {
         let at_ns = self.used();
         let step = format!("capacity {}", self.searches);
         self.searches += 1;
         self.trying(&step, "searching: how much the path carries")?;
-        let pair = self.group.first();
-        let seen = pair.run(&RunSpec::new(capacity::brief(LIMIT), flow))?;
-        let carried = capacity::carried(&seen[0]).map_err(|why| pair.a.misshapen(&why))?;
+        let (carried, seen) = search(&self.group.first(), flow, HOLD)?;
         self.keep((&step, at_ns), Cell { flow: flow.clone(), ..cell.clone() }, vec![seen])?;
         Ok(carried)
     }
@@ -118,10 +99,4 @@ fn bound(pace: f64, searched: &Settings, carried: CarriedLoad) -> RateBound {
         ),
         may_lose: MAY_LOSE,
     }
-}
-
-/// Returns the receive buffer that a search requests: the limit of the receiving host (rmem-max), but at most [`ROOM`].
-fn room(pair: &Pair<'_>) -> Bytes {
-    let most = pair.b.values().get("rmem-max").and_then(|most| most.parse().ok());
-    most.map_or(USUAL_ROOM, Bytes).min(ROOM)
 }

@@ -1,7 +1,7 @@
 //! Finds out what limits the path under the incumbent, by watching one short stream from both ends. This is called a
 //! look.
 
-use landspeed_analysis::verdict::{HostView, PathObservations, judge, together};
+use landspeed_analysis::verdict::{FollowUps, HostView, PathObservations, judge, together};
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, Verdict};
 
@@ -57,5 +57,5 @@ fn judged(pair: &Pair<'_>, names: [&str; 2], own: Option<&Settings>, seen: &[End
     let [a, b] = [(names[0], pair.a, &seen[0]), (names[1], pair.b, &seen[1])].map(|(name, host, outcome)| {
         HostView { name, facts: &host.facts, seen: &outcome.observed, limits: None, set: &unread }
     });
-    judge(&PathObservations { a, b: Some(b), rtt, goodput, own, probe: None, slower: None })
+    judge(&PathObservations { a, b: Some(b), rtt, goodput, own, follow_ups: FollowUps::default() })
 }

@@ -116,6 +116,7 @@ fn explained(group: &HostGroup) -> Result<ExplainReport, Error> {
         time: TIME,
         flow: flow(find("tcp").expect("there is one"), &[].into())?,
         limits: true,
+        capacity: false,
         trace: true,
         topology: text(),
         command: text(),

@@ -1,6 +1,7 @@
 //! The data and results of `explain`: cost by layer, the path of packets, limits of the host, existing flows, and the
 //! verdict.
 
+mod capacity;
 mod cost;
 mod flow;
 mod limits;
@@ -13,6 +14,7 @@ mod target;
 mod verdict;
 mod window;
 
+pub use capacity::{PathBurst, PathCapacity};
 pub use cost::{ClassSamples, CostClass, CostProfile, ProgramSamples, StackSamples, SymbolSamples};
 pub use flow::{
     FlowKey, FlowWatch, IpProtocol, LinkSettings, ListenerWatch, ProcessWatch, QdiscWatch, SocketState,

@@ -6,8 +6,8 @@ use crate::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Finding, FlowWindow, HostLimits, NoVerdictReason, PacedStream, PathProbe, PathRate, PerPacketCost,
-    SizeAnswer,
+    Finding, FlowWindow, HostLimits, NoVerdictReason, PacedStream, PathCapacity, PathProbe, PathRate,
+    PerPacketCost, SizeAnswer,
 };
 use crate::{HostFacts, Observations, WanReport};
 
@@ -91,6 +91,9 @@ pub struct ExplainReport {
     /// the stream was not repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slower: Option<PacedStream>,
+    /// Result of a search for the rate that the path carries; `None` without `--capacity`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<PathCapacity>,
     pub wan: Option<WanReport>,
     /// Bytes per processor second with the path tracer, divided by bytes per processor second without it; `None` if the
     /// tracer was not attached.

@@ -16,7 +16,7 @@ use std::time::Duration;
 use landspeed_record::factor::{Domain, Factor, FactorDeclaration};
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    DetailError, DetailRow, EndpointOutcome, Headline, Role, Settings, TrialSpec, Workload,
+    DetailError, DetailRow, EndpointOutcome, Headline, PathBurst, Role, Settings, TrialSpec, Workload,
 };
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::TRANSPORT;
@@ -78,13 +78,17 @@ static DURATION: Factor = Factor {
     ..parameter::DURATION
 };
 
-/// Returns a search with short trials that takes a few seconds, and at most `limit`. It is for callers that search
-/// again after each change of a setting.
-pub fn brief(limit: Nanos) -> Workload {
+/// The settings of a search's flow where the user sets none: datagrams in batches, so that hosts reach high loads.
+pub const FLOW: &[(&str, &str)] =
+    &[("transport", "udp"), ("datagram-send", "gso"), ("datagram-receive", "gro")];
+
+/// Returns a search with short trials that takes a few seconds, and at most `limit`, before it holds the load that it
+/// found for `hold`. It is for callers that search again after each change of a setting.
+pub fn brief(limit: Nanos, hold: Nanos) -> Workload {
     Workload::new(CapacityWorkload.name())
         .with(TRIAL.name, "200ms")
         .with(SUM.name, "1s")
-        .with(DURATION.name, "300ms")
+        .with(DURATION.name, hold.exact())
         .with(LIMIT.name, limit.exact())
 }
 
@@ -113,6 +117,12 @@ pub fn carried(client: &EndpointOutcome) -> Result<Option<CarriedLoad>, DetailEr
     Ok(found.and_then(of))
 }
 
+/// Returns the fastest burst of a search at far more than `sustained`, the load that the path carries for long, that arrived
+/// whole and as fast as it was sent. `None` if there was none, or if the outcome has no search that can be read.
+pub fn burst(client: &EndpointOutcome, sustained: BitRate) -> Option<PathBurst> {
+    client.details.find::<result::CapacityResult>().ok()??.burst(sustained)
+}
+
 #[derive(Debug)]
 pub(crate) struct CapacityWorkload;
 
@@ -134,7 +144,7 @@ impl WorkloadRunner for CapacityWorkload {
     }
 
     fn flow(&self) -> &'static [(&'static str, &'static str)] {
-        &[("transport", "udp"), ("datagram-send", "gso"), ("datagram-receive", "gro")]
+        FLOW
     }
 
     fn headlines(&self) -> &'static [Headline<EndpointOutcome>] {

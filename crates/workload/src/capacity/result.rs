@@ -1,7 +1,7 @@
 //! The result of a search, in the form that is recorded.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, detail};
+use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, PathBurst, detail};
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, LoadLimit, LoadTrialResult};
@@ -49,7 +49,16 @@ pub(super) struct CapacityTrial {
 
 detail!("capacity" => CapacityResult);
 
+/// The factor above the sustained load from which a trial that passed is a burst: the noise of short trials is far less.
+const BURST: f64 = 1.5;
+
 impl CapacityTrial {
+    /// Returns true if nearly all datagrams arrived, and no queue delayed them.
+    fn passed(&self) -> bool {
+        self.received as f64 >= 0.99 * self.sent as f64
+            && self.arriving_ns.as_secs_f64() <= 1.05 * self.sending_ns.as_secs_f64()
+    }
+
     pub(super) fn of(load_bps: BitRate, result: &LoadTrialResult) -> CapacityTrial {
         CapacityTrial {
             load_bps,
@@ -78,6 +87,15 @@ impl CapacityResult {
             limit: limit.to_owned(),
             ..CapacityResult::default()
         }
+    }
+
+    /// Returns the fastest trial that arrived whole, and as fast as it was sent, at far more than `sustained`. Short trials
+    /// are such bursts where a token bucket lets them through.
+    pub(super) fn burst(&self, sustained: BitRate) -> Option<PathBurst> {
+        let passed = |trial: &&CapacityTrial| trial.load_bps.0 >= BURST * sustained.0 && trial.passed();
+        let trial = self.trials.iter().filter(passed).max_by(|a, b| a.load_bps.0.total_cmp(&b.load_bps.0))?;
+        let above = (trial.load_bps.0 - sustained.0) / 8.0 * trial.sending_ns.as_secs_f64();
+        Some(PathBurst { rate_bps: trial.load_bps, least_bytes: Bytes(above as u64) })
     }
 
     fn limited(&self) -> String {

@@ -3,7 +3,7 @@
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{Cause, Finding};
 
-use crate::verdict::carried::why;
+use crate::verdict::carried::{searched, why};
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{BLOAT_NS, BLOAT_RATIO, LEAST_WEIGHT, PACE_BELOW, UNHURRIED};
 use crate::verdict::view::{PathLimit, PathLimitKind, VerdictView};
@@ -21,7 +21,7 @@ pub(super) fn slower_link(view: &VerdictView<'_>) -> Option<Finding> {
         format!("nothing holds it back but the path: a slower link or a shaper on the way carries {rate}");
     let weight = share(view.goodput.0 / rate.0);
     let finding = found(Cause::LinkLimit, weight, 0.9, summary).at("the path");
-    Some(finding.saw(why(view, path)).saw(queue(path)).saw(losses(view)))
+    Some(finding.saw(why(view, path)).saw_if(searched(view)).saw(queue(path)).saw(losses(view)))
 }
 
 /// Judges a policer, or a queue that is too short for the bursts that cross it.
@@ -37,6 +37,7 @@ pub(super) fn policer(view: &VerdictView<'_>) -> Option<Finding> {
         found(Cause::Policer, weight, confidence, summary)
             .at("the path")
             .saw(why(view, path))
+            .saw_if(searched(view))
             .saw(losses(view))
             .saw(queue(path))
             .try_knob("pacing-rate", pace, "packets then stay below the rate above which they are dropped")

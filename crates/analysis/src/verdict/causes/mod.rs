@@ -93,12 +93,12 @@ pub static CAUSES: &[CauseJudge] = &[
     on_path(fault(Cause::MtuBlackHole, "an MTU that the path does not carry", &[], path::mtu_black_hole, unseen)),
     // A packet that vanishes whole and arrives in pieces.
     on_path(fault(Cause::IcmpBlocked, "ICMP messages that do not arrive", &[],
-        |view| stall::icmp_blocked(view.probe?), unseen)),
+        |view| stall::icmp_blocked(view.follow_ups.probe?), unseen)),
     // Packets that the sender cuts and that vanish, while whole ones arrive.
     on_path(fault(Cause::FragmentsDropped, "fragments that are dropped on the way", &[],
-        |view| stall::fragments_dropped(view.probe?), unseen)),
+        |view| stall::fragments_dropped(view.follow_ups.probe?), unseen)),
     // Packets of every size that vanish, or did for long.
-    on_path(fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.probe?), unseen)),
+    on_path(fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.follow_ups.probe?), unseen)),
     // Segmentation and receive offloads that are off, where a processor is full.
     of_cost(fault(Cause::OffloadsOff, "segmentation offloads that are off", &[SETTINGS, CORES],
         processors::offloads_off, processors::offloads_off_next)),

@@ -120,7 +120,7 @@ fn loss_evidence(view: &VerdictView<'_>, flow: &FlowView<'_>, window: f64, findi
             Some(_) => "the shaper's own drops are taken off; these are lost behind it",
             None => "no queue on the path explains them: the round trip stays as short as when idle",
         })
-        .saw_if(view.slower.filter(|_| view.losses_stay() == Some(true)).map(|slower| {
+        .saw_if(view.follow_ups.slower.filter(|_| view.losses_stay() == Some(true)).map(|slower| {
             format!(
                 "they stay when the stream is slower: {} of {} segments at {}",
                 slower.lost_segments, slower.sent_segments, slower.pace_bps
@@ -240,7 +240,7 @@ pub(super) fn stalled(flow: &FlowView<'_>) -> bool {
 /// Judges an MTU black hole, from a probe of the path if there is one: its packets are better evidence than the
 /// stalled flow.
 pub(super) fn mtu_black_hole(view: &VerdictView<'_>) -> Option<Finding> {
-    view.probe.map_or_else(|| of_flow(view), super::stall::black_hole)
+    view.follow_ups.probe.map_or_else(|| of_flow(view), super::stall::black_hole)
 }
 
 fn of_flow(view: &VerdictView<'_>) -> Option<Finding> {

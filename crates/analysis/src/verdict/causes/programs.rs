@@ -304,6 +304,9 @@ fn backlog_overflows(view: &VerdictView<'_>) -> bool {
     view.ends().any(|end| drops(end) >= FEW)
 }
 
+/// The largest backlog that is advised: more connections than that wait for longer than their clients do.
+const MOST_BACKLOG: u64 = 1 << 16;
+
 fn listeners<'a>(end: &EndView<'a>) -> &'a [ListenerWatch] {
     end.host.seen.get::<Vec<ListenerWatch>>()
 }
@@ -311,6 +314,18 @@ fn listeners<'a>(end: &EndView<'a>) -> &'a [ListenerWatch] {
 fn drops(end: &EndView<'_>) -> u64 {
     let watched = listeners(end).iter().map(|listener| listener.drops).fold(0, u64::saturating_add);
     counter(end.host, "TcpExt.ListenOverflows").max(watched)
+}
+
+/// Returns the request for a backlog that holds what waits now and what is dropped within a second, after which the dropped
+/// connections come again.
+fn larger_backlog(view: &VerdictView<'_>, dropped: u64, fullest: Option<&ListenerWatch>) -> String {
+    let in_a_second = (dropped as f64 / view.window.as_secs_f64().max(1.0)).ceil() as u64;
+    let backlog = fullest.map_or(0, |listener| u64::from(listener.backlog));
+    let value = backlog.saturating_add(in_a_second).clamp(1, MOST_BACKLOG).next_power_of_two();
+    format!(
+        "a backlog of {value} in listen(2), what waits and what is dropped in a second; net.core.somaxconn bounds it: sysctl -w \
+         net.core.somaxconn={value} where it is less"
+    )
 }
 
 pub(super) fn listen_backlog(view: &VerdictView<'_>) -> Option<Finding> {
@@ -337,7 +352,7 @@ pub(super) fn listen_backlog(view: &VerdictView<'_>) -> Option<Finding> {
                     listener.local, listener.backlog, listener.most_waiting
                 )
             }))
-            .ask("a larger backlog in listen(2); net.core.somaxconn bounds it")
+            .ask(larger_backlog(view, dropped, fullest))
             .ask("accept faster: in a thread of its own, or in several (SO_REUSEPORT)"),
     )
 }

@@ -10,7 +10,7 @@ mod requests;
 mod window;
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, PacedStream, PathProbe, SnmpCounts};
+use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, SnmpCounts};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
 pub(super) use end::{EndRole, EndView};
@@ -22,7 +22,7 @@ use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
 use super::causes::limits::slowest_link;
-use super::observations::{HostView, PathObservations};
+use super::observations::{FollowUps, HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{
     LOST_ON_RETURN, MOST_RATIO, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
@@ -58,10 +58,7 @@ pub struct VerdictView<'a> {
     pub(super) requests: Option<RequestTimes>,
     /// True if both hosts are one machine, whose processor time is counted once.
     pub(super) one_machine: bool,
-    /// The result of probing the path, if it carried nothing and was probed.
-    pub(super) probe: Option<&'a PathProbe>,
-    /// The result of the stream when it was repeated at a part of its rate, if it was.
-    pub(super) slower: Option<&'a PacedStream>,
+    pub(super) follow_ups: FollowUps<'a>,
 }
 
 impl<'a> VerdictView<'a> {
@@ -88,8 +85,7 @@ impl<'a> VerdictView<'a> {
             rtt,
             window,
             one_machine,
-            probe: observations.probe,
-            slower: observations.slower,
+            follow_ups: observations.follow_ups,
         };
         view.return_queue = path::return_queue(&view);
         view.path = path::limit(&view);

@@ -8,8 +8,8 @@ use super::delivery::{DeliveryLevel, in_flight, unacknowledged};
 use super::{EndView, FlowView, VerdictView};
 use crate::verdict::thresholds::{
     APART, FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO,
-    LEAST_SEGMENTS, LOSS_STAYS, LOSS_VANISHES, NOTABLE, OWN_BURST, PACKETS_ALONE, SATURATED, SHORT_QUEUE_NS,
-    STEADY, UNHURRIED,
+    LEAST_SEGMENTS, LEAST_USED, LOSS_STAYS, LOSS_VANISHES, NEARLY_ALL, NOTABLE, OWN_BURST, PACKETS_ALONE,
+    SATURATED, SHORT_QUEUE_NS, STEADY, UNHURRIED,
 };
 
 /// The effect of the path on packets above its rate.
@@ -30,6 +30,8 @@ pub(crate) struct PathLimit {
     pub(crate) queue: Nanos,
     /// The longest time by which the queue lengthens the round trip, without outliers (percentile 98).
     pub(crate) longest_queue: Nanos,
+    /// True if only a search for the path's rate shows the limit.
+    pub(crate) is_searched: bool,
 }
 
 /// Returns the path's limit, if the flow is at it and the ends have time to spare.
@@ -46,11 +48,34 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     if !ends_have_time(view, if evidence.is_clocked { SATURATED } else { UNHURRIED }) {
         return None;
     }
+    if is_left_unused(view) {
+        return None;
+    }
     // Where cores are late, packets find the receiver's own queues full.
     let dropped = || policed(view).filter(|_| !is_crowded(view));
     level
         .and_then(|level| evidence.by_queue(level))
         .or_else(|| dropped().map(|level| queue.limit(PathLimitKind::Drop, level)))
+        .or_else(|| Some(PathLimit { is_searched: true, ..queue.limit(queue.kind(), carried(view)?) }))
+}
+
+/// Returns true if a search found that the path carries far more than the flow does.
+fn is_left_unused(view: &VerdictView<'_>) -> bool {
+    view.follow_ups.capacity.is_some_and(|found| view.goodput.0 < LEAST_USED * found.carried_bps.0)
+}
+
+/// Returns the rate that the path carries by a search, if the path was its limit and the flow reaches it.
+fn carried(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
+    let found = view.follow_ups.capacity.filter(|found| found.is_of_path)?;
+    let rate = found.carried_bps.0;
+    let (low, high) = (view.goodput.0.min(0.95 * rate), 1.05 * rate);
+    (view.goodput.0 >= NEARLY_ALL * rate).then_some(DeliveryLevel {
+        rate,
+        low,
+        high,
+        steady: 1.0,
+        is_clocked: false,
+    })
 }
 
 /// Returns true if only a clock on the path can hold the rate of delivery. A sender that paces itself is a clock too.
@@ -75,10 +100,8 @@ impl PathEvidence<'_, '_> {
         // If a late thread lengthens the round trip, no data is in flight during that time.
         let held = HELD_IN_QUEUE * level.rate / 8.0 * (queue.idle + queue.median);
         let in_queue = self.view.sender.as_ref().is_some_and(|sender| in_flight(sender) >= held);
-        let kind =
-            if queue.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue };
         (self.is_full() && in_queue && level.steady >= STEADY && !self.held_by_an_end())
-            .then(|| queue.limit(kind, level))
+            .then(|| queue.limit(queue.kind(), level))
     }
 
     /// Returns true if the queue never empties, or if the sender fills it now and then to probe for more.
@@ -178,9 +201,19 @@ impl Queue {
         unread > 0.0 && unread >= view.goodput.0 / 8.0 * self.median
     }
 
+    fn kind(&self) -> PathLimitKind {
+        if self.longest * 1e9 < SHORT_QUEUE_NS { PathLimitKind::Drop } else { PathLimitKind::Queue }
+    }
+
     fn limit(&self, kind: PathLimitKind, level: DeliveryLevel) -> PathLimit {
         let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
-        PathLimit { kind, level, queue: nanos(self.median), longest_queue: nanos(self.longest) }
+        PathLimit {
+            kind,
+            level,
+            queue: nanos(self.median),
+            longest_queue: nanos(self.longest),
+            is_searched: false,
+        }
     }
 }
 
@@ -225,7 +258,7 @@ fn policed(view: &VerdictView<'_>) -> Option<DeliveryLevel> {
 /// Returns true if losses stay when the stream is paced below its rate, false if they vanish. `None` if that was not
 /// tried, if too few losses were to be expected, or if the result lies between.
 pub(super) fn losses_stay(view: &VerdictView<'_>) -> Option<bool> {
-    let paced = view.slower?;
+    let paced = view.follow_ups.slower?;
     let expected = view.loss.rate() * paced.sent_segments as f64;
     let share = paced.lost_segments as f64 / expected;
     match share {

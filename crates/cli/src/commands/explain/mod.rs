@@ -65,6 +65,12 @@ pub(crate) struct ExplainArgs {
     /// Measure that for existing flows too
     #[arg(long, hide_short_help = true, conflicts_with = "no_limits")]
     pub(crate) limits: bool,
+    /// Also send datagrams, to find the rate that the path carries
+    ///
+    /// Other programs on the path get less for up to 10 s. The verdict then knows whether the path is the limit, and whether
+    /// a token bucket lets bursts through.
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["target", "fan"])]
+    pub(crate) capacity: bool,
     /// Do not follow packets through the kernel
     #[arg(long, hide_short_help = true)]
     pub(crate) no_trace: bool,
@@ -187,6 +193,7 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         flow: flow_of(&args.sent, &[])?.1,
         // Beside flows of other programs, the limits are measured only on request.
         limits: if live { args.limits } else { !args.no_limits },
+        capacity: args.capacity,
         trace: !args.no_trace,
         topology,
         command: data::command_line(),
