@@ -352,3 +352,25 @@ fn an_interface_that_is_renamed_is_followed() {
     two.ip("b", "link set lan0 name vb1");
     assert_eq!(two.settings(), before);
 }
+
+#[test]
+fn a_setting_that_another_program_changes_during_a_run_is_named() {
+    needs_root!();
+    let two = RoutedNamespaces::new("moved");
+    two.cable(["x0", "y0"], ["10.61.0.1/24", "10.61.0.2/24"]);
+    let output = std::thread::scope(|scope| {
+        let run = scope.spawn(|| two.landspeed(&["measure", "stream", "--time", "4s", "--json"]));
+        let sends = || two.counters("a")["x0"][1] > 5_000_000;
+        let until = Instant::now() + Duration::from_secs(60);
+        while !sends() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        two.ip("a", "link set x0 mtu 1400");
+        run.join().expect("no panic")
+    });
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{err}");
+    let report: landspeed_record::MeasureReport = serde_json::from_str(&out).expect("a report");
+    let named = |note: &String| note.contains("another program changed mtu from 1500 to 1400");
+    assert!(report.notes.iter().any(named), "{:?}", report.notes);
+}

@@ -221,6 +221,14 @@ impl HostGroup {
         })
     }
 
+    /// Returns a line for each condition that changed on a host since the sessions began, in a run that changed none itself.
+    pub(crate) fn moved(&self) -> Vec<String> {
+        std::thread::scope(|scope| {
+            let asked: Vec<_> = self.hosts.iter().map(|host| scope.spawn(|| host.moved())).collect();
+            asked.into_iter().flat_map(|one| one.join().expect("asking does not panic")).collect()
+        })
+    }
+
     /// Runs `work`, which may set the hosts' knobs, and then restores the knobs, even if `work` failed.
     ///
     /// # Errors

@@ -365,6 +365,31 @@ impl Host {
         }
     }
 
+    /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
+    /// changed none itself. If the host cannot tell, the line says so.
+    pub(crate) fn moved(&self) -> Vec<String> {
+        let now = match self.knobs() {
+            Ok(now) => now,
+            Err(error) => return vec![format!("{}: conditions were not read again: {error}", self.name)],
+        };
+        let decides =
+            |state: &KnobState| knob::find(&state.knob).is_ok_and(|knob| knob.factor.decides.is_some());
+        let both = self.states.iter().zip(&now);
+        let differ = both.filter(|(before, after)| decides(before) && !reads_same(before, after));
+        let value = |state: &KnobState| state.value.clone().unwrap_or_else(|| "unreadable".to_owned());
+        differ
+            .map(|(before, after)| {
+                format!(
+                    "{}: another program changed {} from {} to {} during the run: the figures are of both",
+                    self.name,
+                    before.knob,
+                    value(before),
+                    value(after)
+                )
+            })
+            .collect()
+    }
+
     /// Returns the error for an answer of another kind than the request `asked` expects.
     pub(crate) fn unexpected(&self, asked: &'static str) -> Error {
         Error::Answer { host: self.name.clone(), asked }

@@ -88,7 +88,9 @@ pub fn explain(
         .pairs()
         .zip(inputs)
         .map(|(pair, inputs)| ExplainReport { notes: remarks(pair.path), ..inputs.report(options) });
-    Ok(reports.reduce(joined).unwrap_or_default())
+    let mut report = reports.reduce(joined).unwrap_or_default();
+    report.notes.extend(group.moved());
+    Ok(report)
 }
 
 /// Makes the measurements that follow a stream: the stream at a lower rate where segments were lost, and the search for
