@@ -98,11 +98,11 @@ fn text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// Whether and how landspeed tests a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClaimState {
-    /// An experiment holds a figure of ours against its number.
+    /// An experiment or a study holds a figure of ours against its number.
     Number,
-    /// An experiment tests its direction.
+    /// An experiment or a study tests its direction.
     Direction,
-    /// An experiment tests it with another mechanism in place of the paper's.
+    /// An experiment or a study tests it with another mechanism in place of the paper's.
     InKind,
     /// It follows from a formula, which `landspeed calc` computes.
     Computed,
@@ -136,7 +136,7 @@ impl ClaimState {
     }
 }
 
-/// The states that no experiment gives.
+/// The states that no experiment and no study gives.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct States {
@@ -162,8 +162,7 @@ pub fn ledgers() -> &'static [Ledger] {
     &LEDGERS
 }
 
-/// Returns the state of a claim and what gives it: a reason or a formula. `tested` has the state and the name of the experiment
-/// for each claim that one tests.
+/// Returns the state of a claim and what gives it: an experiment, a study, a reason or a formula. `tested` has the first two.
 pub fn state_of<'t>(
     claim: &str,
     tested: &'t BTreeMap<String, (ClaimState, String)>,

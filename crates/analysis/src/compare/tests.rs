@@ -1,7 +1,7 @@
 //! Tests with studies small enough to be judged by hand.
 
 use landspeed_record::units::{Bytes, CpuNanos};
-use landspeed_record::{CompareReport, Contest, ContestQuestion, RunFlow, StudyRun};
+use landspeed_record::{CompareReport, Contest, ContestQuestion, ExpectationKind, RunFlow, StudyRun};
 
 use super::support_tests::{KILOBIT, alone, record, run, study};
 use super::*;
@@ -246,7 +246,9 @@ fn nothing_scaled_stands_beside_the_papers_values() {
     let mean = full.paper.iter().find(|value| value.figure == "mean_bps").unwrap();
     assert_eq!(mean.paper, 248e6);
     assert_eq!(mean.ours, full.protocols[0].mean_bps.0);
-    assert!(full.paper.iter().any(|value| value.figure == "fairness_3" && value.paper == 0.60));
+    assert_eq!(mean.claim, "cottrell.t1.reno.avg");
+    let third = full.paper.iter().find(|value| value.figure == "fairness_3").unwrap();
+    assert_eq!((third.paper, third.claim.as_str()), (0.60, "cottrell.t2.reno.fairness"));
     let scaled = of_the_paper(0.1, 2, &["reno"]);
     assert!(scaled.paper.is_empty());
     assert!(scaled.notes.iter().any(|note| note.contains("not at full size")), "{:?}", scaled.notes);
@@ -257,6 +259,20 @@ fn nothing_scaled_stands_beside_the_papers_values() {
     assert!(paper::why_not_beside(&other).is_some_and(|why| why.contains("80 ms")));
     other.path.rtt_ns = Nanos::millis(178);
     assert_eq!(paper::why_not_beside(&other), None);
+}
+
+#[test]
+fn each_finding_names_its_claims_and_only_what_a_study_judges_has_a_kind() {
+    let report = of_the_paper(1.0, 2, &["reno"]);
+    assert!(report.findings.iter().all(|finding| !finding.claims.is_empty()));
+    let kind = |id: &str| study_claims().into_iter().find(|one| one.claim == id).expect(id).kind;
+    assert_eq!(kind("cottrell.rank.rtt"), Some(ExpectationKind::Direction));
+    assert_eq!(kind("cottrell.t1.reno.std"), Some(ExpectationKind::Number));
+    assert_eq!(kind("cottrell.t1.udtv2.std"), Some(ExpectationKind::InKind));
+    assert_eq!(kind("cottrell.udt.aggregate"), Some(ExpectationKind::InKind));
+    assert_eq!(kind("cottrell.avg.S"), None, "a study has one round trip");
+    // The paper's utilisation is that of one flow.
+    assert!(study_claims().iter().all(|one| !one.claim.ends_with(".cpu")));
 }
 
 #[test]

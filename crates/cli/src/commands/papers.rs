@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use landspeed_analysis::compare::study_claims;
 use landspeed_engine::read_experiment;
 use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
 use landspeed_record::ExpectationKind;
@@ -19,7 +20,7 @@ use crate::output::{list, out, usage};
 /// List what the papers claim, and whether landspeed tests it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "States: number (an experiment holds a figure of ours against the paper's), direction (an experiment tests which is more), \
+    after_help = "States: number (an experiment or a study holds a figure of ours against the paper's), direction (it tests which is more), \
              in-kind (with another mechanism), computed (by `landspeed calc`), not-here (it needs other hardware, or is no result), untested.\n\n\
              Examples:\n  \
              landspeed papers feng                 the claims of one paper\n  \
@@ -58,7 +59,7 @@ pub(crate) struct ClaimEntry {
     conditions: String,
     /// "number", "direction", "in-kind", "computed", "not-here" or "untested".
     state: &'static str,
-    /// The experiment, the formula or the reason behind the state; empty if nothing tests the claim.
+    /// The experiment, the study, the formula or the reason behind the state; empty if nothing tests the claim.
     by: String,
 }
 
@@ -153,27 +154,47 @@ fn counted(all: &[ClaimEntry]) -> String {
     format!("\n{} claims: {}", all.len(), states.join(", "))
 }
 
-/// Returns the state and the experiment of each claim that an experiment that ships tests. A number comes before a direction, and
-/// a direction before what holds in kind.
+/// A claim with its state, and the experiment or the command that gives it.
+type TestedClaim = (String, ClaimState, String);
+
+/// Returns the state of each claim that an experiment that ships or a study tests, and which of them does. A number comes before a
+/// direction, and a direction before what holds in kind.
 fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
     let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
-    for (name, text) in shipped() {
-        let grid = read_experiment(Path::new(&format!("{name}.toml")), text, false)?.grid;
-        for expectation in &grid.expectations {
-            let state = match expectation.kind() {
-                ExpectationKind::Number => ClaimState::Number,
-                ExpectationKind::Direction => ClaimState::Direction,
-                ExpectationKind::InKind => ClaimState::InKind,
-            };
-            for claim in &expectation.claims {
-                let known = tested.entry(claim.clone()).or_insert_with(|| (state, name.clone()));
-                if state < known.0 {
-                    *known = (state, name.clone());
-                }
-            }
+    for (claim, state, by) in by_experiments()?.into_iter().chain(by_study()) {
+        let known = tested.entry(claim).or_insert_with(|| (state, by.clone()));
+        if state < known.0 {
+            *known = (state, by);
         }
     }
     Ok(tested)
+}
+
+fn by_experiments() -> Result<Vec<TestedClaim>> {
+    let mut claims = Vec::new();
+    for (name, text) in shipped() {
+        let grid = read_experiment(Path::new(&format!("{name}.toml")), text, false)?.grid;
+        for expectation in &grid.expectations {
+            let state = state(expectation.kind());
+            claims.extend(expectation.claims.iter().map(|claim| (claim.clone(), state, name.clone())));
+        }
+    }
+    Ok(claims)
+}
+
+fn by_study() -> impl Iterator<Item = TestedClaim> {
+    study_claims().into_iter().filter_map(|one| {
+        let by = if one.needs_papers_size { "compare --scale 1" } else { "compare" };
+        Some((one.claim, state(one.kind?), by.to_owned()))
+    })
+}
+
+fn state(kind: ExpectationKind) -> ClaimState {
+    match kind {
+        ExpectationKind::Number => ClaimState::Number,
+        ExpectationKind::Direction => ClaimState::Direction,
+        ExpectationKind::InKind => ClaimState::InKind,
+    }
 }
 
 fn list_procedures(args: &PapersArgs) -> Result<()> {
@@ -215,12 +236,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_claim_that_an_experiment_names_is_in_a_ledger() {
+    fn every_claim_that_an_experiment_or_a_study_names_is_in_a_ledger() {
         let known = |id: &str| ledgers().iter().flat_map(|paper| &paper.claims).any(|claim| claim.id == id);
         let tested = tested().expect("experiments without mistakes");
         assert!(!tested.is_empty());
         for claim in tested.keys() {
             assert!(known(claim), "{claim}");
+        }
+        for one in study_claims() {
+            assert!(known(&one.claim), "{}", one.claim);
         }
     }
 }

@@ -203,6 +203,8 @@ pub struct PaperValue {
     /// Name of the figure: "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit",
     /// "rtt_sd_s", and "stability_1" to "fairness_7" for the regions.
     pub figure: String,
+    /// The claim of the papers' ledger that has the paper's value, such as "cottrell.t1.reno.avg".
+    pub claim: String,
     /// The paper's value, in landspeed's unit.
     pub paper: f64,
     /// The value of this study.
@@ -216,6 +218,8 @@ pub struct PaperFinding {
     pub place: String,
     /// The paper's claim.
     pub claim: String,
+    /// The claims of the papers' ledger that the finding is about.
+    pub claims: Vec<String>,
     /// True if the claim reproduces here; `None` if this study cannot decide.
     pub reproduces: Option<bool>,
     /// Figures of this study that decide the claim, in words.

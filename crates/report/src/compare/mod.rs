@@ -221,8 +221,9 @@ fn finding(finding: &PaperFinding) -> ReportBlock {
     };
     let likely =
         finding.reason.as_ref().map(|reason| format!(" Likely: {}.", safe(reason))).unwrap_or_default();
+    let place = words::named(&finding.place, &finding.claims);
     let lead = StyledText::from(format!("{}.{likely} ", safe(&finding.evidence)))
-        .with(TextStyle::Quiet, safe(&finding.place));
+        .with(TextStyle::Quiet, safe(&place));
     let title =
         StyledText::default().with(TextStyle::Toned, format!("{sign} {word}: ")).and(safe(&finding.claim));
     Article { class, title, lead, tone: Some(tone), ..Article::default() }.into()

@@ -44,47 +44,61 @@ const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 #[rustfmt::skip]
 pub(super) const FINDINGS: [PaperClaim; 27] = [
     claim_of(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
-        Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery),
+        Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery)
+        .about(&["cottrell.rank.throughput_best"]),
     claim_of(BOTH_TEXTS, "Reno, HSTCP-LP and HSTCP carry least",
-        Worst(&["reno", "hstcp_lp", "highspeed"], &THROUGHPUT), recovery),
+        Worst(&["reno", "hstcp_lp", "highspeed"], &THROUGHPUT), recovery)
+        .about(&["cottrell.rank.throughput_worst"]),
     claim_of(BOTH_TEXTS, "H-TCP and BIC are the steadiest", Best(&["htcp", "bic"], &STABILITY),
         |scene| unless_below(scene, "scalable", &["htcp", "bic"], &STABILITY,
-            "the paper's own Table 1 has Scalable steadier than both")),
-    claim_of(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery),
-    claim_of(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone),
+            "the paper's own Table 1 has Scalable steadier than both"))
+        .about(&["cottrell.rank.stable_best"]),
+    claim_of(BOTH_TEXTS, "Reno and HSTCP are the least steady", Worst(&["reno", "highspeed"], &STABILITY), recovery)
+        .about(&["cottrell.rank.stable_worst"]),
+    claim_of(BOTH_TABLES, "H-TCP and BIC are the fairest", Best(&["htcp", "bic"], &FAIRNESS), alone)
+        .about(&["cottrell.rank.fair_best"]),
     claim_of(BOTH_TABLES, "Reno, FAST, HSTCP and HSTCP-LP are the least fair",
         Worst(&["reno", "fast", "highspeed", "hstcp_lp"], &FAIRNESS),
         |scene| unless_below(scene, "ltcp", &["highspeed"], &FAIRNESS,
-            "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle")),
+            "the paper's own Table 1 has LTCP at the bottom, and HSTCP in the middle"))
+        .about(&["cottrell.rank.fair_worst"]),
     claim_of(TEXT, "Reno, HSTCP and HSTCP-LP have trouble to recover the aggregate as flows leave",
-        Worst(&["reno", "highspeed", "hstcp_lp"], &RECOVERY), reno_recovers_in),
-    claim_of(BOTH_TEXTS, "FAST has the least effect on the round trip", Best(&["fast"], &ROUND_TRIP), fasts_queue),
+        Worst(&["reno", "highspeed", "hstcp_lp"], &RECOVERY), reno_recovers_in)
+        .about(&["cottrell.rank.recover"]),
+    claim_of(BOTH_TEXTS, "FAST has the least effect on the round trip", Best(&["fast"], &ROUND_TRIP), fasts_queue)
+        .about(&["cottrell.rank.rtt"]),
     claim_of(FIGURE_4, "the round trip moves least under FAST, more under Reno, most under H-TCP",
-        Ascending(&["fast", "reno", "htcp"], &DEVIATION), queue),
+        Ascending(&["fast", "reno", "htcp"], &DEVIATION), queue)
+        .about(&["cottrell.rtt_std"]),
     claim_of(FIGURE_2, "Reno's aggregate does not come back near its first value after the other flows have left",
         Below(ProtocolFigure { protocol: "reno", of: first_and_last, say: |[share, _]|
             format!("Reno alone in the last region has {:.2} of what it had in the first", share.mean)
-        }, RETURNED), reno_recovers_in),
+        }, RETURNED), reno_recovers_in)
+        .about(&["cottrell.reno.recover"]),
     claim_of(FIGURE_2, "Reno lengthens the round trip by up to 25 % as its aggregate nears the maximum",
         Value(ProtocolFigure { protocol: "reno", of: |run, idle| alike(run.rtt_of_many_s?[2] / idle - 1.0), say: |[rise, _]|
             format!("with three and four flows one round trip in twenty is {:.0} % longer or more", rise.mean * 100.0)
-        }, (0.125, 0.5)), queue),
+        }, (0.125, 0.5)), queue)
+        .about(&["cottrell.reno.rtt_rise"]),
     claim_of(FIGURE_2, "about 60 s after the start Reno's rising round trip throttles it",
         Value(ProtocolFigure { protocol: "reno", of: |run, _| alike(run.first_resent_s?), say: |[at, _]|
             format!("Reno's first loss is {:.0} s after the start", at.mean)
         }, (30.0, 120.0)),
         |_| "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, \
-             and shared the path".into()),
+             and shared the path".into())
+        .about(&["cottrell.reno.throttle_time"]),
     claim_of(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
         Value(ProtocolFigure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
             say: |[high, low]|
             format!("with more than two flows 90 % of round trips are from {:.0} to {:.0} ms", low.mean, high.mean)
-        }, (280.0, 420.0)), queue),
+        }, (280.0, 420.0)), queue)
+        .about(&["cottrell.htcp.rtt"]),
     claim_of(FIGURE_3, "H-TCP's aggregate drops when the next-to-last flow leaves",
         Below(ProtocolFigure { protocol: "htcp", of: |run, _| alike(run.last_leaving?), say: |[share, _]|
             format!("the five samples after it left carry {:.2} of the ten before", share.mean)
         }, DROPPED),
-        |_| "the flow that stays takes up what is left within the samples that are compared".into()),
+        |_| "the flow that stays takes up what is left within the samples that are compared".into())
+        .about(&["cottrell.htcp.dip"]),
     claim_of(FIGURE_3, "more than two flows of H-TCP carry more than two",
         Above(ProtocolFigure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| Some(region.mean_bps.0))?;
@@ -92,42 +106,55 @@ pub(super) const FINDINGS: [PaperClaim; 27] = [
         }, say: |[gain, _]| format!("regions with three and four flows carry {} {} than those with two",
             BitRate(gain.mean.abs()), if gain.mean < 0.0 { "less" } else { "more" })
         }, 0.0),
-        |_| "two flows fill this path, which carries no other traffic".into()),
+        |_| "two flows fill this path, which carries no other traffic".into())
+        .about(&["cottrell.htcp.flows"]),
     claim_of(FIGURE_3, "two flows of H-TCP are steadier than more",
         Above(ProtocolFigure { protocol: "htcp", of: |run, _| {
             let [two, more] = two_and_more(run, |region| region.stability)?;
             Some([more - two, two])
         }, say: |[gain, two]|
             format!("S is {:.2} with two flows and {:.2} with more", two.mean, two.mean + gain.mean)
-        }, 0.0), alone),
+        }, 0.0), alone)
+        .about(&["cottrell.htcp.flows"]),
     claim_of(FIGURE_4, "FAST carries 335 to 400 Mb/s",
         Value(ProtocolFigure { protocol: "fast", of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
             format!("FAST carries {}", THROUGHPUT.say_interval(&rate))
-        }, (335e6 * 0.8, 400e6 * 1.2)), alone),
+        }, (335e6 * 0.8, 400e6 * 1.2)), alone)
+        .about(&["cottrell.fast.aggregate", "cottrell.t1.fasttcp.avg"]),
     claim_of(TEXT, "what a bit costs the sender's processor is alike for all TCPs, within an eighth",
         CostAlike(PAPERS_SPREAD),
         |_| "the processor does little for a byte today (segmentation offloads), so what a run costs beside bytes, timers \
-             and idle waking, shows".into()),
+             and idle waking, shows".into())
+        .about(&["cottrell.mhz.mean"]),
     claim_of(TABLE, "HSTCP costs most processor time for a bit", Worst(&["highspeed"], &COST),
-        |_| "the paper puts it down to HSTCP's low throughput: the cost follows the rate and not the algorithm".into()),
+        |_| "the paper puts it down to HSTCP's low throughput: the cost follows the rate and not the algorithm".into())
+        .about(&["cottrell.mhz.hstcp"]),
     claim_of(TEXT, "stability and fairness fall as the round trip grows",
-        Cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"), never),
+        Cannot("a study has one round trip: run it at 13.6, 80 and 164 ms and compare"), never)
+        .about(&["cottrell.avg.S", "cottrell.avg.F"]),
     claim_of(TEXT, "more parallel streams cost more processor time for a bit",
-        Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never),
+        Cannot("the runs of a study have as many flows as its schedule; figures by streams are apart"), never)
+        .about(&["cottrell.mhz.streams"]),
     claim_of(FIGURE_5, "UDTv2 carries about 390 Mb/s",
         Value(ProtocolFigure { protocol: UDT, of: |run, _| alike(run.mean_bps.0), say: |[rate, _]|
             format!("UDT carries {}", THROUGHPUT.say_interval(&rate))
-        }, (390e6 * 0.8, 390e6 * 1.2)), alone),
+        }, (390e6 * 0.8, 390e6 * 1.2)), alone)
+        .about(&["cottrell.udt.aggregate", "cottrell.t1.udtv2.avg"]),
     claim_of(TABLE, "UDTv2 carries about as much as the TCPs", Ratio(UDT, PeerProtocols::Tcps, &THROUGHPUT, WITHIN_A_THIRD),
-        another_version),
+        another_version)
+        .about(&["cottrell.t1.udtv2.avg"]),
     claim_of(FIGURE_5, "UDTv2 is about as steady as the better TCPs", Ratio(UDT, BETTER, &STABILITY, WITHIN_A_HALF),
-        another_version),
-    claim_of(FIGURE_5, "UDTv2 is about as fair as the better TCPs", Ratio(UDT, BETTER, &FAIRNESS, WITHIN_A_TENTH), alone),
+        another_version)
+        .about(&["cottrell.t1.udtv2.stability"]),
+    claim_of(FIGURE_5, "UDTv2 is about as fair as the better TCPs", Ratio(UDT, BETTER, &FAIRNESS, WITHIN_A_TENTH), alone)
+        .about(&["cottrell.t1.udtv2.fairness"]),
     claim_of(FIGURE_5, "the round trip moves under UDTv2 about as under H-TCP",
-        Ratio(UDT, PeerProtocols::These(&["htcp"]), &DEVIATION, WITHIN_A_HALF), another_version),
+        Ratio(UDT, PeerProtocols::These(&["htcp"]), &DEVIATION, WITHIN_A_HALF), another_version)
+        .about(&["cottrell.t1.udtv2.std_rtt"]),
     claim_of(TABLE, "UDTv2 takes about twice the processor time of TCP for a bit",
         Ratio(UDT, PeerProtocols::Tcps, &COST, (1.5, 2.5)),
-        |_| "both have changed: this UDT hands over runs of packets in one call, and the kernel cuts TCP's bytes into packets below it".into()),
+        |_| "both have changed: this UDT hands over runs of packets in one call, and the kernel cuts TCP's bytes into packets below it".into())
+        .about(&["cottrell.udt.cpu_factor"]),
 ];
 
 const fn claim_of(
@@ -136,7 +163,14 @@ const fn claim_of(
     test: ClaimTest,
     reason: fn(&PaperStudy<'_>) -> String,
 ) -> PaperClaim {
-    PaperClaim { place, claim, test, reason }
+    PaperClaim { place, claim, test, claims: &[], reason }
+}
+
+impl PaperClaim {
+    /// Names the claims of the papers' ledger that the finding is about.
+    const fn about(self, claims: &'static [&'static str]) -> PaperClaim {
+        PaperClaim { claims, ..self }
+    }
 }
 
 /// Returns a single figure as a pair of equal values.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{MeanInterval, PaperFinding, Study, StudyEngine};
+use landspeed_record::{ExpectationKind, MeanInterval, PaperFinding, Study, StudyEngine};
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
 use super::super::contests::ContestRuns;
@@ -19,6 +19,8 @@ pub(super) struct PaperClaim {
     pub(super) place: &'static str,
     pub(super) claim: &'static str,
     pub(super) test: ClaimTest,
+    /// The claims of the papers' ledger that the finding is about.
+    pub(super) claims: &'static [&'static str],
     /// Returns the likely reason if the study does not reproduce the finding.
     pub(super) reason: fn(&PaperStudy<'_>) -> String,
 }
@@ -82,7 +84,7 @@ impl PaperStudy<'_> {
 
     /// Returns the paper's TCPs that this study has.
     fn papers_own(&self) -> impl Iterator<Item = &'static str> {
-        let all = TABLE_1.iter().map(|(protocol, _)| *protocol);
+        let all = TABLE_1.iter().map(|(protocol, ..)| *protocol);
         all.filter(|protocol| *protocol != UDT && self.has(protocol))
     }
 
@@ -142,6 +144,7 @@ impl PaperClaim {
         PaperFinding {
             place: self.place.to_owned(),
             claim: self.claim.to_owned(),
+            claims: self.claims.iter().copied().map(str::to_owned).collect(),
             reproduces,
             evidence,
             reason: reason.map(|reason| reason + scaled),
@@ -150,6 +153,23 @@ impl PaperClaim {
 }
 
 impl ClaimTest {
+    /// Returns what the test holds against the paper; `None` if no study can judge it.
+    pub(super) fn kind(&self) -> Option<ExpectationKind> {
+        match self {
+            ClaimTest::Cannot(_) => None,
+            ClaimTest::Value(figure, _) if figure.protocol == UDT => Some(ExpectationKind::InKind),
+            ClaimTest::Ratio(protocol, ..) if *protocol == UDT => Some(ExpectationKind::InKind),
+            ClaimTest::Value(..) | ClaimTest::Ratio(..) | ClaimTest::CostAlike(_) => {
+                Some(ExpectationKind::Number)
+            }
+            ClaimTest::Best(..)
+            | ClaimTest::Worst(..)
+            | ClaimTest::Ascending(..)
+            | ClaimTest::Below(..)
+            | ClaimTest::Above(..) => Some(ExpectationKind::Direction),
+        }
+    }
+
     fn judge(&self, scene: &PaperStudy<'_>) -> ClaimJudgement {
         match *self {
             ClaimTest::Best(named, metric) => set_apart(scene, named, metric, metric.more_is_better),

@@ -11,26 +11,29 @@ mod findings;
 mod judge;
 mod tables;
 
-use landspeed_record::{ContestFigures, PaperFinding, PaperValue, Study};
+use landspeed_record::{ContestFigures, ExpectationKind, PaperFinding, PaperValue, Study};
 
 use super::contests::ContestRuns;
-use judge::PaperStudy;
-use tables::{TABLE_1, TABLE_2};
+use judge::{ClaimTest, PaperClaim, PaperStudy};
+use tables::{TABLE_1, TABLE_2, UDT};
 
 /// The relative difference up to which a path counts as the paper's.
 const SAME_PATH: f64 = 0.1;
 
-/// A figure's name, the conversion of the paper's value to our unit, and our value.
-type TableColumn = (&'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
+/// A figure's name, its name in the papers' ledger, the conversion of the paper's value to our unit, and our value.
+type TableColumn = (&'static str, &'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
+/// The names of figures of both tables in the papers' ledger.
+const STABILITY: &str = "stability";
+const FAIRNESS: &str = "fairness";
 /// The columns of Table 1, with the paper's values in our units.
 const COLUMNS: [TableColumn; 7] = [
-    ("mean_bps", |mbps| mbps * 1e6, |ours| Some(ours.mean_bps.0)),
-    ("sd_bps", |mbps| mbps * 1e6, |ours| Some(ours.sd_bps.0)),
-    ("stability", |s| s, |ours| ours.stability),
-    ("fairness_min", |f| f, |ours| ours.fairness_min),
-    ("fairness_max", |f| f, |ours| ours.fairness_max),
-    ("cycles_per_bit", |mhz_per_mbps| mhz_per_mbps, |ours| ours.cycles_per_bit),
-    ("rtt_sd_s", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
+    ("mean_bps", "avg", |mbps| mbps * 1e6, |ours| Some(ours.mean_bps.0)),
+    ("sd_bps", "std", |mbps| mbps * 1e6, |ours| Some(ours.sd_bps.0)),
+    ("stability", STABILITY, |s| s, |ours| ours.stability),
+    ("fairness_min", FAIRNESS, |f| f, |ours| ours.fairness_min),
+    ("fairness_max", FAIRNESS, |f| f, |ours| ours.fairness_max),
+    ("cycles_per_bit", "mhz_per_mbps", |mhz_per_mbps| mhz_per_mbps, |ours| ours.cycles_per_bit),
+    ("rtt_sd_s", "std_rtt", |ms| ms / 1e3, |ours| ours.rtt_sd_s),
 ];
 
 /// Returns the reason why the figures of `study` are not comparable with the paper's values; `None` if they are. They
@@ -62,21 +65,24 @@ pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperVa
 
 fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     let mut rows = TABLE_1.iter().zip(&TABLE_2);
-    let Some(((_, overall), by_region)) = rows.find(|((name, _), _)| *name == ours.protocol) else {
+    let Some(((_, stack, overall), by_region)) = rows.find(|((name, ..), _)| *name == ours.protocol) else {
         return Vec::new();
     };
-    let overall = COLUMNS.iter().zip(overall);
-    let overall = overall.map(|((name, paper, own), value)| ((*name).to_owned(), paper(*value), own(ours)));
+    let overall = COLUMNS.iter().zip(overall).map(|((name, claim, paper, own), value)| {
+        (table_claim(1, stack, claim), (*name).to_owned(), paper(*value), own(ours))
+    });
     let [stability, fairness] = by_region;
     let regions = (1..).zip(stability.iter().zip(fairness)).flat_map(|(number, (s, f))| {
         let own = ours.fairness.iter().find(|region| region.region == number);
+        let (stable, fair) =
+            (own.and_then(|region| region.stability), own.and_then(|region| region.fairness));
         [
-            (format!("stability_{number}"), *s, own.and_then(|region| region.stability)),
-            (format!("fairness_{number}"), *f, own.and_then(|region| region.fairness)),
+            (table_claim(2, stack, STABILITY), format!("stability_{number}"), *s, stable),
+            (table_claim(2, stack, FAIRNESS), format!("fairness_{number}"), *f, fair),
         ]
     });
-    let value = |(figure, paper, own): (String, f64, Option<f64>)| {
-        Some(PaperValue { protocol: ours.protocol.clone(), figure, paper, ours: own? })
+    let value = |(claim, figure, paper, own): (String, String, f64, Option<f64>)| {
+        Some(PaperValue { protocol: ours.protocol.clone(), figure, claim, paper, ours: own? })
     };
     overall.chain(regions).filter_map(value).collect()
 }
@@ -89,4 +95,44 @@ pub(super) fn findings(study: &Study, regions: &[&ContestRuns<'_>]) -> Vec<Paper
     }
     let scene = PaperStudy { study, entries: regions, is_papers: why_not_beside(study).is_none() };
     findings::FINDINGS.iter().map(|row| row.judged(&scene)).collect()
+}
+
+/// A claim of the papers' ledger that a study of flows that come and go is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StudyClaim {
+    /// The name in the ledger, such as "cottrell.t1.reno.avg".
+    pub claim: String,
+    /// What the study holds against the paper; `None` if it cannot judge the claim.
+    pub kind: Option<ExpectationKind>,
+    /// True if only a study of the paper's size and path does so.
+    pub needs_papers_size: bool,
+}
+
+/// Returns the claims that a study of all the paper's protocols is about: those of the findings, and those of the paper's
+/// two tables. A claim may come twice.
+pub fn study_claims() -> Vec<StudyClaim> {
+    let of_tables = TABLE_1.iter().flat_map(|(protocol, stack, _)| of_stack(protocol, stack));
+    findings::FINDINGS.iter().flat_map(of_finding).chain(of_tables).collect()
+}
+
+fn of_finding(row: &PaperClaim) -> Vec<StudyClaim> {
+    let kind = row.test.kind();
+    let needs_papers_size = matches!(row.test, ClaimTest::Value(..));
+    let claim = |claim: &&str| StudyClaim { claim: (*claim).to_owned(), kind, needs_papers_size };
+    row.claims.iter().map(claim).collect()
+}
+
+/// Returns the claims of the two rows that the paper's tables have for a protocol. `stack` is its name in the ledger.
+fn of_stack(protocol: &str, stack: &str) -> Vec<StudyClaim> {
+    // Our UDT is version 4, the paper's is version 2.
+    let kind = if protocol == UDT { ExpectationKind::InKind } else { ExpectationKind::Number };
+    let overall = COLUMNS.iter().map(|(_, figure, ..)| table_claim(1, stack, figure));
+    let by_region = [STABILITY, FAIRNESS].map(|figure| table_claim(2, stack, figure));
+    let claim = |claim| StudyClaim { claim, kind: Some(kind), needs_papers_size: true };
+    overall.chain(by_region).map(claim).collect()
+}
+
+/// Returns the ledger's name of a figure in one of the paper's tables.
+fn table_claim(table: u8, stack: &str, figure: &str) -> String {
+    format!("cottrell.t{table}.{stack}.{figure}")
 }
