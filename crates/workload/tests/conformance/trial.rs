@@ -16,6 +16,9 @@ pub(crate) const KEY: [u8; 32] = [9; 32];
 pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// A time limit of far more than the promised second, because the machine may be busy.
 pub(crate) const SOON: Duration = Duration::from_secs(3);
+/// The longest time that both ends take to open their windows: an end gives up on its peer after 30 s. An end that is cancelled
+/// earlier leaves its peer waiting for a connection, for that long.
+const OPENS: Duration = Duration::from_secs(31);
 /// What `WatchLog` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";
 
@@ -149,7 +152,7 @@ pub(crate) fn meddled(
         let calling = scope.spawn(|| row.client(spec, &plan, &mut here, &ours));
         let serving = scope.spawn(|| row.server(spec, &port, &mut there, &theirs));
         let both = || opened.iter().all(CancelFlag::is_cancelled);
-        soon(|| both() || calling.is_finished() && serving.is_finished());
+        within(OPENS, || both() || calling.is_finished() && serving.is_finished());
         meddle(&ours, &theirs);
         let since = Instant::now();
         let ends = [calling, serving].map(|end| end.join().expect("no panic"));
@@ -223,8 +226,12 @@ pub(crate) fn hold(holds: bool, why: impl Into<String>) -> Result<(), String> {
 }
 
 /// Waits for up to `SOON` until `holds` returns true.
-pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
-    let until = Instant::now() + SOON;
+pub(crate) fn soon(holds: impl FnMut() -> bool) -> bool {
+    within(SOON, holds)
+}
+
+fn within(limit: Duration, mut holds: impl FnMut() -> bool) -> bool {
+    let until = Instant::now() + limit;
     while !holds() {
         if Instant::now() > until {
             return false;
