@@ -139,9 +139,15 @@ fn paper_tables(report: &CompareReport) -> ReportSection {
     }
     let intervals = (report.study.independent_repeats() > 1).then(|| tables::intervals(report));
     let headed = |heading: &str, table: ReportTable| [ReportBlock::heading(heading), table.into()];
+    let of_paper = |heading: &str, claims: &str| match report.paper.is_empty() {
+        true => heading.to_owned(),
+        false => format!("{heading} (landspeed papers {claims})"),
+    };
+    let overall = of_paper("Table 1: all regions, throughput in Mb/s", "cottrell.t1");
+    let by_region = of_paper("Table 2: stability (S) and fairness (F) by region", "cottrell.t2");
     section
-        .all(headed("Table 1: all regions, throughput in Mb/s", tables::overall(report)))
-        .all(headed("Table 2: stability (S) and fairness (F) by region", tables::by_region(report)))
+        .all(headed(&overall, tables::overall(report)))
+        .all(headed(&by_region, tables::by_region(report)))
         .all(
             intervals
                 .into_iter()

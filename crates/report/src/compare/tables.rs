@@ -49,7 +49,7 @@ pub(super) fn overall(report: &CompareReport) -> ReportTable {
     let caption = "Over all regions, throughput in Mb/s, as Table 1 of Cottrell et al. (2005), and what was resent and how long a \
                    flow that enters a path in use needs to come to its fair share. ";
     let beside = match report.paper.is_empty() {
-        false => "Rows in grey are the paper's own (landspeed papers cottrell.t1).",
+        false => "Rows in grey are the paper's own.",
         true => "The paper's own values are of another size or path and stand nowhere here.",
     };
     let rows = report.protocols.iter().flat_map(|p| {
@@ -120,10 +120,7 @@ pub(super) fn by_region(report: &CompareReport) -> ReportTable {
         of("S", "stability", |r| r.stability).chain(of("F", "fairness", |r| r.fairness))
     });
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let ledger = if report.paper.is_empty() { "" } else { " (landspeed papers cottrell.t2)" };
-    let caption = format!(
-        "Stability (S, smaller is steadier) and fairness (F, 1 is fair) by region, as its Table 2{ledger}."
-    );
+    let caption = "Stability (S, smaller is steadier) and fairness (F, 1 is fair) by region, as its Table 2.";
     study("Table 2", &names).captioned(caption).rows(rows)
 }
 
