@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
 use landspeed_knob as knob;
-use landspeed_record::factor::{FactorPlacement, FactorScope};
+use landspeed_record::factor::{Condition, FactorPlacement, FactorScope};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Carrier, HostFacts, KnobChangeReport, KnobState, LinkFacts, RestoreOutcome, Settings, Side,
@@ -352,17 +352,18 @@ impl Host {
     /// another program has caused the differences.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
-        for (before, after) in
-            self.states.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
-        {
+        for (before, after) in self.differences(now) {
             (restored.restored, restored.left) = (false, is_put_back);
-            restored.notes.push(format!(
-                "{} was {}, is {}",
-                before.knob,
-                before.value.as_deref().unwrap_or("unreadable"),
-                after.value.as_deref().unwrap_or("unreadable")
-            ));
+            restored.notes.push(format!("{} was {}, is {}", before.knob, value_of(before), value_of(after)));
         }
+    }
+
+    /// Returns each knob whose value in `now` differs from that at the start, as it was and as it is.
+    fn differences<'s>(
+        &'s self,
+        now: &'s [KnobState],
+    ) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
+        self.states.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
     }
 
     /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
@@ -372,19 +373,15 @@ impl Host {
             Ok(now) => now,
             Err(error) => return vec![format!("{}: conditions were not read again: {error}", self.name)],
         };
-        let decides =
-            |state: &KnobState| knob::find(&state.knob).is_ok_and(|knob| knob.factor.decides.is_some());
-        let both = self.states.iter().zip(&now);
-        let differ = both.filter(|(before, after)| decides(before) && !reads_same(before, after));
-        let value = |state: &KnobState| state.value.clone().unwrap_or_else(|| "unreadable".to_owned());
-        differ
+        self.differences(&now)
+            .filter(|(before, _)| condition_of(before).is_some())
             .map(|(before, after)| {
                 format!(
                     "{}: another program changed {} from {} to {} during the run: the figures are of both",
                     self.name,
                     before.knob,
-                    value(before),
-                    value(after)
+                    value_of(before),
+                    value_of(after)
                 )
             })
             .collect()
@@ -409,13 +406,21 @@ impl Host {
 fn conditions(states: &[KnobState]) -> BTreeMap<String, Settings> {
     let mut conditions = BTreeMap::<String, Settings>::new();
     for state in states {
-        let decides = knob::find(&state.knob).ok().and_then(|knob| knob.factor.decides);
-        if let (Some(condition), Some(value)) = (decides, &state.value) {
+        if let (Some(condition), Some(value)) = (condition_of(state), &state.value) {
             let of_condition = conditions.entry(condition.name().to_owned()).or_default();
             of_condition.insert(state.knob.clone(), value.clone());
         }
     }
     conditions
+}
+
+/// Returns the condition that a knob decides, if it decides one.
+fn condition_of(state: &KnobState) -> Option<Condition> {
+    knob::find(&state.knob).ok()?.factor.decides
+}
+
+fn value_of(state: &KnobState) -> &str {
+    state.value.as_deref().unwrap_or("unreadable")
 }
 
 /// Returns true if a knob has the same value as before. The spelling may differ, such as one CPU list for all queues or

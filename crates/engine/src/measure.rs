@@ -85,8 +85,8 @@ pub fn measure(
     report.causes = probe.as_ref().map(stalls).unwrap_or_default();
     report.probe = probe;
     let name = |pair: &Pair<'_>| format!("{} to {}", pair.a.name, pair.b.name);
-    report.notes.extend(group.moved());
     report.lost = lost.iter().map(|(pair, error)| LostHost::new(&name(pair), error)).collect();
+    report.notes.extend(group.moved());
     if !report.streams.is_empty() {
         let ends: Vec<_> = done.iter().map(|(pair, seen)| pair.ends(seen)).collect();
         let cost = figures(&ends, None).bytes_per_cpu_s;

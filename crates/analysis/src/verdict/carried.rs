@@ -42,7 +42,7 @@ pub(super) fn why(view: &VerdictView<'_>, path: &PathLimit) -> String {
     }
 }
 
-/// Returns what a search for the path's rate found, as a sentence; `None` if the user gave no leave to search.
+/// Returns the rate that a search found on the path, as a sentence; `None` without a search.
 pub(super) fn searched(view: &VerdictView<'_>) -> Option<String> {
     let found = view.follow_ups.capacity?;
     let rate = found.carried_bps;

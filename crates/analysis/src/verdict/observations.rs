@@ -54,6 +54,6 @@ pub struct FollowUps<'a> {
     pub probe: Option<&'a PathProbe>,
     /// The result of the stream when it was repeated at a part of its rate.
     pub slower: Option<&'a PacedStream>,
-    /// The rate that the path carries, if the user gave leave to search for it.
+    /// The rate that a search found on the path.
     pub capacity: Option<&'a PathCapacity>,
 }

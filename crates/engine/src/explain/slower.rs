@@ -8,13 +8,11 @@ use landspeed_workload::stream;
 
 use super::{INTERVAL, warm_up};
 use crate::block::refused;
+use crate::carried::PACE;
 use crate::{Error, Pair, RunSpec, WatchOptions};
 
 /// Shortest and longest duration of a repetition.
 const TIMES: (Nanos, Nanos) = (Nanos::millis(1_000), Nanos::millis(5_000));
-
-/// Name of the setting of a flow's pace, in bit/s.
-const PACE: &str = "pacing-rate";
 
 /// Repeats the stream of `flow`, paced to `how.pace` over all its flows. Returns `None` if a host refuses the run, the
 /// flows are of another kind than requested, or the path carries nothing.

@@ -216,11 +216,16 @@ fn a_stop_ends_in_order_wherever_it_comes() {
     }
 }
 
+/// Returns the number of a host's last request to run.
+fn last_run(requests: &[&str]) -> usize {
+    requests.iter().rposition(|request| *request == "run").expect("it ran")
+}
+
 /// B refuses a run while A waits ten seconds for B, as real ends do.
 #[test]
 fn an_end_that_fails_is_told_of_soon_and_by_its_name() {
     let whole = see(TestedCommand::Measure, None, usize::MAX).wire.requests();
-    let last_run = whole["bert"].iter().rposition(|request| *request == "run").expect("it ran");
+    let last_run = last_run(&whole["bert"]);
     let began = Instant::now();
     let seen = see(TestedCommand::Measure, Some((Side::B, last_run, HostFault::Refuses)), usize::MAX);
     assert_eq!(seen.said, Err("bert: made to fail; anna: the other end did not come".to_owned()));
@@ -275,7 +280,7 @@ fn a_client_that_cannot_tell_its_conditions_after_the_run_costs_no_figure() {
 
 #[test]
 fn one_client_that_fails_is_named_and_the_others_are_reported() {
-    let run = fan(None).wire.requests()["ben"].iter().rposition(|request| *request == "run").expect("it ran");
+    let run = last_run(&fan(None).wire.requests()["ben"]);
     for fault in [HostFault::Refuses, HostFault::Panics, HostFault::NeverAnswers, HostFault::EndsSession] {
         let began = Instant::now();
         let FanOutcome { hosts, between, lost, .. } = fan(Some((run, fault)));

@@ -10,6 +10,7 @@ use super::super::metrics::{COST, ProtocolMetric};
 use super::super::names::usual;
 use super::super::repeats::{CONFIDENCE, log_ratio, mean, over, ratio as geometric};
 use super::super::run::RunFigures;
+use super::number_of;
 use super::tables::{TABLE_1, UDT};
 
 type ProtocolNames = &'static [&'static str];
@@ -157,11 +158,10 @@ impl ClaimTest {
     pub(super) fn kind(&self) -> Option<ExpectationKind> {
         match self {
             ClaimTest::Cannot(_) => None,
-            ClaimTest::Value(figure, _) if figure.protocol == UDT => Some(ExpectationKind::InKind),
-            ClaimTest::Ratio(protocol, ..) if *protocol == UDT => Some(ExpectationKind::InKind),
-            ClaimTest::Value(..) | ClaimTest::Ratio(..) | ClaimTest::CostAlike(_) => {
-                Some(ExpectationKind::Number)
+            ClaimTest::Value(ProtocolFigure { protocol, .. }, _) | ClaimTest::Ratio(protocol, ..) => {
+                Some(number_of(protocol))
             }
+            ClaimTest::CostAlike(_) => Some(ExpectationKind::Number),
             ClaimTest::Best(..)
             | ClaimTest::Worst(..)
             | ClaimTest::Ascending(..)

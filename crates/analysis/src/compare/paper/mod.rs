@@ -124,12 +124,17 @@ fn of_finding(row: &PaperClaim) -> Vec<StudyClaim> {
 
 /// Returns the claims of the two rows that the paper's tables have for a protocol. `stack` is its name in the ledger.
 fn of_stack(protocol: &str, stack: &str) -> Vec<StudyClaim> {
-    // Our UDT is version 4, the paper's is version 2.
-    let kind = if protocol == UDT { ExpectationKind::InKind } else { ExpectationKind::Number };
+    let kind = number_of(protocol);
     let overall = COLUMNS.iter().map(|(_, figure, ..)| table_claim(1, stack, figure));
     let by_region = [STABILITY, FAIRNESS].map(|figure| table_claim(2, stack, figure));
     let claim = |claim| StudyClaim { claim, kind: Some(kind), needs_papers_size: true };
     overall.chain(by_region).map(claim).collect()
+}
+
+/// Returns what a figure of `protocol` beside the paper's is: a number, or in kind for UDT, since ours is version 4 and the
+/// paper's is version 2.
+fn number_of(protocol: &str) -> ExpectationKind {
+    if protocol == UDT { ExpectationKind::InKind } else { ExpectationKind::Number }
 }
 
 /// Returns the ledger's name of a figure in one of the paper's tables.

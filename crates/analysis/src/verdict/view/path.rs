@@ -45,10 +45,8 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<PathLimit> {
     let queue = Queue::of(view, flow)?;
     let level = level(view, queue.idle + queue.median);
     let evidence = PathEvidence { view, flow, queue, is_clocked: is_clocked(flow, &queue, level.as_ref()) };
-    if !ends_have_time(view, if evidence.is_clocked { SATURATED } else { UNHURRIED }) {
-        return None;
-    }
-    if is_left_unused(view) {
+    let most = if evidence.is_clocked { SATURATED } else { UNHURRIED };
+    if is_left_unused(view) || !ends_have_time(view, most) {
         return None;
     }
     // Where cores are late, packets find the receiver's own queues full.
