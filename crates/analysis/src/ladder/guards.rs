@@ -102,7 +102,9 @@ pub(crate) fn all(
     run: &RunState,
 ) -> GuardReport {
     let rules = &run.rules;
-    let margin = gain.powf(BESIDE) - 1.0;
+    let margin = beside(gain.ln(), run).exp_m1();
+    // What all kept steps may cost together is small beside what they gain together.
+    let most = beside(totals.with(rules.goal, gain.ln()), run);
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
         return GuardReport::Broken(format!("in this step: {said}"));
@@ -116,7 +118,7 @@ pub(crate) fn all(
         match judge_beside(series, metric, margin, run) {
             (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this step's loss is known to be small.
-            (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -rules.guard.ln_1p() => {
+            (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -most => {
                 return GuardReport::Broken(format!("against the start: {said}"));
             }
             (GuardVerdict::Holds, _) => {}
@@ -124,6 +126,11 @@ pub(crate) fn all(
         }
     }
     unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
+}
+
+/// Returns the loss that a guard allows beside `gain`, both as logarithms.
+fn beside(gain: f64, run: &RunState) -> f64 {
+    run.rules.guard.ln_1p().max(BESIDE * gain)
 }
 
 /// Says that the candidate has too few trials to show that mishaps are rare; `None` if it has enough.

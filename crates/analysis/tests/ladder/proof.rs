@@ -73,6 +73,8 @@ fn a_noisy_guard_costs_a_large_gain_nothing_and_a_small_one_the_step() {
     };
     let run = |gain, harm| drive(0, usual_rules(), world(gain, harm));
     assert!(run(50.0, 1.0).step("k").kept, "{:?}", run(50.0, 1.0).step("k"));
+    // What the noise leaves of the mean may lie above the usual margin, as long as it is not shown to.
+    assert!(run(50.0, 1.13).step("k").kept, "{:?}", run(50.0, 1.13).step("k"));
     let small = run(1.3, 1.0);
     assert_eq!(small.step("k").answer, StepAnswer::Undecided, "{:?}", small.step("k"));
     let harmful = run(50.0, 3.0);
