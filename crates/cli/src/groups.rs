@@ -33,7 +33,7 @@ pub(crate) struct HostArgs {
     /// Send to this port of the second host, which its firewall lets in
     ///
     /// By default the second host takes a free port. TCP takes port N; where the trials go over them, UDP takes UDP port N, UDT N+1 and
-    /// QUIC N+2, and Multipath TCP takes TCP port N+1. The first host opens all connections.
+    /// QUIC N+2, Multipath TCP takes TCP port N+1, and TLS takes TCP port N+2. The first host opens all connections.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=65_533), help_heading = "Path")]
     pub(crate) data_port: Option<u16>,
     /// Wait this long at most for a silent path

@@ -16,12 +16,14 @@ mod options;
 pub mod ports;
 mod quic;
 mod raw;
+mod raw_keys;
 pub mod reference;
 pub mod settings;
 mod shared_port;
 mod socket;
 mod stream;
 mod tcp;
+mod tls;
 mod transport;
 mod udp;
 mod udt;
@@ -45,6 +47,7 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &mptcp::MptcpTransport,
     &unix::UnixTransport,
     &quic::QuicTransport,
+    &tls::TlsTransport,
 ];
 
 /// Returns the transport called `name`; `None` for an unknown name.

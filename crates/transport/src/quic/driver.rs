@@ -17,11 +17,11 @@ use rustix::event::PollFlags;
 
 use super::controller::ControllerObservations;
 use super::disconnect::{CloseCode, DisconnectReason};
-use super::identity;
 use super::options::QuicSettings;
 use super::reorder_buffer::ReorderBuffer;
 use super::sent_buffer::SentBuffer;
 use super::wire::QuicSocket;
+use crate::raw_keys;
 
 /// The largest number of receive calls in a row. A peer that sends continuously must not prevent this end from sending.
 const TURN: usize = 4;
@@ -75,7 +75,7 @@ impl QuicDriver {
         let observations = Arc::default();
         config.transport_config(Arc::new(parsed.configuration(wire.largest(), &observations)));
         let mut endpoint = Endpoint::new(endpoint(), None, true, None);
-        let begun = endpoint.connect(Instant::now(), config, wire.peer, identity::NAME);
+        let begun = endpoint.connect(Instant::now(), config, wire.peer, raw_keys::NAME);
         let (handle, connection) = begun.map_err(|error| error.to_string())?;
         Ok(QuicDriver::new(wire, endpoint, handle, connection, observations, parsed))
     }

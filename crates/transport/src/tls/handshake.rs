@@ -1,0 +1,105 @@
+//! A TLS handshake over a proven TCP flow, without waiting.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
+use std::time::Instant;
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::buffer::Buffer;
+use super::connection::{Progress, TlsConnection};
+use super::records::{IncomingRecords, TlsRecords, Wire};
+use crate::transport::Flow;
+
+/// A handshake under way.
+pub(super) struct Handshake {
+    pub(super) flow: Box<dyn Flow>,
+    pub(super) begun: Instant,
+    connection: TlsConnection,
+    /// What has come. Payload and close_notify may follow the peer's last message of the handshake at once.
+    incoming: IncomingRecords,
+    outgoing: Buffer,
+    /// The number of bytes that this end has sent, those of the proof included.
+    sent: u64,
+}
+
+impl Handshake {
+    /// Begins a handshake on `flow` with the connection that `open` makes. `proof` is the number of bytes that this end
+    /// sent for the proof of the key.
+    pub(super) fn begin(
+        flow: Box<dyn Flow>,
+        open: impl FnOnce() -> io::Result<TlsConnection>,
+        proof: usize,
+    ) -> io::Result<Self> {
+        let begun = Instant::now();
+        let (connection, sent) = (open()?, proof as u64);
+        let (incoming, outgoing) = (IncomingRecords::default(), Buffer::default());
+        Ok(Handshake { flow, begun, connection, incoming, outgoing, sent })
+    }
+
+    /// Continues the handshake as far as possible without waiting. Returns true once it is over.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::UnexpectedEof`] if the peer ends the connection, and [`ErrorKind::InvalidData`] if it does
+    /// not have the key.
+    pub(super) fn step(&mut self) -> io::Result<bool> {
+        loop {
+            let IncomingRecords { sealed, opened, .. } = &mut self.incoming;
+            let put = |payload: &[u8]| opened.put(payload);
+            match self.connection.advance(sealed, &mut self.outgoing, put)? {
+                Progress::Moved => {}
+                Progress::Closed => {
+                    self.incoming.is_closed = true;
+                    return Ok(true);
+                }
+                Progress::Blocked if !self.flush()? => return Ok(false),
+                Progress::Blocked if !self.connection.is_handshaking() => return Ok(true),
+                Progress::Blocked if !self.take_in()? => return Ok(false),
+                Progress::Blocked => {}
+            }
+        }
+    }
+
+    /// Sends what waits to be sent. Returns false if the socket has no room.
+    fn flush(&mut self) -> io::Result<bool> {
+        let before = self.outgoing.waiting().len();
+        let wire = Wire { socket: socket_of(self.flow.as_ref())?, is_hasty: true };
+        let sent = wire.send(&mut self.outgoing, false);
+        self.sent += (before - self.outgoing.waiting().len()) as u64;
+        unless_blocked(sent.map(|()| true))
+    }
+
+    /// Receives what has come. Returns false if nothing has.
+    fn take_in(&mut self) -> io::Result<bool> {
+        let wire = Wire { socket: socket_of(self.flow.as_ref())?, is_hasty: true };
+        match wire.receive(&mut self.incoming.sealed, 0) {
+            Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
+            got => unless_blocked(got.map(|_| true)),
+        }
+    }
+
+    /// Returns what to wait for before the next step; `None` if the flow has no socket any more.
+    pub(super) fn interest(&self) -> Option<PollFd<'_>> {
+        let interest = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+        let socket = socket_of(self.flow.as_ref()).ok()?;
+        Some(PollFd::from_borrowed_fd(socket, interest))
+    }
+
+    /// Returns the flow and its connection, once the handshake is over.
+    pub(super) fn finish(self) -> (Box<dyn Flow>, TlsRecords) {
+        (self.flow, TlsRecords::new(self.connection, self.incoming, self.sent))
+    }
+}
+
+/// Returns the TCP socket of `flow`.
+pub(super) fn socket_of(flow: &dyn Flow) -> io::Result<BorrowedFd<'_>> {
+    flow.sockets().first().copied().ok_or_else(|| ErrorKind::NotConnected.into())
+}
+
+/// Returns false for a call that would have had to wait.
+fn unless_blocked(done: io::Result<bool>) -> io::Result<bool> {
+    match done {
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
+        done => done,
+    }
+}

@@ -1,0 +1,189 @@
+//! A TLS connection over a socket, for two threads: one sends, the other receives.
+//!
+//! The lock of the connection is held only for cryptography. Each direction has a lock of its own for its bytes, which
+//! is held while its thread waits in the kernel. The order of records on the wire is the order in which they were
+//! encrypted, because only the sending direction encrypts.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use rustix::net::{RecvFlags, SendFlags};
+use rustls::SupportedCipherSuite;
+
+use super::buffer::Buffer;
+use super::connection::{Progress, TlsConnection, broken};
+
+/// The most payload that one call encrypts, and the most bytes that one call takes from the socket.
+const PIECE: usize = 256 << 10;
+/// The least room for a call that takes bytes from the socket: at least a record.
+const LEAST: usize = 20 << 10;
+
+/// A TLS connection whose handshake is over.
+pub(super) struct TlsRecords {
+    connection: Mutex<TlsConnection>,
+    outgoing: Mutex<Buffer>,
+    incoming: Mutex<IncomingRecords>,
+    /// The bytes of payload that were encrypted.
+    payload: AtomicU64,
+    /// The bytes of the TCP stream that are not payload: those of the proof and of the handshake, and what encryption
+    /// adds.
+    overhead: AtomicU64,
+    /// The bytes of payload that were ever reported as acknowledged.
+    acked: AtomicU64,
+}
+
+/// The receiving direction.
+#[derive(Default)]
+pub(super) struct IncomingRecords {
+    /// Bytes as they came.
+    pub(super) sealed: Buffer,
+    /// Payload that the caller had no room for.
+    pub(super) opened: Buffer,
+    /// True if the peer sent close_notify.
+    pub(super) is_closed: bool,
+}
+
+/// The socket of a direction, and the flags of its system calls.
+#[derive(Clone, Copy)]
+pub(super) struct Wire<'a> {
+    pub(super) socket: BorrowedFd<'a>,
+    /// True if calls return [`ErrorKind::WouldBlock`] and do not wait.
+    pub(super) is_hasty: bool,
+}
+
+impl TlsRecords {
+    /// Continues after a handshake. `incoming` is what followed the peer's handshake, and `overhead` is the number of
+    /// bytes that this end has sent so far.
+    pub(super) fn new(connection: TlsConnection, incoming: IncomingRecords, overhead: u64) -> Self {
+        TlsRecords {
+            connection: Mutex::new(connection),
+            outgoing: Mutex::default(),
+            incoming: Mutex::new(incoming),
+            payload: AtomicU64::new(0),
+            overhead: AtomicU64::new(overhead),
+            acked: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn cipher(&self) -> Option<SupportedCipherSuite> {
+        self.connection.lock().cipher()
+    }
+
+    /// Returns the lock of the sending direction.
+    pub(super) fn outgoing(&self) -> &Mutex<Buffer> {
+        &self.outgoing
+    }
+
+    /// Returns the lock of the receiving direction.
+    pub(super) fn incoming(&self) -> &Mutex<IncomingRecords> {
+        &self.incoming
+    }
+
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Mutex<TlsConnection> {
+        &self.connection
+    }
+
+    /// Returns how many bytes of payload are acknowledged, if `acked` bytes of the TCP stream are. The overhead of all
+    /// bytes sent is subtracted, so that the result may be too small, but it never decreases.
+    pub(super) fn payload_of(&self, acked: u64) -> u64 {
+        let payload = acked.saturating_sub(self.overhead.load(Ordering::Relaxed)).min(self.sent());
+        self.acked.fetch_max(payload, Ordering::Relaxed).max(payload)
+    }
+
+    /// Returns the bytes of payload that were encrypted.
+    pub(super) fn sent(&self) -> u64 {
+        self.payload.load(Ordering::Relaxed)
+    }
+
+    /// Encrypts the beginning of `message`, and returns its length.
+    pub(super) fn encrypt(&self, message: &[u8], outgoing: &mut Buffer) -> io::Result<usize> {
+        let piece = &message[..message.len().min(PIECE)];
+        let before = outgoing.waiting().len();
+        self.connection.lock().encrypt(piece, outgoing)?;
+        let added = outgoing.waiting().len() - before - piece.len();
+        // There is only one sender at a time. The overhead comes first, so that it is never counted as payload.
+        self.overhead.fetch_add(added as u64, Ordering::Relaxed);
+        self.payload.fetch_add(piece.len() as u64, Ordering::Relaxed);
+        Ok(piece.len())
+    }
+
+    /// Encrypts close_notify.
+    pub(super) fn close(&self, outgoing: &mut Buffer) -> io::Result<()> {
+        self.connection.lock().close(outgoing)
+    }
+
+    /// Receives payload into `into`, and returns its length: zero if the peer has sent close_notify.
+    ///
+    /// # Errors
+    /// Returns [`ErrorKind::ConnectionReset`] if the TCP stream ends without close_notify.
+    pub(super) fn receive(&self, into: &mut [u8], wire: Wire<'_>) -> io::Result<usize> {
+        let mut incoming = self.incoming.lock();
+        loop {
+            if let Some(got) = self.open(&mut incoming, into)? {
+                return Ok(got);
+            }
+            if wire.receive(&mut incoming.sealed, into.len())? == 0 {
+                let why = "the peer's TCP stream ended without TLS's close_notify";
+                return Err(io::Error::new(ErrorKind::ConnectionReset, why));
+            }
+        }
+    }
+
+    /// Decrypts records that came. Returns `None` if no payload is there, and none is known to be the last.
+    fn open(&self, incoming: &mut IncomingRecords, into: &mut [u8]) -> io::Result<Option<usize>> {
+        let IncomingRecords { sealed, opened, is_closed } = incoming;
+        let mut got = opened.take(into);
+        let mut connection = self.connection.lock();
+        while got < into.len() && !*is_closed {
+            match open_one(&mut connection, sealed, |payload| {
+                let fits = payload.len().min(into.len() - got);
+                into[got..got + fits].copy_from_slice(&payload[..fits]);
+                opened.put(&payload[fits..]);
+                got += fits;
+            })? {
+                Progress::Moved => {}
+                Progress::Blocked => break,
+                Progress::Closed => *is_closed = true,
+            }
+        }
+        Ok((got > 0 || *is_closed).then_some(got))
+    }
+}
+
+/// Processes a record. A receiver never sends: rustls leaves its answer to an update of keys to the next payload.
+fn open_one(
+    connection: &mut MutexGuard<'_, TlsConnection>,
+    sealed: &mut Buffer,
+    payload: impl FnMut(&[u8]),
+) -> io::Result<Progress> {
+    let mut answer = Buffer::default();
+    let progress = connection.advance(sealed, &mut answer, payload)?;
+    if answer.is_empty() { Ok(progress) } else { Err(broken("the peer's records are not valid")) }
+}
+
+impl Wire<'_> {
+    /// Sends the bytes that wait in `outgoing`. If `is_brief`, gives up after the first call that sends only a part.
+    pub(super) fn send(&self, outgoing: &mut Buffer, is_brief: bool) -> io::Result<()> {
+        let hasty = if self.is_hasty { SendFlags::DONTWAIT } else { SendFlags::empty() };
+        while !outgoing.is_empty() {
+            let taken = rustix::net::send(self.socket, outgoing.waiting(), SendFlags::NOSIGNAL | hasty)?;
+            outgoing.consume(taken);
+            if is_brief && !outgoing.is_empty() {
+                return Err(ErrorKind::WouldBlock.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Receives about as many bytes as `wanted`, and returns how many; zero at the end of the stream.
+    pub(super) fn receive(&self, sealed: &mut Buffer, wanted: usize) -> io::Result<usize> {
+        let hasty = if self.is_hasty { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
+        let room = sealed.room(wanted.clamp(LEAST, PIECE));
+        let (_, got) = rustix::net::recv(self.socket, room, hasty)?;
+        sealed.add(got);
+        Ok(got)
+    }
+}
