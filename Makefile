@@ -173,6 +173,13 @@ remedies: SEED ?= 1
 remedies: build-validate
 	$(call VALIDATE,remedies --runs $(RUNS) --seed $(SEED))
 
+# Does explain --capacity tell a flow that fills its path from one that leaves room? (Ten minutes, on a machine left alone.)
+.PHONY: full-path
+full-path: RUNS ?= 24
+full-path: SEED ?= 0
+full-path: build-validate
+	$(call VALIDATE,full-path --runs $(RUNS) --seed $(SEED))
+
 # Streams over paths that are lossy, slow, or down for a while, and paths that carry nothing: a figure each time, or the cause named
 # (under two hours; RUNS=3 takes a quarter of one).
 .PHONY: stalls

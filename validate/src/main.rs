@@ -10,6 +10,7 @@ mod capacity;
 mod experiments;
 mod false_keeps;
 mod faults;
+mod full_path;
 mod grid_coverage;
 mod landspeed;
 mod placebos;
@@ -46,6 +47,8 @@ enum ValidationStudy {
     FalseKeeps(false_keeps::Options),
     /// Does `explain` name what was done to a path?
     Faults(faults::Options),
+    /// Does `explain --capacity` tell a flow that fills its path from one that leaves room?
+    FullPath(full_path::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
     GridCoverage(grid_coverage::Options),
     /// Real decisions between equal settings, in the lab.
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
+        ValidationStudy::FullPath(options) => full_path::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
@@ -108,6 +112,7 @@ mod tests {
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",
             "validate faults --short --pairs 8 --clean 1",
+            "validate full-path --runs 8 --seed 3",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stolen --pairs 2",
             "validate rejudge one.json two.json",

@@ -174,6 +174,7 @@ type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ExpectSection {
     claim: Spanned<String>,
+    #[serde(default)]
     source: String,
     /// Claims of the papers' ledger.
     #[serde(default)]
@@ -183,8 +184,12 @@ struct ExpectSection {
     in_kind: String,
     #[serde(default)]
     figure: Option<Spanned<String>>,
+    /// A reason that nothing tests.
     #[serde(default)]
     otherwise: String,
+    /// A reason, with the test of it.
+    #[serde(default)]
+    because: Option<Box<ExpectSection>>,
     #[serde(default)]
     peaks: bool,
     #[serde(default)]
@@ -235,7 +240,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
     let mut base: Vec<GridSetting> = usual.chain(settings(&file.set, names)?).collect();
     let mut factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
     let expectations =
-        file.expect.iter().map(|expect| expectation(expect, &factors)).collect::<Result<Vec<_>, _>>()?;
+        file.expect.iter().map(|expect| sourced(expect, &factors)).collect::<Result<Vec<_>, _>>()?;
     if short {
         shorten(&mut factors, &file.short)?;
     }
@@ -456,6 +461,14 @@ fn time(text: &Spanned<String>) -> Result<Nanos, FileMistake> {
     parse_duration(text.get_ref()).map_err(|error| here(text)(error.to_string()))
 }
 
+/// Returns an expectation of the file, which must name its source.
+fn sourced(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expectation, FileMistake> {
+    if expect.source.is_empty() {
+        return Err(here(&expect.claim)("an expectation needs a source".to_owned()));
+    }
+    expectation(expect, factors)
+}
+
 fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expectation, FileMistake> {
     let cells = |cells: &FileSettings| selected(cells, factors);
     let line = |name: &Spanned<String>| {
@@ -501,15 +514,36 @@ fn expectation(expect: &ExpectSection, factors: &[GridFactor]) -> Result<Expecta
         }
         _ => return Err(wrong()),
     };
+    let because = expect.because.as_ref().map(|reason| reason_of(expect, reason, factors)).transpose()?;
     Ok(Expectation {
         claim: expect.claim.get_ref().clone(),
         source: expect.source.clone(),
         figure: expect.figure.as_ref().map(figure).transpose()?,
         test,
         otherwise: expect.otherwise.clone(),
+        because: because.map(Box::new),
         claims: expect.claims.clone(),
         in_kind: expect.in_kind.clone(),
     })
+}
+
+/// Returns the reason of an expectation, with its test.
+fn reason_of(
+    expect: &ExpectSection,
+    reason: &ExpectSection,
+    factors: &[GridFactor],
+) -> Result<Expectation, FileMistake> {
+    let wrong = |why: &str| Err(here(&reason.claim)(why.to_owned()));
+    match () {
+        () if !expect.otherwise.is_empty() => wrong("a reason is tested (because) or a guess (otherwise)"),
+        () if reason.because.is_some() || !reason.otherwise.is_empty() => {
+            wrong("a reason has no reason of its own")
+        }
+        () if !reason.claims.is_empty() || !reason.in_kind.is_empty() || !reason.source.is_empty() => {
+            wrong("a reason is of today: it has no source, no claims and no in-kind")
+        }
+        () => expectation(reason, factors),
+    }
 }
 
 /// Returns the values of factors that select cells of an expectation.

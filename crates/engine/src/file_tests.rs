@@ -226,3 +226,36 @@ fn a_factor_that_is_not_varied_can_be_set() {
     assert!(varied.contains("the file varies mtu"), "{varied}");
     assert!(found.set("mtuu=9000").unwrap_err().to_string().contains("mtu"));
 }
+
+/// A reason of the second expectation, which is tested.
+const BECAUSE: &str = r#"
+[expect.because]
+claim = "a bit takes less processor time"
+figure = "cores-per-gbps"
+order = [{ write-size = "64K" }, { write-size = "1K" }]
+"#;
+
+#[test]
+fn a_reason_is_tested_by_cells_of_the_same_file() {
+    let found = read(&[WHOLE, BECAUSE].concat(), false).unwrap();
+    let because = found.grid.expectations[1].because.as_deref().expect("a reason");
+    assert_eq!(because.claim, "a bit takes less processor time");
+    assert!(matches!(&because.test, ExpectationTest::Order { cells, .. } if cells.len() == 2));
+}
+
+#[test]
+fn a_reason_that_is_no_reason_is_refused() {
+    for (wrong, right, words) in [
+        ("at = {", "otherwise = \"so\"\nat = {", "a reason is tested (because) or a guess (otherwise)"),
+        ("claim = \"a bit", "source = \"here\"\nclaim = \"a bit", "it has no source"),
+        ("order = [", "otherwise = \"so\"\norder = [", "a reason has no reason of its own"),
+        ("order = [", "# order = [", "an expectation is one of"),
+        ("source = \"section 3\"\n", "", "an expectation needs a source"),
+    ] {
+        let text = [WHOLE, BECAUSE].concat();
+        let changed = text.replacen(wrong, right, 1);
+        assert_ne!(text, changed, "{wrong}");
+        let error = read(&changed, false).map(|_| ()).expect_err(right);
+        assert!(error.contains(words), "{right}: {error}");
+    }
+}

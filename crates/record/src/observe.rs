@@ -99,10 +99,7 @@ pub struct Throttling {
 impl Throttling {
     /// Returns the throttled time as a share of the window, 0 to 1: the longer of the times by quota and by heat.
     pub fn share(&self) -> f64 {
-        if self.window_ns.0 == 0 {
-            return 0.0;
-        }
-        (self.quota_ns.max(self.heat_ns).0 as f64 / self.window_ns.0 as f64).min(1.0)
+        self.quota_ns.max(self.heat_ns).share_of(self.window_ns)
     }
 }
 
@@ -211,10 +208,7 @@ pub struct MemoryStalls {
 impl MemoryStalls {
     /// Returns the time in which nothing ran for want of memory, as a share of the window, 0 to 1.
     pub fn share(&self) -> f64 {
-        if self.window_ns.0 == 0 {
-            return 0.0;
-        }
-        (self.full_ns.0 as f64 / self.window_ns.0 as f64).min(1.0)
+        self.full_ns.share_of(self.window_ns)
     }
 }
 

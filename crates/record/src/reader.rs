@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{DecodeError, Header, Line, PathFacts, RECORD_FORMAT, decode};
+use crate::{DecodeError, Header, HostFacts, Line, PathFacts, RECORD_FORMAT, Side, decode};
 
 /// Longest line that is read, in bytes. The line of a trial with a thousand TCP samples has about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
@@ -41,6 +41,14 @@ impl Record {
     pub fn path(&self) -> Option<&PathFacts> {
         self.lines.iter().find_map(|line| match line {
             Line::Path(path) => Some(path),
+            _ => None,
+        })
+    }
+
+    /// Returns the facts of a host of the first pair, as they were when the run began.
+    pub fn host(&self, wanted: Side) -> Option<&HostFacts> {
+        self.lines.iter().find_map(|line| match line {
+            Line::Host { side, facts } if *side == wanted => Some(&**facts),
             _ => None,
         })
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CongestionControls, HostFacts, Line, Record};
+use landspeed_record::{CongestionControls, EndpointOutcome, HostFacts, Line, Record};
 
 use crate::block::{ReportSection, ReportTable, StyledText, TableColumn};
 use crate::safe;
@@ -64,14 +64,16 @@ pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
         .in_full()
 }
 
-/// Returns the congestion controls that the sockets of a record's trials reported.
+/// Returns the congestion controls that the sockets of a record's trials and runs reported.
 pub(crate) fn controls(record: &Record) -> BTreeSet<String> {
-    let ends = record.lines.iter().flat_map(|line| match line {
-        Line::Trial(trial) => vec![&trial.a, &trial.b],
-        Line::GridTrial(trial) => vec![&trial.a, &trial.b],
+    let of = |end: &EndpointOutcome| end.observed.get::<CongestionControls>().0.clone();
+    let reported = record.lines.iter().flat_map(|line| match line {
+        Line::Trial(trial) => vec![of(&trial.a), of(&trial.b)],
+        Line::GridTrial(trial) => vec![of(&trial.a), of(&trial.b)],
+        Line::Run(run) => vec![run.controls.clone()],
         _ => Vec::new(),
     });
-    ends.flat_map(|end| end.observed.get::<CongestionControls>().0.clone()).collect()
+    reported.flatten().collect()
 }
 
 /// Returns a host's conditions in words; an empty string if the record does not have them.

@@ -40,6 +40,16 @@ pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Returns `text` with the names of its claims in the papers' ledger: "section 3.1 (jin.frag.tx)".
+pub(crate) fn with_claims(text: &str, claims: &[String]) -> String {
+    match claims {
+        [] => text.to_owned(),
+        claims => {
+            format!("{text} ({})", claims.iter().map(|claim| safe(claim)).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 /// Returns the result of a confirmation: "Confirmed over 30 min 0 s: 1.40× the rate [1.31, 1.49], 22 blocks".
 pub(crate) fn confirmation(found: &ConfirmationReport, primary: Metric) -> String {
     let verdict = if found.holds { "Confirmed" } else { "NOT confirmed" };

@@ -29,7 +29,8 @@ mod timeline;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, RecordKind, Study, StudyEngine, WrongKind,
+    COMPARE_FORMAT, CompareReport, ContestQuestion, Line, Record, RecordKind, Side, Study, StudyEngine,
+    WrongKind,
 };
 
 use contests::StudyContests;
@@ -56,6 +57,7 @@ pub fn compare(record: &Record, path: &str) -> Result<CompareReport, WrongKind> 
         started: header.started.clone(),
         command: header.command.clone(),
         took_ns: took(study, record),
+        hosts: Side::BOTH.into_iter().filter_map(|side| record.host(side).cloned()).collect(),
         study: study.clone(),
         runs_planned: contests.planned,
         runs: contests.runs(),

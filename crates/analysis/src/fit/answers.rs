@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{HostLimits, LayerCost, MemoryPass, PerPacketCost, SizeAnswer, SizePoint};
+use landspeed_record::{
+    ExpectationKind, HostLimits, LayerCost, MemoryPass, PerPacketCost, SizeAnswer, SizePoint,
+};
 use landspeed_stats::estimate;
 
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
@@ -80,6 +82,44 @@ impl OffloadStudy {
     }
 }
 
+/// A question of the paper.
+struct SizeQuestion {
+    question: &'static str,
+    /// The claims of the papers' ledger that the answer's figures are held against, and how.
+    claims: &'static [(&'static str, ExpectationKind)],
+    /// The paper's own answer; empty if it has no figure of this kind.
+    paper: &'static str,
+}
+
+const FRAGMENT: SizeQuestion = SizeQuestion {
+    question: "What does one more fragment cost?",
+    claims: &[("jin.frag.tx", ExpectationKind::Number), ("jin.frag.rx", ExpectationKind::Number)],
+    paper: "Jin & Yoo had 31 us at the sender, copy and checksum of the fragment included, and 9 us at the receiver, before its \
+            copy (section 3.1, MTU 4096, 450 MHz)",
+};
+
+// The paper's sender sums what it has just copied, and its receiver what has just come.
+const CHECKSUM: SizeQuestion = SizeQuestion {
+    question: "What does the checksum cost, with a cold and a warm cache?",
+    claims: &[("jin.cks.rx_tx", ExpectationKind::Number)],
+    paper: "Jin & Yoo's receiver, whose data is cold, took up to 1.32 times as long as their sender, whose data is warm (section \
+            3.2, Figure 3)",
+};
+
+const COPY: SizeQuestion = SizeQuestion {
+    question: "What does the copy cost once the checksum no longer warms the cache?",
+    claims: &[("jin.copy.cache", ExpectationKind::Direction), ("jin.frag.copy", ExpectationKind::InKind)],
+    paper: "Jin & Yoo's copy took nearly as long as the host's checksum had, once that was gone (section 3.3, Figure 6); a copy \
+            that merges fragments took 10 us/KB (section 3.1)",
+};
+
+const PACE: SizeQuestion = SizeQuestion { question: "Which part sets the pace?", claims: &[], paper: "" };
+
+/// Returns the claims of the papers' ledger that the figures of a sweep over sizes are held against, and how.
+pub fn size_claims() -> impl Iterator<Item = (&'static str, ExpectationKind)> {
+    [FRAGMENT, CHECKSUM, COPY, PACE].into_iter().flat_map(|question| question.claims).copied()
+}
+
 /// Returns the answers to the questions for which there are figures, in the order of the paper.
 pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
     let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps)];
@@ -105,9 +145,19 @@ impl AnswerDraft {
         self.figure(name, value.unwrap_or(f64::NAN));
     }
 
-    fn answer(self, question: &str) -> Option<SizeAnswer> {
+    /// Returns the answer, with the paper's own as its last line; `None` if there is nothing to say.
+    fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
         let AnswerDraft { lines, figures } = self;
-        (!lines.is_empty()).then(|| SizeAnswer { question: question.to_owned(), answer: lines, figures })
+        if lines.is_empty() {
+            return None;
+        }
+        let paper = Some(asked.paper).filter(|paper| !paper.is_empty()).map(str::to_owned);
+        Some(SizeAnswer {
+            question: asked.question.to_owned(),
+            answer: lines.into_iter().chain(paper).collect(),
+            claims: asked.claims.iter().map(|(claim, _)| (*claim).to_owned()).collect(),
+            figures,
+        })
     }
 }
 
@@ -135,12 +185,7 @@ fn fragment(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
         by_steps(part, &mut draft);
     }
     larger_frames(&cut.collect::<Vec<_>>(), &mut draft);
-    if !draft.lines.is_empty() {
-        let paper = "Jin & Yoo had 31 us at the sender, copy and checksum of the fragment included, and 9 us at the receiver, \
-                     before its copy (section 3.1, MTU 4096, 450 MHz)";
-        draft.lines.push(paper.to_owned());
-    }
-    draft.answer("What does one more fragment cost?")
+    draft.answer(&FRAGMENT)
 }
 
 fn by_line(part: &PerPacketCost, draft: &mut AnswerDraft) {
@@ -251,7 +296,7 @@ fn checksum(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
         draft.lines.extend(after.map(|ns| format!("{host} sums in {} what it has just copied", time(ns))));
     }
     in_the_path(asked.sweeps, &mut draft);
-    draft.answer("What does the checksum cost, with a cold and a warm cache?")
+    draft.answer(&CHECKSUM)
 }
 
 /// Compares datagrams of one size with and without a checksum, at the MTU of the first sweep without.
@@ -301,7 +346,7 @@ fn copy(asked: &AnswerInputs<'_>) -> Option<SizeAnswer> {
         ));
     }
     offloaded(asked.offload, &mut draft);
-    draft.answer("What does the copy cost once the checksum no longer warms the cache?")
+    draft.answer(&COPY)
 }
 
 fn offloaded(study: &OffloadStudy, draft: &mut AnswerDraft) {
@@ -348,7 +393,7 @@ fn pace(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
             draft.lines.push(format!("{} at MTU {}: {}", part.transport, mtu.0, told.join("; ")));
         }
     }
-    draft.answer("Which part sets the pace?")
+    draft.answer(&PACE)
 }
 
 /// Describes the host that takes longest for a message, and the share of the time between arrivals for which it works

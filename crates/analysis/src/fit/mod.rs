@@ -8,7 +8,7 @@ mod line;
 mod message;
 mod sweep;
 
-pub use answers::{AnswerInputs, OffloadBlock, OffloadStudy, answers};
+pub use answers::{AnswerInputs, OffloadBlock, OffloadStudy, answers, size_claims};
 pub(crate) use cost::samples_of_flow;
 pub use cost::{CostOwners, cost_figures, cost_owners, share_of_links};
 pub use fragments::{IpVersion, largest};

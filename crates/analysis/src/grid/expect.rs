@@ -1,7 +1,7 @@
 //! Compares published results with the measured ones.
 //!
 //! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. It is
-//! undecided if the interval includes both sides. The confidence level holds for all intervals of one expectation
+//! undecided if the interval includes both sides. Where a result differs, its reason is tested like an expectation. The confidence level holds for all intervals of one expectation
 //! jointly.
 //!
 //! To add a kind of test, add a variant to [`ExpectationTest`] and a method to `ExpectationJudge`. The method makes
@@ -18,31 +18,20 @@ use landspeed_record::{
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 
 use super::fitted::{FigureModel, points};
-
-/// The largest half width, as a log, of an interval that supports a published ratio by including it.
-const VAGUE: f64 = 0.35;
+use crate::ladder::words;
 
 pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationReport {
-    let figure = expectation.figure.unwrap_or(grid.figure);
-    let fitted = FigureModel::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
-    let found = match &fitted {
-        Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
-        Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
-    };
     let (published, within) = match &expectation.test {
         ExpectationTest::Ratio { published, within, .. } => (Some(*published), Some(*within)),
         _ => (None, None),
     };
-    let (agreement, ours, told) = match found {
-        Ok(found) => (found.agreement, found.ours, found.told),
-        Err((agreement, why)) => (agreement, None, why),
+    let ExpectationOutcome { agreement, ours, told } = test(grid, trials, expectation);
+    let reason = match agreement {
+        ExpectationAgreement::Differs => reason(grid, trials, expectation),
+        _ => None,
     };
-    let why = match agreement {
-        ExpectationAgreement::Differs if !expectation.otherwise.is_empty() => {
-            [told.as_str(), &expectation.otherwise].join(if told.is_empty() { "" } else { "; " })
-        }
-        _ => told,
-    };
+    let why =
+        Some(told).filter(|told| !told.is_empty()).into_iter().chain(reason).collect::<Vec<_>>().join("; ");
     let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
     ExpectationReport {
         claim,
@@ -56,6 +45,36 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
         ours,
         why,
     }
+}
+
+/// Tests the claim of `expectation`.
+fn test(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationOutcome {
+    let figure = expectation.figure.unwrap_or(grid.figure);
+    let fitted = FigureModel::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
+    let found = match &fitted {
+        Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
+        Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
+    };
+    found.unwrap_or_else(|(agreement, told)| ExpectationOutcome { agreement, ours: None, told })
+}
+
+/// Says why a result differs: what the test of the reason showed, or that nothing tests it. `None` if the expectation
+/// has no reason.
+fn reason(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Option<String> {
+    let Some(because) = &expectation.because else {
+        let guess = &expectation.otherwise;
+        return (!guess.is_empty()).then(|| format!("perhaps (untested): {guess}"));
+    };
+    let ExpectationOutcome { agreement, ours, told } = test(grid, trials, because);
+    let word = match agreement {
+        ExpectationAgreement::Reproduces => "because",
+        ExpectationAgreement::Differs => "not because",
+        ExpectationAgreement::Undecided | ExpectationAgreement::NotHere => "undecided whether",
+    };
+    let shown = [ours.map(words::interval), Some(told).filter(|told| !told.is_empty())];
+    let shown = shown.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    let shown = if shown.is_empty() { shown } else { format!(" ({shown})") };
+    Some(format!("{word} {}{shown}", because.claim))
 }
 
 struct ExpectationOutcome {
@@ -105,16 +124,11 @@ impl ExpectationJudge<'_> {
         let agreement = match () {
             () if ours_high < low || ours_low > high => ExpectationAgreement::Differs,
             () if ours_low >= low && ours_high <= high => ExpectationAgreement::Reproduces,
-            () if ours_low <= published.ln()
-                && published.ln() <= ours_high
-                && ours_high - ours_low <= 2.0 * VAGUE =>
-            {
-                ExpectationAgreement::Reproduces
-            }
             () => ExpectationAgreement::Undecided,
         };
-        let told =
-            if peaks { format!("{} over {}", self.name(&to), self.name(&from)) } else { String::new() };
+        let compared = peaks.then(|| format!("{} over {}", self.name(&to), self.name(&from)));
+        let decides = (agreement == ExpectationAgreement::Undecided).then(|| decidable((low, high), &found));
+        let told = compared.into_iter().chain(decides).collect::<Vec<_>>().join("; ");
         Ok(ExpectationOutcome { agreement, ours: Some(found.estimate()), told })
     }
 
@@ -290,6 +304,15 @@ impl ExpectationJudge<'_> {
     }
 }
 
+/// Says which ratios an interval as wide as that of `found` decides, beside bounds that are logarithms.
+fn decidable((low, high): (f64, f64), found: &ContrastEstimate) -> String {
+    let half = (found.together.1 - found.together.0) / 2.0;
+    let outside = format!("below {:.2} or above {:.2}", (low - half).exp(), (high + half).exp());
+    let inside = (low + half < high - half)
+        .then(|| format!(", or from {:.2} to {:.2}", (low + half).exp(), (high - half).exp()));
+    format!("this run decides a ratio {outside}{}", inside.unwrap_or_default())
+}
+
 /// Judges whether every ratio is proven to be above one. The reported ratio is the first that is proven to be below
 /// one, or else the one with the lowest interval.
 fn all_above(found: &[ContrastEstimate], name: impl Fn(usize) -> String) -> ExpectationOutcome {
@@ -322,7 +345,7 @@ mod tests {
     }
 
     /// Judges a grid of mtu 1500 and 9000 over sizes 1 to 4; 9000 is twice as fast, but has a dip at size 3.
-    fn judged(test: ExpectationTest) -> ExpectationReport {
+    fn judged_with(expectation: Expectation) -> ExpectationReport {
         let factors = vec![factor("mtu", &["1500", "9000"]), factor("size", &["1", "2", "3", "4"])];
         let missing =
             vec![MissingLevel { factor: "mtu".into(), level: "16000".into(), why: "too large".into() }];
@@ -338,11 +361,11 @@ mod tests {
             .map(|(b, c)| trial(b, c))
             .collect();
         let trials: Vec<&GridTrial> = trials.iter().collect();
-        judge(
-            &grid,
-            &trials,
-            &Expectation { test, otherwise: "it is another machine".into(), ..Expectation::default() },
-        )
+        judge(&grid, &trials, &expectation)
+    }
+
+    fn judged(test: ExpectationTest) -> ExpectationReport {
+        judged_with(Expectation { test, otherwise: "it is another machine".into(), ..Expectation::default() })
     }
 
     fn ratio(from: &str, to: &str, published: f64, peaks: bool) -> ExpectationReport {
@@ -356,10 +379,43 @@ mod tests {
         let means = ratio("1500", "9000", 2.0, false);
         // Twice at three of four sizes, and equal at the fourth: 2^(3/4).
         assert_eq!((means.agreement, means.published), (ExpectationAgreement::Differs, Some(2.0)));
-        assert!((means.ours.unwrap().ratio - 1.68).abs() < 0.02 && means.why.ends_with("another machine"));
+        assert!(
+            (means.ours.unwrap().ratio - 1.68).abs() < 0.02
+                && means.why.ends_with("perhaps (untested): it is another machine")
+        );
+        let close = ratio("1500", "9000", 1.82, true);
+        assert_eq!(close.agreement, ExpectationAgreement::Undecided, "{close:?}");
+        assert!(close.why.contains("this run decides a ratio below 1."), "{}", close.why);
         let gone = ratio("1500", "16000", 3.0, true);
         assert_eq!((gone.agreement, gone.why.as_str()), (ExpectationAgreement::NotHere, "too large"));
         assert_eq!(ratio("1500", "4000", 3.0, true).agreement, ExpectationAgreement::Undecided);
+    }
+
+    #[test]
+    fn a_reason_is_tested_where_a_result_differs() {
+        let size = |size: &str| settings(&[("size", size), ("mtu", "1500")]);
+        let order =
+            |cells: [&str; 2]| ExpectationTest::Order { cells: cells.map(size).to_vec(), peaks: false };
+        let told = |claimed: [&str; 2], reason: [&str; 2]| {
+            let because =
+                Expectation { claim: "3 is more".into(), test: order(reason), ..Expectation::default() };
+            let because = Some(Box::new(because));
+            judged_with(Expectation { test: order(claimed), because, ..Expectation::default() }).why
+        };
+        let differs = ["4", "1"];
+        assert!(
+            told(differs, ["1", "3"]).contains("; because 3 is more (3.0"),
+            "{}",
+            told(differs, ["1", "3"])
+        );
+        assert!(told(differs, ["3", "1"]).contains("; not because 3 is more"));
+        assert!(told(differs, ["3", "3"]).contains("; undecided whether 3 is more"));
+        assert!(
+            told(differs, ["3", "7"]).ends_with("(size=7 was not measured)"),
+            "{}",
+            told(differs, ["3", "7"])
+        );
+        assert!(!told(["1", "4"], ["1", "3"]).contains("because"), "a result that agrees needs no reason");
     }
 
     #[test]

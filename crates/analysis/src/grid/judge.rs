@@ -20,10 +20,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     let grid = lines_of!(record, Line::Grid(grid) => grid).next();
     let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
     let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
-    let host = |wanted: Side| {
-        let mut hosts = lines_of!(record, Line::Host { side, facts } if *side == wanted => facts);
-        hosts.next().map(|facts| (**facts).clone()).unwrap_or_default()
-    };
+    let host = |wanted: Side| record.host(wanted).cloned().unwrap_or_default();
     let path_facts = lines_of!(record, Line::Path(path) => path.clone()).next().unwrap_or_default();
     let failed = trials.iter().filter(|trial| trial.failed.is_some()).count();
     let blocks = whole_blocks(grid, &trials);

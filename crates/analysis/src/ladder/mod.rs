@@ -21,7 +21,7 @@ mod queue;
 mod rules;
 mod run_state;
 mod step;
-mod words;
+pub(crate) mod words;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use landspeed_analysis::compare::study_claims;
+use landspeed_analysis::fit::size_claims;
 use landspeed_engine::read_experiment;
 use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
 use landspeed_record::ExpectationKind;
@@ -20,7 +21,7 @@ use crate::output::{list, out, usage};
 /// List what the papers claim, and whether landspeed tests it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "States: number (an experiment or a study holds a figure of ours against the paper's), direction (it tests which is more), \
+    after_help = "States: number (an experiment, a study or `explain --sizes` holds a figure of ours against the paper's), direction (it tests which is more), \
              in-kind (with another mechanism), computed (by `landspeed calc`), not-here (it needs other hardware, or is no result), untested.\n\n\
              Examples:\n  \
              landspeed papers feng                 the claims of one paper\n  \
@@ -157,11 +158,11 @@ fn counted(all: &[ClaimEntry]) -> String {
 /// A claim with its state, and the experiment or the command that gives it.
 type TestedClaim = (String, ClaimState, String);
 
-/// Returns the state of each claim that an experiment that ships or a study tests, and which of them does. A number comes before a
+/// Returns the state of each claim that an experiment that ships, a study or a sweep over sizes tests, and which of them does. A number comes before a
 /// direction, and a direction before what holds in kind.
 fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
     let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
-    for (claim, state, by) in by_experiments()?.into_iter().chain(by_study()) {
+    for (claim, state, by) in by_experiments()?.into_iter().chain(by_study()).chain(by_sizes()) {
         let known = tested.entry(claim).or_insert_with(|| (state, by.clone()));
         if state < known.0 {
             *known = (state, by);
@@ -187,6 +188,10 @@ fn by_study() -> impl Iterator<Item = TestedClaim> {
         let by = if one.needs_papers_size { "compare --scale 1" } else { "compare" };
         Some((one.claim, state(one.kind?), by.to_owned()))
     })
+}
+
+fn by_sizes() -> impl Iterator<Item = TestedClaim> {
+    size_claims().map(|(claim, kind)| (claim.to_owned(), state(kind), "explain --sizes".to_owned()))
 }
 
 fn state(kind: ExpectationKind) -> ClaimState {

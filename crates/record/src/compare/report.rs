@@ -4,7 +4,7 @@ use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
 use super::study::Study;
-use crate::unknown;
+use crate::{HostFacts, unknown};
 
 pub const COMPARE_FORMAT: u32 = 1;
 
@@ -239,6 +239,9 @@ pub struct CompareReport {
     #[serde(deserialize_with = "unknown::or_default")]
     pub took_ns: Option<Nanos>,
     pub command: String,
+    /// Facts of the hosts A and B, when the study began. Empty in the simulator.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostFacts>,
     /// The study as planned.
     pub study: Study,
     /// Figures of each protocol under the schedule, in the study's order.

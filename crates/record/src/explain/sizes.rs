@@ -126,6 +126,9 @@ pub struct SizeAnswer {
     pub question: String,
     /// The answer, one sentence per line.
     pub answer: Vec<String>,
+    /// The claims of the papers' ledger that the figures are held against, such as "jin.frag.tx".
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub claims: Vec<String>,
     /// Figures of the answer by name. Each name ends with its unit.
     pub figures: BTreeMap<String, f64>,
 }

@@ -18,8 +18,11 @@ pub struct Expectation {
     pub figure: Option<GridFigure>,
     /// The test of the claim.
     pub test: ExpectationTest,
-    /// Why the result may differ today, in one sentence.
+    /// Why the result may differ today, in one sentence. It is a guess: nothing tests it.
     pub otherwise: String,
+    /// Why the result may differ today, as an expectation of the same grid that tests it. Its claim is the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<Box<Expectation>>,
     /// The claims of the papers' ledger that it tests, such as "feng.tune.mtu9000"; empty if it tests none of them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<String>,

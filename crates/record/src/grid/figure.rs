@@ -20,6 +20,8 @@ pub enum FigureUnit {
     DatagramRate,
     /// A part of a whole, 0 to 1.
     Share,
+    /// Processors.
+    Cores,
     /// Processors per Gb/s.
     CoresPerGbps,
     /// The unit that the program's file names.
@@ -156,6 +158,16 @@ const FIGURES: &[FigureRow] = &[
         unit: FigureUnit::CoresPerGbps,
         less_is_better: true,
         of: |trial| trial.of_payload(1e9 / 8.0 / trial.figures.bytes_per_cpu_s.0),
+        ..BLANK
+    },
+    FigureRow {
+        name: "cores-busy",
+        recorded: "cores_busy",
+        title: "Processors kept busy",
+        about: "processors that the run kept busy",
+        unit: FigureUnit::Cores,
+        is_on_request: true,
+        of: |trial| trial.of_payload(trial.figures.rate_bps.0 / 8.0 / trial.figures.bytes_per_cpu_s.0),
         ..BLANK
     },
     // The part of the window that whole segments do not fill cannot be in flight (feng-2003 section 3.5.1).

@@ -91,6 +91,11 @@ impl Nanos {
         self.0 as f64 / 1e9
     }
 
+    /// Returns this time as a share of `window`, 0 to 1; 0 for an empty window.
+    pub fn share_of(self, window: Nanos) -> f64 {
+        if window.0 == 0 { 0.0 } else { (self.0 as f64 / window.0 as f64).min(1.0) }
+    }
+
     #[must_use]
     pub fn times(self, n: u64) -> Nanos {
         Nanos(self.0.saturating_mul(n))

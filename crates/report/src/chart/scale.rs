@@ -108,6 +108,7 @@ pub(crate) fn unit_of(unit: FigureUnit, largest: f64) -> (f64, &'static str) {
         FigureUnit::Time => &[(1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns")],
         FigureUnit::DatagramRate => &[(1e6, "millions"), (1e3, "thousands"), (1.0, "")],
         FigureUnit::Share
+        | FigureUnit::Cores
         | FigureUnit::CoresPerGbps
         | FigureUnit::Program
         | FigureUnit::ProgramPerCpuSecond => &[(1.0, "")],

@@ -20,6 +20,7 @@ use crate::block::{
     ABSENT, Article, Card, Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle,
     ReportBlock, ReportSection, ReportTable, StyledText, TextStyle, Visibility,
 };
+use crate::conditions::{self, NamedHost};
 use crate::output::Tone;
 use crate::{gauges, glossary, safe};
 pub use progress::{about, compare_progress};
@@ -48,11 +49,12 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
             .all(tables::streams(report).non_empty()),
         findings(report),
         runs(report, record),
+        conditions::section(&hosts(report)),
         reproduce(report, record),
         glossary::of("compare"),
     ];
     Document {
-        head: head(report),
+        head: head(report, record),
         sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],
@@ -60,7 +62,12 @@ pub fn compare(report: &CompareReport, record: &Record) -> Document {
     }
 }
 
-fn head(report: &CompareReport) -> DocumentHead {
+/// Returns the hosts with their names; empty in the simulator.
+fn hosts(report: &CompareReport) -> Vec<NamedHost<'_>> {
+    ["A", "B"].into_iter().zip(&report.hosts).collect()
+}
+
+fn head(report: &CompareReport, record: &Record) -> DocumentHead {
     let void = |why: &String| {
         StyledText::default().with(TextStyle::Strong, "✗ This study does not count: ").and(safe(why))
     };
@@ -71,6 +78,7 @@ fn head(report: &CompareReport) -> DocumentHead {
         title: words::headline(report).into(),
         lead: words::conclusions(report).join(" ").into(),
         facts: facts.map(StyledText::from).collect(),
+        remarks: conditions::lines(&hosts(report), &conditions::controls(record)),
         blocks: cards(report),
         ..DocumentHead::default()
     }
@@ -225,10 +233,10 @@ fn finding(finding: &PaperFinding) -> ReportBlock {
         Some(false) => ("found shows-not", Tone::Bad),
         None => ("found untold", Tone::Dim),
     };
-    let likely =
-        finding.reason.as_ref().map(|reason| format!(" Likely: {}.", safe(reason))).unwrap_or_default();
-    let place = words::named(&finding.place, &finding.claims);
-    let lead = StyledText::from(format!("{}.{likely} ", safe(&finding.evidence)))
+    let perhaps = finding.reason.as_ref().map(|reason| format!(" Perhaps (untested): {}.", safe(reason)));
+    let perhaps = perhaps.unwrap_or_default();
+    let place = crate::words::with_claims(&finding.place, &finding.claims);
+    let lead = StyledText::from(format!("{}.{perhaps} ", safe(&finding.evidence)))
         .with(TextStyle::Quiet, safe(&place));
     let title =
         StyledText::default().with(TextStyle::Toned, format!("{sign} {word}: ")).and(safe(&finding.claim));

@@ -204,14 +204,6 @@ fn scale(scale: f64) -> String {
     }
 }
 
-/// Returns a place in the paper with the names of its claims in the papers' ledger.
-pub(super) fn named(place: &str, claims: &[String]) -> String {
-    match claims {
-        [] => place.to_owned(),
-        claims => format!("{place} ({})", claims.join(", ")),
-    }
-}
-
 pub(super) fn shows(reproduces: Option<bool>) -> (&'static str, &'static str) {
     match reproduces {
         Some(true) => ("✓", "shows here"),

@@ -8,6 +8,12 @@ use crate::words::{quoted, quoted_hosts};
 /// Returns the next command, with the reason as a shell comment.
 pub(super) fn next(report: &ExplainReport) -> String {
     match report.verdict.first() {
+        None if is_own(report) && report.capacity.is_none() => {
+            format!(
+                "{} --capacity   # nothing could be told from this: asks the path itself, by datagrams",
+                report.command
+            )
+        }
         None => format!("{}   # again: nothing could be told from this", report.command),
         Some(first) if !is_limit(first.cause) => after_fault(report, first),
         Some(_) => format!("{}   # no fault: what still helps", tune(report, "")),

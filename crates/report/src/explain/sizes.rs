@@ -10,6 +10,7 @@ use crate::block::{
     Chart, CollapsibleGroup, List, ReportBlock, ReportSection, ReportTable, TableCell, Visibility,
 };
 use crate::safe;
+use crate::words::with_claims;
 
 /// Layers that are not parts of another layer, in display order.
 pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
@@ -138,7 +139,7 @@ pub(super) fn section(report: &ExplainReport) -> Option<ReportSection> {
     let answers = report.answers.iter().flat_map(|answer| {
         let items = answer.answer.iter().map(|line| safe(line).into()).collect();
         let list = List { class: "evidence", items, most: Some(LINES), ..List::default() };
-        [ReportBlock::heading(&answer.question), list.into()]
+        [ReportBlock::heading(with_claims(&safe(&answer.question), &answer.claims)), list.into()]
     });
     let section = ReportSection::new("sizes", "Per packet and per byte")
         .all(ReportBlock::only(Visibility::InFull, [ReportBlock::text(about)]))

@@ -33,6 +33,7 @@ fn base_unit(unit: FigureUnit) -> (f64, &'static str) {
         FigureUnit::Time => (1e9, "seconds"),
         FigureUnit::DatagramRate => (1.0, "datagrams_per_second"),
         FigureUnit::Share => (1.0, "ratio"),
+        FigureUnit::Cores => (1.0, "cores"),
         FigureUnit::CoresPerGbps | FigureUnit::Program | FigureUnit::ProgramPerCpuSecond => (1.0, ""),
     }
 }

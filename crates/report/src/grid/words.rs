@@ -86,6 +86,7 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
         FigureUnit::Program | FigureUnit::ProgramPerCpuSecond => {
             Quantity { value, unit: "", shown: crate::words::amount(value) }.into()
         }
+        FigureUnit::Cores => Quantity { value, unit: "cores", shown: number(value) }.into(),
         FigureUnit::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
     }
 }

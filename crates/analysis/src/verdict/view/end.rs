@@ -168,7 +168,7 @@ impl EndView<'_> {
     /// Returns the share of the window for which a processor quota stopped the flow's process, 0 to 1.
     pub(crate) fn quota(&self) -> f64 {
         let held = self.host.seen.get::<Throttling>();
-        if held.window_ns.0 == 0 { 0.0 } else { share(held.quota_ns.0 as f64 / held.window_ns.0 as f64) }
+        held.quota_ns.share_of(held.window_ns)
     }
 
     /// Returns the number of bytes that arrived and were not read yet, the sum of the medians of all flows.

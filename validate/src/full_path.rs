@@ -1,0 +1,102 @@
+//! `make full-path`: does `landspeed explain --capacity` tell a flow that fills its path from one that leaves room? Every
+//! second flow of the lab is held by a small receive buffer. It prints the table of docs/results/full-path.md.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+use landspeed_record::ExplainReport;
+use landspeed_record::units::{Bytes, Nanos};
+use landspeed_stats::Random;
+
+use crate::landspeed::{document, landspeed};
+use crate::simulate::uniform;
+use crate::table::{self, BrokenPromises};
+
+/// The payload of a full packet, as a share of the packet.
+const PAYLOAD: f64 = 1448.0 / 1500.0;
+/// The largest relative error of the path's rate that is named.
+const NEAR: f64 = 0.1;
+const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Runs, each over another link.
+    #[arg(long, default_value_t = 24)]
+    runs: u32,
+    /// Draws the links.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+}
+
+/// A flow over a link of the lab.
+struct DrawnFlow {
+    mbps: u64,
+    rtt: Nanos,
+    /// The queue before the link, in bandwidth-delay products.
+    queue: f64,
+    control: &'static str,
+    /// The receive buffer that holds the flow; `None` if it may fill the link.
+    window: Option<Bytes>,
+}
+
+impl DrawnFlow {
+    fn draw(random: &mut Random, is_held: bool) -> DrawnFlow {
+        let between = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(uniform(random));
+        let mbps = between(random, 20.0, 500.0) as u64;
+        let rtt = Nanos::millis(between(random, 5.0, 40.0) as u64);
+        let queue = between(random, 0.5, 4.0);
+        let control = CONTROLS[(uniform(random) * CONTROLS.len() as f64) as usize];
+        let product = mbps as f64 * 1e6 / 8.0 * rtt.as_secs_f64();
+        let window = Bytes((between(random, 0.3, 0.9) * product) as u64);
+        DrawnFlow { mbps, rtt, queue, control, window: is_held.then_some(window) }
+    }
+
+    fn explained(&self, landspeed: &Path) -> Result<ExplainReport> {
+        let lab = format!("lab:wan:rate={}M,rtt={}ns,queue={:.2}bdp", self.mbps, self.rtt.0, self.queue);
+        let mut command = Command::new(landspeed);
+        command.args(["explain", "--json", "--capacity", "--no-limits", "-t", "5s", &lab]);
+        command.arg("--set").arg(format!("socket-congestion={}", self.control));
+        if let Some(window) = self.window {
+            command.arg("--set").arg(format!("rcvbuf={}", window.0));
+        }
+        document(&mut command)
+    }
+
+    /// Returns true if the report names the path's rate where the flow may fill it, and none where it is held.
+    fn is_told_by(&self, report: &ExplainReport) -> bool {
+        let truth = self.mbps as f64 * 1e6 * PAYLOAD;
+        match (self.window, &report.path_rate) {
+            (None, Some(named)) => (named.rate_bps.0 / truth - 1.0).abs() <= NEAR,
+            (Some(_), None) => true,
+            _ => false,
+        }
+    }
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = landspeed()?;
+    let mut random = Random::new(options.seed);
+    let mut broken = BrokenPromises::default();
+    println!("Seed {}.\n", options.seed);
+    table::head(
+        "link | control | receive buffer | goodput | found by datagrams | of it | path's rate | promise",
+    );
+    for run in 0..options.runs {
+        let flow = DrawnFlow::draw(&mut random, run % 2 == 1);
+        let report = flow.explained(&landspeed)?;
+        let Some(capacity) = report.capacity else { continue };
+        table::row(&[
+            &format!("{} Mb/s, {}, {:.1} BDP", flow.mbps, flow.rtt, flow.queue),
+            &flow.control,
+            &flow.window.map_or("free".to_owned(), |window| window.to_string()),
+            &report.goodput_bps,
+            &capacity.carried_bps,
+            &table::percent(report.goodput_bps.0 / capacity.carried_bps.0),
+            &report.path_rate.as_ref().map_or("-".to_owned(), |named| named.rate_bps.to_string()),
+            &broken.check(flow.is_told_by(&report)),
+        ]);
+    }
+    broken.sum_up()
+}
