@@ -18,6 +18,10 @@ use crate::table::{self, BrokenPromises};
 const PAYLOAD: f64 = 1448.0 / 1500.0;
 /// The largest relative error of the path's rate that is named.
 const NEAR: f64 = 0.1;
+/// A flow that uses this share of what the path carries fills it.
+const FULL: f64 = 0.95;
+/// A flow that uses less than this share of what the path carries leaves room.
+const ROOM: f64 = 0.8;
 const CONTROLS: [&str; 3] = ["cubic", "bbr", "reno"];
 
 #[derive(Debug, Args)]
@@ -49,7 +53,8 @@ impl DrawnFlow {
         let queue = between(random, 0.5, 4.0);
         let control = CONTROLS[(uniform(random) * CONTROLS.len() as f64) as usize];
         let product = mbps as f64 * 1e6 / 8.0 * rtt.as_secs_f64();
-        let window = Bytes((between(random, 0.3, 0.9) * product) as u64);
+        // The kernel may offer up to twice the buffer.
+        let window = Bytes((between(random, 0.1, 0.6) * product) as u64);
         DrawnFlow { mbps, rtt, queue, control, window: is_held.then_some(window) }
     }
 
@@ -64,13 +69,17 @@ impl DrawnFlow {
         document(&mut command)
     }
 
-    /// Returns true if the report names the path's rate where the flow may fill it, and none where it is held.
-    fn is_told_by(&self, report: &ExplainReport) -> bool {
+    /// Returns true if the report names the path's rate where the flow, which uses `share` of the path, fills it, and none
+    /// where it leaves room; `None` where it does neither.
+    fn is_told_by(&self, report: &ExplainReport, share: f64) -> Option<bool> {
         let truth = self.mbps as f64 * 1e6 * PAYLOAD;
-        match (self.window, &report.path_rate) {
-            (None, Some(named)) => (named.rate_bps.0 / truth - 1.0).abs() <= NEAR,
-            (Some(_), None) => true,
-            _ => false,
+        let is_near = |rate: f64| (rate / truth - 1.0).abs() <= NEAR;
+        match share {
+            full if full >= FULL => {
+                Some(report.path_rate.as_ref().is_some_and(|named| is_near(named.rate_bps.0)))
+            }
+            room if room < ROOM => Some(report.path_rate.is_none()),
+            _ => None,
         }
     }
 }
@@ -87,15 +96,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let flow = DrawnFlow::draw(&mut random, run % 2 == 1);
         let report = flow.explained(&landspeed)?;
         let Some(capacity) = report.capacity else { continue };
+        let share = report.goodput_bps.0 / capacity.carried_bps.0;
         table::row(&[
             &format!("{} Mb/s, {}, {:.1} BDP", flow.mbps, flow.rtt, flow.queue),
             &flow.control,
             &flow.window.map_or("free".to_owned(), |window| window.to_string()),
             &report.goodput_bps,
             &capacity.carried_bps,
-            &table::percent(report.goodput_bps.0 / capacity.carried_bps.0),
+            &table::percent(share),
             &report.path_rate.as_ref().map_or("-".to_owned(), |named| named.rate_bps.to_string()),
-            &broken.check(flow.is_told_by(&report)),
+            &flow.is_told_by(&report, share).map_or("-", |told| broken.check(told)),
         ]);
     }
     broken.sum_up()
