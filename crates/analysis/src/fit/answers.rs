@@ -94,7 +94,7 @@ struct SizeQuestion {
 const FRAGMENT: SizeQuestion = SizeQuestion {
     question: "What does one more fragment cost?",
     claims: &[("jin.frag.tx", ExpectationKind::Number), ("jin.frag.rx", ExpectationKind::Number)],
-    paper: "Jin & Yoo had 31 us at the sender, copy and checksum of the fragment included, and 9 us at the receiver, before its \
+    paper: "Jin & Yoo had 31 µs at the sender, copy and checksum of the fragment included, and 9 µs at the receiver, before its \
             copy (section 3.1, MTU 4096, 450 MHz)",
 };
 
@@ -110,7 +110,7 @@ const COPY: SizeQuestion = SizeQuestion {
     question: "What does the copy cost once the checksum no longer warms the cache?",
     claims: &[("jin.copy.cache", ExpectationKind::Direction), ("jin.frag.copy", ExpectationKind::InKind)],
     paper: "Jin & Yoo's copy took nearly as long as the host's checksum had, once that was gone (section 3.3, Figure 6); a copy \
-            that merges fragments took 10 us/KB (section 3.1)",
+            that merges fragments took 10 µs/KB (section 3.1)",
 };
 
 const PACE: SizeQuestion = SizeQuestion { question: "Which part sets the pace?", claims: &[], paper: "" };
