@@ -1,8 +1,8 @@
 //! Compares published results with the measured ones.
 //!
 //! A result is reproduced if its interval lies on the published side, and differs if it lies on the other side. It is
-//! undecided if the interval includes both sides. Where a result differs, its reason is tested like an expectation. The confidence level holds for all intervals of one expectation
-//! jointly.
+//! undecided if the interval includes both sides. The confidence level holds for all intervals of one expectation
+//! jointly. Where a result differs, its reason is tested like an expectation.
 //!
 //! To add a kind of test, add a variant to [`ExpectationTest`] and a method to `ExpectationJudge`. The method makes
 //! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:

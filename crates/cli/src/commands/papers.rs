@@ -158,8 +158,8 @@ fn counted(all: &[ClaimEntry]) -> String {
 /// A claim with its state, and the experiment or the command that gives it.
 type TestedClaim = (String, ClaimState, String);
 
-/// Returns the state of each claim that an experiment that ships, a study or a sweep over sizes tests, and which of them does. A number comes before a
-/// direction, and a direction before what holds in kind.
+/// Returns the state of each claim that an experiment that ships, a study or a sweep over sizes tests, and which of them
+/// does. A number comes before a direction, and a direction before what holds in kind.
 fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
     let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
     for (claim, state, by) in by_experiments()?.into_iter().chain(by_study()).chain(by_sizes()) {

@@ -1,7 +1,7 @@
 //! The keys by which the two ends of a connection authenticate each other (`raw_keys.rs`).
 //!
 //! A proof of the session's key precedes the handshake (crate `proof`). It uses a key of its own, so that a proof that
-//! somebody relays to a port of the transport `tcp` opens nothing there.
+//! is relayed to a port of the transport `tcp` opens nothing there.
 
 use std::sync::Arc;
 
