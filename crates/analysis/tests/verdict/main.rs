@@ -309,7 +309,22 @@ fn programs_that_want_the_core_are_named() {
     assert!(finding.remedies[0].what.starts_with("stop burner, "), "{finding:#?}");
 }
 
-/// The client waits for replies, and the server for requests: no program is slow.
+/// A larger buffer at one end alone moves the limit to the other end's.
+#[test]
+fn a_capped_window_is_lifted_at_both_ends() {
+    let set = [("tcp-rmem", "4096 131072 6291456"), ("tcp-wmem", "4096 16384 4194304")];
+    let set = set.map(|(knob, value)| (knob.to_owned(), value.to_owned())).into();
+    for (path, first) in
+        [(faults::capped_window(0.5), "tcp-rmem"), (faults::send_buffer_below_bdp(0.5), "tcp-wmem")]
+    {
+        let finding = path.of_a_program(&set).findings[0].clone();
+        assert_eq!(finding.cause, Cause::WindowBelowBdp, "{finding:#?}");
+        let knobs: Vec<&str> = finding.remedies.iter().map(|remedy| remedy.knob.as_str()).collect();
+        let other = if first == "tcp-rmem" { "tcp-wmem" } else { "tcp-rmem" };
+        assert_eq!(knobs, [first, other], "{finding:#?}");
+    }
+}
+
 /// A large buffer that is smaller than the system lets it be was set by its program, which no setting of the host changes.
 #[test]
 fn a_large_send_buffer_that_a_program_set_is_the_programs() {

@@ -38,6 +38,8 @@ pub(super) fn receive_buffer(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
+/// The reason for a larger buffer at the other end, which holds the flow as soon as the first one has grown.
+const NEXT_BUFFER: &str = "and the other end's, which limits next";
 const SIZED_BY_KERNEL: &str = "let the kernel size the buffer: its size never changed, so a program set it";
 
 /// Returns true if the receive buffer kept one size over the samples, as one set with SO_RCVBUF does. A buffer that
@@ -80,7 +82,10 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
                 finding.try_knob("window-scaling", "on", "let windows exceed 64 KB, on both hosts (RFC 7323)")
             }
         };
-        finding.try_computed("tcp-rmem", receive_buffer_for(view, limit.share), "let the receive buffer grow")
+        let sent = view.sender.as_ref().and_then(|_| send_buffer_for(view, limit.share));
+        finding
+            .try_computed("tcp-rmem", receive_buffer_for(view, limit.share), "let the receive buffer grow")
+            .try_computed("tcp-wmem", sent, NEXT_BUFFER)
     });
     let grown = blocked_buffer(view).filter(|(_, buffer)| fully_grown(view, *buffer));
     let sent = grown.map(|(share, buffer)| {
@@ -89,7 +94,10 @@ pub(super) fn window_below_bdp(view: &VerdictView<'_>) -> Option<Finding> {
             format!("a send buffer of {buffer}, as large as it may become, is less than this path holds");
         let finding = found(Cause::WindowBelowBdp, share, 0.85, summary).at(view.sending());
         let finding = finding.saw(buffer_time(share)).saw_if(path(view));
-        finding.try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow")
+        let received = view.receiver.as_ref().and_then(|_| receive_buffer_for(view, share));
+        finding
+            .try_computed("tcp-wmem", send_buffer_for(view, share), "let the send buffer grow")
+            .try_computed("tcp-rmem", received, NEXT_BUFFER)
     });
     received.into_iter().chain(sent).max_by(|a, b| a.weight.total_cmp(&b.weight))
 }
