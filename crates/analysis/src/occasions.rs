@@ -11,13 +11,15 @@ use landspeed_record::{
     GridTrial, Line, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves, OccasionExpectation,
     OccasionsReport, Record,
 };
-use landspeed_stats::over_occasions;
+use landspeed_stats::{over_occasions, spread_by_chance};
 
 /// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
 /// The fewest occasions and boots of an answer that speaks of other days.
 const FEW: usize = 5;
 const FEW_BOOTS: usize = 2;
+/// The probability below which the placebos of a series spread more than by chance.
+const CHANCE: f64 = 0.01;
 
 /// Returns the report of records of one grid, each with its path.
 ///
@@ -27,20 +29,30 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     let judged = |(record, path): &(Record, String)| {
         crate::grid::report(record, path).map_err(|error| error.to_string())
     };
-    let reports: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
-    let (first, others) = reports
+    let all: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
+    let (first, others) = all
         .split_first()
         .filter(|(_, others)| !others.is_empty())
         .ok_or("two records or more make occasions")?;
     for other in others {
         same_design(first, other)?;
     }
+    let reports: Vec<GridReport> = all.iter().filter(|report| void(report).is_none()).cloned().collect();
+    if reports.len() < 2 {
+        return Err(format!("fewer than two of these records count: {}", left_out(&all).join("; ")));
+    }
+    let by_chance = spread_by_chance(&statistics(&reports));
+    let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
     let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
     let is_today = reports.len() < FEW || boots.len() < FEW_BOOTS;
     let expected = (0..first.expected.len()).map(|nth| {
         let of: Vec<&ExpectationReport> =
             reports.iter().filter_map(|report| report.expected.get(nth)).collect();
-        expectation(&of, is_today)
+        let answer = expectation(&of, is_today);
+        match is_wide {
+            true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
+            false => answer,
+        }
     });
     Ok(OccasionsReport {
         format: OCCASIONS_FORMAT,
@@ -48,13 +60,14 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         title: title(first),
         occasions: records
             .iter()
-            .zip(&reports)
+            .zip(&all)
             .map(|((record, path), report)| occasion(record, path, report))
             .collect(),
         boots: boots.len() as u32,
         figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
         expected: expected.collect(),
-        notes: notes(&reports, is_today),
+        placebos_by_chance: by_chance,
+        notes: notes(&all, is_today, is_wide),
     })
 }
 
@@ -180,13 +193,32 @@ fn by_answers(alone: &[ExpectationAgreement]) -> (ExpectationAgreement, bool) {
     }
 }
 
-fn notes(reports: &[GridReport], is_today: bool) -> Vec<String> {
-    let few = format!("answers are of today: other days need {FEW} occasions on {FEW_BOOTS} boots");
-    let void = reports.iter().filter_map(|report| {
-        let why = report.void.as_ref()?;
+/// Returns the statistics of all placebos of a series, with their degrees of freedom.
+fn statistics(reports: &[GridReport]) -> Vec<(f64, f64)> {
+    let placebos = reports.iter().flat_map(|report| &report.placebos);
+    placebos.map(|placebo| (placebo.statistic, placebo.freedom)).collect()
+}
+
+/// Returns why an occasion does not count; `None` if it does.
+fn void(report: &GridReport) -> Option<String> {
+    let disturbed = || report.placebos.iter().find(|placebo| !placebo.holds());
+    let placebo = || Some(format!("its placebo {} left 1", disturbed()?.cell));
+    report.void.clone().or_else(placebo)
+}
+
+fn left_out(reports: &[GridReport]) -> Vec<String> {
+    let line = |report: &GridReport| {
+        let why = void(report)?;
         Some(format!("{} does not count: {why}", report.record.as_deref().unwrap_or_default()))
-    });
-    is_today.then_some(few).into_iter().chain(void).collect()
+    };
+    reports.iter().filter_map(line).collect()
+}
+
+fn notes(reports: &[GridReport], is_today: bool, is_wide: bool) -> Vec<String> {
+    let few = format!("answers are of today: other days need {FEW} occasions on {FEW_BOOTS} boots");
+    let wide = "no answer counts: the placebos of these occasions spread more than their ranges promise";
+    let remarks = [is_today.then_some(few), is_wide.then(|| wide.to_owned())];
+    remarks.into_iter().flatten().chain(left_out(reports)).collect()
 }
 
 #[cfg(test)]

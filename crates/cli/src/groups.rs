@@ -13,6 +13,15 @@ use landspeed_transport::TRANSPORTS;
 use crate::data::typed_again;
 use crate::labs;
 
+fn data_port_help() -> String {
+    format!(
+        "Send to this port of the second host, which its firewall lets in\n\n\
+         By default the second host takes a free port. TCP takes port N in every run. Where trials go over other transports, \
+         each takes its own: {}. The first host opens all connections.",
+        landspeed_transport::ports()
+    )
+}
+
 /// Which hosts, and how to reach them.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HostArgs {
@@ -31,10 +40,10 @@ pub(crate) struct HostArgs {
     #[arg(long, value_name = "IP", help_heading = "Path")]
     pub(crate) address: Option<ZonedAddress>,
     /// Send to this port of the second host, which its firewall lets in
-    ///
-    /// By default the second host takes a free port. TCP takes port N; where the trials go over them, UDP takes UDP port N, UDT N+1 and
-    /// QUIC N+2, Multipath TCP takes TCP port N+1, and TLS takes TCP port N+2. The first host opens all connections.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=65_533), help_heading = "Path")]
+    #[arg(
+        long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), help_heading = "Path",
+        long_help = data_port_help()
+    )]
     pub(crate) data_port: Option<u16>,
     /// Wait this long at most for a silent path
     ///

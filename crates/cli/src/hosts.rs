@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
-use landspeed_engine::{Host, JoinedHosts, Pairing, PathOptions, ReachOptions, all_factors};
+use landspeed_engine::{Host, JoinedHosts, OpenControls, Pairing, PathOptions, ReachOptions, all_factors};
 use landspeed_lab::topology::{self, HostSet, TopologyHost};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::Nanos;
@@ -119,6 +119,28 @@ impl NamedHosts {
         let hosts: Vec<Host> = self.reaching.hosts(&places(&words)?).into_iter().collect::<Result<_, _>>()?;
         warn_of_load(&hosts);
         Ok(hosts)
+    }
+}
+
+/// Opens this machine's list of congestion controls to its labs, where the list does not have all of them. Hosts that are
+/// joined afterwards may use each as their default.
+pub(crate) fn open_controls(args: &HostArgs) -> Result<Option<OpenControls>> {
+    let words = ["local".to_owned()];
+    let machine = apart(&words, &args.reach, true)?.remove(0)?;
+    let opened = OpenControls::on(machine)?;
+    if opened.is_some() {
+        eprintln!(
+            "landspeed: every network namespace of this machine may use all loaded congestion controls until this run ends"
+        );
+    }
+    Ok(opened)
+}
+
+/// Restores the list that [`open_controls`] opened.
+pub(crate) fn close_controls(opened: Option<OpenControls>) -> Result<()> {
+    match opened.and_then(|opened| opened.restore().complaint()) {
+        Some(complaint) => bail!(complaint),
+        None => Ok(()),
     }
 }
 

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
 use support::schema::checked;
-use support::{LANDSPEED, needs_root, text};
+use support::{LANDSPEED, controls_in_kernel, needs_root, text};
 
 fn report(output: &Output) -> GridReport {
     let (out, err) = text(output);
@@ -253,7 +253,8 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     let file = file.display().to_string();
     let checked = place.landspeed(&["run", "--check", &file]).output().expect("landspeed runs");
     assert!(checked.status.success() && text_of(&checked).contains("4 cells, 3 expectations"), "{checked:?}");
-    let found = report(&place.landspeed(&["run", &file, "--json"]).output().expect("landspeed runs"));
+    let found =
+        report(&place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs"));
     let came_out: Vec<ExpectationAgreement> = found.expected.iter().map(|one| one.agreement).collect();
     assert_eq!(
         came_out,
@@ -317,6 +318,116 @@ fn a_design_on_two_occasions_is_pooled() {
     );
 }
 
+/// Tests that a file whose only question is finer than any machine can answer is refused before a record is begun, and is
+/// measured where the user says so.
+#[test]
+fn a_question_that_this_machine_cannot_answer_is_refused() {
+    needs_root!();
+    let place = TestHome::new();
+    let file = place.path().join("fine.toml");
+    let design = r#"
+        title = "Writes"
+        workload = "stream"
+        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
+        set = { time = "100ms" }
+        vary = [{ factor = "write-size", values = "32K,64K" }]
+        stop = { blocks = 3 }
+        [[expect]]
+        claim = "Nothing changes at all"
+        source = "here"
+        from = { write-size = "32K" }
+        to = { write-size = "64K" }
+        ratio = 1.0
+        within = "0.0001%"
+    "#;
+    std::fs::write(&file, design).expect("written");
+    let file = file.display().to_string();
+    let refused = place.landspeed(&["run", &file]).output().expect("landspeed runs");
+    let (_, err) = text(&refused);
+    assert!(!refused.status.success() && err.contains("this machine is too noisy now"), "{err}");
+    assert!(
+        err.contains("blocks could answer it") && err.contains("--anyway measures all the same"),
+        "{err}"
+    );
+    assert_eq!(only_record(&place.path().join("data/landspeed")), None);
+    let found =
+        report(&place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs"));
+    assert_eq!((found.blocks, found.placebos.len()), (3, 1), "{:?}", found.placebos);
+}
+
+/// Tests that a series goes on from the records of its earlier occasions, and that records of another design are refused.
+#[test]
+fn a_series_goes_on_with_earlier_records() {
+    needs_root!();
+    let place = TestHome::new();
+    let vary = |sizes: &str| {
+        let words = ["measure", "stream", "-t", "100ms", "--blocks", "3", "--vary", sizes, "--json"];
+        report(&place.landspeed(&words).output().expect("landspeed runs")).record.expect("a record")
+    };
+    let file = place.path().join("again.toml");
+    let design = r#"
+        title = "Writes"
+        workload = "stream"
+        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
+        set = { time = "100ms" }
+        vary = [{ factor = "write-size", values = "1K,64K" }]
+        stop = { blocks = 3 }
+        [[expect]]
+        claim = "Large writes carry more"
+        source = "here"
+        order = [{ write-size = "1K" }, { write-size = "64K" }]
+    "#;
+    std::fs::write(&file, design).expect("written");
+    let file = file.display().to_string();
+    let run = |earlier: &str| {
+        let words = ["run", &file, "--occasions", "2", "--with", earlier, "--json"];
+        place.landspeed(&words).output().expect("landspeed runs")
+    };
+    let earlier = vary("write-size=1K,64K");
+    let (out, err) = text(&run(&earlier));
+    let found: OccasionsReport = serde_json::from_value(checked("run-occasions", &out)).expect("occasions");
+    assert_eq!(found.occasions.len(), 2, "{err}");
+    assert_eq!(found.occasions[0].record, earlier);
+    assert!(err.contains("occasion 2 of 2") && !err.contains("occasion 1 of 2"), "{err}");
+    assert!(found.placebos_by_chance.is_some(), "every grid has placebos");
+    let (_, err) = text(&run(&vary("write-size=1K,8K")));
+    assert!(err.contains("do not vary the same values"), "{err}");
+}
+
+/// Returns the congestion controls that this machine allows to every namespace.
+fn allowed_controls() -> String {
+    let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";
+    std::fs::read_to_string(path).expect("a Linux kernel").trim().to_owned()
+}
+
+/// Tests that a lab can have any loaded congestion control as its default. The machine's list is as before at the end of the
+/// run, and after a kill of everything that can be killed at once.
+#[test]
+fn a_lab_may_use_any_control_and_the_list_is_restored() {
+    needs_root!();
+    let place = TestHome::new();
+    let before = allowed_controls();
+    let Some(closed) =
+        controls_in_kernel().into_iter().find(|name| !before.split(' ').any(|one| one == name))
+    else {
+        eprintln!("skipped: this machine allows every loaded congestion control already");
+        return;
+    };
+    let vary = format!("congestion-control=reno,{closed}");
+    let args = ["measure", "stream", "-t", "100ms", "--blocks", "3", "--json", "--vary", &vary];
+    let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
+    assert_eq!((found.failed, trials(&found)), (0, vec![3, 3]));
+    assert_eq!(allowed_controls(), before);
+
+    let long = ["measure", "stream", "-t", "100ms", "--blocks", "300", "--vary", &vary];
+    let mut child =
+        place.landspeed(&long).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    assert!(within(Duration::from_secs(30), || allowed_controls() != before), "the list is not opened");
+    child.kill().expect("it runs");
+    child.wait().expect("it ends");
+    assert!(within(Duration::from_secs(30), || allowed_controls() == before), "{}", allowed_controls());
+}
+
 /// Returns the report of an experiment with landspeed's `workload` beside the application `app`.
 fn beside(workload: &str, app: &str) -> GridReport {
     let place = TestHome::new();
@@ -340,7 +451,7 @@ fn beside(workload: &str, app: &str) -> GridReport {
     );
     std::fs::write(&file, text).expect("written");
     let file = file.display().to_string();
-    report(&place.landspeed(&["run", &file, "--json"]).output().expect("landspeed runs"))
+    report(&place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs"))
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl RunClock {
 }
 
 /// Returns true if the user wants to stop.
-pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
+pub type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 /// Makes the trials that `designer` chooses, by calls of `make`, and returns the reason for the end. `make` returns the
 /// line of the trial, or `None` if the user stopped it.

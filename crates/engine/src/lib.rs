@@ -10,6 +10,7 @@ mod buffers;
 mod carried;
 mod carry;
 mod compare;
+mod controls;
 mod cores;
 mod curve;
 mod drive;
@@ -34,6 +35,8 @@ mod tune;
 
 pub use block::{BlockOutcome, BlockRunner};
 pub use compare::{StudyRunner, begin, compare, compare_on, resume};
+pub use controls::OpenControls;
+pub use drive::StopCheck;
 pub use error::Error;
 pub use explain::{
     ExplainOptions, ProgressSink, SizesEffort, SizesOptions, UserListener, explain, explain_live,
@@ -42,8 +45,8 @@ pub use explain::{
 pub use factors::{all_factors, factors, flow, transport_of};
 pub use file::{Experiment, read_experiment, usual_by};
 pub use grid::{
-    FAN, FactorNames, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, here, path_of,
-    prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
+    FAN, FactorNames, GateOutcome, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, gate,
+    here, path_of, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,
 };
 pub use group::{HostGroup, MissingPath, WantedPath};
 pub use host::{Host, UndoRequest, UndoneHost};

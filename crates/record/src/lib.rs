@@ -71,9 +71,9 @@ pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
 pub use grid::{
     CurveShape, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport, ExpectationTest,
     FactorEffect, FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
-    GridCurves, GridEndReason, GridFactor, GridFigure, GridReport, GridSetting, GridSettingTarget, GridTrial,
-    HERE, LevelKind, MissingLevel, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves,
-    OccasionExpectation, OccasionsReport, PathCost, PathPrediction, SocketUsage,
+    GridCurves, GridEndReason, GridFactor, GridFigure, GridPlacebo, GridReport, GridSetting,
+    GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel, OCCASIONS_FORMAT, Occasion, OccasionCell,
+    OccasionCurves, OccasionExpectation, OccasionsReport, PathCost, PathPrediction, SocketUsage,
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};

@@ -275,6 +275,8 @@ pub enum Line {
     Grid(Box<Grid>),
     /// One trial of a grid.
     GridTrial(Box<GridTrial>),
+    /// One trial of a cell that its block measures a second time under another name, outside the analysed trials.
+    GridPlacebo(Box<GridTrial>),
     /// What ended a grid.
     GridEnd(GridEndReason),
     /// Costs of the paths of a grid, measured at this point of the run by exchanges over each path.

@@ -33,7 +33,7 @@ pub use compare::{about, compare, compare_progress};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
 pub use gauges::{Gauge, Labels, labels, open_metrics};
-pub use grid::{grid, occasions};
+pub use grid::{gate, grid, occasions};
 pub use measure::measure;
 pub use output::OutputCapabilities;
 pub use record_run::record_run;

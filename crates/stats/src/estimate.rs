@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 
 use landspeed_record::Estimate;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// The largest log ratio that an estimate holds, ln(10^9). Larger log ratios are clamped to it, because the interval of
 /// a single block is unbounded while the numbers of a record are finite.
@@ -50,6 +50,26 @@ pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
     let n = ln_ratios.len() as f64;
     let half = student_quantile(n - 1.0, 0.5 + confidence / 2.0) * deviation / n.sqrt();
     ratio_of(mean, mean - half, mean + half)
+}
+
+/// Returns half the width, as a log, of Student's interval at `confidence` for the ratio of two cells that `blocks` blocks
+/// measure once each, if a trial's log figure has the standard deviation `deviation`. Infinite for one block.
+pub fn half_width(deviation: f64, blocks: u32, confidence: f64) -> f64 {
+    match blocks {
+        0 | 1 => f64::INFINITY,
+        _ => {
+            let n = f64::from(blocks);
+            student_quantile(n - 1.0, 0.5 + confidence / 2.0) * deviation * (2.0 / n).sqrt()
+        }
+    }
+}
+
+/// Returns the lower bound, at the one-sided `confidence`, of a standard deviation that was measured as `deviation` with
+/// `freedom` degrees of freedom.
+pub fn deviation_at_least(deviation: f64, freedom: f64, confidence: f64) -> f64 {
+    let most =
+        ChiSquared::new(freedom.max(1.0)).map_or(f64::INFINITY, |squares| squares.inverse_cdf(confidence));
+    deviation * (freedom.max(1.0) / most).sqrt()
 }
 
 /// Returns the weighted mean of `parts` as a ratio, with its two-sided Student interval at `confidence` (0.95, say).

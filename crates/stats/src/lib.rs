@@ -22,11 +22,14 @@ mod slope;
 mod welch;
 
 pub use contrast::{BlockContrast, CountedAndAllMeans, MeanLogRatio};
-pub use estimate::{estimate, mean_and_deviation, median, quantile, ratio_of, weighted_estimate};
+pub use estimate::{
+    deviation_at_least, estimate, half_width, mean_and_deviation, median, quantile, ratio_of,
+    weighted_estimate,
+};
 pub use excess::{ExcessVariance, excess};
 pub use family::ErrorLedger;
 pub use noninferiority::{ArmTotals, GuardVerdict, guard, guard_sums};
-pub use occasions::{OccasionEstimate, over_occasions};
+pub use occasions::{OccasionEstimate, over_occasions, spread_by_chance};
 pub use paired::{holm, mean_interval, paired_test};
 pub use proportion::proportion_interval;
 pub use random::Random;

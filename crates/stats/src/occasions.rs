@@ -2,7 +2,9 @@
 
 use landspeed_record::Estimate;
 
-use crate::estimate::{ratio_of, student_quantile};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+
+use crate::estimate::{ratio_of, student, student_quantile};
 use crate::{estimate, mean_and_deviation};
 
 /// What several occasions say of a ratio. A shift that all cells of an occasion share cancels in each of its ratios.
@@ -30,6 +32,20 @@ pub fn over_occasions(ln_ratios: &[f64], confidence: f64) -> Option<OccasionEsti
     Some(OccasionEstimate { mean: estimate(ln_ratios, confidence), another, deviation_ln })
 }
 
+/// Returns the probability that Student statistics without any effect spread as much as these, each with its degrees of
+/// freedom: the sum of their squared normal scores under chi-squared. `None` for no statistics. A small value shows that
+/// their errors are larger than was computed.
+pub fn spread_by_chance(statistics: &[(f64, f64)]) -> Option<f64> {
+    let normal = Normal::standard();
+    let score = |(statistic, freedom): &(f64, f64)| {
+        // The smaller tail keeps its precision where the statistic is far out.
+        let tail = student(*freedom).cdf(-statistic.abs()).max(f64::MIN_POSITIVE);
+        normal.inverse_cdf(tail)
+    };
+    let squares: f64 = statistics.iter().map(|one| score(one).powi(2)).sum();
+    Some(ChiSquared::new(statistics.len() as f64).ok()?.sf(squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,6 +56,25 @@ mod tests {
         assert_eq!(over_occasions(&[0.1], 0.95), None);
         let same = over_occasions(&[0.1; 5], 0.95).expect("five");
         assert!((same.mean.low - same.another.high).abs() < 1e-12 && same.deviation_ln == 0.0);
+    }
+
+    #[test]
+    fn statistics_of_nothing_spread_as_chance_and_wider_ones_do_not() {
+        assert_eq!(spread_by_chance(&[]), None);
+        let mut random = Random::new(5);
+        let mut rejected = |factor: f64| {
+            let series = |random: &mut Random| {
+                let of = |random: &mut Random| (factor * random.normal(), 1e6);
+                (0..10).map(|_| of(random)).collect::<Vec<_>>()
+            };
+            (0..4000).filter(|_| spread_by_chance(&series(&mut random)).expect("some") < 0.01).count()
+        };
+        // 1 % of 4,000 with the 99.9 % bounds of the binomial distribution.
+        let (none, twice) = (rejected(1.0), rejected(2.0));
+        assert!((21..=62).contains(&none), "{none}");
+        assert!(twice > 2800, "{twice}");
+        let far = spread_by_chance(&[(1e9, 4.0)]).expect("one");
+        assert!(far < 1e-6 && far.is_finite(), "{far}");
     }
 
     /// The half-widths of issue-sized series: an error within an occasion of 2.5 %, a deviation between occasions of 5 %.

@@ -55,6 +55,27 @@ pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
 }
 
+/// Returns the distance of this transport's data port from the port of a run: the number of transports before it in the
+/// table that share its protocol's port numbers.
+pub fn port_offset(of: &dyn Transport) -> u16 {
+    let before = TRANSPORTS.iter().take_while(|row| row.name() != of.name());
+    before.filter(|row| row.about().protocol == of.about().protocol).count() as u16
+}
+
+/// Returns the port of each transport that has ports, from the port N of a run: "tcp TCP N, udp UDP N, udt UDP N+1".
+pub fn ports() -> String {
+    let port = |transport: &&dyn Transport| match port_offset(*transport) {
+        0 => "N".to_owned(),
+        offset => format!("N+{offset}"),
+    };
+    let of = |transport: &&'static dyn Transport| {
+        let protocol = transport.about().protocol;
+        let shown = format!("{} {} {}", transport.name(), protocol.to_uppercase(), port(transport));
+        (!protocol.is_empty()).then_some(shown)
+    };
+    TRANSPORTS.iter().filter_map(of).collect::<Vec<_>>().join(", ")
+}
+
 /// Returns true if the flows of the transport called `name` are TCP or Multipath TCP connections of the kernel, which
 /// have TCP_INFO.
 pub fn is_tcp(name: &str) -> bool {
@@ -64,6 +85,13 @@ pub fn is_tcp(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn transports_of_one_protocol_have_successive_ports() {
+        let all = ports();
+        assert!(all.starts_with("tcp TCP N, udp UDP N, udt UDP N+1, mptcp TCP N+1, "), "{all}");
+        assert!(!all.contains("unix"), "a Unix socket has no port: {all}");
+    }
 
     #[test]
     fn names_are_unique_and_found() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
-use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport};
+use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport, port_offset};
 
 use crate::Error;
 use crate::app::BlockServices;
@@ -37,13 +37,9 @@ pub(crate) fn single_messages(settings: &Settings) -> Settings {
     settings
 }
 
-/// Returns the address of the data flows over `data` in a session whose signal flow uses the address `signals`. The
-/// port number is that of `signals` plus the number of transports before `data` in the table that use the same
-/// protocol, because those share the protocol's port numbers.
+/// Returns the address of the data flows over `data` in a session whose signal flow uses the address `signals`.
 fn data_address(data: &dyn Transport, signals: SocketAddr) -> Result<SocketAddr, Error> {
-    let before = TRANSPORTS.iter().take_while(|row| row.name() != data.name());
-    let before = before.filter(|row| row.about().protocol == data.about().protocol).count();
-    let number = signals.port().checked_add(before as u16);
+    let number = signals.port().checked_add(port_offset(data));
     let number = number.ok_or_else(|| Error::spec("at", format!("no port follows {}", signals.port())))?;
     Ok(with_port(signals, number))
 }

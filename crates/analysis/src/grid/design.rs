@@ -5,8 +5,11 @@ use std::collections::VecDeque;
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{Grid, GridEndReason, GridTrial, Line};
+use landspeed_stats::grid::CellTrial;
 
+use super::fitted::points;
 use super::order::{block, block_time, blocks_a_pass};
+use super::placebo;
 use super::precision::Precision;
 use crate::Designer;
 
@@ -16,7 +19,7 @@ const PASSES: u32 = 8;
 const MOST_PASSES: u32 = 100;
 
 /// Returns the largest number of passes over all cells of the grid.
-pub fn planned_passes(grid: &Grid) -> u32 {
+pub(super) fn planned_passes(grid: &Grid) -> u32 {
     let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
     grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES })
 }
@@ -24,6 +27,13 @@ pub fn planned_passes(grid: &Grid) -> u32 {
 /// Returns the largest number of blocks of the grid.
 pub fn planned_blocks(grid: &Grid) -> u32 {
     planned_passes(grid).saturating_mul(blocks_a_pass(grid))
+}
+
+/// Returns the largest number of trials of the grid, placebos included. If a pass over all cells takes several blocks,
+/// each of them also measures the reference, which this leaves out.
+pub fn planned_trials(grid: &Grid) -> usize {
+    let placebos = placebo::planned(grid).saturating_mul(blocks_a_pass(grid));
+    grid.cells().saturating_add(placebos).saturating_mul(planned_passes(grid)) as usize
 }
 
 /// The next trial of a grid: its block, its plot and its cell.
@@ -34,6 +44,16 @@ pub struct GridVisit {
     /// change (`GridFactor::is_slow`) keeps its value within the group.
     pub plot: u32,
     pub cell: u32,
+    /// True if the block measures the cell a second time, as a placebo.
+    pub is_placebo: bool,
+}
+
+impl GridVisit {
+    /// Returns the record's line for this visit's trial.
+    pub fn line(&self, trial: GridTrial) -> Line {
+        let trial = Box::new(trial);
+        if self.is_placebo { Line::GridPlacebo(trial) } else { Line::GridTrial(trial) }
+    }
 }
 
 /// Decides the trials of a grid, one after the other, and when the grid ends.
@@ -45,6 +65,8 @@ pub struct GridDesigner<'g> {
     /// The remaining trials of the current block.
     ahead: VecDeque<GridVisit>,
     precision: Precision,
+    /// The trials of the first passes, from which the loudest cell is chosen.
+    early: Vec<CellTrial>,
     /// The time at which the current block began.
     began: Option<Nanos>,
     /// The longest time that a block has taken, or is expected to take.
@@ -55,13 +77,22 @@ impl<'g> GridDesigner<'g> {
     /// Returns a designer for a grid of which the trials `done` were made. It continues with the block after the last
     /// block of `done`, and does not complete a block that was cut short.
     pub fn new(grid: &'g Grid, done: &[GridTrial]) -> Self {
-        GridDesigner {
+        let mut designer = GridDesigner {
             grid,
             block: done.iter().map(|trial| trial.block + 1).max().unwrap_or(0),
             ahead: VecDeque::new(),
             precision: Precision::of(grid, done),
+            early: Vec::new(),
             began: None,
             longest: block_time(grid),
+        };
+        done.iter().for_each(|trial| designer.look_at(trial));
+        designer
+    }
+
+    fn look_at(&mut self, trial: &GridTrial) {
+        if placebo::is_early(self.grid, trial.block) {
+            self.early.extend(points(self.grid, [trial], |trial| trial.figure(self.grid.figure)));
         }
     }
 
@@ -81,10 +112,13 @@ impl<'g> GridDesigner<'g> {
             return Err(GridEndReason::Budget);
         }
         self.block += 1;
+        let mut visits = Vec::new();
         for plot in block(self.grid, number) {
-            let visit = |cell| GridVisit { block: number, plot: plot.number, cell };
-            self.ahead.extend(plot.cells.into_iter().map(visit));
+            let visit = |cell| GridVisit { block: number, plot: plot.number, cell, is_placebo: false };
+            visits.extend(plot.cells.into_iter().map(visit));
         }
+        placebo::add(self.grid, number, &placebo::doubled(self.grid, &self.early), &mut visits);
+        self.ahead.extend(visits);
         Ok(())
     }
 }
@@ -102,6 +136,7 @@ impl Designer for GridDesigner<'_> {
     fn take(&mut self, line: &Line) {
         if let Line::GridTrial(trial) = line {
             self.precision.take(trial);
+            self.look_at(trial);
         }
     }
 }

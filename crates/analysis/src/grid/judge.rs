@@ -2,14 +2,14 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast, GridCurves,
-    GridEndReason, GridFigure, GridReport, GridTrial, Line, PathPrediction, ProgramFigure, ProgramFigures,
-    ProgramMetric, Record, RecordKind, Side, WrongKind,
+    ExpectationReport, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
+    GridCurves, GridEndReason, GridFigure, GridPlacebo, GridReport, GridTrial, Line, PathPrediction,
+    ProgramFigure, ProgramFigures, ProgramMetric, Record, RecordKind, Side, WrongKind,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
 use super::fitted::{CellStep, FigureModel, layout, points};
-use super::{called, conditions};
+use super::{called, conditions, placebo};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// Returns the report of a grid's record, whose name is `path`.
@@ -20,6 +20,8 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     let grid = lines_of!(record, Line::Grid(grid) => grid).next();
     let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
     let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
+    let doubles: Vec<&GridTrial> = lines_of!(record, Line::GridPlacebo(trial) => &**trial).collect();
+    let placebos = placebo::compared(grid, &trials, &doubles);
     let host = |wanted: Side| record.host(wanted).cloned().unwrap_or_default();
     let path_facts = lines_of!(record, Line::Path(path) => path.clone()).next().unwrap_or_default();
     let failed = trials.iter().filter(|trial| trial.failed.is_some()).count();
@@ -55,13 +57,27 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
             .unwrap_or_default(),
         figures,
         title: grid.title.clone(),
-        expected: grid.expectations.iter().map(|one| super::expect::judge(grid, &trials, one)).collect(),
+        expected: expected(grid, &trials, &placebos),
         missing: grid.missing.clone(),
         void: void(record),
-        doubts: conditions::doubts(grid, &trials),
+        doubts: conditions::doubts(grid, &trials).into_iter().chain(placebo::doubts(&placebos)).collect(),
+        placebos,
         notes: notes(grid, record, &trials, blocks),
         record: Some(path.to_owned()),
     })
+}
+
+/// Returns the answers to the grid's expectations: none where a placebo shows that the intervals are too narrow.
+fn expected(grid: &Grid, trials: &[&GridTrial], placebos: &[GridPlacebo]) -> Vec<ExpectationReport> {
+    let is_void = placebos.iter().any(|placebo| !placebo.holds());
+    let judged = grid.expectations.iter().map(|one| super::expect::judge(grid, trials, one));
+    let answer = |one: ExpectationReport| match one.agreement.withdrawn() {
+        agreement if is_void && agreement != one.agreement => {
+            ExpectationReport { agreement, why: "a placebo of this run left 1".to_owned(), ..one }
+        }
+        _ => one,
+    };
+    judged.map(answer).collect()
 }
 
 /// Adds the measured ratio to the prediction for each path: the program's figure divided by its figure over the first

@@ -5,11 +5,14 @@ mod conditions;
 mod design;
 mod expect;
 mod fitted;
+mod gate;
 mod judge;
 mod order;
+mod placebo;
 mod precision;
 
-pub use design::{GridDesigner, GridVisit, planned_blocks, planned_passes};
+pub use design::{GridDesigner, GridVisit, planned_blocks, planned_trials};
+pub use gate::{GateForecast, asks, forecast};
 pub use judge::report;
 pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

@@ -4,6 +4,8 @@ use landspeed_record::Grid;
 use landspeed_record::units::Nanos;
 use landspeed_stats::Random;
 
+use super::placebo;
+
 /// The longest time of a block: drift within a minute on a shared machine affects all of its cells.
 const BLOCK: Nanos = Nanos::secs(60);
 /// The offset that separates the random streams of the order within blocks from those of the assignment of cells to
@@ -64,7 +66,7 @@ fn plots(grid: &Grid) -> Vec<GridPlot> {
 /// Returns the approximate time of a block.
 pub fn block_time(grid: &Grid) -> Nanos {
     let parts = u64::from(blocks_a_pass(grid));
-    let trials = u64::from(grid.cells()).div_ceil(parts);
+    let trials = u64::from(grid.cells()).div_ceil(parts) + u64::from(placebo::planned(grid));
     let plots = plots(grid).len() as u64;
     let toggles = |slow: bool, times: u64| {
         let factors = grid.factors.iter().filter(move |factor| factor.is_slow == slow);

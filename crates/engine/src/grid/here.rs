@@ -42,6 +42,7 @@ pub fn here(title: &str, paths: &[String], (blocks, seed): (u32, u64)) -> Grid {
         figure: GridFigure::PROGRAM,
         blocks: Some(blocks),
         seed,
+        has_placebos: true,
         title: title.to_owned(),
         ..Grid::default()
     }
@@ -61,15 +62,15 @@ pub fn run_here(
     begin(grid, head, sink)?;
     sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
     let clock = RunClock::after(Nanos(0));
-    let end =
-        drive(&mut GridDesigner::new(grid, &[]), clock, sink, |GridVisit { block, plot, cell }, stop| {
-            let at_ns = clock.used();
-            let ran = run(grid.values_of(cell)[0]);
-            let took_ns = clock.used().saturating_sub(at_ns);
-            let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
-            // A run that the user has ended is no trial.
-            Ok((!stop()).then(|| Line::GridTrial(Box::new(trial))))
-        })?;
+    let end = drive(&mut GridDesigner::new(grid, &[]), clock, sink, |visit, stop| {
+        let GridVisit { block, plot, cell, .. } = visit;
+        let at_ns = clock.used();
+        let ran = run(grid.values_of(cell)[0]);
+        let took_ns = clock.used().saturating_sub(at_ns);
+        let trial = GridTrial { block, plot, cell, at_ns, took_ns, ..told(ran) };
+        // A run that the user has ended is no trial.
+        Ok((!stop()).then(|| visit.line(trial)))
+    })?;
     Ok(sink.line(&Line::GridEnd(end))?)
 }
 
@@ -112,7 +113,7 @@ mod tests {
     #[test]
     fn each_block_runs_every_path_and_a_failed_run_is_no_figure() {
         let (ran, kept) = run(usize::MAX);
-        assert_eq!(ran.len(), 6);
+        assert_eq!(ran.len(), 9, "each block runs the first path twice");
         assert_eq!(ran.iter().filter(|path| *path == "local").count(), 3);
         let trials: Vec<&GridTrial> = kept
             .0

@@ -5,6 +5,7 @@
 
 mod cell_setup;
 mod contestant;
+mod gate;
 mod here;
 mod vary;
 
@@ -30,6 +31,7 @@ use vary::GridFactorExt;
 
 pub use cell_setup::{check_grid, path_of, turns_knobs};
 pub(crate) use contestant::WORKLOAD;
+pub use gate::{GateOutcome, gate};
 pub use here::{LocalRunTimes, here, run_here};
 pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
@@ -63,7 +65,7 @@ pub fn prepare(asked: Grid, grid_hosts: &mut dyn GridHosts, another: Nanos) -> R
     let in_lab = grid_hosts.in_lab();
     let rtt = longest_rtt(&asked, grid_hosts)?;
     let group = &*grid_hosts.group();
-    let mut grid = asked;
+    let mut grid = Grid { has_placebos: true, ..asked };
     check_base(&grid, group, in_lab)?;
     if grid.baseline == Baseline::Sc03.name() {
         grid.base = [baseline(&grid, group, in_lab)?, std::mem::take(&mut grid.base)].concat();
@@ -253,10 +255,10 @@ pub fn run_grid(
 ) -> Result<(), Error> {
     let earlier = done.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default();
     let clock = RunClock::after(earlier);
-    let mut run = GridRun { grid, grid_hosts, clock, plot: None, turned: false, pictured: BTreeSet::new() };
+    let mut run = GridRun::new(grid, grid_hosts, clock);
     let result = drive(&mut GridDesigner::new(grid, done), clock, sink, |visit, _| {
         run.visit(visit)?;
-        Ok(Some(Line::GridTrial(Box::new(run.trial(visit)?))))
+        Ok(Some(visit.line(run.trial(visit)?)))
     });
     let restored = run.restore();
     if let Some(restored) = &restored {
@@ -283,9 +285,13 @@ struct GridRun<'a> {
     pictured: BTreeSet<u32>,
 }
 
-impl GridRun<'_> {
+impl<'a> GridRun<'a> {
+    fn new(grid: &'a Grid, grid_hosts: &'a mut dyn GridHosts, clock: RunClock) -> Self {
+        GridRun { grid, grid_hosts, clock, plot: None, turned: false, pictured: BTreeSet::new() }
+    }
+
     /// Switches to the hosts of a visit, and begins its block. Services keep running during a block.
-    fn visit(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<(), Error> {
+    fn visit(&mut self, GridVisit { block, plot, cell, .. }: GridVisit) -> Result<(), Error> {
         let last = self.plot.replace([block, plot]);
         if last == self.plot {
             return Ok(());
@@ -322,7 +328,7 @@ impl GridRun<'_> {
     }
 
     /// Makes one trial. If a host refuses it, only this trial is lost.
-    fn trial(&mut self, GridVisit { block, plot, cell }: GridVisit) -> Result<GridTrial, Error> {
+    fn trial(&mut self, GridVisit { block, plot, cell, .. }: GridVisit) -> Result<GridTrial, Error> {
         let at_ns = self.clock.used();
         let seen = match self.measured(cell) {
             Err(error) if refused(&error) => Err(error.to_string()),

@@ -138,7 +138,7 @@ pub(super) const KNOBS: &[Knob] = &[
 /// The reason that is shown if a namespace may not make an algorithm its default. A socket of root may still request
 /// it.
 const RESTRICTED: &str = "only the machine's first network namespace can make it the default; a flow of root can still \
-                          ask for it (socket-congestion)";
+                          ask for it (socket-congestion), and in a lab --only congestion-control opens the list";
 
 fn defaults(view: &FactorView) -> Vec<Proposal> {
     let others = algorithms(view, view.current);

@@ -3,7 +3,7 @@
 use super::MACHINE;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_record::factor::{NO_QUEUE, each, unless};
+use landspeed_record::factor::{NO_QUEUE, each, nothing, unless};
 
 /// Greatest value of an int in the kernel.
 const INT: u64 = i32::MAX as u64;
@@ -98,6 +98,13 @@ pub(super) const KNOBS: &[Knob] = &[
         let reason = "it reaches only devices that come up later: the qdisc knob turns the one in use";
         unless(true, reason, each(&["fq"], 640))
     }),
+    sysctl!(MACHINE, "allowed-congestion", "ipv4/tcp_allowed_congestion_control", Plain, {
+        about: "congestion controls that unprivileged programs and other network namespaces may use",
+        on: FactorPlacement::Sender,
+        domain: Domain::NameList,
+        interacts: &["congestion-control"],
+        source: "ip-sysctl.rst; tcp_set_default_congestion_control in net/ipv4/tcp_cong.c",
+    }, nothing),
 ];
 
 /// Proposes RFS. It needs both the global table and the queues' own tables; neither has an effect alone.

@@ -70,6 +70,8 @@ pub enum Domain<'a> {
     Ints(usize, u64, u64),
     /// A name of at most 15 lower-case letters, digits, '_' and '-', such as a congestion control or a qdisc.
     Name,
+    /// One name or more, as in [`Domain::Name`], separated by one space. Their order has no meaning.
+    NameList,
     /// A whole number, negative ones included, from the first to the second bound, both included.
     Signed(i64, i64),
     /// A set of processors in the kernel's format: "0", "0-3,8", or "none" for the empty set.

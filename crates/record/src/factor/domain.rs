@@ -1,5 +1,7 @@
 //! Validation of values. Every value is checked here before it reaches a host, whatever its source.
 
+use std::collections::BTreeSet;
+
 use crate::units::{BitRate, Bytes, Share, parse_duration};
 
 use crate::factor::Domain;
@@ -46,8 +48,14 @@ impl Domain<'_> {
     /// Returns true if two values mean the same setting. The kernel may print a value in another spelling than the
     /// written one. For example, it prints "on" once for each member, or once for all members.
     pub fn same(&self, a: &str, b: &str) -> bool {
-        let Domain::Each(inner) = self else {
-            return a.split_ascii_whitespace().eq(b.split_ascii_whitespace());
+        let inner = match self {
+            Domain::Each(inner) => inner,
+            Domain::NameList => {
+                let names =
+                    |text: &'_ str| text.split_ascii_whitespace().map(str::to_owned).collect::<BTreeSet<_>>();
+                return names(a) == names(b);
+            }
+            _ => return a.split_ascii_whitespace().eq(b.split_ascii_whitespace()),
         };
         let members = a.split(';').count().max(b.split(';').count());
         match (split(a, members), split(b, members)) {
@@ -88,6 +96,7 @@ impl Domain<'_> {
                 all && seen == count
             }
             Domain::Name => is_name(value),
+            Domain::NameList => value.split(' ').all(is_name),
             Domain::CpuList => parse_cpus(value).is_some(),
             Domain::Each(inner) => {
                 value.split(';').count() <= MAX_MEMBERS && value.split(';').all(|part| inner.holds(part))
@@ -122,6 +131,7 @@ impl std::fmt::Display for Domain<'_> {
                 write!(f, "{count} whole numbers from {low} to {high}, separated by one space")
             }
             Domain::Name => f.write_str("a name of a-z, 0-9, '_' and '-', at most 15 long"),
+            Domain::NameList => f.write_str("names of a-z, 0-9, '_' and '-', separated by one space"),
             Domain::CpuList => f.write_str("a list of processors such as 0-3,8, or none"),
             Domain::Each(inner) => write!(f, "{inner}; or one such value a member, joined by ';'"),
         }
@@ -211,6 +221,7 @@ mod tests {
             (Domain::Signed(-31, 31), &["-31", "0", "31"]),
             (Domain::Ints(3, 0, 100), &["0 50 100"]),
             (Domain::Name, &["cubic", "fq_codel", "bbr3"]),
+            (Domain::NameList, &["cubic", "reno bbr cubic"]),
             (Domain::CpuList, &["0", "0-3,8", "none", "1,3,5-6"]),
             (Domain::Each(&Domain::Switch), &["on", "on;off;on"]),
             (Domain::Sizes(1, 1024, 3), &["1", "1,64,1024"]),
@@ -237,6 +248,7 @@ mod tests {
                 &["0 50", "0  50 100", "0 50 100 0", "0\t50 100", "0 50 101", " 0 50 100"],
             ),
             (Domain::Name, &["", "-rf", "../x", "a/b", "a b", "cubic\0", "ABC", "sixteen_letters_", "ü"]),
+            (Domain::NameList, &["", "reno  bbr", " reno", "reno,bbr", "reno -rf"]),
             (Domain::CpuList, &["", "3-1", "0,0", "0-0", "0,", "-1", "0-99999", "a", "00", "0 1"]),
             (Domain::Each(&Domain::Switch), &["", "on;", ";", "on;1"]),
             (Domain::Sizes(1, 1024, 3), &["", "1,", "0", "1K", "1,2,3,4"]),
@@ -280,6 +292,8 @@ mod tests {
         assert!(!each.same("0-3;0", "0-3"));
         assert!(!each.same("0;0;0", "0;0"));
         assert!(Domain::Name.same("cubic", "cubic"));
+        assert!(Domain::NameList.same("reno cubic", "cubic reno"));
+        assert!(!Domain::NameList.same("reno cubic", "reno"));
     }
 
     #[test]

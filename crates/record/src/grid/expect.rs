@@ -139,6 +139,19 @@ pub enum ExpectationAgreement {
     NotHere,
 }
 
+impl ExpectationAgreement {
+    /// Returns the result where the measurement cannot answer after all.
+    #[must_use]
+    pub fn withdrawn(self) -> Self {
+        match self {
+            ExpectationAgreement::Reproduces | ExpectationAgreement::Differs => {
+                ExpectationAgreement::Undecided
+            }
+            other => other,
+        }
+    }
+}
+
 /// An expectation and the measured result.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]

@@ -28,6 +28,6 @@ pub use occasions::{
 pub use paths::{PathCost, PathPrediction, SocketUsage};
 pub use plan::{Grid, GridFactor, GridSetting, GridSettingTarget, HERE, LevelKind, MissingLevel};
 pub use report::{
-    FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridReport,
+    FactorEffect, FactorialEffect, GRID_FORMAT, GridCell, GridContrast, GridCurves, GridPlacebo, GridReport,
 };
 pub use trial::{GridEndReason, GridTrial};

@@ -23,6 +23,9 @@ pub struct OccasionsReport {
     pub figures: Vec<OccasionCurves>,
     /// Expectations and their results over all occasions.
     pub expected: Vec<OccasionExpectation>,
+    /// Probability that placebos without any effect spread as much as those of all occasions together; `None` without
+    /// placebos. Below 0.01, no answer counts.
+    pub placebos_by_chance: Option<f64>,
     pub notes: Vec<String>,
 }
 

@@ -144,6 +144,9 @@ pub struct Grid {
     pub trial_ns: Nanos,
     /// Seed of the order of the cells.
     pub seed: u64,
+    /// True if each block measures the reference and the loudest other cell twice, under two names. Records from before
+    /// there were placebos have none.
+    pub has_placebos: bool,
     /// Requested values that the hosts cannot have.
     pub missing: Vec<MissingLevel>,
     /// Title from an experiment's file; empty otherwise.

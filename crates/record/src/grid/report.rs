@@ -56,11 +56,38 @@ pub struct GridReport {
     pub interconnects: Vec<PathPrediction>,
     /// Reason why the figures must not be used; `None` if they may be.
     pub void: Option<String>,
-    /// Conditions that differed between cells although no factor varies them, one sentence each.
+    /// Cells that were measured twice under two names. Their ratios are 1 in truth.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub placebos: Vec<GridPlacebo>,
+    /// Conditions that differed between cells although no factor varies them, and placebos whose interval excludes 1,
+    /// one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
     pub notes: Vec<String>,
     pub record: Option<String>,
+}
+
+/// A cell that blocks measured a second time under another name.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct GridPlacebo {
+    /// The cell's values: "mtu=9000 write-size=1K".
+    pub cell: String,
+    /// Number of blocks that measured it twice.
+    pub blocks: u32,
+    /// Ratio of the second name to the first, with its interval at 99.9 %.
+    pub ratio: Estimate,
+    /// The ratio's logarithm divided by its standard error: Student's statistic with `freedom` degrees of freedom.
+    pub statistic: f64,
+    /// Degrees of freedom of `statistic`.
+    pub freedom: f64,
+}
+
+impl GridPlacebo {
+    /// Returns true if the interval contains 1.
+    pub fn holds(&self) -> bool {
+        self.ratio.low <= 1.0 && self.ratio.high >= 1.0
+    }
 }
 
 /// The results of one figure over all cells.

@@ -2,6 +2,7 @@
 //! and tables.
 
 mod chart;
+mod gate;
 mod occasions;
 mod pictures;
 mod tables;
@@ -12,6 +13,7 @@ use landspeed_record::{FactorEffect, GridCurves, GridFactor, GridReport, HERE, R
 use crate::block::{
     Chart, Document, DocumentHead, List, ReportBlock, ReportSection, StyledText, TextStyle, Visibility,
 };
+pub use gate::gate;
 pub use occasions::occasions;
 
 use crate::conditions::{self, NamedHost};
@@ -77,10 +79,20 @@ fn head(report: &GridReport, record: &Record) -> DocumentHead {
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&report.path).into_iter().chain(conditions).collect(),
+        remarks: crate::remarks(&report.path).into_iter().chain(conditions).chain(placebos(report)).collect(),
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
         ..DocumentHead::default()
     }
+}
+
+/// Returns a line about the cells that were measured twice under two names; `None` without any.
+fn placebos(report: &GridReport) -> Option<StyledText> {
+    let each = report.placebos.iter().map(|placebo| {
+        let ratio = placebo.ratio;
+        format!("{} {:.2}x [{:.2}, {:.2}]", safe(&placebo.cell), ratio.ratio, ratio.low, ratio.high)
+    });
+    let each = each.collect::<Vec<_>>().join(", ");
+    (!each.is_empty()).then(|| format!("placebos, each a cell beside itself (1 in truth): {each}").into())
 }
 
 /// Returns published results beside the measured ones, and what this hardware lacks.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use landspeed_analysis::grid::planned_passes;
+use landspeed_analysis::grid::planned_trials;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Grid, GridTrial};
 use parking_lot::Mutex;
@@ -86,8 +86,7 @@ impl GridProgressState {
     }
 
     fn trials(&self) -> usize {
-        // An estimate: if a pass over all cells takes several blocks, each block also measures the reference.
-        self.grid.cells() as usize * planned_passes(&self.grid) as usize
+        planned_trials(&self.grid)
     }
 
     /// Returns the estimated time of the remaining trials.

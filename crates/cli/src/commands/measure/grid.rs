@@ -8,8 +8,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use landspeed_analysis::grid::planned_blocks;
 use landspeed_engine::{
-    Error, FAN, FactorNames, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid, check_grid,
-    path_of, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
+    Error, FAN, FactorNames, GateOutcome, GridHosts, HostGroup, JoinedHosts, Pairing, RecordSink, begin_grid,
+    check_grid, gate, path_of, prepare, resume_grid, run_grid, turns_knobs, usual_by, vary,
 };
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -24,7 +24,7 @@ use super::MeasureArgs;
 use crate::data::{self, RecordArg};
 use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
-use crate::hosts::{NamedHosts, set_of};
+use crate::hosts::{NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
@@ -50,12 +50,21 @@ pub(crate) struct GridOptions<'a> {
     pub(crate) report_missing: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
+    /// What to do where the machine is too noisy for the grid's questions; `None` to measure without a look at it.
+    pub(crate) gate: Option<GateAction>,
+}
+
+/// What to do where a look at the machine shows that a grid cannot answer anything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GateAction {
+    Refuse,
+    Warn,
 }
 
 impl<'a> GridOptions<'a> {
     /// Returns options for `hosts` and `output`, with all flags false.
     pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
-        GridOptions { hosts, yes: false, report_missing: false, output, full: false }
+        GridOptions { hosts, yes: false, report_missing: false, output, full: false, gate: None }
     }
 }
 
@@ -144,6 +153,10 @@ impl GridJob {
             words = vec![format!("lab:switch:{least}")];
         }
         let mut ground = GridTestbed { named: &named, words, is_star: of_program.is_some(), at: None };
+        let opened = match named.in_lab() && names_control(&self.grid) {
+            true => open_controls(&hosts)?,
+            false => None,
+        };
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;
@@ -160,6 +173,9 @@ impl GridJob {
         if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
+        if let Some(action) = options.gate.filter(|_| is_new) {
+            look(&grid, &mut ground, action, stop)?;
+        }
         let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
             "ending: what was measured is kept and shown; --resume continues. Ctrl-C again ends at once",
@@ -175,9 +191,35 @@ impl GridJob {
         }
         let result = run_grid(&grid, &mut ground, &self.done, &mut recorder);
         drop(recorder);
+        // The lab goes first: its hosts may have a control as their default that the restored list does not allow.
+        drop(ground);
+        close_controls(opened)?;
         result?;
         Ok(self.file)
     }
+}
+
+/// Returns true if the grid sets the default congestion control of a host.
+fn names_control(grid: &Grid) -> bool {
+    let of_host = |place| !matches!(place, GridSettingTarget::Flow | GridSettingTarget::Workload);
+    grid.all_settings().any(|one| one.name == CONTROL && of_host(one.place))
+}
+
+/// The knob with the default congestion control of a host.
+const CONTROL: &str = "congestion-control";
+
+/// Looks at the machine before a grid: says what it can decide, or refuses to measure.
+fn look(grid: &Grid, ground: &mut GridTestbed<'_>, action: GateAction, stop: &StopRequest) -> Result<()> {
+    stop.in_order("ending: nothing was measured yet");
+    let Some(GateOutcome { forecast, cell, stolen }) = gate(grid, ground, &|| stop.asked())? else {
+        return Ok(());
+    };
+    let said = landspeed_report::gate(&forecast, &cell, stolen);
+    match action {
+        GateAction::Refuse if !forecast.can_decide() => bail!("{said}; --anyway measures all the same"),
+        GateAction::Refuse | GateAction::Warn => eprintln!("landspeed: {said}"),
+    }
+    Ok(())
 }
 
 /// Returns an error if the hosts cannot have a value from the command line.
@@ -320,7 +362,7 @@ impl GridHosts for GridTestbed<'_> {
 pub(crate) fn recorder(writer: RecordWriter, stop: &StopRequest, grid: &Grid, done: usize) -> Recorder {
     let mut progress = GridProgress::new(OutputCapabilities::stderr(), grid, planned_blocks(grid), done);
     Recorder::new(writer, stop, move |line| {
-        if let Line::GridTrial(trial) = line {
+        if let Line::GridTrial(trial) | Line::GridPlacebo(trial) = line {
             progress.take(trial);
         }
     })

@@ -21,7 +21,7 @@ use super::{app, show};
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::failure::because;
-use crate::hosts::{NamedHosts, parse_settings};
+use crate::hosts::{NamedHosts, close_controls, open_controls, parse_settings};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
@@ -71,6 +71,23 @@ fn why(summary: &TuneSummary, exit: Exit) -> String {
 }
 
 fn with_pair(
+    args: &TuneArgs,
+    named: &NamedHosts,
+    options: &mut TuneOptions,
+    stop: &StopRequest,
+) -> Result<Option<TuneSummary>> {
+    // Without being named, a setting of the whole machine stays as it is.
+    let may_change = options.in_lab && !args.dry_run;
+    let opened = match may_change && options.only.iter().any(|name| name == "congestion-control") {
+        true => open_controls(&args.hosts)?,
+        false => None,
+    };
+    let tuned = with_joined(args, named, options, stop);
+    close_controls(opened)?;
+    tuned
+}
+
+fn with_joined(
     args: &TuneArgs,
     named: &NamedHosts,
     options: &mut TuneOptions,

@@ -1,22 +1,22 @@
 //! `landspeed run FILE`: measures an experiment of a file, or one that ships.
 
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+mod series;
 
-use anyhow::{Context, Result, bail};
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_engine::{Experiment, read_experiment};
 
-use landspeed_record::Grid;
 use landspeed_record::units::{Nanos, parse_duration};
-use landspeed_report::{DetailLevel, quoted};
 
 use super::experiments::found;
-use super::show::occasions;
-use crate::commands::measure::grid::{GridJob, GridOptions};
+use crate::commands::measure::grid::{GateAction, GridJob, GridOptions};
+use crate::data::RecordArg;
 use crate::groups::{HostArgs, OutputArgs};
 use crate::output::{out, usage};
 use crate::stop::StopRequest;
+use series::Series;
 
 /// Measure an experiment that a file describes, and set it beside what was published
 #[derive(Debug, Args)]
@@ -45,9 +45,17 @@ pub(crate) struct RunArgs {
     /// With --occasions: begin them at least this far apart
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "0s", requires = "occasions")]
     pub(crate) apart: Nanos,
+    /// With --occasions: count this record of the same design as one of them (may be repeated), to go on with a series
+    #[arg(long = "with", value_name = "RECORD", requires = "occasions")]
+    pub(crate) made: Vec<RecordArg>,
     /// Measure the version of a few minutes
     #[arg(long)]
     pub(crate) short: bool,
+    /// Measure even where a look at the machine shows that it is too noisy for every question of the file
+    ///
+    /// Before a file whose expectations ask for a precision, ten trials of its first cell show how much they spread.
+    #[arg(long)]
+    pub(crate) anyway: bool,
     /// Look for mistakes in the file and measure nothing
     #[arg(long)]
     pub(crate) check: bool,
@@ -76,54 +84,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         yes: args.yes,
         report_missing: true,
         full: args.full,
+        gate: Some(if args.anyway { GateAction::Warn } else { GateAction::Refuse }),
         ..GridOptions::of(&args.hosts, &args.output)
     };
     match args.occasions {
-        Some(count) => on_occasions(args, &Design { grid, words }, count, &options, &stop),
+        Some(count) => Series { args, grid, words, count }.measure(&options, &stop),
         None => GridJob::of(grid, words, &options)?.finish(&options, &stop),
     }
 }
-
-/// A grid, and the words that name its hosts.
-struct Design {
-    grid: Grid,
-    words: Vec<String>,
-}
-
-/// Measures a design on several occasions, with another order of cells on each, and shows what they say together.
-fn on_occasions(
-    args: &RunArgs,
-    design: &Design,
-    count: u64,
-    options: &GridOptions<'_>,
-    stop: &StopRequest,
-) -> Result<ExitCode> {
-    let mut files = Vec::new();
-    for nth in 0..count {
-        let began = Instant::now();
-        eprintln!("landspeed: occasion {} of {count}", nth + 1);
-        let grid = Grid { seed: design.grid.seed + nth, ..design.grid.clone() };
-        files.push(GridJob::of(grid, design.words.clone(), options)?.measure(options, stop)?);
-        let until = began + Duration::from(args.apart);
-        while nth + 1 < count && !stop.asked() && Instant::now() < until {
-            std::thread::sleep(until.saturating_duration_since(Instant::now()).min(LOOK));
-        }
-        if stop.asked() {
-            break;
-        }
-    }
-    let detail = if args.full { DetailLevel::Full } else { DetailLevel::Brief };
-    match files.as_slice() {
-        [one] => bail!(
-            "one occasion is no series; it is kept: landspeed show {}",
-            quoted(&one.display().to_string())
-        ),
-        files => occasions(files, &args.output.form, detail),
-    }
-}
-
-/// How often a wait for the next occasion looks whether the user wants to stop.
-const LOOK: Duration = Duration::from_millis(200);
 
 /// Returns the size of an experiment: "24 cells, 3 expectations".
 fn told(experiment: &Experiment) -> String {

@@ -1,0 +1,52 @@
+//! Opens the congestion controls of this machine to its labs.
+//!
+//! A network namespace other than the first can only have a congestion control as its default that the machine allows to
+//! everyone (tcp_set_default_congestion_control, net/ipv4/tcp_cong.c). The list of these is one setting of the whole
+//! machine.
+
+use landspeed_knob as knob;
+use landspeed_record::{RestoreOutcome, Settings};
+
+use crate::{Error, Host};
+
+/// The knob with the list of congestion controls that other namespaces may use.
+const LIST: &str = "allowed-congestion";
+
+/// The list of allowed congestion controls with all that are loaded. If this is dropped without a call of `restore`, the
+/// agent restores the list because its session ends.
+pub struct OpenControls {
+    machine: Host,
+}
+
+impl OpenControls {
+    /// Allows every loaded congestion control. `machine` is this machine, in a session that may change settings. Returns
+    /// `None` if all are allowed already.
+    ///
+    /// # Errors
+    /// Returns an error if the list cannot be changed here, for example in a container, or if another run changes
+    /// settings of this machine.
+    pub fn on(mut machine: Host) -> Result<Option<OpenControls>, Error> {
+        machine.begin()?;
+        let state = machine.states.iter().find(|state| state.knob == LIST);
+        if let Some(why) = state.and_then(|state| state.skip.clone()) {
+            return Err(Error::Other(format!(
+                "a lab may not use every congestion control here: {LIST}: {why}"
+            )));
+        }
+        let all = machine.facts.congestion_available.join(" ");
+        let is_open = |now: &String| knob::find(LIST).is_ok_and(|knob| knob.factor.domain.same(now, &all));
+        if machine.found().get(LIST).is_some_and(is_open) {
+            return Ok(None);
+        }
+        machine.reserve()?;
+        let changes = machine.changes_to(&Settings::from([(LIST.to_owned(), all)]));
+        let begun = machine.turn(&changes)?;
+        machine.turned(begun, &changes)?;
+        Ok(Some(OpenControls { machine }))
+    }
+
+    /// Restores the list.
+    pub fn restore(mut self) -> RestoreOutcome {
+        self.machine.restore()
+    }
+}
