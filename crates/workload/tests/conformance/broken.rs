@@ -121,7 +121,8 @@ impl WorkloadSubject for BrokenWorkload {
         cancel: &CancelFlag,
     ) -> trial::EndResult {
         if self.0 == WorkloadFault::LeavesAThread {
-            thread::spawn(|| thread::sleep(2 * SOON));
+            // Much longer than the ends of a trial may take on a busy machine, after which threads are counted for SOON.
+            thread::spawn(|| thread::sleep(10 * SOON));
         }
         self.spoilt(spec, |spec| stream_row().client(spec, plan, &mut MisledWatch(self.0, watch), cancel))
     }
