@@ -381,8 +381,9 @@ asan: setup
 # is asan's. It needs the component miri of a nightly Rust, which not every nightly has.
 miri: setup
 	@rustup component add --toolchain $(NIGHTLY) miri rust-src || { echo "landspeed: $(NIGHTLY) has no Miri: make asan" >&2; exit 1; }
-	MIRIFLAGS=-Zmiri-disable-isolation $(NIGHTLY_TEST) miri test --locked --lib --target-dir target/miri \
-		-p landspeed-observer -p landspeed-transport -- tcp_info:: message:: wire::
+	PROPTEST_CASES=16 MIRIFLAGS=-Zmiri-disable-isolation $(NIGHTLY_TEST) miri test --locked --lib --target-dir target/miri \
+		-p landspeed-kernel -p landspeed-observer -p landspeed-transport -- \
+		tcp_info::raw:: wire:: netlink::attr:: netlink::sock_diag::id:: netlink::sock_diag::socket::
 
 clean:
 	$(CARGO) clean

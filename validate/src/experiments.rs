@@ -2,7 +2,7 @@
 //! in target/experiments, and prints the table of docs/results/experiments.md.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
@@ -22,6 +22,12 @@ pub(crate) struct Options {
     /// At full size: hours
     #[arg(long)]
     full: bool,
+    /// Measure each file under each of these congestion controls, which all hosts have as their default
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    controls: Vec<String>,
+    /// Keep the pages and the records in this folder, as one occasion
+    #[arg(long, value_name = "FOLDER")]
+    into: Option<PathBuf>,
 }
 
 /// The folder of the experiments that compare landspeed with other tools. `make bench` runs them.
@@ -29,17 +35,20 @@ const BENCH: &str = "bench/";
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let landspeed = landspeed()?;
-    let pages = landspeed.with_file_name("../experiments");
+    let pages = options.into.clone().unwrap_or_else(|| landspeed.with_file_name("../experiments"));
     fs::create_dir_all(&pages)?;
     let listed: Vec<ListedPart> = document(Command::new(&landspeed).args(["experiments", "--json"]))?;
     let names = listed.iter().map(|one| one.name.as_str()).filter(|name| !name.starts_with(BENCH));
     let began = Instant::now();
     let mut failed = Vec::new();
-    table::head("experiment | expected | came out | published | here | of what, and why");
+    table::head("experiment | control | expected | came out | published | here | of what, and why");
     for name in names.filter(|name| name.contains(&options.only)) {
-        match measured(&landspeed, name, &pages, options.full) {
-            Ok(report) => report.expected.iter().for_each(|one| row(name, one)),
-            Err(why) => failed.push(format!("{name}: {why:#}")),
+        for control in options.each_control() {
+            let run = ExperimentRun { name, control, is_full: options.full };
+            match run.measured(&landspeed, &pages) {
+                Ok(report) => report.expected.iter().for_each(|one| run.row(one)),
+                Err(why) => failed.push(format!("{name} {}: {why:#}", control.unwrap_or_default())),
+            }
         }
     }
     println!("\n{} min; pages in {}", began.elapsed().as_secs() / 60, pages.display());
@@ -47,24 +56,55 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn measured(landspeed: &Path, name: &str, pages: &Path, full: bool) -> Result<GridReport> {
-    let page = pages.join(format!("{}.html", name.replace('/', "-")));
-    let mut command = Command::new(landspeed);
-    command.args(["run", name, "--json", "--html"]).arg(page).arg("--data-dir").arg(pages);
-    if !full {
-        command.arg("--short");
+impl Options {
+    /// Returns the controls under which each file is measured; `None` is the one that the file and the hosts have.
+    fn each_control(&self) -> Vec<Option<&str>> {
+        match self.controls.as_slice() {
+            [] => vec![None],
+            some => some.iter().map(|control| Some(control.as_str())).collect(),
+        }
     }
-    document(&mut command)
 }
 
-fn row(name: &str, one: &ExpectationReport) {
-    let came_out = match one.agreement {
-        ExpectationAgreement::Reproduces => "reproduces",
-        ExpectationAgreement::Differs => "**differs**",
-        ExpectationAgreement::Undecided => "undecided",
-        ExpectationAgreement::NotHere => "not on this hardware",
-    };
-    let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
-    let claim = format!("{} ({})", one.claim, one.source);
-    table::row(&[&name, &claim, &came_out, &published, &table::ratio(one.ours), &one.why]);
+/// An experiment under one congestion control.
+struct ExperimentRun<'a> {
+    name: &'a str,
+    control: Option<&'a str>,
+    is_full: bool,
+}
+
+impl ExperimentRun<'_> {
+    fn measured(&self, landspeed: &Path, pages: &Path) -> Result<GridReport> {
+        let name = [Some(self.name.replace('/', "-").as_str()), self.control]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join("-");
+        // A folder of its own has one record, which its name finds.
+        let records = pages.join(&name);
+        let mut command = Command::new(landspeed);
+        command.args(["run", self.name, "--anyway", "--json", "--html"]).arg(pages.join(name + ".html"));
+        command.arg("--data-dir").arg(&records);
+        for side in self.control.iter().flat_map(|control| ["a", "b"].map(|side| format!("{side}={control}")))
+        {
+            command.arg("--set").arg(format!("congestion-control@{side}"));
+        }
+        if !self.is_full {
+            command.arg("--short");
+        }
+        document(&mut command)
+    }
+
+    fn row(&self, one: &ExpectationReport) {
+        let came_out = match one.agreement {
+            ExpectationAgreement::Reproduces => "reproduces",
+            ExpectationAgreement::Differs => "**differs**",
+            ExpectationAgreement::Undecided => "undecided",
+            ExpectationAgreement::NotHere => "not on this hardware",
+        };
+        let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+        let claim = format!("{} ({})", one.claim, one.source);
+        let control = self.control.unwrap_or("as found");
+        table::row(&[&self.name, &control, &claim, &came_out, &published, &table::ratio(one.ours), &one.why]);
+    }
 }

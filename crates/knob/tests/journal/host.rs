@@ -269,7 +269,9 @@ pub(crate) fn inside<T: Send>(netns: &OwnedFd, work: impl FnOnce() -> T + Send) 
 /// Removes what is no setting: seconds that run down, and the mark of an address whose duplicates are still looked for.
 fn without_ages(text: &str) -> String {
     let is_age = |word: &str| word.strip_suffix("sec").is_some_and(|n| n.parse::<u64>().is_ok());
-    let line = |l: &str| l.split(' ').filter(|w| !is_age(w) && *w != "tentative").collect::<Vec<_>>().join(" ") + "\n";
+    let line = |l: &str| {
+        l.split(' ').filter(|w| !is_age(w) && *w != "tentative").collect::<Vec<_>>().join(" ") + "\n"
+    };
     text.lines().map(line).collect()
 }
 
