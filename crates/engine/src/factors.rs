@@ -34,10 +34,26 @@ pub fn transport_of(flow: &Settings) -> Result<&'static dyn Transport, Error> {
 
 /// Returns the settings of a flow over `transport`: the transport's defaults, overridden by `set`.
 pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error> {
+    set.keys().try_for_each(|name| belongs(name, transport))?;
     table(transport).check_all(set)?;
     let mut flow = landspeed_transport::settings::defaults(transport);
     flow.extend(set.clone());
     Ok(flow)
+}
+
+/// Returns an error if `name` is a setting of other transports only.
+fn belongs(name: &str, transport: &dyn Transport) -> Result<(), Error> {
+    let has = |other: &&&'static dyn Transport| table(**other).find(name).is_ok();
+    let others: Vec<&str> = TRANSPORTS.iter().filter(has).map(|other| other.name()).collect();
+    if others.is_empty() || others.contains(&transport.name()) {
+        return Ok(());
+    }
+    let why = format!(
+        "{name} is a setting of {}, and these flows go over {}",
+        others.join(" and "),
+        transport.name()
+    );
+    Err(Error::Other(why))
 }
 
 #[cfg(test)]

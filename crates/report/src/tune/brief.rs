@@ -191,6 +191,20 @@ fn commands(summary: &TuneSummary, record: &Record, named: &str) -> Vec<(StyledT
     commands.map(|(what, command)| (what.into(), command)).into()
 }
 
+/// Returns the command of a run with another budget. The seed is left out, so that another order of trials is drawn.
+fn with_budget(command: &str, budget: &str) -> String {
+    let mut words = shlex::split(command).unwrap_or_default().into_iter();
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word.split('=').next() {
+            Some("--budget" | "--seed") if !word.contains('=') => _ = words.next(),
+            Some("--budget" | "--seed") => {}
+            _ => kept.push(words::quoted(&word)),
+        }
+    }
+    format!("{} --budget {budget}", kept.join(" "))
+}
+
 /// Returns the command that follows from the result: `persist` if settings changed, `tune` with a longer budget if
 /// settings are open, otherwise `explain`.
 fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
@@ -204,11 +218,27 @@ fn next(summary: &TuneSummary, record: &Record, named: &str) -> String {
         }
         (true, _) => format!("landspeed persist {named}   # make what helped last"),
         (false, Some(budget)) if open + without_time(summary) > 0 => {
-            format!(
-                "landspeed tune {hosts} --budget {budget}   # {open} undecided, {} had no time",
-                without_time(summary)
-            )
+            let usual = format!("landspeed tune {hosts}");
+            let command = Some(&record.header.command).filter(|command| !command.is_empty());
+            let again = with_budget(command.unwrap_or(&usual), &budget);
+            format!("{again}   # {open} undecided, {} had no time", without_time(summary))
         }
         (false, _) => format!("landspeed explain {hosts}   # what holds the path back"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_run_is_the_same_run_with_another_budget() {
+        let command = "landspeed tune dtn1 dtn2 --only 'tso,gso' --budget 100s --with 'a b=1' --seed 7";
+        let again = with_budget(command, "5m");
+        assert_eq!(again, "landspeed tune dtn1 dtn2 --only tso,gso --with 'a b=1' --budget 5m");
+        assert_eq!(
+            with_budget("landspeed tune --budget=90s --yes", "5m"),
+            "landspeed tune --yes --budget 5m"
+        );
     }
 }
