@@ -4,6 +4,8 @@
 //! faster or slower cancels. Student's t over the log ratios of the occasions gives the mean and a prediction of another
 //! occasion. An answer needs five occasions on two boots; with fewer it is of today.
 
+mod deviation;
+
 use std::collections::BTreeSet;
 
 use landspeed_record::{
@@ -41,6 +43,9 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     if reports.len() < 2 {
         return Err(format!("fewer than two of these records count: {}", left_out(&all).join("; ")));
     }
+    let counted = records.iter().zip(&all).filter(|(_, report)| void(report).is_none());
+    let counted: Vec<Record> = counted.map(|((record, _), _)| record.clone()).collect();
+    let deviating = deviation::unexplained(&counted, &reports);
     let by_chance = spread_by_chance(&statistics(&reports));
     let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
     let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
@@ -67,7 +72,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
         expected: expected.collect(),
         placebos_by_chance: by_chance,
-        notes: notes(&all, is_today, is_wide),
+        notes: notes(&all, is_today, is_wide).into_iter().chain(deviating).collect(),
     })
 }
 
@@ -96,22 +101,26 @@ fn same_design(one: &GridReport, other: &GridReport) -> Result<(), String> {
 }
 
 fn occasion(record: &Record, path: &str, report: &GridReport) -> Occasion {
-    let trials = record.lines.iter().filter_map(|line| match line {
-        Line::GridTrial(trial) => Some(&**trial),
-        _ => None,
-    });
-    let used = |trial: &GridTrial| {
-        [&trial.a, &trial.b].map(|end| end.observed.get::<CongestionControls>().0.clone())
-    };
-    let controls: BTreeSet<String> = trials.flat_map(used).flatten().collect();
     Occasion {
         record: path.to_owned(),
         started: report.started.clone(),
         boot_id: report.host_a.boot_id.clone(),
         processor: report.host_a.cpu_model.clone(),
         kernel: report.host_a.kernel.clone(),
-        controls: controls.into_iter().collect(),
+        controls: controls(record).into_iter().collect(),
     }
+}
+
+/// Returns the congestion controls that the sockets of a record's trials reported.
+fn controls(record: &Record) -> BTreeSet<String> {
+    let used = |trial: &GridTrial| {
+        [&trial.a, &trial.b].map(|end| end.observed.get::<CongestionControls>().0.clone())
+    };
+    let of = |line: &Line| match line {
+        Line::GridTrial(trial) => Some(used(trial)),
+        _ => None,
+    };
+    record.lines.iter().filter_map(of).flatten().flatten().collect()
 }
 
 /// Returns the curves of a figure over all occasions; `None` if an occasion does not have the figure.
