@@ -360,6 +360,12 @@ cc-linux: setup
 	LANDSPEED_LINUX=$(CURDIR)/target/linux $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
 		--ignored linux:: --nocapture --test-threads 1
 
+# Does the look at the machine before an experiment refuse only what cannot be answered (half an hour, on a machine left alone)?
+.PHONY: gates
+gates: build-validate
+	@.ci/install stress-ng
+	$(call VALIDATE,gates)
+
 # lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup
 	@.ci/install ping:iputils-ping iperf3

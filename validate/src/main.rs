@@ -11,6 +11,7 @@ mod experiments;
 mod false_keeps;
 mod faults;
 mod full_path;
+mod gates;
 mod grid_coverage;
 mod landspeed;
 mod placebos;
@@ -49,6 +50,8 @@ enum ValidationStudy {
     Faults(faults::Options),
     /// Does `explain --capacity` tell a flow that fills its path from one that leaves room?
     FullPath(full_path::Options),
+    /// Does the look at the machine before an experiment refuse only what cannot be answered?
+    Gates(gates::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
     GridCoverage(grid_coverage::Options),
     /// Real decisions between equal settings, in the lab.
@@ -75,6 +78,7 @@ fn main() -> ExitCode {
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::FullPath(options) => full_path::run(&options),
+        ValidationStudy::Gates(options) => gates::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),

@@ -29,10 +29,10 @@ pub(crate) struct Options {
 }
 
 /// A running program that takes a part of each core, in bursts. It ends when this value is dropped.
-struct NoisyNeighbour(Child);
+pub(crate) struct NoisyNeighbour(Child);
 
 impl NoisyNeighbour {
-    fn begin(percent: u32) -> Result<NoisyNeighbour> {
+    pub(crate) fn begin(percent: u32) -> Result<NoisyNeighbour> {
         let percent = percent.to_string();
         // Real-time priority, so that it runs before the streams, as a neighbour on another virtual machine does.
         let child = Command::new("stress-ng")
