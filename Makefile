@@ -173,6 +173,11 @@ remedies: SEED ?= 1
 remedies: build-validate
 	$(call VALIDATE,remedies --runs $(RUNS) --seed $(SEED))
 
+# Is a stalled window made and unmade at will? (Twelve minutes, on a machine left alone.)
+.PHONY: stalled
+stalled: build-validate
+	$(call VALIDATE,stalled)
+
 # Does explain --capacity tell a flow that fills its path from one that leaves room? (Ten minutes, on a machine left alone.)
 .PHONY: full-path
 full-path: RUNS ?= 24

@@ -17,6 +17,7 @@ mod landspeed;
 mod placebos;
 mod rejudge;
 mod simulate;
+mod stalled;
 mod stolen;
 mod stop;
 mod table;
@@ -60,6 +61,8 @@ enum ValidationStudy {
     Rejudge(rejudge::Options),
     /// Do the commands that `explain` names win what it expects?
     Remedies(faults::remedies::Options),
+    /// Is a stalled window made and unmade at will?
+    Stalled(stalled::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
 }
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
         ValidationStudy::Remedies(options) => faults::remedies::run(&options),
+        ValidationStudy::Stalled(options) => stalled::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
     };
     match result {
@@ -118,6 +122,7 @@ mod tests {
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
             "validate agree kernel.jsonl simulator.jsonl",
+            "validate stalled --runs 3 --only buffer",
             "validate stolen --pairs 2",
             "validate rejudge one.json two.json",
             "validate remedies --runs 3 --only window --seed 7",

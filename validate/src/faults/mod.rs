@@ -27,6 +27,7 @@ use crate::simulate::uniform;
 use crate::stop;
 use clean::CLEAN;
 use draw::DrawnFault;
+pub(crate) use run::lab;
 use run::{FaultCase, Lot, judge};
 
 /// What to run.

@@ -128,7 +128,7 @@ fn explained(landspeed: &Path, name: &str, scenario: &FaultScenario) -> Result<E
 }
 
 /// Sets up a scenario, whose programs are those of `landspeed`.
-pub(super) fn lab(landspeed: &Path, scenario: &FaultScenario) -> Result<FaultLab> {
+pub(crate) fn lab(landspeed: &Path, scenario: &FaultScenario) -> Result<FaultLab> {
     Ok(FaultLab::set(scenario, &[landspeed.display().to_string(), "play".to_owned()])?)
 }
 

@@ -9,7 +9,7 @@ use landspeed_record::{
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
 use super::fitted::{CellStep, FigureModel, layout, points};
-use super::{called, conditions, placebo};
+use super::{called, conditions, kinds, placebo};
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// Returns the report of a grid's record, whose name is `path`.
@@ -110,6 +110,7 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
         Some(GridEndReason::Blocks | GridEndReason::Precision | GridEndReason::Budget) => {}
     }
     notes.extend(called::of_base(grid, trials));
+    notes.extend(kinds::remarks(grid, trials));
     if trials.iter().any(|trial| trial.failed.is_none()) && !has(trials, grid.figure) {
         let name = grid.figure.name;
         notes.push(format!(

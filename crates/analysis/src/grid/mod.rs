@@ -7,6 +7,7 @@ mod expect;
 mod fitted;
 mod gate;
 mod judge;
+mod kinds;
 mod order;
 mod placebo;
 mod precision;

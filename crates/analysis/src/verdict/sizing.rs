@@ -105,15 +105,22 @@ fn four_times(pages: [u64; 3], memory: Bytes) -> Option<ComputedValue> {
     fits.then(|| ComputedValue { value: spelled(wanted), how: format!("4 x {} pages", spelled(pages)) })
 }
 
-/// Returns a receive buffer that begins with room for four of the largest packets that receive offload makes. Half of
-/// it is window.
+/// Returns a receive buffer that begins with room for four of the largest packets that receive offload makes, half of
+/// it window, and that may grow to four times its present size where it is at its limit: the kernel drops nothing for
+/// want of room while a buffer may grow (tcp_clamp_window).
 pub(super) fn room_for_packets(end: &EndView<'_>) -> ComputedValue {
     const LARGEST: u64 = 64 << 10;
     let [least, initial, greatest] = RECEIVE.usual;
     let now = triple(end, RECEIVE.name);
     let room = initial.max(now[1]).max(4 * LARGEST * 2);
-    let value = format!("{} {room} {}", least.max(now[0]), greatest.max(now[2]).max(room));
-    ComputedValue { value, how: "begins with 4 packets of 64 KiB x 2".to_owned() }
+    let size =
+        end.main().and_then(|flow| flow.watch.samples.last()).map_or(0, |last| last.receive_buffer_bytes.0);
+    let grown = if size >= now[2] { rounded(size as f64 * 4.0) } else { now[2] };
+    let value = format!("{} {room} {}", least.max(now[0]), greatest.max(grown).max(room));
+    ComputedValue {
+        value,
+        how: format!("begins with 4 packets of 64 KiB x 2, and grows to 4 times {}", Bytes(size)),
+    }
 }
 
 /// Returns the length of a link's queue in packets: twice what the path holds, and at least 1,000, the usual length.

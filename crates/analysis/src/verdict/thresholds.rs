@@ -331,3 +331,7 @@ pub(super) const FEW_FALLS: usize = 3;
 /// the MSS that the receiver advertises, which exceeds the sender's MSS by the length of the options; rounding adds a
 /// little.
 pub(super) const CUT_WINDOW: f64 = 2.1;
+
+/// The least share of the time that a window limits for which it must be cut, so that the drops are the cause. Between
+/// two drops it grows again, and may limit for another reason.
+pub(super) const CUT_TIME: f64 = 0.5;

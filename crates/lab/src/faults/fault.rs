@@ -226,6 +226,13 @@ pub const FAULTS: &[Fault] = &[
         needs: TrafficNeed::Anything,
         inject: inject::window_cap,
     },
+    Fault {
+        name: "dropped-window",
+        about: "packets take more memory than the receiver promised by: it drops some and takes its window back",
+        cause: Cause::DroppedWindow,
+        needs: TrafficNeed::Stream,
+        inject: inject::dropped_window,
+    },
 ];
 
 pub fn fault(name: &str) -> Option<&'static Fault> {

@@ -5,6 +5,9 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::faults::scenario::{FaultScenario, Shaper, Traffic};
 
+/// The payload of a packet of 9000 bytes: IPv4, TCP and timestamps take 52.
+const SEGMENT_OF_9000: u64 = 8948;
+
 /// Interpolates from `weak` (at strength 0) to `strong` (at strength 1) in even ratios.
 fn between(weak: f64, strong: f64, strength: f64) -> f64 {
     weak * (strong / weak).powf(strength.clamp(0.0, 1.0))
@@ -172,7 +175,7 @@ pub(super) fn window_alignment(scenario: &mut FaultScenario, strength: f64) {
         // The kernel doubles the requested size, and offers about half of the result: three and a half segments (the
         // paper's window of 33,000 bytes), or one and most of a second.
         let segments = between(3.5, 1.9, strength);
-        *receive_buffer = Some(Bytes((segments * 8948.0).round() as u64));
+        *receive_buffer = Some(Bytes((segments * SEGMENT_OF_9000 as f64).round() as u64));
     }
 }
 
@@ -216,5 +219,26 @@ pub(super) fn window_cap(scenario: &mut FaultScenario, strength: f64) {
     path(scenario, "rate", "300M".to_owned());
     // The kernel offers about half of its buffer as window: 4 MiB to 1 MiB.
     let most = bytes(8.0 * 1048576.0, 2.0 * 1048576.0, strength).0;
+    scenario.b.insert("tcp-rmem".into(), format!("4096 131072 {most}"));
+}
+
+pub(super) fn dropped_window(scenario: &mut FaultScenario, strength: f64) {
+    // Without scatter-gather a packet of 9000 bytes comes in a piece of 16 KB. The receiver counts 9.8 KB for one that
+    // it queues at once, and 16.6 KB for one that waits until the reader lets go of the socket (skb_condense in
+    // tcp_add_backlog). It promises by the first (tcp_measure_rcv_mss).
+    for host in [&mut scenario.a, &mut scenario.b] {
+        host.insert("mtu".into(), "9000".into());
+    }
+    scenario.a.insert("scatter-gather".into(), "off".into());
+    if let Traffic::Stream { write, nodelay, read, .. } = &mut scenario.traffic {
+        // A write is a segment, so that all are of one size: a larger one would make the receiver measure again.
+        (*write, *nodelay) = (Bytes(SEGMENT_OF_9000), true);
+        *read = Bytes(4096);
+    }
+    // Packets come on the sender's core, while the reader on another falls behind at times.
+    (scenario.sender_core, scenario.receiver_core) = (Some(0), Some(1));
+    // What is promised in excess is a share of a buffer that cannot grow. More than two segments of it make the sender
+    // wait for its timer (docs/results/stalled.md).
+    let most = bytes(1048576.0, 2.0 * 1048576.0, strength).0;
     scenario.b.insert("tcp-rmem".into(), format!("4096 131072 {most}"));
 }

@@ -6,7 +6,7 @@ use landspeed_record::{Cause, Finding, MemoryStalls, Throttling};
 use super::programs::{instead, program, starves};
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::sizing;
-use crate::verdict::thresholds::NOTABLE;
+use crate::verdict::thresholds::{CUT_WINDOW, NOTABLE};
 use crate::verdict::view::{EndView, VerdictView, WindowCause, counter};
 use crate::verdict::words::{percent, shown};
 
@@ -113,25 +113,32 @@ pub(super) fn tcp_memory(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
-/// Judges a receiver that dropped a segment for want of room: the kernel then offers two segments (tcp_clamp_window in
-/// net/ipv4/tcp_input.c), and with a small buffer never more again.
+/// Judges a receiver that drops segments for want of room. The kernel then offers two segments (tcp_clamp_window in
+/// net/ipv4/tcp_input.c), which takes back what it promised. The sender may not resend what lies beyond them, and its
+/// probe is the last segment in flight, so that it waits until its timer expires (tcp_send_loss_probe and
+/// __tcp_retransmit_skb in tcp_output.c). The window grows again with what arrives, until the next drop
+/// (docs/results/stalled.md).
 pub(super) fn dropped_window(view: &VerdictView<'_>) -> Option<Finding> {
     let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Dropped)?;
     let end = view.receiver.as_ref()?;
-    let summary = format!(
-        "the receiver dropped a segment for want of room, and offers {:.1} segments ever since",
-        limit.segments
-    );
+    let after = match limit.segments <= CUT_WINDOW {
+        true => format!("offers {:.1} segments ever since", limit.segments),
+        false => "takes its window back to two segments after each".to_owned(),
+    };
+    let summary = format!("the receiver dropped segments for want of room, and {after}");
+    let timeouts = view.sender.as_ref().map_or(0, |sender| counter(sender.host, "TcpExt.TCPTimeouts"));
     Some(
-        found(Cause::DroppedWindow, limit.share, 0.9, summary)
+        found(Cause::DroppedWindow, limit.share.min(limit.cut), 0.9, summary)
             .at(end.name())
             .saw(format!("its socket has dropped {} segments (sk_drops)", socket_drops(end)))
-            .saw(format!("the window was {} at most", Bytes(limit.window as u64)))
-            .saw(format!("data waited for it for {} of the time", percent(limit.share)))
+            .saw(format!("the window was two segments in {} of the samples", percent(limit.cut)))
+            .saw(format!("it was {} at most", Bytes(limit.window as u64)))
+            .saw_when(timeouts > 0, format!("the sender's timer expired {timeouts} times (TCPTimeouts)"))
+            .saw(format!("data waited for the window for {} of the time", percent(limit.share)))
             .try_computed(
                 "tcp-rmem",
                 Some(sizing::room_for_packets(end)),
-                "a buffer that begins with room for several of the largest packets",
+                "a buffer that may grow instead of dropping, with room for several of the largest packets",
             )
             .try_knob("rcvbuf", "0", "and no fixed buffer that keeps it small")
             .ask("then open the connection again: this one keeps its window"),

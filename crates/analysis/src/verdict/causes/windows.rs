@@ -310,6 +310,7 @@ mod tests {
             by: WindowCause::Buffer,
             window: 1.0,
             segments: 1.0,
+            cut: 0.0,
             rounding: 0.0,
             queue: Some(0.1),
             scaled: true,

@@ -2,7 +2,7 @@
 
 use super::{EndView, FlowView, VerdictView, counter};
 use crate::verdict::thresholds::{
-    ALIGNMENT_LOSS, AMPLE, CUT_WINDOW, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED,
+    ALIGNMENT_LOSS, AMPLE, CUT_TIME, CUT_WINDOW, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED,
     SMALL_WINDOW, TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,
 };
 use crate::window::lost_to_rounding;
@@ -22,7 +22,7 @@ pub(crate) enum WindowCause {
     Alignment,
     /// The memory of all sockets together is used up.
     Memory,
-    /// The receiver dropped a segment and cut its window to two.
+    /// The receiver drops segments for want of room, and takes its window back to two of them.
     Dropped,
     /// The path is longer than the largest window that was agreed on.
     Path,
@@ -38,6 +38,8 @@ pub(crate) struct WindowLimit {
     pub(crate) window: f64,
     /// The number of segments that the window holds, as a fraction.
     pub(crate) segments: f64,
+    /// The share of the samples in which the window was that of the time after a drop, two segments or less, and open.
+    pub(crate) cut: f64,
     /// The share of the window that whole segments cannot use.
     pub(crate) rounding: f64,
     /// The mean fill of the receive queue, 0 to 1; `None` if the receiver was not watched.
@@ -64,6 +66,7 @@ pub(super) fn limit(view: &VerdictView<'_>) -> Option<WindowLimit> {
         by: WindowCause::Buffer,
         window,
         segments: window / mss,
+        cut: cut(sender, receiver.and_then(EndView::main), CUT_WINDOW * mss),
         rounding: lost_to_rounding(Bytes(window as u64), Bytes(mss as u64)),
         queue,
         scaled: state & SCALED != 0,
@@ -106,14 +109,25 @@ fn held_by(view: &VerdictView<'_>, receiver: Option<&EndView<'_>>, limit: &Windo
     }
 }
 
-/// Returns true if the window is the one that the kernel offers after a drop, although the buffer is at least four
-/// times as large.
+/// Returns true if the window is for much of the time that it limits the one that the kernel offers after a drop,
+/// although the buffer is at least four times as large, and the socket did drop.
 fn was_cut(end: &EndView<'_>, limit: &WindowLimit) -> bool {
     let last = end.main().and_then(|flow| flow.watch.samples.last());
     last.is_some_and(|sample| {
-        let roomy = sample.receive_buffer_bytes.0 as f64 >= AMPLE * limit.window;
-        sample.drops > 0 && roomy && limit.segments <= CUT_WINDOW
+        let two_segments = CUT_WINDOW * limit.window / limit.segments;
+        let roomy = sample.receive_buffer_bytes.0 as f64 >= AMPLE * two_segments.min(limit.window);
+        sample.drops > 0 && roomy && limit.cut >= NOTABLE.max(CUT_TIME * limit.share)
     })
+}
+
+/// Returns the share of the samples in which the window is open and at most `most` bytes. The sender's copy of the
+/// window counts, because it is the one that holds data back.
+fn cut(sender: Option<&FlowView<'_>>, receiver: Option<&FlowView<'_>>, most: f64) -> f64 {
+    let is_cut = |window: Bytes| window.0 > 0 && window.0 as f64 <= most;
+    match sender.filter(|flow| flow.last().is_some()) {
+        Some(flow) => flow.when(|t| is_cut(t.peer_window_bytes)),
+        None => receiver.map_or(0.0, |flow| flow.when(|t| t.receive_window_bytes.is_some_and(is_cut))),
+    }
 }
 
 /// Returns true if the receive queue stays full because of the reading thread: the thread sleeps on something other

@@ -126,14 +126,28 @@ pub(crate) fn tcp_memory(strength: f64) -> WatchedPath {
     path
 }
 
-/// Two segments of 8,960 bytes, and a buffer of 128 KB behind them (docs/results/experiments.md).
+/// Two segments of 8,960 bytes, and a buffer of 128 KB behind them (docs/results/experiments.md). From the middle on
+/// the window grows again before each drop, in a buffer of 2 MiB, and is found grown in every fourth sample
+/// (docs/results/stalled.md).
 pub(crate) fn dropped_window(strength: f64) -> WatchedPath {
+    let grown = move |at: f64| strength > 0.5 && nth(at).is_multiple_of(4);
     let mut path = windowed(17_920.0, Nanos(between(1e6, 20e6, strength) as u64));
     closed_window(&mut path, 17_920.0, 0.95);
-    path.sender(|_, _, t| (t.send_mss_bytes, t.data_segments_sent) = (Bytes(8948), t.sent_bytes.0 / 8948));
-    path.receiver(|_, socket, t| {
+    path.sender(move |at, _, t| {
+        (t.send_mss_bytes, t.data_segments_sent) = (Bytes(8948), t.sent_bytes.0 / 8948);
+        if grown(at) {
+            t.peer_window_bytes = Bytes(1_900_000);
+        }
+    });
+    path.receiver(move |at, socket, t| {
         t.receive_mss_bytes = Bytes(8948);
         (socket.receive_buffer_bytes, socket.drops) = (Bytes(131_072), 1);
+        if strength > 0.5 {
+            (socket.receive_buffer_bytes, socket.drops) = (Bytes(2 << 20), 1 + nth(at) / 8);
+        }
+        if grown(at) {
+            t.receive_window_bytes = Some(Bytes(1_900_000));
+        }
     });
     path
 }

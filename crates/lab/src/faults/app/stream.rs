@@ -40,6 +40,8 @@ pub(crate) struct StreamReaderSettings {
 
 /// Time limit of a call, so that the program ends in time.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The time from the connection to the first write.
+const GREETING: Nanos = Nanos::millis(20);
 
 pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(), Error> {
     if settings.rehearsed {
@@ -58,6 +60,8 @@ pub(crate) fn write(settings: &StreamWriterSettings, until: Instant) -> Result<(
     stream.set_write_timeout(Some(PATIENCE)).during(named)?;
     let mut disk = settings.from_disk.then(|| DiskFile::new(settings.write)).transpose()?;
     ready();
+    // The reader waits for data when the first come, as where a program answers a greeting.
+    rest(GREETING);
     let payload = vec![0x5a; settings.write as usize];
     let mut written = 0;
     while Instant::now() < until {
