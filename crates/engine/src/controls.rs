@@ -4,13 +4,13 @@
 //! everyone (tcp_set_default_congestion_control, net/ipv4/tcp_cong.c). The list of these is one setting of the whole
 //! machine.
 
-use landspeed_knob as knob;
 use landspeed_record::{RestoreOutcome, Settings};
 
 use crate::{Error, Host};
 
-/// The knob with the list of congestion controls that other namespaces may use.
-const LIST: &str = "allowed-congestion";
+/// The knob with the congestion controls that other namespaces may not use, and its value where they may use all.
+const RESTRICTED: &str = "restricted-congestion";
+const NOTHING: &str = "none";
 
 /// The list of allowed congestion controls with all that are loaded. If this is dropped without a call of `restore`, the
 /// agent restores the list because its session ends.
@@ -27,19 +27,17 @@ impl OpenControls {
     /// settings of this machine.
     pub fn on(mut machine: Host) -> Result<Option<OpenControls>, Error> {
         machine.begin()?;
-        let state = machine.states.iter().find(|state| state.knob == LIST);
+        let state = machine.states.iter().find(|state| state.knob == RESTRICTED);
         if let Some(why) = state.and_then(|state| state.skip.clone()) {
             return Err(Error::Other(format!(
-                "a lab may not use every congestion control here: {LIST}: {why}"
+                "a lab may not use every congestion control here: {RESTRICTED}: {why}"
             )));
         }
-        let all = machine.facts.congestion_available.join(" ");
-        let is_open = |now: &String| knob::find(LIST).is_ok_and(|knob| knob.factor.domain.same(now, &all));
-        if machine.found().get(LIST).is_some_and(is_open) {
+        if machine.found().get(RESTRICTED).is_some_and(|now| now == NOTHING) {
             return Ok(None);
         }
         machine.reserve()?;
-        let changes = machine.changes_to(&Settings::from([(LIST.to_owned(), all)]));
+        let changes = machine.changes_to(&Settings::from([(RESTRICTED.to_owned(), NOTHING.to_owned())]));
         let begun = machine.turn(&changes)?;
         machine.turned(begun, &changes)?;
         Ok(Some(OpenControls { machine }))

@@ -150,7 +150,7 @@ mod tests {
             Domain::Signed(least, _) => least.to_string(),
             Domain::Ints(count, least, _) => vec![least.to_string(); *count].join(" "),
             Domain::Name => "fq".to_owned(),
-            Domain::NameList => "reno cubic".to_owned(),
+            Domain::NameList => "cubic".to_owned(),
             Domain::CpuList => "0-1".to_owned(),
             Domain::Each(inner) => value(inner),
             _ => "on".to_owned(),

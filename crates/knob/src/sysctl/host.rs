@@ -1,8 +1,9 @@
 //! Sysctls of the whole machine.
 
 use super::MACHINE;
+use super::restricted::RestrictedControls;
 use crate::file::FileSetting;
-use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
+use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal, SystemSetting};
 use landspeed_record::factor::{NO_QUEUE, each, nothing, unless};
 
 /// Greatest value of an int in the kernel.
@@ -98,13 +99,16 @@ pub(super) const KNOBS: &[Knob] = &[
         let reason = "it reaches only devices that come up later: the qdisc knob turns the one in use";
         unless(true, reason, each(&["fq"], 640))
     }),
-    sysctl!(MACHINE, "allowed-congestion", "ipv4/tcp_allowed_congestion_control", Plain, {
-        about: "congestion controls that unprivileged programs and other network namespaces may use",
+    knob!(MACHINE, "restricted-congestion", RestrictedControls(), {
+        about: "congestion controls that only root may use, and no other network namespace as its default",
         on: FactorPlacement::Sender,
         domain: Domain::NameList,
         interacts: &["congestion-control"],
         source: "ip-sysctl.rst; tcp_set_default_congestion_control in net/ipv4/tcp_cong.c",
-    }, nothing),
+        system: SystemSetting::Sysctl("net/ipv4/tcp_allowed_congestion_control"),
+        protocol: "tcp",
+        propose: nothing,
+    }),
 ];
 
 /// Proposes RFS. It needs both the global table and the queues' own tables; neither has an effect alone.

@@ -37,6 +37,7 @@ macro_rules! sysctl {
 pub(crate) mod congestion;
 mod detail;
 mod host;
+mod restricted;
 mod windows;
 
 pub(crate) const KNOBS: &[&[Knob]] = &[windows::KNOBS, congestion::KNOBS, detail::KNOBS, host::KNOBS];

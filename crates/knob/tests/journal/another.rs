@@ -21,7 +21,7 @@ pub(crate) fn another(domain: &Domain, now: &str) -> Option<String> {
             Some(numbers?.iter().map(|n| (n / 2).max(1).to_string()).collect::<Vec<_>>().join(" "))
         }
         Domain::Name => Some(if first == "reno" { "cubic" } else { "reno" }.into()),
-        Domain::NameList => now.split_once(' ').map(|(first, _)| first.to_owned()),
+        Domain::NameList => Some(if first == "none" { "cubic" } else { "none" }.into()),
         Domain::CpuList => Some(if first == "0" { "none" } else { "0" }.into()),
         Domain::Each(inner) => another(inner, first),
         // Domains of flows and workloads.
