@@ -64,7 +64,7 @@ const RECIPES: &[Recipe] = &[
     Recipe { name: "timestamps off", promise: Promise::Shown, change: without_timestamps, also: "" },
     Recipe {
         name: "tcp_shrink_window=1",
-        promise: Promise::Made,
+        promise: Promise::Shown,
         change: |_| {},
         also: "sysctl -qw net.ipv4.tcp_shrink_window=1",
     },
