@@ -11,7 +11,6 @@ use landspeed_record::units::{Bytes, Nanos};
 use landspeed_stats::Random;
 
 use crate::landspeed::{document, landspeed};
-use crate::simulate::uniform;
 use crate::table::{self, BrokenPromises};
 
 /// The payload of a full packet, as a share of the packet.
@@ -47,11 +46,11 @@ struct DrawnFlow {
 
 impl DrawnFlow {
     fn draw(random: &mut Random, is_held: bool) -> DrawnFlow {
-        let between = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(uniform(random));
+        let between = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.uniform());
         let mbps = between(random, 20.0, 500.0) as u64;
         let rtt = Nanos::millis(between(random, 5.0, 40.0) as u64);
         let queue = between(random, 0.5, 4.0);
-        let control = CONTROLS[(uniform(random) * CONTROLS.len() as f64) as usize];
+        let control = CONTROLS[(random.uniform() * CONTROLS.len() as f64) as usize];
         let product = mbps as f64 * 1e6 / 8.0 * rtt.as_secs_f64();
         // The kernel may offer up to twice the buffer.
         let window = Bytes((between(random, 0.1, 0.6) * product) as u64);

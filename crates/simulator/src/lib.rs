@@ -1,7 +1,8 @@
-//! A simulator of TCP and UDT flows over wide-area paths, packet by packet, without a network and without randomness:
-//! the same scenario always gives the same outcome.
+//! A simulator of TCP and UDT flows over wide-area paths, packet by packet, without a network: the same scenario always
+//! gives the same outcome. What happens by chance (losses, traffic of others) follows from seeds in the scenario.
 //!
-//! A [`SimulationScenario`] describes a line (rate, delay, queue, loss), the flows over it and the duration.
+//! A [`SimulationScenario`] describes a line (rate, delay, queue, loss), the flows over it, the traffic of others that
+//! shares its queue ([`TrafficSpec`]), and the duration.
 //! [`simulate`] returns a [`SimulationOutcome`] with samples of each flow, of the line and of a round-trip probe. The
 //! congestion controls are those of `landspeed-congestion`: the C sources that the kernel runs, called in the kernel's
 //! order by a sender that follows net/ipv4/tcp_input.c. UDT is the crate `landspeed-udt`, which also runs on sockets,
@@ -18,6 +19,7 @@
 mod agenda;
 mod ends;
 mod flow;
+mod laws;
 mod link;
 mod loss;
 mod network;
@@ -30,6 +32,7 @@ mod schedule;
 mod sender;
 mod simulation;
 mod study;
+mod traffic;
 
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
@@ -42,3 +45,4 @@ pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, sim
 pub use sender::SenderCounts;
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};
+pub use traffic::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};

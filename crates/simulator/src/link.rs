@@ -11,7 +11,7 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::loss::{LossProcess, LossSpec};
-use crate::packet::{PROBE, SimulatedPacket};
+use crate::packet::{OTHERS, PROBE, SimulatedPacket};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct LinkSpec {
@@ -129,7 +129,17 @@ impl SimulatedLink {
         self.pass(now);
         let packet = self.line.pop_front()?;
         self.left -= 1;
+        self.forget_others();
         (!packet.is_lost).then_some(packet)
+    }
+
+    /// Removes the packets of others that follow and have been transmitted. No one waits for them, and an event for
+    /// each would cost as much as one of a flow.
+    fn forget_others(&mut self) {
+        while self.left > 0 && self.line.front().is_some_and(|packet| packet.flow == OTHERS) {
+            self.line.pop_front();
+            self.left -= 1;
+        }
     }
 
     pub(crate) fn waiting(&mut self, now: Nanos) -> QueueOccupancy {

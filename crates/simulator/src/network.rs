@@ -6,6 +6,7 @@ use crate::agenda::Agenda;
 use crate::link::{PacketFate, SimulatedLink};
 use crate::packet::SimulatedPacket;
 use crate::scenario::SimulationScenario;
+use crate::traffic::TrafficProcess;
 
 /// A source of events. Sources are numbered in the order of declaration. Of two events at the same time, the one whose
 /// source has the lower number comes first.
@@ -18,23 +19,27 @@ pub(crate) enum EventSource {
     /// An answer reaches a flow's sender: an acknowledgement, or another control packet.
     Answers(usize),
     Timers(usize),
+    /// A source of others sends a packet.
+    Traffic(usize),
 }
 
 #[derive(Debug)]
 pub(crate) struct SimulatedNetwork {
     pub(crate) agenda: Agenda,
     pub(crate) link: SimulatedLink,
+    pub(crate) traffic: Vec<TrafficProcess>,
     flows: usize,
 }
 
 impl SimulatedNetwork {
     pub(crate) fn new(scenario: &SimulationScenario) -> Self {
         let flows = scenario.flows.len();
-        SimulatedNetwork {
-            agenda: Agenda::new(2 + 2 * flows),
-            link: SimulatedLink::new(&scenario.link),
-            flows,
+        let traffic: Vec<_> = scenario.traffic.iter().map(TrafficProcess::new).collect();
+        let mut agenda = Agenda::new(2 + 2 * flows + traffic.len());
+        for (n, source) in traffic.iter().enumerate() {
+            agenda.set(2 + 2 * flows + n, source.next());
         }
+        SimulatedNetwork { agenda, link: SimulatedLink::new(&scenario.link), traffic, flows }
     }
 
     pub(crate) fn next(&self) -> (Nanos, EventSource) {
@@ -43,7 +48,8 @@ impl SimulatedNetwork {
             0 => EventSource::Schedule,
             1 => EventSource::Line,
             n if n < 2 + self.flows => EventSource::Answers(n - 2),
-            n => EventSource::Timers(n - 2 - self.flows),
+            n if n < 2 + 2 * self.flows => EventSource::Timers(n - 2 - self.flows),
+            n => EventSource::Traffic(n - 2 - 2 * self.flows),
         };
         (at, source)
     }
@@ -54,6 +60,7 @@ impl SimulatedNetwork {
             EventSource::Line => 1,
             EventSource::Answers(n) => 2 + n,
             EventSource::Timers(n) => 2 + self.flows + n,
+            EventSource::Traffic(n) => 2 + 2 * self.flows + n,
         }
     }
 
@@ -61,6 +68,13 @@ impl SimulatedNetwork {
         let fate = self.link.admit(now, packet);
         self.agenda.set_earlier(self.agenda_index(EventSource::Line), self.link.next());
         fate
+    }
+
+    /// Takes the next event of source `n` of others. Returns the size of the packet that leaves now; `None` if none does.
+    pub(crate) fn take_traffic(&mut self, n: usize) -> Option<u16> {
+        let size = self.traffic[n].take();
+        self.agenda.set(self.agenda_index(EventSource::Traffic(n)), self.traffic[n].next());
+        size
     }
 
     /// Returns the packet that reaches the end of the line now; `None` if the line lost it.

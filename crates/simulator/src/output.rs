@@ -6,12 +6,15 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use crate::link::LinkCounts;
 use crate::receiver::ReceiverCounts;
 use crate::sender::SenderCounts;
+use crate::traffic::TrafficCounts;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SimulationOutcome {
     /// The flows, in the scenario's order.
     pub flows: Vec<FlowOutcome>,
     pub link: LinkOutcome,
+    /// The packets of others.
+    pub traffic: TrafficCounts,
     pub probes: Vec<SimulatedProbeSample>,
     /// The number of probes sent. Probes without a sample were dropped, or were still in flight at the end.
     pub probes_sent: u64,

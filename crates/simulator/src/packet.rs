@@ -4,6 +4,8 @@ use landspeed_record::units::Nanos;
 
 /// The value of [`SimulatedPacket::flow`] for a round-trip probe.
 pub(crate) const PROBE: u16 = u16::MAX;
+/// The value of [`SimulatedPacket::flow`] for a packet of others, which ends at the end of the line.
+pub(crate) const OTHERS: u16 = u16::MAX - 1;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SimulatedPacket {
@@ -12,7 +14,7 @@ pub(crate) struct SimulatedPacket {
     pub(crate) seq: u64,
     /// The time at which the line has sent the last bit.
     pub(crate) leaves: Nanos,
-    /// Index of the flow, or [`PROBE`].
+    /// Index of the flow, [`PROBE`] or [`OTHERS`].
     pub(crate) flow: u16,
     /// Size of the IP packet, in bytes.
     pub(crate) size: u16,

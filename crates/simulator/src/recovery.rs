@@ -113,7 +113,14 @@ fn one_loss(control: &str, path: FullPath, segment: Bytes, lasts: Nanos) -> Simu
         queue_bytes: Bytes((path.rate_bps.0 / 8.0 * path.rtt_ns.as_secs_f64()) as u64),
         loss: LossSpec::List { packets: vec![window * FULL_AFTER_WINDOWS] },
     };
-    SimulationScenario { link, flows: vec![flow], duration_ns: lasts, sample_ns: path.rtt_ns, probe: None }
+    SimulationScenario {
+        link,
+        flows: vec![flow],
+        duration_ns: lasts,
+        sample_ns: path.rtt_ns,
+        probe: None,
+        traffic: Vec::new(),
+    }
 }
 
 #[cfg(test)]

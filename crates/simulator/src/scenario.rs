@@ -9,12 +9,15 @@ use thiserror::Error;
 
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
+use crate::traffic::TrafficSpec;
 
 /// A line, the flows that share it, and the samples to take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulationScenario {
     pub link: LinkSpec,
     pub flows: Vec<FlowSpec>,
+    /// The sources of others, whose packets share the line's queue with the flows.
+    pub traffic: Vec<TrafficSpec>,
     pub duration_ns: Nanos,
     pub sample_ns: Nanos,
     /// The round-trip probe that runs in parallel with the flows; `None` for no probe.
@@ -120,6 +123,22 @@ impl SimulationScenario {
         require(self.flows.len() <= MOST, "the number of flows", self.flows.len(), "at most 60,000")?;
         let rate = self.link.rate_bps;
         require((1.0..=1e13).contains(&rate.0), "the rate of the line", rate, "1 b/s to 10 Tb/s")?;
+        let loss = &self.link.loss;
+        require(
+            loss.is_possible(),
+            "the loss of the line",
+            format!("{loss:?}"),
+            "shares and lengths that can be",
+        )?;
+        for (n, source) in self.traffic.iter().enumerate() {
+            let said = format!("{source:?}");
+            require(
+                source.is_possible(),
+                &format!("source {n} of others"),
+                said,
+                "rates, times and tails that can be",
+            )?;
+        }
         for (n, flow) in self.flows.iter().enumerate() {
             let room = flow.mtu_bytes > flow.header_bytes;
             require(room, &format!("the MTU of flow {n}"), flow.mtu_bytes, "larger than its headers")?;

@@ -4,10 +4,17 @@ use landspeed_record::units::BitRate;
 use landspeed_record::{Contest, Study};
 
 use super::*;
-use crate::study_scenario;
+use crate::{DurationLaw, LossSpec, TrafficSource, study_scenario};
 
 fn study() -> SimulationScenario {
     study_scenario(&Study::paper(), &Contest { contestants: vec!["reno".into()], ..Contest::default() }, 0)
+}
+
+/// Returns a source that would never be on.
+fn silent() -> TrafficSpec {
+    let never = DurationLaw { mean_ns: Nanos(0), tail: None };
+    let source = TrafficSource::OnOff { rate_bps: BitRate(1e6), on: never, off: never };
+    TrafficSpec { source, packet_bytes: 1500, seed: 1 }
 }
 
 #[test]
@@ -27,6 +34,8 @@ fn what_makes_no_sense_is_named() {
     assert!(wrong(|s| s.flows[0].contestant = "default".into()).contains("no host"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(0.0)).contains("rate of the line"));
     assert!(wrong(|s| s.link.rate_bps = BitRate(f64::NAN)).contains("rate of the line"));
+    assert!(wrong(|s| s.link.loss = LossSpec::Chance { share: 1.5, seed: 0 }).contains("loss of the line"));
+    assert!(wrong(|s| s.traffic = vec![silent()]).contains("source 0"));
     assert!(wrong(|s| s.sample_ns = Nanos(0)).contains("between samples"));
     assert!(wrong(|s| s.flows[1].mtu_bytes = 52).contains("MTU of flow 1"));
     let small =

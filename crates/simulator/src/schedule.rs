@@ -89,6 +89,7 @@ mod tests {
                 loss: crate::LossSpec::None,
             },
             flows: vec![flow(0, 9), flow(5, 7)],
+            traffic: Vec::new(),
             duration_ns: Nanos(10),
             sample_ns: Nanos(5),
             probe: Some(ProbeSpec { every_ns: Nanos(4), ..ProbeSpec::default() }),

@@ -3,9 +3,10 @@
 use landspeed_record::units::{Bytes, Nanos};
 
 use crate::flow::SimulatedFlow;
+use crate::link::PacketFate;
 use crate::network::{EventSource, SimulatedNetwork};
 use crate::output::{LinkSample, SimulatedProbeSample, SimulationOutcome};
-use crate::packet::{PROBE, SimulatedPacket};
+use crate::packet::{OTHERS, PROBE, SimulatedPacket};
 use crate::scenario::{SimulationError, SimulationScenario};
 use crate::schedule::{Schedule, ScheduledEvent};
 
@@ -61,6 +62,7 @@ impl<'a> Simulation<'a> {
                 EventSource::Line => self.on_line(now),
                 EventSource::Answers(flow) => self.on_answers(now, flow),
                 EventSource::Timers(flow) => self.on_timers(now, flow),
+                EventSource::Traffic(source) => self.on_traffic(now, source),
             }
         }
     }
@@ -82,8 +84,10 @@ impl<'a> Simulation<'a> {
     /// Handles the arrival of a packet at the end of the line.
     fn on_line(&mut self, now: Nanos) {
         let Some(packet) = self.network.take(now) else { return };
-        if packet.flow == PROBE {
-            return self.on_probe(now, packet);
+        match packet.flow {
+            PROBE => return self.on_probe(now, packet),
+            OTHERS => return,
+            _ => {}
         }
         let n = usize::from(packet.flow);
         self.flows[n].on_packet(now, &packet);
@@ -108,6 +112,21 @@ impl<'a> Simulation<'a> {
         );
         self.network.agenda.set_earlier(answers, self.flows[n].next_answer());
         self.network.agenda.set(timers, self.flows[n].next_timer());
+    }
+
+    /// Sends a packet of others.
+    fn on_traffic(&mut self, now: Nanos, n: usize) {
+        let Some(size) = self.network.take_traffic(n) else { return };
+        let packet = SimulatedPacket { seq: 0, leaves: Nanos(0), flow: OTHERS, size, is_lost: false };
+        let fate = self.network.send(now, packet);
+        let counts = &mut self.outcome.traffic;
+        counts.packets += 1;
+        counts.bytes += Bytes(size.into());
+        match fate {
+            PacketFate::Arrives => {}
+            PacketFate::NoRoom => counts.no_room += 1,
+            PacketFate::Lost => counts.lost += 1,
+        }
     }
 
     /// Updates the time of a flow's timers in the agenda if the new time is earlier. A later time is not stored,

@@ -62,6 +62,7 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Simulati
     SimulationScenario {
         link,
         flows,
+        traffic: Vec::new(),
         duration_ns: study.duration(),
         sample_ns: study.sample_ns,
         probe: Some(ProbeSpec { return_ns, every_ns: study.probe_ns, ..ProbeSpec::default() }),

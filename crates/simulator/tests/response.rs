@@ -42,6 +42,7 @@ fn measured(control: &str, nth: u64, expected: f64) -> MeasuredWindow {
     let outcome = simulate(&SimulationScenario {
         link,
         flows: vec![flow],
+        traffic: Vec::new(),
         // Ten times the expected duration: the flow ends earlier, with its data.
         duration_ns: Nanos((packets as f64 / expected * RTT.0 as f64 * 10.0) as u64),
         sample_ns: RTT,
@@ -166,8 +167,14 @@ fn udt_measured(contestant: &str, nth: u64, rtt: Nanos) -> f64 {
         loss: LossSpec::EveryNth { nth },
     };
     let flows = vec![FlowSpec { contestant: contestant.to_owned(), return_ns: rtt, ..FlowSpec::default() }];
-    let scenario =
-        SimulationScenario { link, flows, duration_ns: to, sample_ns: Nanos::secs(1), probe: None };
+    let scenario = SimulationScenario {
+        link,
+        flows,
+        traffic: Vec::new(),
+        duration_ns: to,
+        sample_ns: Nanos::secs(1),
+        probe: None,
+    };
     let outcome = simulate(&scenario).unwrap();
     assert_eq!(outcome.flows[0].sender.timeouts, 0, "1/{nth} over {rtt}");
     outcome.flows[0].goodput(from, to).0 / 8.0 / UDT_PAYLOAD * SYN.as_secs_f64()

@@ -157,6 +157,24 @@ fn every_contestant_runs_the_small_study_whole_and_the_same_again() {
     }
 }
 
+/// Returns figures of an outcome in which any change to the order of events shows: the line's counts, and the packets that
+/// each flow sent, first and again.
+fn fingerprint(outcome: &SimulationOutcome) -> (u64, u64, u64, Vec<(u64, u64)>) {
+    let counts = outcome.link.counts;
+    let flows = outcome.flows.iter().map(|flow| (flow.sender.sent, flow.sender.retransmits)).collect();
+    (outcome.events, counts.arrived, counts.no_room, flows)
+}
+
+/// The expected figures are those of the version before a line could carry traffic of others (commit 7faeff4a).
+#[test]
+fn a_line_without_traffic_of_others_does_what_it_always_did() {
+    let of = |control| fingerprint(&simulate(&small_study(control, 1)).unwrap());
+    let reno = vec![(32_670, 105), (17_270, 90), (9_539, 41), (3_894, 28)];
+    assert_eq!(of("reno"), (99_565, 63_414, 264, reno));
+    let bbr = vec![(45_794, 3_249), (9_646, 1_277), (15_094, 2_002), (2_272, 456)];
+    assert_eq!(of("bbr"), (190_308, 72_847, 6_984, bbr));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
     #[test]

@@ -40,10 +40,15 @@ impl Random {
         share >= 1.0 || (share > 0.0 && ((self.draw() >> 11) as f64) < share * STEPS)
     }
 
+    /// Returns a value drawn uniformly from 0 to 1, but never 1.
+    pub fn uniform(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / STEPS
+    }
+
     /// Returns a Gaussian value of mean 0 and deviation 1 (Box & Muller, "A note on the generation of random normal
     /// deviates", Annals of Mathematical Statistics 29, 1958). The generator advances twice.
     pub fn normal(&mut self) -> f64 {
-        let [length, turn] = [(); 2].map(|()| (self.draw() >> 11) as f64 / STEPS);
+        let [length, turn] = [(); 2].map(|()| self.uniform());
         (-2.0 * (1.0 - length).ln()).sqrt() * (std::f64::consts::TAU * turn).cos()
     }
 }
@@ -70,6 +75,16 @@ mod tests {
         let hits = (0..100_000).filter(|_| random.happens(0.25)).count();
         // Five standard deviations of 137.
         assert!((24_315..=25_685).contains(&hits), "{hits}");
+    }
+
+    #[test]
+    fn uniform_values_fill_their_range() {
+        let mut random = Random::new(3);
+        let values: Vec<f64> = (0..10_000).map(|_| random.uniform()).collect();
+        assert!(values.iter().all(|value| (0.0..1.0).contains(value)));
+        // Five standard deviations of the mean.
+        let mean = values.iter().sum::<f64>() / 10_000.0;
+        assert!((mean - 0.5).abs() < 0.0145, "{mean}");
     }
 
     #[test]

@@ -4,8 +4,6 @@ use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
 use landspeed_record::{Arm, TrialFigures};
 use landspeed_stats::Random;
 
-use crate::simulate::uniform;
-
 /// A kind of noise: the distribution of trials that have equal settings.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NoiseKind {
@@ -156,7 +154,7 @@ impl NoiseState {
     /// a new burst.
     fn burst(&mut self, law: &BurstLaw, depth: impl Fn(&mut Random) -> f64) -> Option<f64> {
         if self.burst == 0 && self.random.happens(law.share) {
-            self.burst = law.least + (uniform(&mut self.random) * law.more) as u32;
+            self.burst = law.least + (self.random.uniform() * law.more) as u32;
             self.depth = depth(&mut self.random);
         }
         self.burst = self.burst.checked_sub(1)?;
@@ -263,7 +261,7 @@ fn stolen(state: &mut NoiseState, arms: &[Arm]) -> Vec<TrialDeviations> {
     const LAW: BurstLaw = BurstLaw { share: 0.01, least: 2, more: 20.0 };
     let mut trials = normal(state, arms);
     for trial in &mut trials {
-        if let Some(depth) = state.burst(&LAW, |random| 0.1 + 0.4 * uniform(random)) {
+        if let Some(depth) = state.burst(&LAW, |random| 0.1 + 0.4 * random.uniform()) {
             trial.steal = depth;
             let lost = (1.0 - depth).ln();
             trial.fixed = [lost, 0.3 * lost, -lost];
@@ -299,7 +297,7 @@ fn stolen_in_bursts(state: &mut NoiseState, arms: &[Arm], share: f64, times: f64
     let gain = SENSITIVITY * within * (mean_loss(times) - mean_loss(1.0));
     let mut trials = normal(state, arms);
     for (arm, trial) in arms.iter().zip(&mut trials) {
-        let draw = |random: &mut Random| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * uniform(random);
+        let draw = |random: &mut Random| DEPTHS[0] + (DEPTHS[1] - DEPTHS[0]) * random.uniform();
         let depth = state.burst(&BurstLaw { share: begins, least: LEAST, more: MOST_MORE }, draw);
         let own = if *arm == Arm::Candidate { times } else { 1.0 };
         depth.into_iter().for_each(|depth| steal(trial, own * depth));

@@ -3,8 +3,6 @@
 use landspeed_lab::faults::{FAULTS, Fault};
 use landspeed_stats::Random;
 
-use crate::simulate::uniform;
-
 /// A fault with its strength, from 0 to 1.
 #[derive(Clone, Copy)]
 pub(super) struct DrawnFault {
@@ -16,8 +14,8 @@ pub(super) struct DrawnFault {
 pub(super) fn pair(random: &mut Random) -> [DrawnFault; 2] {
     loop {
         let mut one = || {
-            let fault = &FAULTS[(uniform(random) * FAULTS.len() as f64) as usize];
-            DrawnFault { fault, strength: uniform(random) }
+            let fault = &FAULTS[(random.uniform() * FAULTS.len() as f64) as usize];
+            DrawnFault { fault, strength: random.uniform() }
         };
         let [one, other] = [one(), one()];
         if goes_together(one.fault, other.fault) {

@@ -23,7 +23,6 @@ use landspeed_stats::Random;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
-use crate::simulate::uniform;
 use crate::stop;
 use clean::CLEAN;
 use draw::DrawnFault;
@@ -85,7 +84,7 @@ fn cases(options: &Options) -> Vec<FaultCase> {
     let at_strengths =
         |fault: &&'static Fault| strengths.iter().map(|s| one(Lot::Chosen, *fault, *s)).collect::<Vec<_>>();
     let mut cases: Vec<FaultCase> = faults.iter().flat_map(at_strengths).collect();
-    cases.extend(faults.iter().map(|fault| one(Lot::Judged, *fault, uniform(&mut random))));
+    cases.extend(faults.iter().map(|fault| one(Lot::Judged, *fault, random.uniform())));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
         cases.extend((0..options.pairs).map(|_| FaultCase::of(Lot::Judged, &draw::pair(&mut random))));

@@ -17,7 +17,6 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::named;
 use super::run::{lab, watched};
 use crate::landspeed::landspeed;
-use crate::simulate::uniform;
 use crate::{stop, table};
 
 /// Time for the traffic to profit from a remedy.
@@ -107,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut pasted = Vec::new();
         for _ in 0..options.runs {
             ensure!(!stop.load(Ordering::Relaxed), "stopped at {}", fault.name);
-            let strength = uniform(&mut random);
+            let strength = random.uniform();
             match paste(&landspeed, fault, strength) {
                 Ok(Some(one)) => {
                     eprintln!("{}={strength:.2}: {}", fault.name, one.line());

@@ -15,6 +15,7 @@ pub(crate) fn scenario(rate: f64, rtt: Nanos, queue_bdp: f64) -> SimulationScena
     SimulationScenario {
         link,
         flows: Vec::new(),
+        traffic: Vec::new(),
         duration_ns: Nanos::secs(60),
         sample_ns: Nanos::secs(1),
         probe: None,
