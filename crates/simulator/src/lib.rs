@@ -42,7 +42,7 @@ pub use output::{
 pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, simulates};
-pub use sender::SenderCounts;
+pub use sender::{LossDetection, ReductionRule, SenderCounts, SenderFeatures, WindowGrowth};
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};
 pub use traffic::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};

@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
+use crate::sender::SenderFeatures;
 use crate::traffic::TrafficSpec;
 
 /// A line, the flows that share it, and the samples to take.
@@ -53,6 +54,8 @@ pub struct FlowSpec {
     /// The smallest difference between the retransmission timeout and the smoothed RTT (TCP_RTO_MIN).
     pub min_rto_ns: Nanos,
     pub receiver: ReceiverSpec,
+    /// The parts of a sender of TCP that can be switched. UDT has none of them.
+    pub features: SenderFeatures,
     /// Seed for the random choices of a congestion control, and for UDT's first sequence number.
     pub seed: u32,
 }
@@ -72,6 +75,7 @@ impl Default for FlowSpec {
             initial_ssthresh: None,
             min_rto_ns: Nanos::millis(200),
             receiver: ReceiverSpec::default(),
+            features: SenderFeatures::default(),
             seed: 1,
         }
     }

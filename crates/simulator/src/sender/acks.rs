@@ -4,6 +4,7 @@ use landspeed_congestion::{AckSample, CaState, RateSample};
 use landspeed_record::units::Nanos;
 
 use super::TcpSender;
+use super::features::WindowGrowth;
 use super::rate::SampleOrigin;
 use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, SACKED, SentSegment};
@@ -53,13 +54,18 @@ impl TcpSender {
             ..AckSummary::default()
         };
         self.read_timestamps(now, ack);
-        self.take_sacked(now, ack.sacked, &mut summary);
+        if self.features.sack {
+            self.take_sacked(now, ack.sacked, &mut summary);
+        }
         self.take_acked(now, ack.next, &mut summary);
+        if !self.features.sack {
+            self.count_duplicates(&mut summary);
+        }
         self.sk.delivered = self.sk.delivered.wrapping_add(summary.delivered);
         self.tell_acked(now, &mut summary);
         self.judge_probe(&summary);
         if summary.is_dubious() || self.sk.ca_state() != CaState::Open {
-            self.alert(now);
+            self.alert(now, &summary);
         }
         if summary.acked > 0 {
             self.retries = 0;
@@ -182,7 +188,11 @@ impl TcpSender {
             self.reduce(summary.delivered, losses, summary.acked > 0);
         } else if summary.acked > 0 {
             let ack = self.sk.snd_una;
-            self.control.cong_avoid(&mut self.sk, ack, summary.delivered);
+            let grows_by = match self.features.growth {
+                WindowGrowth::Segments => summary.delivered,
+                WindowGrowth::Acknowledgements => 1,
+            };
+            self.control.cong_avoid(&mut self.sk, ack, grows_by);
         }
         self.set_pacing_rate();
     }

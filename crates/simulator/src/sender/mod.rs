@@ -3,11 +3,14 @@
 //!
 //! Losses are detected by RFC 8985 (RACK) with RFC 6675's threshold of three while no reordering was observed. Windows
 //! are reduced by RFC 6937 (proportional rate reduction) in Linux's form. Timeouts are RFC 6298's with Linux's floor.
+//! [`SenderFeatures`] switches each part to what an older sender did, down to Linux 2.4.
 //! Some parts are left out. They are never needed if the line keeps packets in order and no acknowledgement is lost:
 //! undoing of needless reductions (Eifel, DSACK, F-RTO), SACK reneging, adaptation to reordering. The effects of an
 //! application that pauses are left out too.
 
 mod acks;
+mod counting;
+mod features;
 mod probe;
 mod rate;
 mod recovery;
@@ -21,6 +24,7 @@ use landspeed_record::units::{Bytes, Nanos};
 
 use crate::agenda::NEVER;
 use crate::scenario::FlowSpec;
+pub use features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 use probe::TailLossProbe;
 use rate::DeliveryRateSampler;
 use recovery::WindowReduction;
@@ -43,6 +47,7 @@ pub struct SenderCounts {
 pub(crate) struct TcpSender {
     sk: Sock,
     control: NativeControl,
+    features: SenderFeatures,
     is_rate_based: bool,
     is_paced: bool,
     board: Scoreboard,
@@ -90,7 +95,8 @@ impl TcpSender {
             sk: sock(spec, mss),
             control,
             is_rate_based: control.row().is_rate_based,
-            is_paced: control.row().is_rate_based,
+            features: spec.features,
+            is_paced: control.row().is_rate_based && spec.features.pacing,
             board: Scoreboard::new(),
             rtt: RttEstimator::new(spec.min_rto_ns),
             rate: DeliveryRateSampler::default(),
@@ -176,5 +182,7 @@ fn sock(spec: &FlowSpec, mss: u32) -> Sock {
     sk
 }
 
+#[cfg(test)]
+mod features_tests;
 #[cfg(test)]
 mod tests;

@@ -50,7 +50,8 @@ impl TcpSender {
     /// probe.
     fn arm_probe(&mut self, now: Nanos, timeout_at: Nanos) -> bool {
         let is_well = matches!(self.sk.ca_state(), CaState::Open | CaState::Cwr);
-        if !is_well || self.board.out() == 0 {
+        let can_probe = self.features.tail_loss_probe && self.features.sack;
+        if !can_probe || !is_well || self.board.out() == 0 {
             return false;
         }
         // Twice the RTT. `srtt_us` is in eighths of a microsecond.

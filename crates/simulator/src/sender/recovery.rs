@@ -5,11 +5,13 @@ use landspeed_congestion::{CaState, CwndEvent, INFINITE_SSTHRESH};
 use landspeed_record::units::Nanos;
 
 use super::TcpSender;
+use super::acks::AckSummary;
+use super::features::ReductionRule;
 use crate::agenda::NEVER;
 
 /// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap is a loss once this number of segments above it have
 /// arrived.
-const REORDERING: u32 = 3;
+pub(super) const REORDERING: u32 = 3;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct WindowReduction {
@@ -26,7 +28,10 @@ impl TcpSender {
     }
 
     /// Handles an acknowledgement that may show a loss, or any acknowledgement in a state other than Open.
-    pub(super) fn alert(&mut self, now: Nanos) {
+    pub(super) fn alert(&mut self, now: Nanos, summary: &AckSummary) {
+        if self.features.counts() {
+            return self.alert_by_counts(summary);
+        }
         self.leave_state();
         match self.sk.ca_state() {
             CaState::Recovery => _ = self.find_lost(now),
@@ -48,8 +53,11 @@ impl TcpSender {
     }
 
     /// Leaves Recovery or Loss once all segments are acknowledged that were in flight when the state began.
-    fn leave_state(&mut self) {
+    pub(super) fn leave_state(&mut self) {
         let una = self.board.una();
+        if !self.features.sack && self.is_over() {
+            self.board.remove_duplicates(u32::MAX);
+        }
         match self.sk.ca_state() {
             CaState::Recovery if una >= self.state_ends => {
                 self.control.set_state(&mut self.sk, CaState::Open);
@@ -58,6 +66,12 @@ impl TcpSender {
             CaState::Loss if una >= self.state_ends => self.control.set_state(&mut self.sk, CaState::Open),
             _ => {}
         }
+    }
+
+    /// Returns true if all segments are acknowledged that were in flight when the present state began.
+    fn is_over(&self) -> bool {
+        let is_state = matches!(self.sk.ca_state(), CaState::Recovery | CaState::Loss);
+        is_state && self.board.una() >= self.state_ends
     }
 
     /// Marks the segments that are lost by now. Returns true if a newly marked one had been sent again.
@@ -89,6 +103,7 @@ impl TcpSender {
             self.control.set_state(&mut self.sk, state);
             self.state_ends = self.board.next();
         }
+        self.moderate();
     }
 
     /// Enters recovery after a loss (tcp_enter_recovery).
@@ -118,13 +133,20 @@ impl TcpSender {
             return;
         }
         if self.sk.snd_ssthresh < INFINITE_SSTHRESH {
-            self.sk.snd_cwnd = self.sk.snd_ssthresh;
+            let most = match self.features.reduction {
+                ReductionRule::Proportional => u32::MAX,
+                ReductionRule::RateHalving => self.sk.snd_cwnd,
+            };
+            self.sk.snd_cwnd = self.sk.snd_ssthresh.min(most);
         }
         self.control.cwnd_event(&mut self.sk, CwndEvent::CompleteCwr);
     }
 
     /// Reduces the window by one step on its way from `prior_cwnd` to `snd_ssthresh` (tcp_cwnd_reduction).
     pub(super) fn reduce(&mut self, delivered: u32, lost: u32, advanced: bool) {
+        if self.features.reduction == ReductionRule::RateHalving {
+            return self.halve();
+        }
         if delivered == 0 {
             return;
         }

@@ -6,19 +6,19 @@ use landspeed_congestion::{CaState, native};
 use super::*;
 use crate::packet::{NONE, TcpAck};
 
-const RTT: Nanos = Nanos::millis(100);
+pub(super) const RTT: Nanos = Nanos::millis(100);
 
 fn sender(spec: FlowSpec) -> TcpSender {
     TcpSender::new(&spec, native("reno").unwrap(), Nanos(0), RTT).unwrap()
 }
 
-fn sent(sender: &mut TcpSender, now: Nanos) -> Vec<u64> {
+pub(super) fn sent(sender: &mut TcpSender, now: Nanos) -> Vec<u64> {
     let mut all = Vec::new();
     sender.transmit(now, |seq| all.push(seq));
     all
 }
 
-fn ack(sender: &mut TcpSender, now: Nanos, next: u64, sacked: u64) -> Vec<u64> {
+pub(super) fn ack(sender: &mut TcpSender, now: Nanos, next: u64, sacked: u64) -> Vec<u64> {
     sender.on_ack(now, &TcpAck { arrives: now, next, sacked });
     sent(sender, now)
 }

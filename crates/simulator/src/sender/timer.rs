@@ -31,6 +31,9 @@ impl TcpSender {
 
     fn on_timeout(&mut self, now: Nanos) {
         self.counts.timeouts += 1;
+        if !self.features.sack {
+            self.board.remove_duplicates(u32::MAX);
+        }
         self.board.mark_all_lost();
         self.reorder_at = NEVER;
         self.forget_probe();

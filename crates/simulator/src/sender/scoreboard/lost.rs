@@ -2,7 +2,7 @@
 
 use landspeed_record::units::Nanos;
 
-use super::{LOST, RESENT, SACKED, Scoreboard};
+use super::{LOST, RESENT, Retransmission, SACKED, Scoreboard};
 use crate::agenda::NEVER;
 
 /// Of all delivered segments, the one that was sent last (RACK). Segments that were sent before it and have not
@@ -55,9 +55,8 @@ impl Scoreboard {
     }
 
     fn detect_again(&mut self, newest: &NewestDelivery, now: Nanos, patience: Nanos) -> Nanos {
-        while let Some(&(sent_at, seq)) = self.again.front() {
-            let sent = self.at(seq);
-            if seq >= self.una && sent.flags & RESENT != 0 && sent.at == sent_at {
+        while let Some(&Retransmission { at: sent_at, seq, .. }) = self.again.front() {
+            if self.is_under_way(sent_at, seq) {
                 if !newest.is_after(sent_at, seq) {
                     break;
                 }
@@ -70,6 +69,44 @@ impl Scoreboard {
             self.again.pop_front();
         }
         NEVER
+    }
+
+    /// Returns true if the retransmission of segment `seq` at `sent_at` has neither arrived nor been found lost.
+    fn is_under_way(&self, sent_at: Nanos, seq: u64) -> bool {
+        let sent = self.at(seq);
+        seq >= self.una && sent.flags & RESENT != 0 && sent.at == sent_at
+    }
+
+    /// Marks the retransmissions as lost after which a segment was first sent that has arrived, and `beyond` segments
+    /// more were.
+    pub(in crate::sender) fn detect_again_by_counts(&mut self, beyond: u64) {
+        while let Some(&Retransmission { at, seq, next }) = self.again.front() {
+            if self.is_under_way(at, seq) {
+                if self.reached <= next + beyond {
+                    break;
+                }
+                self.mark_lost(seq);
+            }
+            self.again.pop_front();
+        }
+    }
+
+    /// Marks the segments below `end` as lost that have neither arrived nor been marked.
+    pub(in crate::sender) fn mark_below(&mut self, end: u64) {
+        self.unjudged = self.unjudged.max(self.una);
+        while self.unjudged < end.min(self.next) {
+            if self.at(self.unjudged).flags == 0 {
+                self.mark_lost(self.unjudged);
+            }
+            self.unjudged += 1;
+        }
+    }
+
+    /// Marks the first outstanding segment as lost if it has not been marked.
+    pub(in crate::sender) fn mark_head(&mut self) {
+        if self.una < self.next && self.at(self.una).flags == 0 {
+            self.mark_lost(self.una);
+        }
     }
 
     fn mark_lost(&mut self, seq: u64) {

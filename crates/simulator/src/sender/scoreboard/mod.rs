@@ -36,6 +36,14 @@ pub(super) struct SentSegment {
     pub(super) flags: u8,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Retransmission {
+    at: Nanos,
+    seq: u64,
+    /// The next segment to be sent for the first time, when this one was sent again.
+    next: u64,
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Scoreboard {
     ring: Box<[SentSegment]>,
@@ -48,8 +56,10 @@ pub(super) struct Scoreboard {
     /// The first transmission of each segment below this number has been judged: the segment arrived, is lost, or was
     /// sent again.
     unjudged: u64,
-    /// The retransmissions in the order of sending, each with its time and segment.
-    again: VecDeque<(Nanos, u64)>,
+    /// The retransmissions in the order of sending.
+    again: VecDeque<Retransmission>,
+    /// The segment after the highest one that was acknowledged selectively.
+    reached: u64,
     /// Segments whose retransmission was lost. They are the oldest, so they are sent first.
     lost_again: VecDeque<u64>,
     lost_first: VecDeque<u64>,
@@ -67,6 +77,7 @@ impl Scoreboard {
             lost_ever: 0,
             unjudged: 0,
             again: VecDeque::new(),
+            reached: 0,
             lost_again: VecDeque::new(),
             lost_first: VecDeque::new(),
         }
@@ -94,6 +105,30 @@ impl Scoreboard {
 
     pub(super) fn sacked(&self) -> u32 {
         self.sacked
+    }
+
+    /// Returns the number of segments from the first outstanding one to the highest that was acknowledged selectively:
+    /// fackets_out of Linux 2.4.
+    pub(super) fn reach(&self) -> u32 {
+        self.reached.saturating_sub(self.una) as u32
+    }
+
+    /// Counts a segment above the first gap as arrived, without knowing which (tcp_add_reno_sack). Returns false if no
+    /// more can have arrived.
+    pub(super) fn add_duplicate(&mut self) -> bool {
+        let can = self.sacked < self.most_duplicates();
+        self.sacked += u32::from(can);
+        can
+    }
+
+    /// Forgets `count` of the segments that [`Scoreboard::add_duplicate`] counted.
+    pub(super) fn remove_duplicates(&mut self, count: u32) {
+        self.sacked = self.sacked.saturating_sub(count).min(self.most_duplicates());
+    }
+
+    /// Returns how many segments can have arrived at most: all but the lost ones, and the first (tcp_check_reno_reordering).
+    fn most_duplicates(&self) -> u32 {
+        self.out().saturating_sub(self.lost.max(1))
     }
 
     pub(super) fn lost(&self) -> u32 {
@@ -167,6 +202,7 @@ impl Scoreboard {
         self.lost -= u32::from(was.flags & LOST != 0);
         self.resent -= u32::from(was.flags & RESENT != 0);
         self.sacked += 1;
+        self.reached = self.reached.max(seq + 1);
         self.at_mut(seq).flags = (was.flags & EVER_RESENT) | SACKED;
         Some(was)
     }
@@ -182,7 +218,7 @@ impl Scoreboard {
         };
         *self.at_mut(seq) = SentSegment { flags: LOST | RESENT | EVER_RESENT, ..sent };
         self.resent += 1;
-        self.again.push_back((sent.at, seq));
+        self.again.push_back(Retransmission { at: sent.at, seq, next: self.next });
         Some(seq)
     }
 
@@ -196,7 +232,7 @@ impl Scoreboard {
         }
         *self.at_mut(seq) = SentSegment { flags: flags | RESENT | EVER_RESENT, ..sent };
         self.resent += 1;
-        self.again.push_back((sent.at, seq));
+        self.again.push_back(Retransmission { at: sent.at, seq, next: self.next });
         Some(seq)
     }
 
