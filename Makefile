@@ -306,6 +306,13 @@ experiments: build-validate install-applications
 capacity: build-validate
 	$(call VALIDATE,capacity)
 
+# Which paths of 2004 give what cottrell-2005 has of Reno, and what do they predict of all else? The tables of
+# docs/results/scene-2004.md (an hour on two cores). Runs are kept in target/scene.jsonl: a study that was ended goes on.
+.PHONY: scene
+scene: SETTINGS ?= 300
+scene: setup
+	$(CARGO) run --release --quiet --locked -p validate -- scene --settings $(SETTINGS)
+
 # What landspeed's own observers cost a stream (forty minutes, on a machine left alone).
 bench-watching: setup-test
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --locked -p landspeed-observer --test path -- --ignored --nocapture --test-threads 1

@@ -16,6 +16,7 @@ mod grid_coverage;
 mod landspeed;
 mod placebos;
 mod rejudge;
+mod scene;
 mod simulate;
 mod stalled;
 mod stolen;
@@ -63,6 +64,8 @@ enum ValidationStudy {
     Remedies(faults::remedies::Options),
     /// Is a stalled window made and unmade at will?
     Stalled(stalled::Options),
+    /// Which paths of 2004 give what cottrell-2005 has of Reno, and what do they predict of all else?
+    Scene(scene::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
 }
@@ -87,6 +90,7 @@ fn main() -> ExitCode {
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
         ValidationStudy::Remedies(options) => faults::remedies::run(&options),
         ValidationStudy::Stalled(options) => stalled::run(&options),
+        ValidationStudy::Scene(options) => scene::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
     };
     match result {
@@ -125,6 +129,7 @@ mod tests {
             "validate stalled --runs 3 --only buffer",
             "validate stolen --pairs 2",
             "validate rejudge one.json two.json",
+            "validate scene --settings 300 --seeds 5 --only reno --minutes 14",
             "validate remedies --runs 3 --only window --seed 7",
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));

@@ -28,6 +28,7 @@ mod packet;
 mod receiver;
 mod recovery;
 mod scenario;
+mod scene;
 mod schedule;
 mod sender;
 mod simulation;
@@ -42,6 +43,7 @@ pub use output::{
 pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, simulates};
+pub use scene::{SCENE_2004, SCENE_RATES, SceneRange, SceneSetting, SceneWithout};
 pub use sender::{LossDetection, ReductionRule, SenderCounts, SenderFeatures, WindowGrowth};
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};

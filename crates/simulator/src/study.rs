@@ -12,6 +12,7 @@ use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
 use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
+use crate::scene::{SceneSetting, SceneWithout};
 use crate::simulation::simulate;
 
 /// The usual largest relative difference between the rate, RTT and queue of a repeat and those of the study's path. It
@@ -82,9 +83,25 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
     }
 }
 
-/// Simulates one run of a contest, packet by packet.
+/// Simulates one run of a contest, packet by packet, in the study's scene if it has one.
+///
+/// # Errors
+/// Returns an error if the simulator cannot run a contestant, or knows no such scene.
 pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, SimulationError> {
-    let outcome = simulate(&study_scenario(study, contest, repeat))?;
+    match study.scene.as_deref() {
+        None => run_of(study, contest, repeat, &study_scenario(study, contest, repeat)),
+        Some(name) => SceneSetting::of(name)?.run(study, contest, repeat, SceneWithout::Nothing),
+    }
+}
+
+/// Simulates a scenario as a run of a contest.
+pub(crate) fn run_of(
+    study: &Study,
+    contest: &Contest,
+    repeat: u32,
+    scenario: &SimulationScenario,
+) -> Result<StudyRun, SimulationError> {
+    let outcome = simulate(scenario)?;
     let plans = study.schedule(contest);
     Ok(StudyRun {
         contest: contest.name.clone(),

@@ -160,6 +160,10 @@ pub struct Study {
     pub sample_ns: Nanos,
     /// Time between probes of the round trip (1 s in the paper).
     pub probe_ns: Nanos,
+    /// Name of the scene, such as "2004", whose losses, traffic of others and senders a simulated study has; `None` for a
+    /// path that loses nothing but in its queue and that the flows have to themselves. Sockets have no scene.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scene: Option<String>,
     /// Seed of the order of runs, of the link's random losses and of entry times.
     pub seed: u64,
 }
@@ -186,6 +190,7 @@ impl Study {
             varied_share: 0.0,
             sample_ns: Nanos::secs(1),
             probe_ns: Nanos::secs(1),
+            scene: None,
             seed: 1,
         }
     }
