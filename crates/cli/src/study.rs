@@ -16,7 +16,7 @@ use landspeed_record::{
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, about, compare_progress, duration, safe};
-use landspeed_simulator::{VARIED_SHARE, simulates};
+use landspeed_simulator::{SceneSetting, VARIED_SHARE, simulates};
 use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 use parking_lot::Mutex;
@@ -66,6 +66,11 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
         window_bytes: None,
         topology: words,
     }))
+}
+
+/// Returns the path of the scene `name`.
+pub(crate) fn scene_path(name: &str) -> Result<StudyPath> {
+    Ok(SceneSetting::of(name)?.path(&format!("scene:{name}")))
 }
 
 /// Returns an error for a path with properties that the simulator does not model.
@@ -167,7 +172,7 @@ pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) 
     let seed = args.seed.unwrap_or(1);
     let varied_share = if engine == StudyEngine::Simulator { VARIED_SHARE } else { 0.0 };
     let whole = Study { engine, path, flows: args.flows, repeats: args.repeats, ..Study::paper() };
-    let study = Study { varied_share, seed, ..whole.scaled(scale) };
+    let study = Study { varied_share, seed, scene: args.scene.clone(), ..whole.scaled(scale) };
     let least = SLOW_STARTS * slow_start(&study.path);
     if study.region_ns.as_secs_f64() < least {
         bail!(

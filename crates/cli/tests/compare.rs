@@ -58,6 +58,38 @@ fn the_simulator_answers_every_question_without_root() {
 }
 
 #[test]
+fn a_scene_has_the_senders_and_the_traffic_of_its_time() {
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let args = ["--simulate", "-p", "reno", "--scale", "0.03", "--repeats", "2", "--json"];
+    let study = |n: usize, path: &[&str]| report(&compare(folders[n].path(), &[&args[..], path].concat()));
+    let scene = study(0, &["--scene", "2004"]);
+    assert_eq!(scene["study"]["scene"], "2004");
+    assert_eq!(scene["study"]["path"]["window_bytes"], 16 << 20);
+    let today = study(1, &["lab:wan:rate=622M,rtt=164ms,queue=0.1bdp"]);
+    assert_eq!(today["study"].get("scene"), None);
+    let mean = |report: &Value| report["protocols"][0]["mean_bps"].as_f64().unwrap();
+    // Others carry 30 % of the rate, and the old sender grows half as fast.
+    assert!(mean(&scene) < mean(&today), "{} {}", mean(&scene), mean(&today));
+    // A study that was cut off after its first run goes on in its scene.
+    let record = records(folders[0].path()).pop().expect("a record");
+    let whole = std::fs::read_to_string(&record).unwrap();
+    let begun: Vec<&str> = whole.lines().take(3).collect();
+    std::fs::write(
+        &record,
+        begun.join(
+            "
+",
+        ) + "
+",
+    )
+    .unwrap();
+    report(&compare(folders[0].path(), &["--json", "--resume", &record.display().to_string()]));
+    assert_eq!(std::fs::read_to_string(&record).unwrap(), whole);
+    let refused = compare(folders[0].path(), &["--scene", "2004"]);
+    assert!(text(&refused).1.contains("--simulate"), "{}", text(&refused).1);
+}
+
+#[test]
 fn the_same_seed_gives_the_same_study_and_show_prints_it_again() {
     let folder = tempfile::tempdir().unwrap();
     let run = |seed: &str| {

@@ -24,7 +24,7 @@ const FIRST_WINDOW: u32 = 3;
 
 /// On-off sources of a scene. Each is on or off for itself.
 const SOURCES: u64 = 8;
-/// The tail of the times of on-off sources: that which Willinger and others (1997) found in the lengths of transfers.
+/// The tail of the times of on-off sources, as Willinger and others (1997) found it in the lengths of transfers.
 const TAIL: f64 = 1.5;
 /// The mean size of a short flow and its tail: transfers of the web of those years (Crovella and Bestavros, 1997).
 const SHORT_BYTES: Bytes = Bytes(100_000);

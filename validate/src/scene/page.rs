@@ -29,9 +29,13 @@ pub(super) fn page(
     text += &family();
     text += &counts(options, reno, judged);
     text += &nearest(options, reno, judged);
-    text += &ranges(reno, judged, predictions);
-    text += &findings(predictions);
-    text += &contrasts(predictions);
+    if judged.kept().count() > 0 {
+        text += &ranges(reno, judged, predictions);
+    }
+    if !predictions.is_empty() {
+        text += &findings(predictions);
+        text += &contrasts(predictions);
+    }
     text
 }
 
@@ -42,9 +46,16 @@ fn family() -> String {
     );
     for range in SCENE_2004 {
         let by = if range.is_log { "logarithm" } else { "value" };
-        _ = writeln!(text, "| {}, {} | {} | {} | {by} |", range.name, range.unit, range.least, range.most);
+        let unit = if range.unit.is_empty() { String::new() } else { format!(", {}", range.unit) };
+        let [least, most] = [range.least, range.most].map(said);
+        _ = writeln!(text, "| {}{unit} | {least} | {most} | {by} |", range.name);
     }
     text
+}
+
+/// Returns a number in figures, or by a power of ten if it is small.
+fn said(value: f64) -> String {
+    if value > 0.0 && value < 1e-3 { format!("{value:.0e}") } else { value.to_string() }
 }
 
 fn counts(options: &Options, reno: &[SettingRuns], judged: &JudgedSettings) -> String {

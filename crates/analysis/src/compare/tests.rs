@@ -1,6 +1,6 @@
 //! Tests with studies small enough to be judged by hand.
 
-use landspeed_record::units::{Bytes, CpuNanos};
+use landspeed_record::units::{BitRate, Bytes, CpuNanos};
 use landspeed_record::{CompareReport, Contest, ContestQuestion, ExpectationKind, RunFlow, StudyRun};
 
 use super::support_tests::{KILOBIT, alone, record, run, study};
@@ -259,6 +259,30 @@ fn nothing_scaled_stands_beside_the_papers_values() {
     assert!(paper::why_not_beside(&other).is_some_and(|why| why.contains("80 ms")));
     other.path.rtt_ns = Nanos::millis(178);
     assert_eq!(paper::why_not_beside(&other), None);
+    // A scene is the paper's path as far as the paper tells, whatever its rate.
+    other.path.rate_bps = BitRate(622e6);
+    assert!(paper::why_not_beside(&other).is_some());
+    other.scene = Some("2004".into());
+    assert_eq!(paper::why_not_beside(&other), None);
+}
+
+#[test]
+fn a_scene_gives_no_reason_that_blames_what_it_has() {
+    let reasons = |scene: Option<&str>| {
+        let mut study = study(4, 2, vec![alone("reno"), alone("scalable"), alone("htcp")]);
+        (study.scene, study.repeats) = (scene.map(str::to_owned), 2);
+        // Reno carries most.
+        let bytes = |contest: &Contest| if contest.name == "reno" { 2_000_000 } else { 1_000_000 };
+        let runs = study.contests.iter().flat_map(|contest| [0, 1].map(|repeat| (contest, repeat)));
+        let runs = runs
+            .map(|(contest, repeat)| run(&study, contest, repeat, |_, _| bytes(contest) + u64::from(repeat)));
+        let report = compare(&record(&study, runs.collect()), "").unwrap();
+        let failed = report.findings.into_iter().filter(|finding| finding.reproduces == Some(false));
+        failed.map(|finding| finding.reason).collect::<Vec<_>>()
+    };
+    let (without, with) = (reasons(None), reasons(Some("2004")));
+    assert!(!without.is_empty() && without.iter().all(Option::is_some));
+    assert!(with.len() >= without.len() && with.iter().all(Option::is_none));
 }
 
 #[test]

@@ -178,6 +178,9 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
     let mut facts = vec![safe(&study.path.topology), study.path.told()];
     facts.extend(study.path.queue_bytes.map(|queue| format!("queue {queue}")));
     facts.push(who.to_owned());
+    facts.extend(
+        study.scene.as_ref().map(|name| safe(&format!("senders, losses and other traffic of {name}"))),
+    );
     facts.push(varied(study.varied_share));
     facts.push(format!("{} runs of {}", report.runs, crate::words::duration(study.duration())));
     facts.push(scale(study.scale));

@@ -139,7 +139,9 @@ fn by_margin(margins: &[f64], evidence: String) -> ClaimJudgement {
 impl PaperClaim {
     pub(super) fn judged(&self, scene: &PaperStudy<'_>) -> PaperFinding {
         let (reproduces, evidence) = self.test.judge(scene);
-        let reason = (reproduces == Some(false)).then(|| (self.reason)(scene));
+        // The reasons blame the senders of today and a path without other traffic. A scene has neither.
+        let is_explained = reproduces == Some(false) && scene.study.scene.is_none();
+        let reason = is_explained.then(|| (self.reason)(scene));
         let scaled =
             if scene.is_papers { "" } else { "; and this study is not at the paper's size and path" };
         PaperFinding {

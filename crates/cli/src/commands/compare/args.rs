@@ -53,6 +53,7 @@ impl ExchangeArg {
              that scale are shown beside the paper's. Each run is recorded when it ends; use --resume to continue.\n\n\
              Examples:\n  \
              landspeed compare --simulate                     at the paper's full size, no root\n  \
+             landspeed compare --simulate --scene 2004        with the senders and the traffic of the paper's time\n  \
              sudo landspeed compare -p cubic,bbr --repeats 5  on sockets, over an emulated path\n  \
              landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts\n\n\
              With --paths, it compares what carries a program's connections below its sockets. Runs over all paths are interleaved, and \
@@ -92,11 +93,16 @@ pub(crate) struct CompareArgs {
     /// The simulator runs the C sources that the kernel gets.
     #[arg(long)]
     pub(crate) simulate: bool,
+    /// Simulate the senders, windows, losses and other traffic of this year on the paper's path
+    ///
+    /// 2004: the sender of Linux 2.4, windows of 16 MB, and a path of 622 Mb/s from a family of such paths (docs/results/scene-2004.md).
+    #[arg(long, value_name = "YEAR", value_parser = ["2004"], requires = "simulate", conflicts_with = "hosts")]
+    pub(crate) scene: Option<String>,
     /// Compare these paths below a program's sockets instead; the first is the reference
     ///
     /// `landspeed exec --help` has their names.
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = paths(), help_heading = "Paths",
-        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "parallel", "flows", "simulate", "resume"])]
+        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "parallel", "flows", "simulate", "scene", "resume"])]
     pub(crate) paths: Vec<String>,
     /// With --paths: run this application of `landspeed app list`, or of a file, between two hosts
     #[arg(long, value_name = "NAME|FILE", help_heading = "Paths", requires = "paths", conflicts_with_all = ["workload", "program"])]
@@ -125,7 +131,7 @@ pub(crate) struct CompareArgs {
     #[arg(last = true, value_name = "PROGRAM", requires = "paths", help_heading = "Paths")]
     pub(crate) program: Vec<OsString>,
     /// Continue the study of this record with its own options
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "seed", "hosts"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "scene", "seed", "hosts"])]
     pub(crate) resume: Option<RecordArg>,
     /// Seed of the order of runs and of all random choices
     #[arg(long, hide_short_help = true)]

@@ -67,7 +67,10 @@ impl StudyJob {
         let started = data::now();
         let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, RecordKind::STUDY, &started);
         let words = study::words(&args.hosts);
-        let lab = study::lab_path(&words)?;
+        let lab = match &args.scene {
+            Some(name) => Some(study::scene_path(name)?),
+            None => study::lab_path(&words)?,
+        };
         let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };
         let simulated = args.simulate || note.is_some();
         let engine = if simulated { StudyEngine::Simulator } else { StudyEngine::Kernel };
