@@ -17,7 +17,9 @@ fn answer(changed: impl FnOnce(&mut TuneSummary)) -> (String, String) {
     changed(&mut summary);
     let page = tune(&summary, &record, "last").page();
     let all = shown(&summary, &record);
-    assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
+    // A command is one line, however long, so that it can be pasted.
+    let words = |line: &&str| !line.contains("  landspeed ");
+    assert!(all.lines().filter(words).all(|line| line.chars().count() <= 80), "{all}");
     let first = all.lines().next().unwrap_or_default().to_owned();
     let said = first.strip_prefix("RESULT   ").expect("the answer first");
     // A line too long for the terminal continues below.
