@@ -350,9 +350,13 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
         "{err}"
     );
     assert_eq!(only_record(&place.path().join("data/landspeed")), None);
-    let found =
-        report(&place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs"));
+    // The look at the machine sets the knobs too, and restores them: the run sets them again.
+    let set = ["--set", "congestion-control@a=reno", "--set", "congestion-control@b=reno"];
+    let words = [&["run", &file, "--anyway", "--json"][..], &set].concat();
+    let found = report(&place.landspeed(&words).output().expect("landspeed runs"));
     assert_eq!((found.blocks, found.placebos.len()), (3, 1), "{:?}", found.placebos);
+    let shown = text_of(&place.landspeed(&["show", "last"]).output().expect("landspeed runs"));
+    assert!(shown.contains("the flows used reno"), "{shown}");
 }
 
 /// Tests that a series goes on from the records of its earlier occasions, and that records of another design are refused.

@@ -305,6 +305,8 @@ impl Host {
     /// differs from the start.
     pub(crate) fn restore(&mut self) -> RestoreOutcome {
         use landspeed_agent::session::Error::{Ended, TimedOut};
+        // A run may go on with this session: what it sets next is a change from what was found.
+        self.applied = self.found();
         let mut restored = match self.call(&Request::Restore {}) {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
@@ -352,10 +354,17 @@ impl Host {
     /// another program has caused the differences.
     fn compare(&self, now: &[KnobState], restored: &mut RestoreOutcome) {
         let is_put_back = restored.restored || restored.left;
-        for (before, after) in self.differences(now) {
+        for (before, after) in self.differences(now).filter(|(before, _)| self.owns(before)) {
             (restored.restored, restored.left) = (false, is_put_back);
             restored.notes.push(format!("{} was {}, is {}", before.knob, value_of(before), value_of(after)));
         }
+    }
+
+    /// Returns true if a run on this host could have changed the knob. A setting of the whole machine belongs to the first
+    /// network namespace: a lab sees it, and another run may change it meanwhile.
+    fn owns(&self, state: &KnobState) -> bool {
+        let is_of_machine = knob::find(&state.knob).is_ok_and(|knob| knob.factor.scope == FactorScope::Host);
+        self.facts.initial_netns || !is_of_machine
     }
 
     /// Returns each knob whose value in `now` differs from that at the start, as it was and as it is.

@@ -328,7 +328,7 @@ impl<'a> GridRun<'a> {
     }
 
     /// Makes one trial. If a host refuses it, only this trial is lost.
-    fn trial(&mut self, GridVisit { block, plot, cell, .. }: GridVisit) -> Result<GridTrial, Error> {
+    fn trial(&mut self, GridVisit { block, plot, cell, is_placebo }: GridVisit) -> Result<GridTrial, Error> {
         let at_ns = self.clock.used();
         let seen = match self.measured(cell) {
             Err(error) if refused(&error) => Err(error.to_string()),
@@ -341,15 +341,16 @@ impl<'a> GridRun<'a> {
                 let mut pairs = pairs.into_iter();
                 [trial.a, trial.b] = pairs.next().unwrap_or_default();
                 (trial.others, trial.figures) = (pairs.collect(), figures);
-                self.keep_first_picture(&mut trial);
+                self.keep_first_picture(&mut trial, is_placebo);
             }
             Err(why) => trial.failed = Some(why),
         }
         Ok(trial)
     }
 
-    fn keep_first_picture(&mut self, trial: &mut GridTrial) {
-        if trial.picture().is_some() && !self.pictured.insert(trial.cell) {
+    /// Drops the picture of a trial unless it is its cell's first. A page shows no placebos, so theirs are dropped too.
+    fn keep_first_picture(&mut self, trial: &mut GridTrial, is_placebo: bool) {
+        if trial.picture().is_some() && (is_placebo || !self.pictured.insert(trial.cell)) {
             trial.ends_mut().for_each(|end| end.details.remove::<Png>());
         }
     }
