@@ -38,7 +38,7 @@ pub(crate) struct Options {
     only: Option<String>,
 }
 
-/// What becomes of a recipe's connections.
+/// The number of a recipe's connections that stall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Promise {
     /// All stall.

@@ -122,6 +122,9 @@ impl NamedHosts {
     }
 }
 
+/// The knob with the default congestion control of a host.
+pub(crate) const CONTROL: &str = "congestion-control";
+
 /// Opens this machine's list of congestion controls to its labs, where the list does not have all of them. Hosts that are
 /// joined afterwards may use each as their default.
 pub(crate) fn open_controls(args: &HostArgs) -> Result<Option<OpenControls>> {

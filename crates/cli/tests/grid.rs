@@ -269,27 +269,39 @@ fn a_file_is_measured_and_set_beside_what_was_published() {
     assert!(shown.contains("1 of 3 reproduce, 1 differ, 1 not on this hardware"), "{shown}");
 }
 
+/// An expectation of a design with writes of 1K and 64K.
+const LARGE_WRITES: &str = r#"
+        claim = "Large writes carry more"
+        source = "here"
+        order = [{ write-size = "1K" }, { write-size = "64K" }]
+    "#;
+
+/// Writes an experiment of three blocks over these sizes of writes, with one expectation, and returns its file.
+fn design(place: &TestHome, sizes: &str, expectation: &str) -> String {
+    let file = place.path().join("design.toml");
+    let text = format!(
+        r#"
+        title = "Writes"
+        workload = "stream"
+        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
+        set = {{ time = "100ms" }}
+        vary = [{{ factor = "write-size", values = "{sizes}" }}]
+        stop = {{ blocks = 3 }}
+        [[expect]]
+        {expectation}
+        "#
+    );
+    std::fs::write(&file, text).expect("written");
+    file.display().to_string()
+}
+
 /// Tests a design on two occasions, and its two records shown together. Each occasion has the conditions of its hosts, and the
 /// control that `--set` asked for.
 #[test]
 fn a_design_on_two_occasions_is_pooled() {
     needs_root!();
     let place = TestHome::new();
-    let file = place.path().join("twice.toml");
-    let design = r#"
-        title = "Twice"
-        workload = "stream"
-        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
-        set = { time = "100ms" }
-        vary = [{ factor = "write-size", values = "1K,64K" }]
-        stop = { blocks = 3 }
-        [[expect]]
-        claim = "Large writes carry more"
-        source = "here"
-        order = [{ write-size = "1K" }, { write-size = "64K" }]
-    "#;
-    std::fs::write(&file, design).expect("written");
-    let file = file.display().to_string();
+    let file = design(&place, "1K,64K", LARGE_WRITES);
     let words = ["run", &file, "--occasions", "2", "--set", "socket-congestion=reno", "--json"];
     let output = place.landspeed(&words).output().expect("landspeed runs");
     let pooled = |output: &Output| -> OccasionsReport {
@@ -324,15 +336,7 @@ fn a_design_on_two_occasions_is_pooled() {
 fn a_question_that_this_machine_cannot_answer_is_refused() {
     needs_root!();
     let place = TestHome::new();
-    let file = place.path().join("fine.toml");
-    let design = r#"
-        title = "Writes"
-        workload = "stream"
-        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
-        set = { time = "100ms" }
-        vary = [{ factor = "write-size", values = "32K,64K" }]
-        stop = { blocks = 3 }
-        [[expect]]
+    let finest = r#"
         claim = "Nothing changes at all"
         source = "here"
         from = { write-size = "32K" }
@@ -340,8 +344,7 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
         ratio = 1.0
         within = "0.0001%"
     "#;
-    std::fs::write(&file, design).expect("written");
-    let file = file.display().to_string();
+    let file = design(&place, "32K,64K", finest);
     let refused = place.landspeed(&["run", &file]).output().expect("landspeed runs");
     let (_, err) = text(&refused);
     assert!(!refused.status.success() && err.contains("this machine is too noisy now"), "{err}");
@@ -368,21 +371,7 @@ fn a_series_goes_on_with_earlier_records() {
         let words = ["measure", "stream", "-t", "100ms", "--blocks", "3", "--vary", sizes, "--json"];
         report(&place.landspeed(&words).output().expect("landspeed runs")).record.expect("a record")
     };
-    let file = place.path().join("again.toml");
-    let design = r#"
-        title = "Writes"
-        workload = "stream"
-        as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
-        set = { time = "100ms" }
-        vary = [{ factor = "write-size", values = "1K,64K" }]
-        stop = { blocks = 3 }
-        [[expect]]
-        claim = "Large writes carry more"
-        source = "here"
-        order = [{ write-size = "1K" }, { write-size = "64K" }]
-    "#;
-    std::fs::write(&file, design).expect("written");
-    let file = file.display().to_string();
+    let file = design(&place, "1K,64K", LARGE_WRITES);
     let run = |earlier: &str| {
         let words = ["run", &file, "--occasions", "2", "--with", earlier, "--json"];
         place.landspeed(&words).output().expect("landspeed runs")

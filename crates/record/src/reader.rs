@@ -1,13 +1,17 @@
 //! The reader of records. A record may come from an untrusted source, so the size of its lines is limited, and nothing
 //! in it is executed. An error names the number of the malformed line.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use serde_json::Value;
 
-use crate::{DecodeError, Header, HostFacts, Line, PathFacts, RECORD_FORMAT, Side, decode};
+use crate::{
+    CongestionControls, DecodeError, EndpointOutcome, Header, HostFacts, Line, PathFacts, RECORD_FORMAT,
+    Side, decode,
+};
 
 /// Longest line that is read, in bytes. The line of a trial with a thousand TCP samples has about 300 KB.
 pub(crate) const LINE_LIMIT: u64 = 16 << 20;
@@ -51,6 +55,18 @@ impl Record {
             Line::Host { side, facts } if *side == wanted => Some(&**facts),
             _ => None,
         })
+    }
+
+    /// Returns the congestion controls that the sockets of the record's trials and runs reported.
+    pub fn controls(&self) -> BTreeSet<String> {
+        let of = |end: &EndpointOutcome| end.observed.get::<CongestionControls>().0.clone();
+        let reported = self.lines.iter().flat_map(|line| match line {
+            Line::Trial(trial) => vec![of(&trial.a), of(&trial.b)],
+            Line::GridTrial(trial) => vec![of(&trial.a), of(&trial.b)],
+            Line::Run(run) => vec![run.controls.clone()],
+            _ => Vec::new(),
+        });
+        reported.flatten().collect()
     }
 }
 

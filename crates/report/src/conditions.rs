@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use landspeed_record::HostFacts;
 use landspeed_record::units::Bytes;
-use landspeed_record::{CongestionControls, EndpointOutcome, HostFacts, Line, Record};
 
 use crate::block::{ReportSection, ReportTable, StyledText, TableColumn};
 use crate::safe;
@@ -62,18 +62,6 @@ pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
     ReportSection::new("conditions", "Conditions")
         .all(table.rows(settings.into_iter().map(row)).non_empty())
         .in_full()
-}
-
-/// Returns the congestion controls that the sockets of a record's trials and runs reported.
-pub(crate) fn controls(record: &Record) -> BTreeSet<String> {
-    let of = |end: &EndpointOutcome| end.observed.get::<CongestionControls>().0.clone();
-    let reported = record.lines.iter().flat_map(|line| match line {
-        Line::Trial(trial) => vec![of(&trial.a), of(&trial.b)],
-        Line::GridTrial(trial) => vec![of(&trial.a), of(&trial.b)],
-        Line::Run(run) => vec![run.controls.clone()],
-        _ => Vec::new(),
-    });
-    reported.flatten().collect()
 }
 
 /// Returns a host's conditions in words; an empty string if the record does not have them.

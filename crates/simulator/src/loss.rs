@@ -60,7 +60,7 @@ impl LossSpec {
     }
 }
 
-/// The number of the next packet to lose if there is none. No line carries so many packets.
+/// The number of the next packet to lose where no further packet is lost: no line carries as many packets.
 const NEVER: u64 = u64::MAX;
 
 #[derive(Debug, Clone)]

@@ -46,7 +46,7 @@ pub(crate) struct Options {
     /// Holds the runs that were made. A study goes on with the runs that its file lacks.
     #[arg(long, default_value = "target/scene.jsonl")]
     state: PathBuf,
-    /// Begins no more runs after so many minutes.
+    /// Begin no run after this number of minutes
     #[arg(long)]
     minutes: Option<u64>,
 }

@@ -1,4 +1,5 @@
-//! Names what goes with ratios that deviate between occasions by more than the trials of one occasion explain.
+//! Finds the recorded conditions that vary together with a ratio, where the ratio varies more between occasions than the
+//! trials of one occasion explain.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,15 +40,15 @@ impl OccasionCondition {
 
 /// Returns a line for each cell of the first figure whose ratio deviates between occasions by more than three standard
 /// errors of one occasion, with the conditions that go with it.
-pub(super) fn unexplained(records: &[Record], reports: &[GridReport]) -> Vec<String> {
+pub(super) fn remarks(records: &[&Record], reports: &[&GridReport]) -> Vec<String> {
     let conditions = conditions(records, reports);
     let cells =
         reports.first().and_then(|report| report.figures.first()).map_or(0, |curves| curves.cells.len());
     (1..cells).filter_map(|cell| line(reports, cell, &conditions)).collect()
 }
 
-fn line(reports: &[GridReport], cell: usize, conditions: &[OccasionCondition]) -> Option<String> {
-    let of = |report: &GridReport| report.figures.first()?.cells.get(cell)?.ratio;
+fn line(reports: &[&GridReport], cell: usize, conditions: &[OccasionCondition]) -> Option<String> {
+    let of = |report: &&GridReport| report.figures.first()?.cells.get(cell)?.ratio;
     let ratios = reports.iter().map(of).collect::<Option<Vec<_>>>()?;
     let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ratio.ln()).collect();
     // Half of an interval is about two standard errors.
@@ -96,7 +97,7 @@ fn correlation(x: &[f64], y: &[f64]) -> f64 {
 }
 
 /// Returns the recorded conditions that differ between the occasions.
-fn conditions(records: &[Record], reports: &[GridReport]) -> Vec<OccasionCondition> {
+fn conditions(records: &[&Record], reports: &[&GridReport]) -> Vec<OccasionCondition> {
     let named = |name: &str, of: &dyn Fn(usize) -> String| OccasionCondition::Named {
         name: name.to_owned(),
         values: (0..reports.len()).map(of).collect(),
@@ -106,15 +107,15 @@ fn conditions(records: &[Record], reports: &[GridReport]) -> Vec<OccasionConditi
         named("the processor", &|nth| reports[nth].host_a.cpu_model.clone()),
         named("the boot", &|nth| reports[nth].host_a.boot_id.clone()),
         named("the congestion control", &|nth| {
-            super::controls(&records[nth]).into_iter().collect::<Vec<_>>().join(" ")
+            records[nth].controls().into_iter().collect::<Vec<_>>().join(" ")
         }),
     ];
     let names: BTreeSet<&String> =
         reports.iter().flat_map(|report| report.host_a.conditions.keys()).collect();
-    all.extend(names.into_iter().map(|name| named(name, &|nth| condition(&reports[nth], name))));
+    all.extend(names.into_iter().map(|name| named(name, &|nth| condition(reports[nth], name))));
     all.push(OccasionCondition::Measured {
         name: "stolen time",
-        values: records.iter().map(stolen).collect(),
+        values: records.iter().map(|record| stolen(record)).collect(),
     });
     all.push(OccasionCondition::Measured {
         name: "the load before it",
@@ -154,7 +155,8 @@ mod tests {
 
     fn said(of: &[(f64, &str)]) -> Vec<String> {
         let reports: Vec<GridReport> = of.iter().map(|(ratio, kernel)| report(*ratio, kernel)).collect();
-        unexplained(&vec![Record::default(); of.len()], &reports)
+        let record = Record::default();
+        remarks(&vec![&record; of.len()], &reports.iter().collect::<Vec<_>>())
     }
 
     #[test]

@@ -9,9 +9,8 @@ mod deviation;
 use std::collections::BTreeSet;
 
 use landspeed_record::{
-    CongestionControls, ExpectationAgreement, ExpectationKind, ExpectationReport, GridCurves, GridReport,
-    GridTrial, Line, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves, OccasionExpectation,
-    OccasionsReport, Record,
+    ExpectationAgreement, ExpectationKind, ExpectationReport, GridCurves, GridReport, OCCASIONS_FORMAT,
+    Occasion, OccasionCell, OccasionCurves, OccasionExpectation, OccasionsReport, Record,
 };
 use landspeed_stats::{over_occasions, spread_by_chance};
 
@@ -39,13 +38,13 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     for other in others {
         same_design(first, other)?;
     }
-    let reports: Vec<GridReport> = all.iter().filter(|report| void(report).is_none()).cloned().collect();
+    let counted = records.iter().zip(&all).filter(|(_, report)| void(report).is_none());
+    let (counted, reports): (Vec<&Record>, Vec<&GridReport>) =
+        counted.map(|((record, _), report)| (record, report)).unzip();
     if reports.len() < 2 {
         return Err(format!("fewer than two of these records count: {}", left_out(&all).join("; ")));
     }
-    let counted = records.iter().zip(&all).filter(|(_, report)| void(report).is_none());
-    let counted: Vec<Record> = counted.map(|((record, _), _)| record.clone()).collect();
-    let deviating = deviation::unexplained(&counted, &reports);
+    let deviating = deviation::remarks(&counted, &reports);
     let by_chance = spread_by_chance(&statistics(&reports));
     let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
     let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
@@ -107,24 +106,12 @@ fn occasion(record: &Record, path: &str, report: &GridReport) -> Occasion {
         boot_id: report.host_a.boot_id.clone(),
         processor: report.host_a.cpu_model.clone(),
         kernel: report.host_a.kernel.clone(),
-        controls: controls(record).into_iter().collect(),
+        controls: record.controls().into_iter().collect(),
     }
 }
 
-/// Returns the congestion controls that the sockets of a record's trials reported.
-fn controls(record: &Record) -> BTreeSet<String> {
-    let used = |trial: &GridTrial| {
-        [&trial.a, &trial.b].map(|end| end.observed.get::<CongestionControls>().0.clone())
-    };
-    let of = |line: &Line| match line {
-        Line::GridTrial(trial) => Some(used(trial)),
-        _ => None,
-    };
-    record.lines.iter().filter_map(of).flatten().flatten().collect()
-}
-
 /// Returns the curves of a figure over all occasions; `None` if an occasion does not have the figure.
-fn over(curves: &GridCurves, reports: &[GridReport]) -> Option<OccasionCurves> {
+fn over(curves: &GridCurves, reports: &[&GridReport]) -> Option<OccasionCurves> {
     let same = |other: &&GridCurves| other.figure == curves.figure && other.program == curves.program;
     let all: Vec<&GridCurves> =
         reports.iter().map(|report| report.figures.iter().find(same)).collect::<Option<_>>()?;
@@ -203,7 +190,7 @@ fn by_answers(alone: &[ExpectationAgreement]) -> (ExpectationAgreement, bool) {
 }
 
 /// Returns the statistics of all placebos of a series, with their degrees of freedom.
-fn statistics(reports: &[GridReport]) -> Vec<(f64, f64)> {
+fn statistics(reports: &[&GridReport]) -> Vec<(f64, f64)> {
     let placebos = reports.iter().flat_map(|report| &report.placebos);
     placebos.map(|placebo| (placebo.statistic, placebo.freedom)).collect()
 }

@@ -78,7 +78,7 @@ fn head(report: &CompareReport, record: &Record) -> DocumentHead {
         title: words::headline(report).into(),
         lead: words::conclusions(report).join(" ").into(),
         facts: facts.map(StyledText::from).collect(),
-        remarks: conditions::lines(&hosts(report), &conditions::controls(record)),
+        remarks: conditions::lines(&hosts(report), &record.controls()),
         blocks: cards(report),
         ..DocumentHead::default()
     }

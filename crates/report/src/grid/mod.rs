@@ -56,7 +56,7 @@ fn hosts(report: &GridReport) -> [NamedHost<'_>; 2] {
 }
 
 fn head(report: &GridReport, record: &Record) -> DocumentHead {
-    let conditions = conditions::lines(&hosts(report), &conditions::controls(record));
+    let conditions = conditions::lines(&hosts(report), &record.controls());
     let void = report
         .void
         .iter()

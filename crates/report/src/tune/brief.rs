@@ -28,8 +28,7 @@ pub(super) fn blocks(summary: &TuneSummary, record: &Record, named: &str) -> Vec
     blocks.extend(labelled);
     blocks.extend(restored(summary));
     let hosts = [("A", &summary.host_a), ("B", &summary.host_b)];
-    blocks
-        .extend(conditions::lines(&hosts, &conditions::controls(record)).into_iter().map(ReportBlock::text));
+    blocks.extend(conditions::lines(&hosts, &record.controls()).into_iter().map(ReportBlock::text));
     blocks.push(ReportBlock::Labelled("", vec![ReportBlock::Commands(commands(summary, record, named))]));
     blocks
 }

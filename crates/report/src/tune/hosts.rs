@@ -3,7 +3,7 @@
 use landspeed_record::{CpuAccounting, HostFacts, PathFacts, Record, TuneSummary};
 
 use crate::block::{List, ReportBlock, ReportSection, ReportTable, StyledText, TableColumn, TextStyle};
-use crate::{conditions, safe};
+use crate::safe;
 
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let (a, b) = (&summary.host_a, &summary.host_b);
@@ -17,7 +17,7 @@ pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let rows = facts(a, path.map(|p| &p.link_a)).into_iter().zip(facts_b);
     let table = ReportTable::new("The hosts", "", columns)
         .rows(rows.map(|((name, in_a), (_, in_b))| [name.to_owned(), safe(&in_a), safe(&in_b)]));
-    let used: Vec<String> = conditions::controls(record).iter().map(|name| safe(name)).collect();
+    let used: Vec<String> = record.controls().iter().map(|name| safe(name)).collect();
     let used = (!used.is_empty()).then(|| {
         let used = used.join(", ");
         ReportBlock::text(format!("Congestion control of the flows, read from their sockets: {used}."))

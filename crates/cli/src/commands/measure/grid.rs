@@ -24,7 +24,7 @@ use super::MeasureArgs;
 use crate::data::{self, RecordArg};
 use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
-use crate::hosts::{NamedHosts, close_controls, open_controls, set_of};
+use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
@@ -204,9 +204,6 @@ fn names_control(grid: &Grid) -> bool {
     let of_host = |place| !matches!(place, GridSettingTarget::Flow | GridSettingTarget::Workload);
     grid.all_settings().any(|one| one.name == CONTROL && of_host(one.place))
 }
-
-/// The knob with the default congestion control of a host.
-const CONTROL: &str = "congestion-control";
 
 /// Looks at the machine before a grid: says what it can decide, or refuses to measure.
 fn look(grid: &Grid, ground: &mut GridTestbed<'_>, action: GateAction, stop: &StopRequest) -> Result<()> {

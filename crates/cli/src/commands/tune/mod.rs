@@ -21,7 +21,7 @@ use super::{app, show};
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::failure::because;
-use crate::hosts::{NamedHosts, close_controls, open_controls, parse_settings};
+use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, parse_settings};
 use crate::output::{agree, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
@@ -78,7 +78,7 @@ fn with_pair(
 ) -> Result<Option<TuneSummary>> {
     // Without being named, a setting of the whole machine stays as it is.
     let may_change = options.in_lab && !args.dry_run;
-    let opened = match may_change && options.only.iter().any(|name| name == "congestion-control") {
+    let opened = match may_change && options.only.iter().any(|name| name == CONTROL) {
         true => open_controls(&args.hosts)?,
         false => None,
     };
