@@ -1,5 +1,6 @@
 //! Tests of deaths: of the agent, of its guardian, of both, and of leases that end.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::host::{TestHost, assert_same, started};
@@ -16,6 +17,15 @@ pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
     // The process may be dead already.
     let _ = rustix::process::kill_process(pid, signal);
+}
+
+/// Waits until a killed process has ended. Until then it may hold the lock of a journal, if it dies in a sync.
+pub(crate) fn wait_for_end(pid: u32) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while Path::new(&format!("/proc/{pid}")).exists() {
+        assert!(Instant::now() < deadline, "{pid} does not end");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 pub(crate) const KILL: rustix::process::Signal = rustix::process::Signal::KILL;
@@ -215,6 +225,9 @@ fn kills_at_random_moments_leave_the_host_as_found() {
             signal(agent.pid(), KILL);
         }
         drop(agent);
+        if kill_guardian && let Some(guardian) = guardian {
+            wait_for_end(guardian);
+        }
         let both = kill_agent && kill_guardian && guardian.is_some();
         restore_after(&host, both);
         let when = format!("round {round}: agent {kill_agent}, guardian {kill_guardian}");

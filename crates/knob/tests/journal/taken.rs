@@ -13,7 +13,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::host::{AgentProcess, TestHost, assert_same, can_run, started};
 use super::interleavings::RandomSource;
-use super::kills::{KILL, guardian_pid, signal, wait_until_no_journal, wait_until_stopped};
+use super::kills::{KILL, guardian_pid, signal, wait_for_end, wait_until_no_journal, wait_until_stopped};
 
 /// What another program does to the state folder, in words and as a function of its path.
 type JournalHarm = (&'static str, fn(&Path));
@@ -54,14 +54,6 @@ impl SmallDisk {
 impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = unmount(&self.0, UnmountFlags::DETACH);
-    }
-}
-
-fn wait_for_end(pid: u32) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while Path::new(&format!("/proc/{pid}")).exists() {
-        assert!(Instant::now() < deadline, "{pid} does not end");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
