@@ -111,6 +111,12 @@ impl HostGroup {
         self.paths.iter().map(|path| path.between(path.ends.map(|end| &self.hosts[end])))
     }
 
+    /// Returns the link of A that a pair uses, if its hosts exchange data over several links; `None` if over one.
+    pub fn link_of<'g>(&self, pair: &Pair<'g>) -> Option<&'g str> {
+        let is_same = |other: &Pair<'_>| std::ptr::eq(other.a, pair.a) && std::ptr::eq(other.b, pair.b);
+        (self.pairs().filter(is_same).count() > 1).then_some(pair.path.link_a.as_str())
+    }
+
     /// Returns the first pair.
     pub fn first(&self) -> Pair<'_> {
         let path = &self.paths[0];
@@ -187,6 +193,12 @@ impl HostGroup {
                 pair.host(side).carries(path.carrier(side))?;
             }
         }
+        self.reserve_hosts()
+    }
+
+    /// Reserves the right to set knobs that belong to no link, as [`HostGroup::reserve`] does. The data may take several
+    /// links.
+    pub(crate) fn reserve_hosts(&self) -> Result<(), Error> {
         self.hosts.iter().try_for_each(Host::reserve)
     }
 

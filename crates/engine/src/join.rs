@@ -6,7 +6,7 @@ use std::process::Command;
 
 use landspeed_agent::session;
 use landspeed_analysis::wan::judged;
-use landspeed_lab::topology::{self, HostSet, PathLink, ReachMethod, TopologyHost};
+use landspeed_lab::topology::{self, HostPair, HostSet, PathLink, ReachMethod, TopologyHost};
 use landspeed_record::{LostHost, WanReport};
 
 use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, WantedPath};
@@ -16,7 +16,7 @@ use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, Want
 pub enum Pairing {
     /// The first two hosts form the only pair.
     FirstTwo,
-    /// The topology defines the pairs. It has one pair, except for `lab:wan:pairs=N`.
+    /// The topology defines the pairs. It has one pair, except for `lab:wan:pairs=N` and `lab:back-to-back:links=N`.
     Topology,
     /// The first host is paired with each other host, and all run one program.
     Star,
@@ -27,15 +27,15 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    /// Returns the indices of A and B of each pair in the list of hosts.
-    fn ends(self, hosts: &dyn HostSet) -> Vec<[usize; 2]> {
+    /// Returns the pairs of hosts, as indices in the list of hosts with A first.
+    fn pairs(self, hosts: &dyn HostSet) -> Vec<HostPair> {
         let (count, last) = (hosts.hosts().len(), hosts.hosts().len().saturating_sub(1));
         match self {
-            Pairing::FirstTwo => (1..count.min(2)).map(|_| [0, 1]).collect(),
+            Pairing::FirstTwo => (1..count.min(2)).map(|_| HostPair::of([0, 1])).collect(),
             Pairing::Topology => hosts.pairs(),
-            Pairing::Star => (1..count).map(|other| [0, other]).collect(),
-            Pairing::FanIn => (0..last).map(|other| [other, last]).collect(),
-            Pairing::FanOut => (0..last).map(|other| [last, other]).collect(),
+            Pairing::Star => (1..count).map(|other| HostPair::of([0, other])).collect(),
+            Pairing::FanIn => (0..last).map(|other| HostPair::of([other, last])).collect(),
+            Pairing::FanOut => (0..last).map(|other| HostPair::of([last, other])).collect(),
         }
     }
 
@@ -64,8 +64,8 @@ impl JoinedHosts {
         reaching: &ReachOptions,
         wishes: &PathOptions,
     ) -> Result<JoinedHosts, Error> {
-        let ends = pairing.ends(&*hosts);
-        let is_used = |place: &usize| ends.iter().flatten().any(|end| end == place);
+        let pairs = pairing.pairs(&*hosts);
+        let is_used = |place: &usize| pairs.iter().any(|pair| pair.ends.contains(place));
         let used: Vec<usize> = (0..hosts.hosts().len()).filter(is_used).collect();
         let places: Vec<TopologyHost> = used.iter().map(|place| hosts.hosts()[*place].clone()).collect();
         let (mut reached, mut lost) = (BTreeMap::new(), Vec::new());
@@ -79,7 +79,7 @@ impl JoinedHosts {
                 Err(error) => lost.push((hosts.hosts()[place].name.clone(), error)),
             }
         }
-        let wanted = wanted(&ends, hosts.hosts(), &reached, wishes)?;
+        let wanted = wanted(&pairs, hosts.hosts(), &reached, wishes)?;
         if wanted.is_empty() || !(lost.is_empty() || pairing.spares_one()) {
             let few = || Error::Other(format!("{} has fewer than two hosts", hosts.label()));
             return Err(together(lost).unwrap_or_else(few));
@@ -122,20 +122,25 @@ fn together(lost: Vec<(String, Error)>) -> Option<Error> {
 
 /// Returns the wanted paths between hosts that were reached. Their `ends` are indices in the list of reached hosts.
 fn wanted(
-    ends: &[[usize; 2]],
+    pairs: &[HostPair],
     places: &[TopologyHost],
     reached: &BTreeMap<usize, Host>,
     wishes: &PathOptions,
 ) -> Result<Vec<WantedPath>, Error> {
-    let both = |[a, b]: &[usize; 2]| Some([(*a, reached.get(a)?), (*b, reached.get(b)?)]);
-    let path = |[(place_a, a), (place_b, b)]: [(usize, &Host); 2]| {
+    let path = |(pair, a, b): (&HostPair, &Host, &Host)| {
         if a.is_same_as(b) {
             return Err(topology::Error::OneHost { a: a.name.clone(), b: b.name.clone() }.into());
         }
-        let options = PathOptions { hints: hints(&places[place_b], b), ..wishes.clone() };
-        Ok(WantedPath { ends: [place_a, place_b].map(|place| reached.range(..place).count()), options })
+        let of_host = || hints(&places[pair.ends[1]], b);
+        let hints = if pair.addresses.is_empty() { of_host() } else { pair.addresses.clone() };
+        let ends = pair.ends.map(|place| reached.range(..place).count());
+        Ok(WantedPath { ends, options: PathOptions { hints, ..wishes.clone() } })
     };
-    ends.iter().filter_map(both).map(path).collect()
+    let of_reached = pairs.iter().filter_map(|pair| {
+        let [a, b] = pair.ends;
+        Some((pair, reached.get(&a)?, reached.get(&b)?))
+    });
+    of_reached.map(path).collect()
 }
 
 /// Returns the addresses of a host to try first: the addresses in the topology, then the address in its agent's line.

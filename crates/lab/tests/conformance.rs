@@ -11,8 +11,8 @@ use std::time::Duration;
 use landspeed_kernel::netlink::netns_cookie;
 use landspeed_lab::topology::lab;
 use landspeed_lab::topology::{
-    Error, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription, TopologyHost,
-    TopologyPlan, exists, find, with_namespace,
+    Error, HostPair, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription,
+    TopologyHost, TopologyPlan, exists, find, with_namespace,
 };
 use parking_lot::Mutex;
 
@@ -111,9 +111,9 @@ const PROMISES: [TopologyPromise; 9] = [
     }),
     ("pairs are two different hosts each", |topology| {
         let (hosts, _needed) = opened(topology)?;
-        let is_known = |[a, b]: &[usize; 2]| a != b && (*a).max(*b) < hosts.hosts().len();
+        let is_known = |[a, b]: [usize; 2]| a != b && a.max(b) < hosts.hosts().len();
         ensure(
-            !hosts.pairs().is_empty() && hosts.pairs().iter().all(is_known),
+            !hosts.pairs().is_empty() && hosts.pairs().iter().all(|pair| is_known(pair.ends)),
             format!("{:?}", hosts.pairs()),
         )
     }),
@@ -267,8 +267,8 @@ impl HostSet for BrokenHosts {
         self.lab.as_ref().is_none_or(|lab| lab.is_lab())
     }
 
-    fn pairs(&self) -> Vec<[usize; 2]> {
-        vec![self.pairs]
+    fn pairs(&self) -> Vec<HostPair> {
+        vec![HostPair::of(self.pairs)]
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::{Ethtool, LinkChange, Rtnl};
 use landspeed_lab::topology::lab::{self, LabSelection};
-use landspeed_lab::topology::{Error, Lab, LabHost, Namespace, enter, exists, with_namespace};
+use landspeed_lab::topology::{Error, HostSet, Lab, LabHost, Namespace, enter, exists, with_namespace};
 
 #[test]
 fn a_lab_changes_nothing_outside_itself() {
@@ -55,6 +55,29 @@ fn links_are_what_the_plan_says_and_can_be_tuned() {
         assert!(off.is_on("rx-gro"));
     })
     .unwrap();
+}
+
+#[test]
+fn further_links_have_subnets_of_their_own() {
+    if !common::can_run("lab") {
+        return;
+    }
+    let lab = Lab::open("lab:back-to-back:links=3").unwrap();
+    let pairs = lab.pairs();
+    assert!(pairs.len() == 3 && pairs.iter().all(|pair| pair.ends == [0, 1]), "{pairs:?}");
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    for (nth, (near, far)) in a.more_links.iter().zip(&b.more_links).enumerate() {
+        assert!(pairs[nth + 1].addresses.contains(&far.v4.into()));
+        let way =
+            with_namespace(&a.netns, || Rtnl::open().unwrap().route_get(far.v4.into()).unwrap()).unwrap();
+        assert_eq!((way.device, way.source), (near.device.clone(), Some(near.v4.into())));
+        let listener = with_namespace(&b.netns, || TcpListener::bind((far.v4, 0)).unwrap()).unwrap();
+        let to = listener.local_addr().unwrap();
+        with_namespace(&a.netns, || TcpStream::connect(to).expect("the link carries a connection")).unwrap();
+    }
+    for words in ["links=0", "links=17", "links=+2", "links=", "link=2", "links=2,links=3"] {
+        assert!(Lab::open(&format!("lab:back-to-back:{words}")).is_err(), "{words}");
+    }
 }
 
 #[test]

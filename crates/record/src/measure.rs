@@ -274,12 +274,14 @@ impl TcpFigure {
 }
 
 impl MeasureReport {
-    /// Returns this report with the names of its two hosts in each figure, for a table of several pairs.
+    /// Returns this report with the names of its two hosts in each figure, for a table of several pairs. `link` names A's
+    /// link, where the hosts have several.
     #[must_use]
-    pub fn named(mut self, [a, b]: [&str; 2]) -> Self {
+    pub fn named(mut self, [a, b]: [&str; 2], link: Option<&str>) -> Self {
+        let over = link.map_or_else(String::new, |link| format!(" over {link}"));
         let between = |sender: Side| match sender {
-            Side::A => Some(format!("{a} to {b}")),
-            Side::B => Some(format!("{b} to {a}")),
+            Side::A => Some(format!("{a} to {b}{over}")),
+            Side::B => Some(format!("{b} to {a}{over}")),
         };
         self.streams.iter_mut().for_each(|one| one.between = between(one.sender));
         self.silences.iter_mut().for_each(|one| one.between = between(one.sender));

@@ -26,7 +26,7 @@ use crate::drive::{RunClock, drive};
 use crate::trial::TrialTiming;
 use crate::tune::{Baseline, sc03};
 use crate::{Error, HostGroup, RecordSink};
-use cell_setup::{CellSetup, cell_setup, check_base, knobs, missing, refused as refuses};
+use cell_setup::{CellSetup, cell_setup, check_base, knobs, missing, refused as refuses, turns_links};
 use vary::GridFactorExt;
 
 pub use cell_setup::{check_grid, path_of, turns_knobs};
@@ -309,7 +309,12 @@ impl<'a> GridRun<'a> {
         }
         let others = self.grid_hosts.go(path)?;
         if turns_knobs(self.grid) && (others || !self.turned) {
-            self.grid_hosts.group().reserve()?;
+            let group = self.grid_hosts.group();
+            if turns_links(self.grid) {
+                group.reserve()?
+            } else {
+                group.reserve_hosts()?
+            }
             self.turned = true;
         }
         Ok(())

@@ -23,8 +23,8 @@ pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget};
 pub use registry::{
-    HostSet, InviteLine, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan, find, open,
-    path, with_parameters,
+    HostPair, HostSet, InviteLine, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan,
+    find, open, path, with_parameters,
 };
 
 /// All topologies. The first one is the default.

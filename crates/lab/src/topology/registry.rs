@@ -151,10 +151,26 @@ pub trait HostSet: fmt::Debug + Send {
         None
     }
 
-    /// Returns the pairs of hosts that exchange data, as indices of hosts with the sender first. All pairs that share a
-    /// link are listed.
-    fn pairs(&self) -> Vec<[usize; 2]> {
-        if self.hosts().len() < 2 { Vec::new() } else { vec![[0, 1]] }
+    /// Returns the pairs of hosts that exchange data at the same time. All pairs that share a link are listed, and all
+    /// links that two hosts share.
+    fn pairs(&self) -> Vec<HostPair> {
+        if self.hosts().len() < 2 { Vec::new() } else { vec![HostPair::of([0, 1])] }
+    }
+}
+
+/// Two hosts that exchange data over one link.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPair {
+    /// Indices of the hosts, the sender first.
+    pub ends: [usize; 2],
+    /// Addresses of the receiver on the pair's link; empty where the link is the one that [`TopologyHost`] describes.
+    pub addresses: Vec<IpAddr>,
+}
+
+impl HostPair {
+    /// Returns a pair whose hosts have one link.
+    pub fn of(ends: [usize; 2]) -> Self {
+        HostPair { ends, addresses: Vec::new() }
     }
 }
 

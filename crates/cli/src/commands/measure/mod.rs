@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use landspeed_engine::{MeasureOptions, Pairing, measure};
+use landspeed_engine::{HostGroup, MeasureOptions, Pair, Pairing, measure};
 use landspeed_record::MeasureReport;
 use landspeed_record::units::Nanos;
 use landspeed_report::live::IntervalLines;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let args = &args.common;
     let named = NamedHosts::parse(&args.hosts, false)?;
     let mut joined = named.join_for(Some(&what.workload), args.fan, Pairing::Topology)?;
-    let names = joined.group.pairs().map(|pair| [pair.a.name.clone(), pair.b.name.clone()]).collect();
+    let names = names(&joined.group);
     let intervals = Arc::new(Mutex::new(IntervalLines::of(names)));
     let seen = Arc::clone(&intervals);
     stop.at_once_saying(move || seen.lock().unfinished());
@@ -52,6 +52,15 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let document = landspeed_report::measure(&report);
     present(&document, || landspeed_report::json(&report), &args.output.form, DetailLevel::Brief)?;
     Ok(unfinished(&report).map_or(Exit::Done.into(), |why| because(Exit::Failed, &why)))
+}
+
+/// Returns the names of the hosts of each pair, with the link where two hosts have several.
+fn names(group: &HostGroup) -> Vec<[String; 2]> {
+    let name = |pair: Pair<'_>| {
+        let over = group.link_of(&pair).map_or_else(String::new, |link| format!(" over {link}"));
+        [pair.a.name.clone(), format!("{}{over}", pair.b.name)]
+    };
+    group.pairs().map(name).collect()
 }
 
 /// Returns why the figures do not cover the whole run or all hosts, or `None` if they do.

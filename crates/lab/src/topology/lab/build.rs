@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
 
-use super::LabHost;
 use super::plan::{
     LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
 };
+use super::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 use crate::topology::namespace::{open, with_namespace};
@@ -82,9 +82,13 @@ fn end<'a>(name: &'a str, of: MacOwner, number: usize, netns: Option<&'a File>) 
 fn join_pair(a: &LabHost, b: &LabHost) -> Result<(), Error> {
     let other = open(&b.netns)?;
     with_namespace(&a.netns, || {
-        let near = end(&a.device, MacOwner::Host, 1, None);
-        let far = end(&b.device, MacOwner::Host, 2, Some(&other));
-        Ok(Rtnl::open()?.create_veth(&near, &far)?)
+        let rtnl = Rtnl::open()?;
+        for (nth, (here, there)) in a.links().iter().zip(&b.links()).enumerate() {
+            let near = end(&here.device, MacOwner::Host, 2 * nth + 1, None);
+            let far = end(&there.device, MacOwner::Host, 2 * nth + 2, Some(&other));
+            rtnl.create_veth(&near, &far)?;
+        }
+        Ok(())
     })?
 }
 
@@ -191,28 +195,32 @@ fn furnish(host: &LabHost) -> Result<(), Error> {
     with_namespace(&host.netns, || {
         let rtnl = Rtnl::open()?;
         rtnl.set_link("lo", LinkChange::Up(true))?;
-        rtnl.set_link(&host.device, LinkChange::Up(true))?;
-        let index = rtnl.index_of(&host.device)?;
-        rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V4(host.v4), V4_PREFIX))?;
-        match rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V6(host.v6), V6_PREFIX)) {
-            // Without IPv6 in the kernel, the lab has only IPv4; a v6 run then reports that there is no route.
-            Err(e) if e.is_unsupported() => Ok(()),
-            Err(e) => Err(e.into()),
-            Ok(()) => settle(&rtnl, host),
-        }
+        host.links().iter().try_for_each(|link| furnish_link(&rtnl, link))
     })?
 }
 
-/// Waits until the host accepts packets for its IPv6 address. Even without duplicate address detection, the kernel
+fn furnish_link(rtnl: &Rtnl, link: &LabLink) -> Result<(), Error> {
+    rtnl.set_link(&link.device, LinkChange::Up(true))?;
+    let index = rtnl.index_of(&link.device)?;
+    rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V4(link.v4), V4_PREFIX))?;
+    match rtnl.add_address(&InterfaceAddress::new(index, IpAddr::V6(link.v6), V6_PREFIX)) {
+        // Without IPv6 in the kernel, the lab has only IPv4; a v6 run then reports that there is no route.
+        Err(e) if e.is_unsupported() => Ok(()),
+        Err(e) => Err(e.into()),
+        Ok(()) => settle(rtnl, link),
+    }
+}
+
+/// Waits until the host accepts packets for its IPv6 address on a link. Even without duplicate address detection, the kernel
 /// activates the address in a work queue, shortly after it has answered the netlink request.
-fn settle(rtnl: &Rtnl, host: &LabHost) -> Result<(), Error> {
+fn settle(rtnl: &Rtnl, link: &LabLink) -> Result<(), Error> {
     let deadline = Instant::now() + SETTLES_WITHIN;
     while Instant::now() < deadline {
-        if rtnl.route_get(host.v6.into()).is_ok_and(|way| way.local) {
+        if rtnl.route_get(link.v6.into()).is_ok_and(|way| way.local) {
             return Ok(());
         }
         std::thread::sleep(Duration::from_millis(1));
     }
     let late = std::io::Error::from(std::io::ErrorKind::TimedOut);
-    Ok(Err(late).during(|| format!("wait for address {} of {} to work", host.v6, host.device))?)
+    Ok(Err(late).during(|| format!("wait for address {} of {} to work", link.v6, link.device))?)
 }

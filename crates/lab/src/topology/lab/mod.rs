@@ -27,7 +27,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use crate::topology::error::Error;
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
-use crate::topology::registry::{HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
+use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
 pub use held::{find_held, hold, hosts};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
@@ -49,6 +49,24 @@ pub struct LabHost {
     /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
     pub v4: Ipv4Addr,
     /// IPv6 address, unique local (RFC 4193); all hosts are in one /64.
+    pub v6: Ipv6Addr,
+    /// Its further links to the same hosts, each with a subnet of its own.
+    pub more_links: Vec<LabLink>,
+}
+
+impl LabHost {
+    /// Returns all its links, the main one first.
+    pub(crate) fn links(&self) -> Vec<LabLink> {
+        let first = LabLink { device: self.device.clone(), v4: self.v4, v6: self.v6 };
+        std::iter::once(first).chain(self.more_links.iter().cloned()).collect()
+    }
+}
+
+/// A link of a host: its device, and its addresses there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LabLink {
+    pub device: String,
+    pub v4: Ipv4Addr,
     pub v6: Ipv6Addr,
 }
 
@@ -155,8 +173,14 @@ impl HostSet for Lab {
         self.link.as_ref().map(|link| link as &dyn PathLink)
     }
 
-    fn pairs(&self) -> Vec<[usize; 2]> {
-        self.plan.pairs.clone()
+    fn pairs(&self) -> Vec<HostPair> {
+        let over_each_link = |ends: [usize; 2]| {
+            let links = self.lab_hosts[ends[1]].links();
+            links
+                .into_iter()
+                .map(move |link| HostPair { ends, addresses: vec![link.v4.into(), link.v6.into()] })
+        };
+        self.plan.pairs.iter().copied().flat_map(over_each_link).collect()
     }
 }
 

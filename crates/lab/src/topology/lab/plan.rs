@@ -1,12 +1,11 @@
 //! The plan of a lab, and the names and addresses that follow from its ID. Pure.
 //!
-//! A plan has one of three shapes: a veth pair, a bridge, or a wide-area link. A new shape needs a constructor of
-//! `LabPlan` here, and a function for its links in `build.rs`. Each host has one link (`LabHost::device`), and all
-//! hosts share one subnet. A second link of a host needs more fields of `LabHost`, their names and addresses in `host`
-//! below, and changes in `furnish` in `build.rs`. A second subnet needs routes on the hosts, for which `Rtnl` has no
-//! method yet (`add_route` only restores a route that was read). It also needs IP in the middle, where `build_middle`
-//! turns IPv6 off. `TopologyHost` names one link of a host; the engine determines the link that carries the data by
-//! counters (`carry.rs`). Tests add a second link with `ip` (`add_second_link` of the workload's tests).
+//! A plan has one of three shapes: veth pairs, a bridge, or a wide-area link. A new shape needs a constructor of
+//! `LabPlan` here, and a function for its links in `build.rs`. Hosts that veth pairs join may have several links, each
+//! with a subnet of its own; all other hosts have one link (`LabHost::device`), and share one subnet. A subnet behind a
+//! host in the middle needs routes, for which `Rtnl` has no method yet (`add_route` only restores a route that was
+//! read), and IP in the middle, where `build_middle` turns IPv6 off. `TopologyHost` names one link of a host; the engine
+//! determines the link that carries the data by counters (`carry.rs`).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,7 +14,7 @@ use std::str::FromStr;
 use crate::emulator::WanSpec;
 use landspeed_kernel::netlink::HardwareAddress;
 
-use super::LabHost;
+use super::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 
@@ -71,6 +70,8 @@ pub struct LabPlan {
     /// The name of the namespace to which all hosts are linked, and how they are joined there; `None` if a veth pair
     /// joins two hosts directly.
     middle: Option<(&'static str, LabInterconnect)>,
+    /// Number of links of each host.
+    links: u8,
 }
 
 /// How hosts are joined in the namespace between them.
@@ -100,22 +101,24 @@ impl PortRates {
 }
 
 impl LabPlan {
-    /// Returns a plan of two hosts and a veth pair. The label is the words that name the lab.
-    pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2]) -> Self {
+    /// Returns a plan of two hosts and a number of veth pairs between them. The label is the words that name the lab.
+    pub(crate) fn veth(label: impl Into<String>, hosts: [&str; 2], links: u8) -> Self {
         let hosts = hosts.map(str::to_owned).into();
-        LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None }
+        LabPlan { label: label.into(), hosts, pairs: vec![[0, 1]], middle: None, links }
     }
 
     /// Returns a plan of hosts on a bridge, which is in the namespace `middle`.
     pub(crate) fn bridge(label: String, middle: &'static str, hosts: Vec<String>, rates: PortRates) -> Self {
-        LabPlan { label, hosts, pairs: vec![[0, 1]], middle: Some((middle, LabInterconnect::Bridge(rates))) }
+        let middle = Some((middle, LabInterconnect::Bridge(rates)));
+        LabPlan { label, hosts, pairs: vec![[0, 1]], middle, links: 1 }
     }
 
     /// Returns a plan of pairs of hosts that share an emulated link, which is in the namespace `middle`.
     pub(crate) fn link(label: String, middle: &'static str, hosts: Vec<[String; 2]>, spec: WanSpec) -> Self {
         let pairs = (0..hosts.len()).map(|n| [2 * n, 2 * n + 1]).collect();
         let hosts = hosts.into_iter().flatten().collect();
-        LabPlan { label, hosts, pairs, middle: Some((middle, LabInterconnect::Link(Box::new(spec)))) }
+        let middle = Some((middle, LabInterconnect::Link(Box::new(spec))));
+        LabPlan { label, hosts, pairs, middle, links: 1 }
     }
 
     /// Returns the words that name the lab on a command line, such as "lab:switch:4".
@@ -134,7 +137,8 @@ pub(super) struct LabLayout {
 
 impl LabLayout {
     pub(super) fn new(id: LabId, plan: LabPlan) -> Self {
-        let hosts = (1..).zip(&plan.hosts).map(|(number, name)| host(&id, number, name.clone())).collect();
+        let host = |(number, name): (u8, &String)| host(&id, number, name.clone(), plan.links);
+        let hosts = (1..).zip(&plan.hosts).map(host).collect();
         LabLayout { id, plan, hosts }
     }
 
@@ -191,14 +195,19 @@ pub(super) fn port(number: usize) -> String {
     format!("ls-p{}", number - 1)
 }
 
-fn host(id: &LabId, number: u8, name: String) -> LabHost {
-    LabHost {
-        netns: own(id, &name),
-        device: format!("ls-{name}"),
+fn host(id: &LabId, number: u8, name: String, links: u8) -> LabHost {
+    let LabLink { device, v4, v6 } = link(&name, number, 1);
+    let more_links = (2..=links).map(|nth| link(&name, number, nth)).collect();
+    LabHost { netns: own(id, &name), device, v4, v6, more_links, name }
+}
+
+/// Returns the link `nth` of a host, counted from 1. Each link has a subnet of its own.
+fn link(host: &str, number: u8, nth: u8) -> LabLink {
+    LabLink {
+        device: if nth == 1 { format!("ls-{host}") } else { format!("ls-{host}-{nth}") },
         // RFC 2544 reserves 198.18.0.0/15 for measurements.
-        v4: Ipv4Addr::new(198, 18, 0, number),
-        v6: Ipv6Addr::new(0xfd00, 0x18, 0, 0, 0, 0, 0, number.into()),
-        name,
+        v4: Ipv4Addr::new(198, 18, nth - 1, number),
+        v6: Ipv6Addr::new(0xfd00, 0x18, 0, u16::from(nth) - 1, 0, 0, 0, number.into()),
     }
 }
 

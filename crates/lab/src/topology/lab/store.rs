@@ -165,7 +165,7 @@ mod tests {
     }
 
     fn layout() -> LabLayout {
-        LabLayout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"]))
+        LabLayout::new("00ab12".parse().unwrap(), LabPlan::veth("lab:back-to-back", ["a", "b"], 1))
     }
 
     #[test]
