@@ -64,6 +64,8 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
         queue_bytes: Some(queue_bytes),
         mtu_bytes: MTU,
         window_bytes: None,
+        loss: path.loss(),
+        cross: path.cross(),
         topology: words,
     }))
 }
@@ -77,7 +79,7 @@ pub(crate) fn scene_path(name: &str) -> Result<StudyPath> {
 pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
     let others = topology::path(words)?.map(|path| path.others()).unwrap_or_default();
     match others.first() {
-        Some(key) => bail!("--simulate knows a path's rate, rtt and queue, not its {key}: leave {key} out"),
+        Some(other) => bail!("--simulate does not know {other}"),
         None => Ok(()),
     }
 }
@@ -89,8 +91,8 @@ pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
         rtt_ns: pair.path.rtt_ns,
         queue_bytes: None,
         mtu_bytes: u16::try_from(pair.link(Side::A).mtu_bytes).unwrap_or(u16::MAX),
-        window_bytes: None,
         topology: words.join(" "),
+        ..StudyPath::default()
     }
 }
 

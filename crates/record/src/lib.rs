@@ -50,10 +50,10 @@ mod writer;
 pub use candidate::Candidate;
 pub use cell::{Cell, Settings, Side};
 pub use compare::{
-    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, FlowPlan,
-    MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures, ProbeSample, QueueSample,
-    Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample, ShortFlowFigures, Study,
-    StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
+    COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, CrossTraffic,
+    FlowPlan, LineLoss, MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures,
+    ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
+    ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -81,6 +81,10 @@ pub struct DirectionStats {
     pub refused_segments: u64,
     /// Frames of ARP and neighbour discovery. The link forwards them without delay, and no other count includes them.
     pub neighbour_frames: u64,
+    /// Packets of cross traffic that came to the queue. No other count includes them.
+    pub cross_packets: u64,
+    /// Packets of cross traffic that were dropped because the queue was full.
+    pub cross_drops: u64,
     /// Largest amount of data that waited in the queue, in bytes of IP packets.
     pub most_queued_bytes: Bytes,
     /// Median lateness of the frames. The lateness of a frame is the time by which it leaves the link later than the
@@ -118,6 +122,8 @@ impl DirectionStats {
             missed_frames: count(|d| d.missed_frames),
             refused_segments: count(|d| d.refused_segments),
             neighbour_frames: count(|d| d.neighbour_frames),
+            cross_packets: count(|d| d.cross_packets),
+            cross_drops: count(|d| d.cross_drops),
             most_queued_bytes: self.most_queued_bytes,
             cpu_ns: self.cpu_ns.map(|now| now - earlier.cpu_ns.unwrap_or_default()),
             ..DirectionStats::default()

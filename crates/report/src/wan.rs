@@ -50,7 +50,7 @@ fn row(name: &str, direction: &DirectionStats) -> [TableCell; 8] {
 }
 
 /// Returns the numbers of dropped segments by cause, with the link's own faults last, then the numbers of reordered,
-/// marked and duplicated segments. Numbers of zero are left out.
+/// marked and duplicated segments, and of packets of cross traffic. Numbers of zero are left out.
 fn dropped(direction: &DirectionStats) -> String {
     let causes = [
         ("queue", direction.queue_drops),
@@ -65,6 +65,7 @@ fn dropped(direction: &DirectionStats) -> String {
         ("held back", direction.reordered_segments),
         ("marked", direction.marked_segments),
         ("doubled", direction.duplicated_segments),
+        ("of cross traffic", direction.cross_packets),
     ];
     let others =
         others.into_iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("; {} {what}", grouped(n)));

@@ -19,7 +19,6 @@
 mod agenda;
 mod ends;
 mod flow;
-mod laws;
 mod link;
 mod loss;
 mod network;
@@ -33,8 +32,8 @@ mod schedule;
 mod sender;
 mod simulation;
 mod study;
-mod traffic;
 
+pub use landspeed_stats::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
 pub use output::{
@@ -47,4 +46,3 @@ pub use scene::{SCENE_2004, SCENE_RATES, SceneRange, SceneSetting, SceneWithout}
 pub use sender::{LossDetection, ReductionRule, SenderCounts, SenderFeatures, WindowGrowth};
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};
-pub use traffic::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};

@@ -1,8 +1,6 @@
 //! The rules by which a line loses packets. Drops by a full queue are not losses of the line.
 
-use landspeed_stats::Random;
-
-use crate::laws::geometric;
+use landspeed_stats::{Random, geometric};
 
 /// The rule by which a line loses packets. Packets are counted in the order in which they enter the line, those of
 /// [`TrafficSpec`](crate::TrafficSpec) too. Probes are neither counted nor lost.

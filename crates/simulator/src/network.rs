@@ -6,7 +6,7 @@ use crate::agenda::Agenda;
 use crate::link::{PacketFate, SimulatedLink};
 use crate::packet::SimulatedPacket;
 use crate::scenario::SimulationScenario;
-use crate::traffic::TrafficProcess;
+use landspeed_stats::TrafficProcess;
 
 /// A source of events. Sources are numbered in the order of declaration. Of two events at the same time, the one whose
 /// source has the lower number comes first.

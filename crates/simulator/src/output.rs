@@ -6,7 +6,7 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use crate::link::LinkCounts;
 use crate::receiver::ReceiverCounts;
 use crate::sender::SenderCounts;
-use crate::traffic::TrafficCounts;
+use landspeed_stats::TrafficCounts;
 
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SimulationOutcome {

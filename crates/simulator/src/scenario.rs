@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
 use crate::sender::SenderFeatures;
-use crate::traffic::TrafficSpec;
+use landspeed_stats::TrafficSpec;
 
 /// A line, the flows that share it, and the samples to take.
 #[derive(Debug, Clone, PartialEq)]

@@ -6,14 +6,13 @@
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Contest, Study, StudyPath, StudyRun};
-use landspeed_stats::Random;
+use landspeed_stats::{Random, TrafficMix, TrafficSpec};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
 use crate::sender::SenderFeatures;
-use crate::study::{run_of, study_scenario};
-use crate::traffic::{DurationLaw, TrafficSource, TrafficSpec};
+use crate::study::{OTHERS, run_of, study_scenario};
 
 /// The round trip from SLAC to CERN (section IV.A).
 const RTT: Nanos = Nanos::millis(164);
@@ -21,19 +20,6 @@ const RTT: Nanos = Nanos::millis(164);
 const WINDOW: Bytes = Bytes::kib(16_384);
 /// The first window of Linux 2.4 with segments of 1448 bytes (tcp_init_cwnd, RFC 2414).
 const FIRST_WINDOW: u32 = 3;
-
-/// On-off sources of a scene. Each is on or off for itself.
-const SOURCES: u64 = 8;
-/// The tail of the times of on-off sources, as Willinger and others (1997) found it in the lengths of transfers.
-const TAIL: f64 = 1.5;
-/// The mean size of a short flow and its tail: transfers of the web of those years (Crovella and Bestavros, 1997).
-const SHORT_BYTES: Bytes = Bytes(100_000);
-const SHORT_TAIL: f64 = 1.2;
-/// The rate of a short flow: half of the fast Ethernet of a host of those years.
-const SHORT_RATE: BitRate = BitRate(5e7);
-/// Others send four full packets at a time, which the simulator treats as one: an event for each packet of others
-/// would cost as much as the flows.
-const TRAIN: u16 = 4 * 1500;
 
 /// A free parameter of the family.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -163,26 +149,9 @@ impl SceneSetting {
 
     fn traffic(&self, link: &LinkSpec, random: &mut Random) -> Vec<TrafficSpec> {
         let [.., load, on_s, off_ratio, short] = self.values;
-        let load_bps = link.rate_bps.0 * load;
-        let sources = load_bps * (1.0 - short) / SOURCES as f64;
-        let law = |seconds: f64| DurationLaw { mean_ns: Nanos((seconds * 1e9) as u64), tail: Some(TAIL) };
-        let source = TrafficSource::OnOff {
-            rate_bps: BitRate(sources * (1.0 + off_ratio)),
-            on: law(on_s),
-            off: law(on_s * off_ratio),
-        };
-        let short_flows = TrafficSource::ShortFlows {
-            flows_per_s: load_bps * short / 8.0 / SHORT_BYTES.0 as f64,
-            mean_bytes: SHORT_BYTES,
-            tail: SHORT_TAIL,
-            rate_bps: SHORT_RATE,
-        };
-        let mut traffic = vec![source; SOURCES as usize];
-        traffic.push(short_flows);
-        let spec = |source| TrafficSpec { source, packet_bytes: TRAIN, seed: random.draw() };
-        let all = traffic.into_iter().map(spec);
-        // Sources of less than a bit a second are none.
-        all.filter(|spec| spec.mean_rate().0 >= 1.0).collect()
+        let nanos = |seconds: f64| Nanos((seconds * 1e9) as u64);
+        let load_bps = BitRate(link.rate_bps.0 * load);
+        TrafficMix { load_bps, on_ns: nanos(on_s), off_ns: nanos(on_s * off_ratio), short }.sources(random)
     }
 
     /// Returns the scenario of one run of a contest in this scene.
@@ -213,9 +182,6 @@ impl SceneSetting {
         run_of(study, contest, repeat, &self.scenario(study, contest, repeat, without))
     }
 }
-
-/// A value that makes the random numbers of losses and others independent of those of paths and flows.
-const OTHERS: u64 = 0x6f74_6865_7273;
 
 impl SceneWithout {
     fn features(self) -> SenderFeatures {

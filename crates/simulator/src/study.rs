@@ -3,10 +3,10 @@
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    Contest, ContestQuestion, FlowPlan, ProbeSample, QueueSample, RunFlow, RunPath, RunSample, Study,
-    StudyRun, TcpSample,
+    Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, ProbeSample, QueueSample, RunFlow, RunPath,
+    RunSample, Study, StudyRun, TcpSample,
 };
-use landspeed_stats::Random;
+use landspeed_stats::{Random, TrafficMix};
 
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
@@ -22,6 +22,8 @@ pub const VARIED_SHARE: f64 = 0.02;
 
 /// A value that makes the random numbers of paths independent of those of flows.
 const PATHS: u64 = 0x7061_7468;
+/// A value that makes the random numbers of losses and of cross traffic independent of those of paths and flows.
+pub(crate) const OTHERS: u64 = 0x6f74_6865_7273;
 
 /// Returns the path of a repeat. Its rate, RTT and queue are drawn uniformly around the study's values, within
 /// [`Study::varied_share`].
@@ -42,12 +44,10 @@ fn path_of(study: &Study, repeat: u32) -> RunPath {
 pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> SimulationScenario {
     let path = path_of(study, repeat);
     let one_way = Nanos(path.rtt_ns.0 / 2);
-    let link = LinkSpec {
-        rate_bps: path.rate_bps,
-        delay_ns: one_way,
-        queue_bytes: path.queue_bytes,
-        loss: LossSpec::None,
-    };
+    let mut others = Random::stream(study.seed ^ OTHERS, u64::from(repeat));
+    let loss = study.path.loss.map_or(LossSpec::None, |loss| losing(loss, others.draw()));
+    let traffic = study.path.cross.map(|cross| mix(cross, path.rate_bps).sources(&mut others));
+    let link = LinkSpec { rate_bps: path.rate_bps, delay_ns: one_way, queue_bytes: path.queue_bytes, loss };
     let return_ns = path.rtt_ns - one_way;
     let mut random = Random::stream(study.seed, u64::from(repeat));
     let plans = study.schedule(contest);
@@ -63,11 +63,24 @@ pub fn study_scenario(study: &Study, contest: &Contest, repeat: u32) -> Simulati
     SimulationScenario {
         link,
         flows,
-        traffic: Vec::new(),
+        traffic: traffic.unwrap_or_default(),
         duration_ns: study.duration(),
         sample_ns: study.sample_ns,
         probe: Some(ProbeSpec { return_ns, every_ns: study.probe_ns, ..ProbeSpec::default() }),
     }
+}
+
+fn losing(LineLoss { share, burst_packets }: LineLoss, seed: u64) -> LossSpec {
+    match burst_packets > 1.0 {
+        true => LossSpec::Bursts { share, mean_packets: burst_packets, seed },
+        false => LossSpec::Chance { share, seed },
+    }
+}
+
+/// Returns the sources of cross traffic on a line of this rate.
+fn mix(cross: CrossTraffic, rate: BitRate) -> TrafficMix {
+    let CrossTraffic { load, on_ns, off_ns, short } = cross;
+    TrafficMix { load_bps: BitRate(rate.0 * load), on_ns, off_ns, short }
 }
 
 fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec {

@@ -87,6 +87,7 @@ impl LinkDirection {
         }
         let waiting = self.path.waiting(at).bytes;
         self.counters.most_queued.fetch_max(waiting, Relaxed);
+        self.counters.crossed(self.path.cross());
         self.counters.most_lately.store(self.sampler.saw(waiting), Relaxed);
         FrameHandling::Done
     }

@@ -33,6 +33,7 @@
 
 mod batch;
 mod clock;
+mod cross;
 mod direction;
 mod error;
 mod frame;

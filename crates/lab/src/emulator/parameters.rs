@@ -176,6 +176,42 @@ pub(super) const DIRECTION: &[ParameterOf<DirectionSpec>] = &[
         print: |direction| direction.drop_above.map(|size| size.0.to_string()),
         off: Some(NONE),
     },
+    ParameterOf {
+        name: "cross",
+        values: "a share of the line's rate from 0 to 100 %: 30%",
+        default: "0%",
+        about: "mean load of cross traffic: packets of others that take the queue and the line and reach no host. Eight sources are on and off by turns whose lengths have heavy tails, and answer to no loss (open loop). They send four packets of 1500 bytes at a time, which count as one",
+        read: |direction, text| set(&mut direction.cross, Share::parse(text)),
+        print: |direction| share(direction.cross),
+        off: Some("0%"),
+    },
+    ParameterOf {
+        name: "cross-on",
+        values: "a mean time, up to 10 s: 500ms",
+        default: "1s",
+        about: "how long a source of cross traffic is on, in the mean",
+        read: |direction, text| set(&mut direction.cross_on, time(text).filter(|t| t.0 > 0)),
+        print: |direction| (!direction.cross.is_zero()).then(|| show_time(direction.cross_on)),
+        off: None,
+    },
+    ParameterOf {
+        name: "cross-off",
+        values: "a mean time, up to 10 s: 2s",
+        default: "1s",
+        about: "how long a source of cross traffic is off, in the mean",
+        read: |direction, text| set(&mut direction.cross_off, time(text).filter(|t| t.0 > 0)),
+        print: |direction| (!direction.cross.is_zero()).then(|| show_time(direction.cross_off)),
+        off: None,
+    },
+    ParameterOf {
+        name: "cross-short",
+        values: "a share of the cross traffic from 0 to 100 %: 25%",
+        default: "0%",
+        about: "the part of `cross` that short flows bring: they arrive at random, send 100 kB in the mean by Pareto's law, at 50 Mb/s each",
+        read: |direction, text| set(&mut direction.cross_short, Share::parse(text)),
+        print: |direction| share(direction.cross_short),
+        off: Some("0%"),
+    },
 ];
 
 /// The parameters of the whole link.

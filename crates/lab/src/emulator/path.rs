@@ -9,8 +9,9 @@
 //! segment is copied after the line.
 
 use landspeed_record::units::Nanos;
-use landspeed_stats::Random;
+use landspeed_stats::{Random, TrafficCounts};
 
+use super::cross::CrossTraffic;
 use super::loss::LossModel;
 use super::pace::{LinePacer, QueueContents};
 use super::plan::{DirectionPlan, QueueBound};
@@ -59,6 +60,7 @@ enum RandomUse {
     Reorder,
     Jitter,
     Duplicate,
+    Cross,
 }
 
 /// The state of one direction.
@@ -74,6 +76,7 @@ pub(super) struct EmulatedPath {
     reorder: (f64, Random),
     held_for: Nanos,
     duplicate: (f64, Random),
+    cross: CrossTraffic,
     /// The latest arrival time so far, without the extra time of held segments.
     last: Nanos,
 }
@@ -93,6 +96,7 @@ impl EmulatedPath {
             reorder: (plan.direction.reorder.as_f64(), random(RandomUse::Reorder)),
             held_for: plan.direction.reorder_delay,
             duplicate: (plan.direction.duplicate.as_f64(), random(RandomUse::Duplicate)),
+            cross: CrossTraffic::new(&plan.cross().sources(&mut random(RandomUse::Cross))),
             last: Nanos(0),
         }
     }
@@ -103,7 +107,7 @@ impl EmulatedPath {
         if size > self.largest {
             return SegmentFate::TooLarge;
         }
-        let waiting = self.line.waiting(now);
+        let waiting = self.waiting(now);
         // An idle line accepts a segment of any size. The queue's bound applies only while the line is busy.
         if waiting.bytes > 0 && !waiting.fits(size, self.queue) {
             return SegmentFate::NoRoom;
@@ -135,7 +139,21 @@ impl EmulatedPath {
 
     /// Returns the contents of the queue at `now`, which must never decrease.
     pub(super) fn waiting(&mut self, now: Nanos) -> QueueContents {
+        self.cross.advance(now);
+        while let Some(packet) = self.cross.take(now) {
+            let waiting = self.line.waiting(packet.at);
+            let has_room = waiting.bytes == 0 || waiting.fits(packet.size.into(), self.queue);
+            if has_room {
+                self.line.occupy(packet.at, packet.size);
+            }
+            self.cross.count(packet, has_room);
+        }
         self.line.waiting(now)
+    }
+
+    /// Returns the counts of the cross traffic.
+    pub(super) fn cross(&self) -> TrafficCounts {
+        self.cross.counts()
     }
 
     /// Begins a run, in which losses by number count from 1 again.

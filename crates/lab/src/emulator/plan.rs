@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use landspeed_record::units::Nanos;
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_stats::TrafficMix;
 
 use super::error::WanSpecError;
 use super::frame::LARGEST_PIECE;
@@ -89,6 +90,17 @@ impl DirectionPlan {
     /// Returns true if the queue's bound or the marking threshold is in packets.
     pub(super) fn counts_packets(&self) -> bool {
         [Some(self.queue), self.mark_above].into_iter().flatten().any(|bound| bound.packets < u64::MAX)
+    }
+
+    /// Returns the cross traffic of the direction.
+    pub(super) fn cross(&self) -> TrafficMix {
+        let DirectionSpec { cross, cross_on, cross_off, cross_short, .. } = &self.direction;
+        TrafficMix {
+            load_bps: BitRate(self.mean_bps as f64 * cross.as_f64()),
+            on_ns: *cross_on,
+            off_ns: *cross_off,
+            short: cross_short.as_f64(),
+        }
     }
 
     /// Returns the largest number of bytes of IP packets that leave the line within any interval of this length.

@@ -3,6 +3,7 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 use landspeed_record::units::Share;
+use landspeed_record::{CrossTraffic, LineLoss};
 
 /// A bound on the queue in front of the line, including the packet on the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +57,13 @@ pub(super) struct DirectionSpec {
     pub(super) reorder_delay: Nanos,
     pub(super) duplicate: Share,
     pub(super) drop_above: Option<Bytes>,
+    /// The mean share of the line's rate that cross traffic brings.
+    pub(super) cross: Share,
+    /// The mean times for which a source of cross traffic is on and off.
+    pub(super) cross_on: Nanos,
+    pub(super) cross_off: Nanos,
+    /// The part of the cross traffic that short flows bring.
+    pub(super) cross_short: Share,
 }
 
 /// The parameters of a wide-area link. Each direction has its own line, queue and random generators. The parameters are
@@ -71,6 +79,8 @@ pub struct WanSpec {
 
 /// The default time for which segments are held back. At 1 Gb/s, over 80 segments of 1500 bytes pass in this time.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
+/// The default mean times for which a source of cross traffic is on and off.
+const CROSS_TIME: Nanos = Nanos::secs(1);
 pub(super) const SEED: u64 = 1;
 /// The smallest size in bytes of a queue that is given in `bdp`. It holds one superpacket, because a host with
 /// segmentation offload sends that much at a time.
@@ -93,6 +103,10 @@ impl Default for DirectionSpec {
             reorder_delay: REORDER_DELAY,
             duplicate: Share::default(),
             drop_above: None,
+            cross: Share::default(),
+            cross_on: CROSS_TIME,
+            cross_off: CROSS_TIME,
+            cross_short: Share::default(),
         }
     }
 }
@@ -159,6 +173,34 @@ impl WanSpec {
             (QueueSpec::Bytes(bytes), _) => Some(Bytes(bytes)),
             (queue, LineSpeed::Rate(bps)) => queue.room(*bps, self.rtt).map(Bytes),
             (_, LineSpeed::Trace(_)) => None,
+        }
+    }
+
+    /// Returns the losses by chance from A to B; `None` if there are none.
+    pub fn loss(&self) -> Option<LineLoss> {
+        let [there, _] = &self.directions;
+        let burst_packets = there.loss_burst.map_or(1.0, |thousandths| f64::from(thousandths) / 1000.0);
+        (!there.loss.is_zero()).then(|| LineLoss { share: there.loss.as_f64(), burst_packets })
+    }
+
+    /// Returns the cross traffic from A to B; `None` if there is none.
+    pub fn cross(&self) -> Option<CrossTraffic> {
+        let [there, _] = &self.directions;
+        (!there.cross.is_zero()).then(|| CrossTraffic {
+            load: there.cross.as_f64(),
+            on_ns: there.cross_on,
+            off_ns: there.cross_off,
+            short: there.cross_short.as_f64(),
+        })
+    }
+
+    /// Returns the name of a parameter that disturbs the way back: "loss" or "cross"; `None` if neither does.
+    pub(crate) fn disturbs_the_way_back(&self) -> Option<&'static str> {
+        let [_, back] = &self.directions;
+        match (back.loss.is_zero(), back.cross.is_zero()) {
+            (false, _) => Some("loss"),
+            (true, false) => Some("cross"),
+            (true, true) => None,
         }
     }
 

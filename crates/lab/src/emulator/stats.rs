@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::Relaxed};
 
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{DirectionStats, QueueSample};
+use landspeed_stats::TrafficCounts;
 
 use super::lateness::{LatenessCounts, LatenessHistogram};
 use super::samples::{QueueHistory, QueueReading};
@@ -24,6 +25,9 @@ pub(super) struct DirectionCounters {
     pub(super) missed: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) neighbours: AtomicU64,
+    /// Packets of cross traffic that came, and those for which the queue had no room.
+    pub(super) cross: AtomicU64,
+    pub(super) cross_no_room: AtomicU64,
     pub(super) most_queued: AtomicU64,
     /// The largest number of bytes in the queue since the last sample in `samples`.
     pub(super) most_lately: AtomicU64,
@@ -51,6 +55,12 @@ pub(super) struct DirectionSnapshot {
 }
 
 impl DirectionCounters {
+    /// Stores the counts of cross traffic since the link was made.
+    pub(super) fn crossed(&self, counts: TrafficCounts) {
+        self.cross.store(counts.packets, Relaxed);
+        self.cross_no_room.store(counts.no_room, Relaxed);
+    }
+
     /// Returns the current counts. The counters of segments that left are read before the counter of segments that
     /// arrived. While traffic flows, some segments that have just left may therefore still count as in flight.
     pub(super) fn read(&self) -> DirectionSnapshot {
@@ -67,6 +77,8 @@ impl DirectionCounters {
             missed_frames: now(&self.missed),
             refused_segments: now(&self.refused),
             neighbour_frames: now(&self.neighbours),
+            cross_packets: now(&self.cross),
+            cross_drops: now(&self.cross_no_room),
             most_queued_bytes: Bytes(now(&self.most_queued)),
             arrived_segments: now(&self.arrived),
             duplicated_segments: now(&self.copied),

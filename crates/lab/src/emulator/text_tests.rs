@@ -28,7 +28,7 @@ fn nothing_said_is_a_clean_gigabit() {
 fn every_parameter_is_read_and_printed_again() {
     let all = [
         "rate=2500M,rtt=180ms,queue=0.5bdp,mark-above=65p,jitter=2ms,loss=0.01%,loss-burst=12.5,loss-nth=1000,\
-         drop-list=5+17+300,reorder=0.1%,reorder-delay=2500us,duplicate=0.2%,drop-above=1400,pairs=2,seed=7",
+         drop-list=5+17+300,reorder=0.1%,reorder-delay=2500us,duplicate=0.2%,drop-above=1400,cross=30%,cross-on=500ms,cross-off=2s,cross-short=25%,pairs=2,seed=7",
         "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
     ];
     assert!(all.iter().all(|text| again(text) == **text));

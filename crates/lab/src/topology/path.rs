@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::emulator::EmulatedLink;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{QueueSample, WanStats};
+use landspeed_record::{CrossTraffic, LineLoss, QueueSample, WanStats};
 
 /// A planned path from the first host to the second, parsed from the words of a command line.
 pub trait PlannedPath: fmt::Debug {
@@ -18,7 +18,14 @@ pub trait PlannedPath: fmt::Debug {
     /// depends on a rate that is not fixed.
     fn queue(&self) -> Option<Bytes>;
 
-    /// Returns the names of the other parameters that change the path, apart from rate, RTT, queue and seed.
+    /// Returns the losses by chance from the first host to the second; `None` if there are none.
+    fn loss(&self) -> Option<LineLoss>;
+
+    /// Returns the cross traffic from the first host to the second; `None` if there is none.
+    fn cross(&self) -> Option<CrossTraffic>;
+
+    /// Returns what else changes the path, apart from rate, RTT, queue, losses by chance, cross traffic and seed. Each entry
+    /// names it and how to leave it out.
     fn others(&self) -> Vec<String>;
 
     /// Returns the words of the same path, but with exactly these losses from the first host to the second. `packets`

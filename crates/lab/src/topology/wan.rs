@@ -2,6 +2,7 @@
 
 use crate::emulator::{Parameter, WanSpec, can_carry, parameters as parameters_of_link};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{CrossTraffic, LineLoss};
 
 use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, parameters};
@@ -71,6 +72,10 @@ impl Topology for WanTopology {
     }
 }
 
+/// The parameters that [`PlannedPath`] has methods for, and the seed.
+const COMMON: [&str; 10] =
+    ["rate", "rtt", "queue", "seed", "loss", "loss-burst", "cross", "cross-on", "cross-off", "cross-short"];
+
 fn spec(words: &[String]) -> Result<WanSpec, Error> {
     let text = parameters(words, NAME).unwrap_or_default();
     Ok(text.parse().map_err(crate::emulator::Error::from)?)
@@ -99,10 +104,22 @@ impl PlannedPath for WanSpec {
         WanSpec::queue(self)
     }
 
+    fn loss(&self) -> Option<LineLoss> {
+        WanSpec::loss(self)
+    }
+
+    fn cross(&self) -> Option<CrossTraffic> {
+        WanSpec::cross(self)
+    }
+
     fn others(&self) -> Vec<String> {
         let text = self.to_string();
         let names = text.split(',').filter_map(|pair| pair.split_once('=')).map(|(name, _)| name);
-        names.filter(|name| !["rate", "rtt", "queue", "seed"].contains(name)).map(str::to_owned).collect()
+        let is_other = |name: &&str| !COMMON.contains(&name.strip_prefix("back.").unwrap_or(name));
+        let left_out = |name: &str| format!("{name}: leave {name} out");
+        let back =
+            self.disturbs_the_way_back().map(|name| format!("{name} on the way back: add back.{name}=0%"));
+        names.filter(is_other).map(left_out).chain(back).collect()
     }
 
     fn losing_only(&self, packets: &[u64]) -> Vec<String> {
@@ -118,7 +135,14 @@ mod tests {
     fn a_path_tells_what_it_has_beyond_the_simulators() {
         let path = |text: &str| WanTopology.path(&[text.to_owned()]).unwrap().unwrap();
         assert!(path("lab:wan:rate=1G,rtt=2ms,queue=64K,seed=3,loss=0%").others().is_empty());
-        assert_eq!(path("lab:wan:loss=1%,back.loss=2%,pairs=2").others(), ["loss", "back.loss", "pairs"]);
+        let told = ["pairs: leave pairs out", "loss on the way back: add back.loss=0%"];
+        assert_eq!(path("lab:wan:loss=1%,pairs=2").others(), told);
+        let lossy = path("lab:wan:loss=1%,loss-burst=4,cross=30%,back.loss=0%,back.cross=0%");
+        assert!(lossy.others().is_empty(), "{:?}", lossy.others());
+        assert_eq!(lossy.loss(), Some(LineLoss { share: 0.01, burst_packets: 4.0 }));
+        let cross = lossy.cross().unwrap();
+        assert_eq!((cross.load, cross.on_ns, cross.short), (0.3, Nanos::secs(1), 0.0));
+        assert_eq!((path("lab:wan").loss(), path("lab:wan").cross()), (None, None));
         let losing = path("lab:wan:rate=1G,loss=1%").losing_only(&[5, 9]);
         assert_eq!(losing, ["lab:wan:rate=1G,rtt=20ms,queue=1bdp,drop-list=5+9,back.loss=1%"]);
         assert!(WanTopology.accepts(&losing) && !WanTopology.accepts(&["lab:wander".to_owned()]));

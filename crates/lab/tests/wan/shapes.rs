@@ -5,7 +5,9 @@ use std::time::Duration;
 use landspeed_lab::topology::{HostSet, Lab, with_namespace};
 use landspeed_record::units::Nanos;
 
-use super::{PATIENCE, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for};
+use super::{
+    OTHERS, PATIENCE, lab, move_stream, round_trip, send_numbered, settled, udp, udp_pair, wait_for,
+};
 
 #[test]
 fn each_way_is_as_it_is_told() {
@@ -100,10 +102,30 @@ fn udp_of(lab: &Lab, n: usize) -> (std::net::UdpSocket, std::net::UdpSocket) {
 }
 
 #[test]
+fn cross_traffic_takes_its_share_of_the_line_and_the_queue() {
+    let Some(lab) = lab("rate=40M,rtt=2ms,queue=60000,cross=60%,cross-on=50ms,cross-off=20ms") else {
+        return;
+    };
+    let (near, _far) = udp_pair(&lab);
+    // 8 Mb in packets of 1000 bytes, sent over two seconds: a tenth of the line.
+    const SENT: u32 = 1000;
+    for _ in 0..SENT {
+        near.send(&[0; 972]).unwrap();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let stats = settled(&lab, SENT.into());
+    // 40 Mb/s for 2 s are 1667 packets of 6000 bytes; the times of the sources vary by much.
+    assert!((300..3000).contains(&stats.cross_packets), "{stats:?}");
+    assert!(stats.most_queued_bytes.0 > 10_000, "segments wait behind packets of others: {stats:?}");
+    assert_eq!(stats.faults(), 0, "{stats:?}");
+    assert!(stats.arrived_segments < u64::from(SENT) + OTHERS, "no host sees packets of others: {stats:?}");
+}
+
+#[test]
 fn pairs_share_one_link() {
     let Some(lab) = lab("rate=1G,rtt=10ms,pairs=3") else { return };
     let names: Vec<_> =
-        lab.pairs().iter().map(|pair| pair.map(|host| lab.hosts()[host].name.clone())).collect();
+        lab.pairs().iter().map(|pair| pair.ends.map(|host| lab.hosts()[host].name.clone())).collect();
     assert_eq!(names, [["a", "b"], ["a2", "b2"], ["a3", "b3"]].map(|pair| pair.map(String::from)));
     for pair in 0..3 {
         let (near, far) = udp_of(&lab, pair);

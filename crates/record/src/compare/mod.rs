@@ -17,4 +17,6 @@ pub use report::{
     ParallelStreamFigures, Ranking, RegionFigures, RoundTripFigures, ShortFlowFigures,
 };
 pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun, StudyRunKey};
-pub use study::{Contest, ContestQuestion, FlowPlan, Study, StudyEngine, StudyPath, StudyRegion};
+pub use study::{
+    Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, Study, StudyEngine, StudyPath, StudyRegion,
+};

@@ -33,8 +33,38 @@ pub struct StudyPath {
     pub mtu_bytes: u16,
     /// Largest receive window that the hosts grant a flow; `None` if nothing bounds it.
     pub window_bytes: Option<Bytes>,
+    /// Losses of the bottleneck's line, by chance; `None` if it loses nothing so, or if they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LineLoss>,
+    /// Cross traffic at the bottleneck; `None` if there is none, or if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cross: Option<CrossTraffic>,
     /// The topology: "lab:wan:rate=100M,rtt=164ms,queue=0.5bdp", or the hosts' names.
     pub topology: String,
+}
+
+/// Losses of a line by chance, from the first host to the second.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct LineLoss {
+    /// Share of the packets that are lost, 0 to 1.
+    pub share: f64,
+    /// Mean number of packets that are lost in a row, at least 1.
+    pub burst_packets: f64,
+}
+
+/// Cross traffic from the first host to the second. It takes the queue and the line, and answers to no loss.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
+pub struct CrossTraffic {
+    /// Mean rate of all sources as a share of the line's rate, 0 to 1.
+    pub load: f64,
+    /// Mean time for which a source is on.
+    pub on_ns: Nanos,
+    /// Mean time for which a source is off.
+    pub off_ns: Nanos,
+    /// The part of the load that short flows bring, 0 to 1.
+    pub short: f64,
 }
 
 /// Rate for which a study sizes its buffers if the path's rate is unknown.
@@ -53,7 +83,10 @@ impl StudyPath {
     /// Returns a description such as "1 Gb/s, 164 ms round trip".
     pub fn told(&self) -> String {
         let rate = self.rate().map_or_else(|| "rate not known".to_owned(), |rate| rate.to_string());
-        format!("{rate}, {} round trip", self.rtt_ns)
+        let loss = self.loss.map(|loss| format!(", {:.3} % lost by chance", 100.0 * loss.share));
+        let cross =
+            self.cross.map(|cross| format!(", {:.0} % of it taken by cross traffic", 100.0 * cross.load));
+        format!("{rate}, {} round trip{}{}", self.rtt_ns, loss.unwrap_or_default(), cross.unwrap_or_default())
     }
 
     /// Returns the capacity of the queue in front of the bottleneck, or zero if it is unknown.

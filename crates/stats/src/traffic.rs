@@ -4,11 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_stats::Random;
-
-use crate::agenda::NEVER;
+use crate::Random;
 use crate::laws::{exponential, pareto};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// A source of packets of others.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,7 +75,7 @@ impl TrafficSpec {
     }
 
     /// Returns false if no source can send like this.
-    pub(crate) fn is_possible(&self) -> bool {
+    pub fn is_possible(&self) -> bool {
         let can_send = |rate: &BitRate| (1.0..=1e13).contains(&rate.0);
         self.packet_bytes > 0
             && match &self.source {
@@ -96,6 +94,51 @@ fn share_on(on: &DurationLaw, off: &DurationLaw) -> f64 {
     on.mean_ns.0 as f64 / (on.mean_ns.0 + off.mean_ns.0) as f64
 }
 
+/// On-off sources of a mix. Each is on or off for itself.
+const SOURCES: u64 = 8;
+/// The tail of the times of on-off sources, as Willinger and others (1997) found it in the lengths of transfers.
+const TAIL: f64 = 1.5;
+/// The mean size of a short flow and its tail: transfers of the web around the year 2000 (Crovella and Bestavros, 1997).
+const SHORT_BYTES: Bytes = Bytes(100_000);
+const SHORT_TAIL: f64 = 1.2;
+/// The rate of a short flow: half of the fast Ethernet of a host of those years.
+const SHORT_RATE: BitRate = BitRate(5e7);
+/// Others send four full packets at a time, which count as one: an event for each packet of others would cost as much as
+/// the flows that are studied.
+const TRAIN: u16 = 4 * 1500;
+
+/// The cross traffic of a line: eight on-off sources whose times have heavy tails, and short flows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrafficMix {
+    /// The mean rate of all sources, in bits of IP packets.
+    pub load_bps: BitRate,
+    /// The mean times for which an on-off source is on and off.
+    pub on_ns: Nanos,
+    pub off_ns: Nanos,
+    /// The part of the load that short flows bring, 0 to 1.
+    pub short: f64,
+}
+
+impl TrafficMix {
+    /// Returns the sources of the mix, with seeds that `random` draws. Sources of less than a bit a second are left out.
+    pub fn sources(&self, random: &mut Random) -> Vec<TrafficSpec> {
+        let law = |mean_ns| DurationLaw { mean_ns, tail: Some(TAIL) };
+        let (on, off) = (law(self.on_ns), law(self.off_ns));
+        let mean = self.load_bps.0 * (1.0 - self.short) / SOURCES as f64;
+        let source = TrafficSource::OnOff { rate_bps: BitRate(mean / share_on(&on, &off)), on, off };
+        let short_flows = TrafficSource::ShortFlows {
+            flows_per_s: self.load_bps.0 * self.short / 8.0 / SHORT_BYTES.0 as f64,
+            mean_bytes: SHORT_BYTES,
+            tail: SHORT_TAIL,
+            rate_bps: SHORT_RATE,
+        };
+        let mut sources = vec![source; SOURCES as usize];
+        sources.push(short_flows);
+        let spec = |source| TrafficSpec { source, packet_bytes: TRAIN, seed: random.draw() };
+        sources.into_iter().map(spec).filter(|spec| spec.mean_rate().0 >= 1.0).collect()
+    }
+}
+
 /// What became of the packets of all sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TrafficCounts {
@@ -108,22 +151,22 @@ pub struct TrafficCounts {
     pub lost: u64,
 }
 
-/// A source with the time of its next packet.
-#[derive(Debug)]
-pub(crate) struct TrafficProcess {
+/// A source with the time of its next packet. Times count from its creation.
+#[derive(Debug, Clone)]
+pub struct TrafficProcess {
     random: Random,
     packet: u16,
     state: SourceState,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum SourceState {
     OnOff(OnOffState),
     ShortFlows(ShortFlowState),
 }
 
 /// Times are in nanoseconds. They are not rounded, so that rates are exact.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct OnOffState {
     on: DurationLaw,
     off: DurationLaw,
@@ -135,7 +178,7 @@ struct OnOffState {
     spacing: f64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct ShortFlowState {
     /// The time of the next packet of each flow, and the bytes that the flow has left to send.
     flows: BinaryHeap<Reverse<(Nanos, u64)>>,
@@ -147,7 +190,7 @@ struct ShortFlowState {
 }
 
 impl TrafficProcess {
-    pub(crate) fn new(spec: &TrafficSpec) -> Self {
+    pub fn new(spec: &TrafficSpec) -> Self {
         let mut random = Random::new(spec.seed);
         let spacing = |rate: &BitRate| f64::from(spec.packet_bytes) * 8e9 / rate.0;
         let state = match &spec.source {
@@ -169,19 +212,19 @@ impl TrafficProcess {
         TrafficProcess { random, packet: spec.packet_bytes, state }
     }
 
-    /// Returns the time of the next event. At the arrival of a short flow no packet leaves yet.
-    pub(crate) fn next(&self) -> Nanos {
+    /// Returns the time of the next event, the largest time if there is none. At the arrival of a short flow no packet leaves yet.
+    pub fn next(&self) -> Nanos {
         match &self.state {
             SourceState::OnOff(state) => nanos(state.at),
             SourceState::ShortFlows(state) => {
-                let packet = state.flows.peek().map_or(NEVER, |Reverse((at, _))| *at);
+                let packet = state.flows.peek().map_or(Nanos(u64::MAX), |Reverse((at, _))| *at);
                 packet.min(nanos(state.arrival))
             }
         }
     }
 
     /// Returns the size of the packet that leaves now; `None` if a flow arrives instead.
-    pub(crate) fn take(&mut self) -> Option<u16> {
+    pub fn take(&mut self) -> Option<u16> {
         match &mut self.state {
             SourceState::OnOff(state) => {
                 state.advance(&mut self.random);
@@ -230,7 +273,7 @@ impl OnOffState {
 
 impl ShortFlowState {
     fn take(&mut self, random: &mut Random, packet: u16) -> Option<u16> {
-        let next = self.flows.peek().map_or(NEVER, |Reverse((at, _))| *at);
+        let next = self.flows.peek().map_or(Nanos(u64::MAX), |Reverse((at, _))| *at);
         if nanos(self.arrival) <= next {
             let bytes = pareto(random, self.mean_bytes, self.tail).round().max(1.0);
             self.flows.push(Reverse((nanos(self.arrival), bytes as u64)));

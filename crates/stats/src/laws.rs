@@ -1,10 +1,10 @@
 //! Random draws by the laws of losses and of other traffic.
 
-use landspeed_stats::Random;
+use crate::Random;
 
 /// Returns a whole number, at least 1, of the geometric law with this mean; `u64::MAX` if the mean is infinite. A mean
 /// below 1 counts as 1.
-pub(crate) fn geometric(random: &mut Random, mean: f64) -> u64 {
+pub fn geometric(random: &mut Random, mean: f64) -> u64 {
     if mean <= 1.0 {
         return 1;
     }
@@ -15,12 +15,12 @@ pub(crate) fn geometric(random: &mut Random, mean: f64) -> u64 {
 }
 
 /// Returns a value of the exponential law with this mean.
-pub(crate) fn exponential(random: &mut Random, mean: f64) -> f64 {
+pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * (1.0 - random.uniform()).ln()
 }
 
 /// Returns a value of Pareto's law with this mean: values above x have the share `(least / x)^tail`. `tail` is above 1.
-pub(crate) fn pareto(random: &mut Random, mean: f64, tail: f64) -> f64 {
+pub fn pareto(random: &mut Random, mean: f64, tail: f64) -> f64 {
     mean * (tail - 1.0) / tail * (1.0 - random.uniform()).powf(-1.0 / tail)
 }
 
