@@ -40,13 +40,14 @@ pub fn figures(pairs: &[BothEnds<'_>], idle: Option<&LatencyHistogram>) -> Trial
 }
 
 /// One end of a pair in a trial.
-struct TrialEnd<'a> {
-    outcome: &'a EndpointOutcome,
-    host: &'a HostFacts,
+#[derive(Clone, Copy)]
+pub(crate) struct TrialEnd<'a> {
+    pub(crate) outcome: &'a EndpointOutcome,
+    pub(crate) host: &'a HostFacts,
 }
 
 impl<'a> TrialEnd<'a> {
-    fn of(pair: &BothEnds<'a>) -> impl Iterator<Item = TrialEnd<'a>> + use<'a> {
+    pub(crate) fn of(pair: &BothEnds<'a>) -> impl Iterator<Item = TrialEnd<'a>> + use<'a> {
         pair.seen.into_iter().zip(pair.hosts).map(|(outcome, host)| TrialEnd { outcome, host })
     }
 }
@@ -85,21 +86,28 @@ fn loaded<'a>(ends: impl Iterator<Item = &'a EndpointOutcome>) -> Option<Nanos> 
 }
 
 /// Returns the processor seconds per second of all ends. The time of a whole machine counts once, although each of its
-/// ends reports it. The same holds for the time of an agent's helper threads and children.
+/// ends reports it.
 fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
-    let (mut machines, mut agents) = (BTreeSet::new(), BTreeSet::new());
-    let mut busy = 0.0;
-    for TrialEnd { outcome, host } in ends {
+    let mut machines = BTreeSet::new();
+    let new = ends.iter().filter(|end| {
+        let boot = end.host.boot_id.as_str();
+        boot.is_empty() || machines.insert(boot)
+    });
+    let of_machine = |end: &TrialEnd<'_>| machine_share(end.outcome.observed.get(), end.host.cpu_accounting);
+    own_cores(ends) + new.map(of_machine).sum::<f64>()
+}
+
+/// Returns the processor seconds per second of the workload, its helper threads and its children at all ends. The
+/// helpers and children of an agent count once, although each of its ends reports them.
+pub(crate) fn own_cores(ends: &[TrialEnd<'_>]) -> f64 {
+    let mut agents = BTreeSet::new();
+    let mut own = |TrialEnd { outcome, host }: &TrialEnd<'_>| {
         let (cpu, accounting) = (outcome.observed.get::<CpuUsage>(), host.cpu_accounting);
-        let HostFacts { boot_id, netns_cookie, .. } = host;
-        let is_known = !boot_id.is_empty();
-        let is_new_agent = !is_known || *netns_cookie == 0 || agents.insert((boot_id, netns_cookie));
-        let is_new_machine = !is_known || machines.insert(boot_id);
-        busy += end_share(cpu, accounting);
-        busy -= if is_new_agent { 0.0 } else { agent_share(cpu, accounting) };
-        busy += if is_new_machine { machine_share(cpu, accounting) } else { 0.0 };
-    }
-    busy
+        let is_known = !host.boot_id.is_empty() && host.netns_cookie != 0;
+        let is_new = !is_known || agents.insert((host.boot_id.clone(), host.netns_cookie));
+        end_share(cpu, accounting) - if is_new { 0.0 } else { agent_share(cpu, accounting) }
+    };
+    ends.iter().map(&mut own).sum()
 }
 
 /// Returns the processor time that belongs to one end alone, in cores.

@@ -21,6 +21,7 @@ pub mod compare;
 mod confirm;
 mod design;
 mod diff;
+mod disturbance;
 mod expectations;
 pub mod fallback;
 mod figures;
@@ -46,11 +47,12 @@ pub use compare::compare;
 pub use confirm::GainConfirmation;
 pub use design::Designer;
 pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
+pub use disturbance::disturbances;
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
     OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, too_long_under_load,
 };
 pub use metric::{Metric, MetricRow};
-pub use occasions::occasions;
+pub use occasions::{expectation_over, occasions};
 pub use summary::{RunFacts, assemble, summary};

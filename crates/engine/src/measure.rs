@@ -1,7 +1,7 @@
 //! Measures one workload over one pair, or over several pairs at the same time.
 
-use landspeed_analysis::figures;
 use landspeed_analysis::verdict::stalls;
+use landspeed_analysis::{disturbances, figures};
 use landspeed_observer::observer;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
@@ -87,8 +87,9 @@ pub fn measure(
     let name = |pair: &Pair<'_>| format!("{} to {}", pair.a.name, pair.b.name);
     report.lost = lost.iter().map(|(pair, error)| LostHost::new(&name(pair), error)).collect();
     report.notes.extend(group.moved());
+    let ends: Vec<_> = done.iter().map(|(pair, seen)| pair.ends(seen)).collect();
+    report.notes.extend(disturbances(&ends));
     if !report.streams.is_empty() {
-        let ends: Vec<_> = done.iter().map(|(pair, seen)| pair.ends(seen)).collect();
         let cost = figures(&ends, None).bytes_per_cpu_s;
         report.bytes_per_cpu_s = (cost.0 > 0.0).then_some(cost);
     }
@@ -104,7 +105,7 @@ fn one(
 ) -> MeasureReport {
     let mut report = empty(pair, what).with_outcomes(a, b);
     if group.pairs().len() > 1 {
-        report = report.named([&pair.a.name, &pair.b.name]);
+        report = report.named([&pair.a.name, &pair.b.name], group.link_of(pair));
     }
     for (name, end) in group.names(pair).into_iter().zip([a, b]) {
         let rows: Vec<_> = what.watch.iter().filter_map(|asked| observer(asked)).collect();

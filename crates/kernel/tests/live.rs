@@ -52,7 +52,7 @@ fn links_are_made_changed_and_read_back() {
         }
         let link = rtnl.link_at(link.index).unwrap();
         assert_eq!((link.mtu, link.txqlen, link.gso_max_size), (9000, 77, 32_768));
-        assert_eq!(link.gro_max_size, 32_000);
+        assert_eq!(link.gro_max_size, Some(32_000));
         assert_eq!((link.gso_ipv4_max_size, link.gro_ipv4_max_size), (Some(31_000), Some(30_000)));
         rtnl.set_link("t-b", LinkChange::Up(false)).unwrap();
         assert!(!rtnl.link("t-a").unwrap().carrier);

@@ -175,6 +175,9 @@ pub struct LinkCounters {
     pub tx_dropped: u64,
     /// Outgoing packets with errors.
     pub tx_errors: u64,
+    /// Number of times that the link's carrier came or went. A link that negotiates its speed again loses its carrier and
+    /// gets it back.
+    pub carrier_changes: u64,
 }
 
 /// Traffic of one interface of a host within the window.

@@ -10,6 +10,8 @@ use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
 use super::fitted::{CellStep, FigureModel, layout, points};
 use super::{called, conditions, kinds, placebo};
+use crate::disturbance::over_trials;
+use crate::fit::BothEnds;
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
 /// Returns the report of a grid's record, whose name is `path`.
@@ -59,7 +61,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
         title: grid.title.clone(),
         expected: expected(grid, &trials, &placebos),
         missing: grid.missing.clone(),
-        void: void(record),
+        void: void(record).or_else(|| without_figures(&trials)),
         doubts: conditions::doubts(grid, &trials).into_iter().chain(placebo::doubts(&placebos)).collect(),
         placebos,
         notes: notes(grid, record, &trials, blocks),
@@ -99,6 +101,12 @@ fn void(record: &Record) -> Option<String> {
     restored.rfind(|restored| !restored.restored)?.complaint()
 }
 
+/// Returns why there are no figures, if all trials failed.
+fn without_figures(trials: &[&GridTrial]) -> Option<String> {
+    let why = trials.first()?.failed.as_ref()?;
+    trials.iter().all(|trial| trial.failed.is_some()).then(|| format!("no trial gave a figure: {why}"))
+}
+
 fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Vec<String> {
     let mut notes: Vec<String> = lines_of!(record, Line::Note { text } => text.clone()).collect();
     notes.extend(record.unread.iter().cloned());
@@ -111,6 +119,7 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
     }
     notes.extend(called::of_base(grid, trials));
     notes.extend(kinds::remarks(grid, trials));
+    notes.extend(disturbed(record, trials));
     if trials.iter().any(|trial| trial.failed.is_none()) && !has(trials, grid.figure) {
         let name = grid.figure.name;
         notes.push(format!(
@@ -127,6 +136,14 @@ fn notes(grid: &Grid, record: &Record, trials: &[&GridTrial], blocks: u32) -> Ve
         }
     }
     notes
+}
+
+/// Returns a line for each kind of disturbance of the trials. A fan has none, because the record does not say which
+/// machines its further hosts are.
+fn disturbed(record: &Record, trials: &[&GridTrial]) -> Vec<String> {
+    let Some(hosts) = record.host(Side::A).zip(record.host(Side::B)) else { return Vec::new() };
+    let of_pair = trials.iter().filter(|trial| trial.failed.is_none() && trial.others.is_empty());
+    over_trials(of_pair.map(|trial| BothEnds { seen: [&trial.a, &trial.b], hosts: hosts.into() }))
 }
 
 /// Returns the number of blocks in which every planned trial was made.

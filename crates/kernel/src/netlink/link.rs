@@ -24,6 +24,7 @@ pub(crate) mod ifla {
     pub(crate) const NUM_TX_QUEUES: u16 = 31;
     pub(crate) const NUM_RX_QUEUES: u16 = 32;
     pub(crate) const CARRIER: u16 = 33;
+    pub(crate) const CARRIER_CHANGES: u16 = 35;
     pub(crate) const LINK_NETNSID: u16 = 37;
     pub(crate) const GSO_MAX_SIZE: u16 = 41;
     pub(crate) const NEW_NETNSID: u16 = 45;
@@ -62,14 +63,16 @@ pub struct Link {
     pub up: bool,
     /// True if the link has a carrier.
     pub carrier: bool,
+    /// Number of times that the carrier came or went since the device was created.
+    pub carrier_changes: u32,
     /// Number of allocated receive queues.
     pub rx_queues: u32,
     /// Number of allocated transmit queues.
     pub tx_queues: u32,
     /// Largest packet that the stack builds for later segmentation (GSO, TSO), in bytes.
     pub gso_max_size: u32,
-    /// Largest packet built by GRO, in bytes.
-    pub gro_max_size: u32,
+    /// Largest packet built by GRO, in bytes; `None` before Linux 5.19.
+    pub gro_max_size: Option<u32>,
     /// Largest IPv4 packet that the stack builds for later segmentation (GSO, TSO), in bytes. It may exceed 64 KiB (BIG
     /// TCP). `None` before Linux 6.3.
     pub gso_ipv4_max_size: Option<u32>,
@@ -112,10 +115,11 @@ fn parse(message: &[u8]) -> Result<Link, RequestFailure> {
         permanent_mac: mac(ifla::PERM_ADDRESS),
         up: flags & libc::IFF_UP as u32 != 0,
         carrier: attrs.u8(ifla::CARRIER).unwrap_or(0) != 0,
+        carrier_changes: number(ifla::CARRIER_CHANGES),
         rx_queues: number(ifla::NUM_RX_QUEUES),
         tx_queues: number(ifla::NUM_TX_QUEUES),
         gso_max_size: number(ifla::GSO_MAX_SIZE),
-        gro_max_size: number(ifla::GRO_MAX_SIZE),
+        gro_max_size: attrs.u32(ifla::GRO_MAX_SIZE),
         gso_ipv4_max_size: attrs.u32(ifla::GSO_IPV4_MAX_SIZE),
         gro_ipv4_max_size: attrs.u32(ifla::GRO_IPV4_MAX_SIZE),
         tso_max_size: number(ifla::TSO_MAX_SIZE),

@@ -7,10 +7,11 @@
 //!
 //! The file has fewer counters than the stats64 of rtnetlink, which needs a socket. The file adds rx_missed_errors
 //! (packets for which the NIC had no free buffer) to rx_dropped, and combines errors of length, overrun, CRC and
-//! framing in one number (`dev_seq_printf_stats`, net/core/net-procfs.c).
+//! framing in one number (`dev_seq_printf_stats`, net/core/net-procfs.c). Changes of the carrier are read over rtnetlink.
 
 use std::collections::BTreeMap;
 
+use landspeed_kernel::netlink::Rtnl;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{LinkCounters, LinkTraffic};
 
@@ -60,6 +61,7 @@ pub(crate) static LINK: Observer = Observer {
 struct LinkReading {
     link: String,
     columns: [u64; 16],
+    carrier_changes: u64,
     /// The bytes received and sent by every link of the namespace.
     bytes: BTreeMap<String, [u64; 2]>,
     at: Nanos,
@@ -75,7 +77,13 @@ fn read(link: &str) -> Result<LinkReading, Error> {
         object: format!("link '{}'", link.escape_default()),
         why: format!("{PATH} does not list it; the watcher runs in the namespace of its thread"),
     })?;
-    Ok(LinkReading { link: link.to_owned(), columns, bytes: bytes(&text), at })
+    let carrier_changes = carrier_changes(link);
+    Ok(LinkReading { link: link.to_owned(), columns, carrier_changes, bytes: bytes(&text), at })
+}
+
+/// Returns how often the link's carrier came or went; zero where the kernel does not answer.
+fn carrier_changes(link: &str) -> u64 {
+    Rtnl::open().and_then(|rtnl| rtnl.link(link)).map_or(0, |link| link.carrier_changes.into())
 }
 
 /// Returns the 16 columns of `link`; `None` if it is not listed. A link's name has neither ':' nor white space
@@ -128,6 +136,7 @@ fn moved(before: &LinkReading, after: &LinkReading) -> LinkCounters {
         tx_packets: moved(9),
         tx_errors: moved(10),
         tx_dropped: moved(11),
+        carrier_changes: after.carrier_changes.saturating_sub(before.carrier_changes),
     }
 }
 
@@ -146,6 +155,7 @@ mod tests {
         let [none, lo] = [[0; 16], lo].map(|columns| LinkReading {
             link: "lo".into(),
             columns,
+            carrier_changes: 0,
             bytes: BTreeMap::new(),
             at: Nanos(0),
         });
@@ -162,6 +172,7 @@ mod tests {
         let reading = |text: &str| LinkReading {
             link: "a".into(),
             columns: [0; 16],
+            carrier_changes: 0,
             bytes: bytes(&format!("{HEAD}{text}")),
             at: Nanos(0),
         };
