@@ -9,13 +9,23 @@ use libbpf_rs::{MapCore, MapFlags};
 use super::programs::failed;
 use crate::Error;
 
-/// The names in a record of the first seven counts of `enum count` in state.h, in the order of the enum.
-const NAMES: [&str; 7] =
-    ["sent", "received", "gro-merged", "backlog", "retransmitted", "out-of-order", "fragments"];
+/// The names in a record of the first counts of `enum count` in state.h, in the order of the enum.
+const NAMES: [&str; 10] = [
+    "sent",
+    "received",
+    "gro-merged",
+    "backlog",
+    "retransmitted",
+    "out-of-order",
+    "fragments",
+    "checksum-done",
+    "tcp-segments",
+    "header-predicted",
+];
 /// The index in `enum count` of the number of events that were lost because a map was full.
-const LOST: usize = 7;
-const DATA_PACKETS: usize = 8;
-const DATA_BYTES: usize = 9;
+const LOST: usize = NAMES.len();
+const DATA_PACKETS: usize = LOST + 1;
+const DATA_BYTES: usize = LOST + 2;
 
 /// The hops, in the order of state.h's `enum hop`.
 const HOPS: [StackHop; 6] = [

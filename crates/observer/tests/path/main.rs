@@ -152,6 +152,29 @@ fn segments_merged_by_gro_are_counted() {
     assert!(trace.counts["gro-merged"] < trace.counts["received"], "{trace:?}");
 }
 
+/// The kernel's own counter of header prediction (TcpExt.TCPHPHits) also asks for memory, so it counts no more segments.
+#[test]
+fn segments_on_the_fast_path_are_counted() {
+    let Some(lab) = TestLab::new() else { return };
+    let transfer = Transfer::start(&lab, 65536);
+    let subject = flow(transfer.server_address());
+    let counts = ["received", "tcp-segments", "header-predicted", "checksum-done"];
+    let trace = watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &UP, &counts));
+    assert!(trace.counts["header-predicted"] <= trace.counts["tcp-segments"], "{trace:?}");
+    assert!(trace.counts["checksum-done"] <= trace.counts["received"], "{trace:?}");
+}
+
+#[test]
+fn a_checksum_that_the_device_has_not_verified_is_not_counted_as_done() {
+    let Some(lab) = TestLab::new() else { return };
+    lab.a.tool("ethtool -K LINK tx off");
+    lab.b.tool("ethtool -K LINK rx off");
+    let transfer = Transfer::start(&lab, 65536);
+    let subject = flow(transfer.server_address());
+    let trace = watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &UP, &["received"]));
+    assert!(!trace.counts.contains_key("checksum-done"), "{trace:?}");
+}
+
 #[test]
 fn datagrams_are_followed_to_their_reader() {
     let Some(lab) = TestLab::new() else { return };

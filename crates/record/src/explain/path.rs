@@ -44,7 +44,9 @@ pub struct PathTrace {
     /// Hops in the order in which a packet passes them. Hops without any packet are left out.
     pub hops: Vec<StackHopLatency>,
     /// Number of packets by event while the programs were attached: "sent", "received", "gro-merged", "backlog",
-    /// "retransmitted", "out-of-order", "fragments", "dropped: REASON".
+    /// "retransmitted", "out-of-order", "fragments", "dropped: REASON", "checksum-done" (the device had verified the
+    /// checksum on arrival), "tcp-segments" (reached TCP, after GRO), "header-predicted" (of these, those that met the
+    /// conditions of TCP's fast path).
     pub counts: BTreeMap<String, u64>,
     /// Number of events that were lost because the buffers were full.
     pub lost: u64,

@@ -14,7 +14,17 @@ const BEYOND: f64 = 10.0;
 const MOST_BINS: usize = 64;
 
 /// Events of packets in the order in which they can occur; any other is a loss and is listed last.
-const WAY: [&str; 6] = ["sent", "retransmitted", "received", "gro-merged", "backlog", "out-of-order"];
+const WAY: [&str; 9] = [
+    "sent",
+    "retransmitted",
+    "received",
+    "checksum-done",
+    "gro-merged",
+    "tcp-segments",
+    "header-predicted",
+    "backlog",
+    "out-of-order",
+];
 
 #[derive(Debug)]
 pub(super) struct HopRow {
@@ -95,13 +105,55 @@ impl HopRow {
     }
 }
 
+/// Returns the traced hosts with their names.
+fn traced_hosts(report: &ExplainReport) -> Vec<(String, &PathTrace)> {
+    let hosts = report.hosts.iter().enumerate();
+    hosts.filter_map(|(index, host)| Some((words::host(&host.name, index), trace(host)?))).collect()
+}
+
+/// A condition of the fast path on the way up, and the share of the packets that met it, 0 to 1.
+type FastPathCondition = (&'static str, fn(&PathTrace) -> Option<f64>);
+
+/// The conditions of the fast path in the order in which a packet meets them (MAGNET; feng-2003 sections 3.2 and 5).
+const FAST_PATH: [FastPathCondition; 4] = [
+    ("checksum verified by the device", |trace| share(trace, "checksum-done", "received")),
+    ("merged by GRO", |trace| share(trace, "gro-merged", "received")),
+    ("in order", |trace| Some(1.0 - share(trace, "out-of-order", "tcp-segments")?)),
+    ("header as TCP predicted", |trace| share(trace, "header-predicted", "tcp-segments")),
+];
+
+/// Returns one count of a trace as a share of another; `None` if the trace counted no segments of TCP, as those of an
+/// earlier landspeed, or if the other count is zero.
+fn share(trace: &PathTrace, part: &str, whole: &str) -> Option<f64> {
+    let count = |name: &str| trace.counts.get(name).copied().unwrap_or(0) as f64;
+    let is_counted = count("tcp-segments") > 0.0 && count(whole) > 0.0;
+    is_counted.then(|| count(part) / count(whole))
+}
+
+/// Returns the table of the shares of arrived packets that met each condition of the fast path. Packets are counted as
+/// they arrive; segments are counted as they reach TCP, after GRO.
+pub(super) fn fast_path(report: &ExplainReport) -> ReportTable {
+    let traced = traced_hosts(report);
+    let names = std::iter::once("Fast path").chain(traced.iter().map(|(name, _)| name.as_str()));
+    let cell = |of: fn(&PathTrace) -> Option<f64>, trace: &PathTrace| {
+        TableCell::from(of(trace).map(|share| TableCell::number(share, format!("{:.1} %", 100.0 * share))))
+    };
+    let row = |(condition, of): FastPathCondition| {
+        let shares = traced.iter().map(|(_, trace)| of(trace));
+        shares.clone().flatten().next()?;
+        let cells = traced.iter().map(|(_, trace)| cell(of, trace));
+        Some(std::iter::once(TableCell::from(condition)).chain(cells).collect::<Vec<_>>())
+    };
+    let names: Vec<&str> = names.collect();
+    let table = ReportTable::figures("Fast path", &names).captioned(
+        "The share of arrived packets that met each condition of the kernel's fast path. The first two are of packets as they \
+         arrived, the last two of segments as they reached TCP.",
+    );
+    table.rows(FAST_PATH.into_iter().filter_map(row))
+}
+
 pub(super) fn counts(report: &ExplainReport) -> ReportTable {
-    let traced: Vec<_> = report
-        .hosts
-        .iter()
-        .enumerate()
-        .filter_map(|(index, host)| Some((words::host(&host.name, index), trace(host)?)))
-        .collect();
+    let traced = traced_hosts(report);
     let mut rows: BTreeMap<String, Vec<Option<u64>>> = BTreeMap::new();
     for (column, (_, trace)) in traced.iter().enumerate() {
         for (name, count) in &trace.counts {
@@ -148,6 +200,24 @@ mod tests {
         };
         let row = HopRow::of("host A".into(), &hop);
         assert_eq!([0.5, 0.9, 0.99].map(|p| row.percentile(p)), [Some(1024), Some(2048), None]);
+    }
+
+    #[test]
+    fn the_fast_path_is_a_share_of_what_was_counted() {
+        let of = |counts: &[(&str, u64)]| {
+            let counts = counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+            let trace = PathTrace { counts, ..PathTrace::default() };
+            FAST_PATH.map(|(_, of)| of(&trace))
+        };
+        let counts = [
+            ("received", 100),
+            ("checksum-done", 50),
+            ("tcp-segments", 40),
+            ("out-of-order", 4),
+            ("header-predicted", 30),
+        ];
+        assert_eq!(of(&counts), [Some(0.5), Some(0.0), Some(0.9), Some(0.75)]);
+        assert_eq!(of(&counts[..2]), [None; 4], "an earlier landspeed did not count them");
     }
 
     #[test]

@@ -118,6 +118,7 @@ fn flames(hosts: &[cost::HostCost<'_>]) -> ReportSection {
 }
 
 fn hops_section(report: &ExplainReport, rows: &[hops::HopRow]) -> Option<ReportSection> {
+    let fast_path = hops::fast_path(report).non_empty();
     let counts = hops::counts(report).non_empty();
     if rows.is_empty() && counts.is_none() {
         return None;
@@ -126,6 +127,7 @@ fn hops_section(report: &ExplainReport, rows: &[hops::HopRow]) -> Option<ReportS
         counts.into_iter().flat_map(|table| [ReportBlock::heading("Which way packets took"), table.into()]);
     let section = ReportSection::new("hops", "Where packets wait")
         .all(hops::table(rows).non_empty())
+        .all(ReportBlock::only(Visibility::InFull, fast_path.map(ReportBlock::from)))
         .all(ReportBlock::only(Visibility::InFull, which))
         .all(ReportBlock::only(Visibility::InFull, ReportBlock::asides(hops::traced(report))));
     Some(section)

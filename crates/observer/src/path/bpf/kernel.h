@@ -42,6 +42,13 @@ enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
 #define GRO_MERGED 0
 #define GRO_MERGED_FREE 1
 
+/* include/linux/skbuff.h: nothing has verified the checksum. */
+#define CHECKSUM_NONE 0
+
+/* include/net/tcp.h, TCP_HP_BITS: all bits of the word with the data offset, the flags and the window, but the reserved ones
+ * and PSH. In the processor's byte order. */
+#define TCP_HP_BITS (~(0x0f000000 | 0x00080000))
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct ns_common {
@@ -105,6 +112,7 @@ struct tcp_sock {
 	__u32 copied_seq;
 	__u32 write_seq;
 	__u32 snd_nxt;
+	__be32 pred_flags;
 };
 
 struct sk_buff {
@@ -112,6 +120,7 @@ struct sk_buff {
 	struct sock *sk;
 	unsigned int len;
 	int skb_iif;
+	__u8 ip_summed : 2;
 	__be16 protocol;
 	__u16 network_header;
 	unsigned char *head;

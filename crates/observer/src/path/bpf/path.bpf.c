@@ -154,6 +154,8 @@ static __always_inline bool arrived(struct sk_buff *skb)
 	if (!on_link(skb) || !parse(skb, skb->data, &packet) || !wanted(&packet))
 		return false;
 	add(COUNT_RECEIVED, 1);
+	if (BPF_CORE_READ_BITFIELD_PROBED(skb, ip_summed) != CHECKSUM_NONE)
+		add(COUNT_CHECKSUM_DONE, 1);
 	if (packet.fragment)
 		add(COUNT_FRAGMENTS, 1);
 	weigh(&packet);
@@ -218,6 +220,17 @@ int BPF_PROG(path_up, struct sk_buff *skb)
 	return 0;
 }
 
+/* Returns true if the segment meets the conditions of TCP's fast path, header prediction (tcp_rcv_established,
+ * net/ipv4/tcp_input.c): header length, flags and window are as predicted, the data is the next, and no byte is acknowledged
+ * that was not sent. */
+static __always_inline bool is_predicted(struct tcp_sock *tp, const struct transport *header)
+{
+	__u32 word = (__u32)header->offset << 24 | header->flags << 16 | bpf_ntohs(header->window);
+	__u32 acknowledged = bpf_ntohl(header->acknowledgement);
+	return (word & TCP_HP_BITS) == bpf_ntohl(tp->pred_flags) && bpf_ntohl(header->sequence) == tp->rcv_nxt &&
+	       (__s32)(acknowledged - tp->snd_nxt) <= 0;
+}
+
 /* Runs for each segment of an established connection, with skb->data at TCP's header. */
 SEC("tp_btf/tcp_probe")
 int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
@@ -238,6 +251,9 @@ int BPF_PROG(path_transport, struct sock *sk, struct sk_buff *skb)
 		add(COUNT_BACKLOG, 1);
 	if (packet.payload && (__s32)(packet.sequence - tp->rcv_nxt) > 0)
 		add(COUNT_OUT_OF_ORDER, 1);
+	add(COUNT_TCP_SEGMENTS, 1);
+	if (is_predicted(tp, &header))
+		add(COUNT_PREDICTED, 1);
 	here->delivering = 0;
 	__u64 key = key_of(skb, &packet, false);
 	struct stamp *stamp = seen_at(key, STAGE_ARRIVED, STAGE_ARRIVED);

@@ -39,6 +39,11 @@ enum count {
 	COUNT_RETRANSMITTED,
 	COUNT_OUT_OF_ORDER,
 	COUNT_FRAGMENTS,
+	/* Packets whose checksum the device had verified, or need not verify, when they arrived. */
+	COUNT_CHECKSUM_DONE,
+	/* Segments that reached TCP after GRO, and those that met the conditions of header prediction. */
+	COUNT_TCP_SEGMENTS,
+	COUNT_PREDICTED,
 	COUNT_LOST,
 	/* Packets with payload and the bytes of that payload, from which the stride is computed. */
 	COUNT_DATA_PACKETS,
