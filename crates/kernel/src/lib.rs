@@ -7,4 +7,5 @@ pub mod folder;
 pub mod namespace;
 pub mod netlink;
 pub mod pattern;
+pub mod pci;
 pub mod sockopt;

@@ -98,6 +98,11 @@ impl Sysfs {
         KernelFile::below(knob, &self.0, path)
     }
 
+    /// Opens a file that does not hold text.
+    pub(crate) fn open_file(&self, path: &str, flags: OFlags) -> io::Result<std::fs::File> {
+        Ok(rustix::fs::openat(&self.0, path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+    }
+
     /// Returns the names in the folder `path`, ordered by their numbers ("rx-2" before "rx-10").
     pub(crate) fn list(&self, path: &str) -> Result<Vec<String>, Error> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;

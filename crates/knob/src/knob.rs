@@ -152,6 +152,7 @@ mod tests {
             Domain::Name => "fq".to_owned(),
             Domain::NameList => "cubic".to_owned(),
             Domain::CpuList => "0-1".to_owned(),
+            Domain::OneOf(words) => words[0].to_owned(),
             Domain::Each(inner) => value(inner),
             _ => "on".to_owned(),
         }

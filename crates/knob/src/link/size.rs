@@ -33,7 +33,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: SOURCE,
         propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
     }),
-    knob!(LINK, "gro-max-size", LinkAttribute(|link| Some(link.gro_max_size), LinkChange::GroMaxSize).along(&GRO_IPV4), {
+    knob!(LINK, "gro-max-size", LinkAttribute(|link| link.gro_max_size, LinkChange::GroMaxSize).along(&GRO_IPV4), {
         system: SystemSetting::Link("gro_max_size"),
         protocol: "tcp",
         about: "largest packet that GRO builds, in bytes; over 65536 for IPv6 only",

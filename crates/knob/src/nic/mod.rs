@@ -1,6 +1,7 @@
 //! Settings of network hardware, over the ethtool family of generic netlink.
 
 mod coalesce;
+mod pcie;
 mod queue;
 
 use landspeed_kernel::netlink::{DriverSettings, Ethtool, SettingGroup};
@@ -9,7 +10,7 @@ use landspeed_record::units::Nanos;
 use crate::device::{name, refused};
 use crate::{Domain, Error, Factor, FactorScope, HostKnob, Knob, KnobLimits, KnobTarget};
 
-pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS];
+pub(crate) const KNOBS: &[&[Knob]] = &[coalesce::KNOBS, queue::KNOBS, pcie::KNOBS];
 
 const HARDWARE: Factor = Factor {
     scope: FactorScope::Device,

@@ -47,6 +47,7 @@ pub(super) fn lines(
             "default" => return Ok(PersistDestination::None("'default' needs no file")),
             kind => checked(&format!("tc qdisc replace dev {device} root {kind}")),
         },
+        SystemSetting::Pci(..) => return Ok(PersistDestination::None(REGISTER)),
         SystemSetting::Own
         | SystemSetting::Sysctl(_)
         | SystemSetting::Socket(_)
@@ -56,6 +57,9 @@ pub(super) fn lines(
     }))
 }
 
+/// The reason for leaving out a register of the device.
+const REGISTER: &str =
+    "a driver may set this register anew whenever it resets the device: set it by a rule of your own";
 /// The reason for leaving out a setting that no file holds.
 pub(super) const NOWHERE: &str =
     "no file of a distribution holds it; set it where the link or host is set up";

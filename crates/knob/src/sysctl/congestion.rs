@@ -3,7 +3,7 @@
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Condition, Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_record::factor::{algorithms, each, flip, switch_on, unless};
+use landspeed_record::factor::{algorithms, each, flip, nothing, switch_on, unless};
 use landspeed_record::units::Nanos;
 
 /// The lowest RTT of a long path, on which the growth of the window dominates the rate (feng-2003 table 1).
@@ -94,6 +94,21 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["rps", "sack"],
         source: "RFC 4653; ip-sysctl.rst",
     }, |_| each(&["10"], 750)),
+    sysctl!(NAMESPACED, "tcp-early-retrans", "ipv4/tcp_early_retrans", Plain, {
+        about: "tail loss probes: 3 sends one where the end of a burst may be lost, 0 waits for the time-out",
+        on: FactorPlacement::Sender,
+        domain: Domain::Int(0, 4),
+        interacts: &["sack", "rto-min-us"],
+        source: "ip-sysctl.rst; RFC 8985 section 7",
+    }, nothing),
+    sysctl!(NAMESPACED, "tcp-recovery", "ipv4/tcp_recovery", Plain, {
+        about: "detection of losses by time (RACK), a sum: 1 in place of counting acknowledgements (always on since Linux 6.15), 2 \
+                with a fixed tolerance of reordering, 4 without any",
+        on: FactorPlacement::Sender,
+        domain: Domain::Int(0, 7),
+        interacts: &["sack", "tcp-reordering"],
+        source: "ip-sysctl.rst; RFC 8985",
+    }, nothing),
     sysctl!(NAMESPACED, "rto-min-us", "ipv4/tcp_rto_min_us", Plain, {
         about: "least retransmission time-out of new connections, in microseconds",
         on: FactorPlacement::Sender,

@@ -16,6 +16,9 @@ pub enum SystemSetting {
     Qdisc,
     /// Files of the device, relative to its folder in /sys/class/net: "queues/rx-*/rps_cpus".
     Device(&'static str),
+    /// Bits of a register in the device's PCI configuration space: the register by setpci(8)'s name, and the mask of the
+    /// bits in hexadecimal.
+    Pci(&'static str, &'static str),
     /// The processors of each of the device's interrupts.
     Interrupts,
     /// The setting's name, and the pattern of its files, which each processor has. In a file named "disable", 0 means
@@ -51,6 +54,7 @@ impl SystemSetting {
                 let alone = files.rsplit_once('/').map(|(_, file)| file.to_owned());
                 std::iter::once(files.to_owned()).chain(alone).collect()
             }
+            SystemSetting::Pci(register, _) => vec![format!("setpci {register}")],
             SystemSetting::Interrupts => vec!["smp_affinity_list".to_owned()],
             SystemSetting::Processors(name, _) | SystemSetting::Socket(name) => vec![name.to_owned()],
         }
@@ -82,6 +86,12 @@ impl SystemSetting {
                 [format!("tc qdisc show dev {device}"), format!("tc qdisc replace dev {device} root VALUE")]
             }
             SystemSetting::Device(path) => files(&format!("/sys/class/net/{device}/{path}")),
+            SystemSetting::Pci(register, mask) => {
+                let at = format!(
+                    "setpci -s \"$(basename \"$(readlink -f /sys/class/net/{device}/device)\")\" {register}"
+                );
+                [at.clone(), format!("{at}=VALUE:{mask}")]
+            }
             SystemSetting::Interrupts => {
                 let each = |what: &str| {
                     // The interrupts of a virtio device are one folder up, at its bus.

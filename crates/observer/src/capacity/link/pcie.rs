@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use landspeed_kernel::pci::DeviceControl;
 use landspeed_record::PcieLink;
 use landspeed_record::units::{BitRate, Bytes};
 
@@ -26,8 +27,8 @@ pub(super) fn read(device: &Path) -> Option<PcieReading> {
     }
     let note = match std::fs::read(folder.join("config")).as_deref().map(DeviceControl::in_config) {
         Ok(Ok(control)) => {
-            link.read_request_bytes = Some(control.read_request);
-            link.payload_bytes = Some(control.payload);
+            link.read_request_bytes = Some(Bytes(control.read_request().into()));
+            link.payload_bytes = Some(Bytes(control.payload().into()));
             None
         }
         Ok(Err(why)) => Some(why.to_owned()),
@@ -71,61 +72,6 @@ fn encoding(transfers: f64) -> f64 {
         fast if fast < 60e9 => 128.0 / 130.0,
         _ => 242.0 / 256.0,
     }
-}
-
-/// The largest read request and payload, from the Device Control register of the PCI Express capability.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct DeviceControl {
-    read_request: Bytes,
-    payload: Bytes,
-}
-
-/// Offsets and values in a PCI configuration space, from linux/pci_regs.h.
-mod reg {
-    pub(super) const STATUS: usize = 0x06;
-    pub(super) const STATUS_CAP_LIST: u16 = 0x10;
-    pub(super) const CAPABILITY_LIST: usize = 0x34;
-    pub(super) const CAP_ID_EXP: u8 = 0x10;
-    pub(super) const EXP_DEVCTL: usize = 8;
-    /// The size of the standard configuration header in bytes. Users other than root may read only this header.
-    pub(super) const HEADER: usize = 64;
-}
-
-impl DeviceControl {
-    /// Parses the first bytes of a configuration space.
-    fn in_config(config: &[u8]) -> Result<Self, &'static str> {
-        if config.len() <= reg::HEADER {
-            return Err("the largest PCIe read request is unknown: only root may read it");
-        }
-        let at = express(config).ok_or("the configuration space has no PCI Express capability")?;
-        let control = u16_at(config, at + reg::EXP_DEVCTL)
-            .ok_or("the PCI Express capability ends before its control register")?;
-        // Both sizes are 128 bytes times a power of two. The exponents are in bits 7:5 (payload) and 14:12 (read
-        // request); the exponents 6 and 7 are reserved.
-        let bytes = |shift: u32| Bytes(128 << ((control >> shift) & 7));
-        Ok(DeviceControl { payload: bytes(5), read_request: bytes(12) })
-    }
-}
-
-fn express(config: &[u8]) -> Option<usize> {
-    if u16_at(config, reg::STATUS)? & reg::STATUS_CAP_LIST == 0 {
-        return None;
-    }
-    let mut at = usize::from(config[reg::CAPABILITY_LIST] & !3);
-    // The list of capabilities is in the first 256 bytes and has at most 48 entries. The limit ends the search in a
-    // broken, circular list.
-    for _ in 0..48 {
-        match (*config.get(at)?, *config.get(at + 1)?) {
-            (reg::CAP_ID_EXP, _) => return Some(at),
-            (_, next) if usize::from(next & !3) >= reg::HEADER => at = usize::from(next & !3),
-            _ => return None,
-        }
-    }
-    None
-}
-
-fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
-    Some(u16::from_le_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
 }
 
 /// Returns a configuration space with power management at 0x40, MSI-X at 0x98 and PCI Express at 0x70, as in a common
@@ -189,20 +135,5 @@ mod tests {
             (transfers("Unknown"), transfers("Unknown speed"), transfers("8 Gb/s")),
             (None, None, None)
         );
-    }
-
-    #[test]
-    fn a_configuration_space_that_is_short_or_circular_is_words() {
-        let whole = config_of_a_nic();
-        assert!(DeviceControl::in_config(&whole).is_ok());
-        assert!(DeviceControl::in_config(&whole[..64]).unwrap_err().contains("root"));
-        for end in 65..whole.len() {
-            let _ = DeviceControl::in_config(&whole[..end]);
-        }
-        let mut circle = whole.clone();
-        circle[0x99] = 0x40;
-        assert!(DeviceControl::in_config(&circle).is_err());
-        circle[0x06] = 0;
-        assert!(DeviceControl::in_config(&circle).is_err());
     }
 }
