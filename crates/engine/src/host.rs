@@ -82,10 +82,12 @@ impl Host {
         Ok(host)
     }
 
-    /// Returns true if `other` is the same network namespace of the same machine.
+    /// Returns true if `other` is known to be the same network namespace of the same machine. A cookie of zero is unknown
+    /// (before Linux 5.14), and two unknown ones are not the same.
     pub(crate) fn is_same_as(&self, other: &Host) -> bool {
         let (own, other) = (&self.facts, &other.facts);
-        !own.boot_id.is_empty() && own.boot_id == other.boot_id && own.netns_cookie == other.netns_cookie
+        let is_known = !own.boot_id.is_empty() && own.netns_cookie != 0;
+        is_known && own.boot_id == other.boot_id && own.netns_cookie == other.netns_cookie
     }
 
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {

@@ -1,5 +1,6 @@
 //! Derives the settings and the workload of a grid's cell.
 
+use landspeed_record::factor::FactorScope;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, Grid, GridSetting, GridSettingTarget, MissingLevel, Settings, Side, TrialSpec, Workload,
@@ -42,6 +43,13 @@ pub(super) fn sides(place: GridSettingTarget) -> &'static [Side] {
 /// Returns true if any cell sets a host's knob.
 pub fn turns_knobs(grid: &Grid) -> bool {
     grid.all_settings().any(|one| !sides(one.place).is_empty())
+}
+
+/// Returns true if any cell sets a knob of a link. Such a knob is set on one link of a host.
+pub(super) fn turns_links(grid: &Grid) -> bool {
+    let of_link =
+        |one: &GridSetting| all_factors().find(&one.name).is_ok_and(|knob| knob.scope == FactorScope::Device);
+    grid.all_settings().any(|one| !sides(one.place).is_empty() && of_link(one))
 }
 
 /// Returns the settings of a cell that belong to `place`.
@@ -87,8 +95,10 @@ pub(super) fn knobs(grid: &Grid, cell: u32, found: &Cell) -> Result<Cell, Error>
     }
     for one in grid.settings_of(cell).filter(|one| one.value != "off") {
         for side in sides(one.place) {
-            let needed = needs(one)?.into_iter().map(|(need, set)| (need.to_owned(), set.to_owned()));
-            knobs.host_mut(*side).extend(needed);
+            // A driver that lacks a feature has it off: "off" is then met, and cannot be written.
+            let is_met = |need: &str, set: &str| set == "off" && !found.host(*side).contains_key(need);
+            let needed = needs(one)?.into_iter().filter(|(need, set)| !is_met(need, set));
+            knobs.host_mut(*side).extend(needed.map(|(need, set)| (need.to_owned(), set.to_owned())));
         }
     }
     // The cell's settings come last, so that they override the prerequisites of other settings.
@@ -190,4 +200,35 @@ fn check_fan(grid: &Grid) -> Result<(), Error> {
 /// Returns true if two settings belong to the same place, or to places that share a host.
 fn meet(one: &GridSetting, other: &GridSetting) -> bool {
     one.place == other.place || sides(one.place).iter().any(|side| sides(other.place).contains(side))
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::GridFactor;
+
+    use super::*;
+
+    /// Returns the knobs of the second cell of a grid over two values of rx-usecs, on hosts with these values.
+    fn turned(found: &[(&str, &str)]) -> Settings {
+        let set = |value: &str| {
+            vec![GridSetting { name: "rx-usecs".into(), value: value.into(), place: GridSettingTarget::B }]
+        };
+        let factor = GridFactor {
+            name: "rx-usecs".into(),
+            levels: vec!["8".into(), "50".into()],
+            sets: vec![set("8"), set("50")],
+            ..GridFactor::default()
+        };
+        let grid = Grid { factors: vec![factor], ..Grid::default() };
+        let found: Settings = found.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        knobs(&grid, 1, &Cell { b: found, ..Cell::default() }).unwrap().b
+    }
+
+    #[test]
+    fn a_need_of_off_is_met_where_the_driver_lacks_the_feature() {
+        let with = turned(&[("rx-usecs", "8"), ("adaptive-rx", "on")]);
+        assert_eq!((with["adaptive-rx"].as_str(), with["rx-usecs"].as_str()), ("off", "50"));
+        let without = turned(&[("rx-usecs", "8")]);
+        assert_eq!(without, Settings::from([("rx-usecs".to_owned(), "50".to_owned())]));
+    }
 }

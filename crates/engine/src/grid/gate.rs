@@ -38,8 +38,11 @@ pub fn gate(
     let clock = RunClock::after(Nanos(0));
     let mut run = GridRun::new(grid, grid_hosts, clock);
     let trials = trials(&mut run, stop);
-    run.restored()?;
-    Ok(judged(grid, &trials?))
+    match (trials, run.restored()) {
+        (Ok(trials), Ok(_)) => Ok(judged(grid, &trials)),
+        (Err(first), Err(second)) => Err(Error::Both { first: Box::new(first), second: second.to_string() }),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+    }
 }
 
 fn trials(run: &mut GridRun<'_>, stop: StopCheck<'_>) -> Result<Vec<GridTrial>, Error> {

@@ -157,6 +157,9 @@ impl GridJob {
             true => open_controls(&hosts)?,
             false => None,
         };
+        if opened.is_some() {
+            stop.at_once("nothing else was changed: this machine restores its list of congestion controls");
+        }
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;
@@ -332,7 +335,7 @@ impl GridHosts for GridTestbed<'_> {
             Some(way) if way == "in" => Pairing::FanIn,
             Some(_) => Pairing::FanOut,
             None if self.is_star => Pairing::Star,
-            None => Pairing::FirstTwo,
+            None => Pairing::Topology,
         };
         let joined = self.named.join_others(&words, pairing);
         let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;
