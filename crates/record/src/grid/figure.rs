@@ -180,6 +180,15 @@ const FIGURES: &[FigureRow] = &[
         of: |trial| trial.ends().find_map(window_share),
         ..BLANK
     },
+    FigureRow {
+        name: "first-flow-share",
+        recorded: "first_flow_share",
+        title: "Share of the first flow",
+        about: "part of the payload that the first of several flows carried",
+        is_on_request: true,
+        of: |trial| trial.ends().find_map(first_flow_share),
+        ..BLANK
+    },
     PROGRAM,
     // The program's deciding figure if more of it is better, or else its first figure of which more is better, or else
     // the number of runs.
@@ -258,6 +267,13 @@ impl TryFrom<String> for GridFigure {
 /// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window is
 /// the smaller of the peer's and the congestion window. The segment has the average size of the segments that the host
 /// sent.
+/// Returns the payload of the first flow that arrived at an end as a part of all, 0 to 1; `None` for fewer than two flows.
+fn first_flow_share(end: &EndpointOutcome) -> Option<f64> {
+    let (first, others) = end.flow_bytes.split_first().filter(|(_, others)| !others.is_empty())?;
+    let sum = first.0 + others.iter().map(|flow| flow.0).sum::<u64>();
+    (sum > 0).then(|| first.0 as f64 / sum as f64)
+}
+
 fn window_share(end: &EndpointOutcome) -> Option<f64> {
     let sample = end.observed.get::<Vec<TcpSample>>().last()?;
     let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;
@@ -282,6 +298,16 @@ mod tests {
         }
         let newer = serde_json::from_str::<GridFigure>(r#""warmth_k""#).unwrap_err().to_string();
         assert!(newer.contains(r#"unknown figure "warmth_k""#), "{newer}");
+    }
+
+    #[test]
+    fn a_flow_alone_has_no_share() {
+        let end = |flows: &[u64]| EndpointOutcome {
+            flow_bytes: flows.iter().copied().map(crate::units::Bytes).collect(),
+            ..EndpointOutcome::default()
+        };
+        assert_eq!(first_flow_share(&end(&[30, 10])), Some(0.75));
+        assert_eq!([first_flow_share(&end(&[30])), first_flow_share(&end(&[0, 0]))], [None, None]);
     }
 
     #[test]

@@ -16,8 +16,8 @@ const CLOSEST_PROBES: Nanos = Nanos::millis(1);
 
 pub(super) fn check(spec: &TrialSpec, plan: &StaggeredPlan) -> Result<(), Error> {
     plan.flows.iter().try_for_each(|flow| settings(&flow.over(&spec.flow)))?;
-    if spec.warm_up_ns > Nanos(0) {
-        let why = format!("{} asked for; a staggered run is counted from its start: 0", spec.warm_up_ns);
+    if spec.warm_up_ns >= plan.duration {
+        let why = format!("a warm-up of {} leaves nothing of a run of {}", spec.warm_up_ns, plan.duration);
         return Err(Error::spec("warm_up_ns", why));
     }
     flows(plan)?;
@@ -130,7 +130,8 @@ mod tests {
             (&planned(&vec![good(); 65], every), Some("flows")),
             (&planned(&[nothing], every), Some("data_bytes")),
             (&nonsense, Some("plan")),
-            (&TrialSpec { warm_up_ns: Nanos(1), ..fine.clone() }, Some("warm_up_ns")),
+            (&TrialSpec { warm_up_ns: Nanos::secs(960), ..fine.clone() }, Some("warm_up_ns")),
+            (&TrialSpec { warm_up_ns: Nanos::secs(30), ..fine.clone() }, None),
             // Samples are limited so that an outcome fits one message.
             (&planned(&[good()], Nanos(0)), None),
             (&planned(&[good()], Nanos::millis(100)), None),
@@ -139,6 +140,18 @@ mod tests {
         ] {
             assert_eq!(refused(spec), field, "{:?}", spec.workload);
         }
+    }
+
+    #[test]
+    fn swapped_flows_enter_in_the_opposite_order() {
+        let late = StaggeredFlow { enters_ns: Nanos::secs(1), ..good() };
+        let spec = planned(&[good(), late], Nanos(0));
+        let enters = |workload: &landspeed_record::Workload| {
+            let plan = StaggeredPlan::of(&workload.parameters).unwrap();
+            plan.flows.iter().map(|flow| flow.enters_ns).collect::<Vec<_>>()
+        };
+        assert_eq!(enters(&spec.workload), [Nanos(0), Nanos::secs(1)]);
+        assert_eq!(enters(&spec.workload.clone().with("swap", "on")), [Nanos::secs(1), Nanos(0)]);
     }
 
     #[test]

@@ -52,7 +52,7 @@ static PLAN: Factor = Factor {
 static DURATION: Factor = Factor {
     name: "time",
     short: Some('t'),
-    about: "length of the run",
+    about: "length of the run, warm-up included",
     domain: Domain::Time(SHORTEST, LONGEST),
     default: "60s",
     ..Factor::FLOW
@@ -62,6 +62,12 @@ static PROBE_EVERY: Factor = Factor {
     about: "time between probes, one byte to and fro over a connection of its own; 0s sends none",
     domain: Domain::Time(Nanos(0), LONGEST),
     default: "1s",
+    ..Factor::FLOW
+};
+
+static SWAP: Factor = Factor {
+    name: "swap",
+    about: "let the flows enter in the opposite order: the last of the plan at the time of the first",
     ..Factor::FLOW
 };
 
@@ -122,7 +128,7 @@ impl WorkloadRunner for StaggeredWorkload {
     }
 
     fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
-        vec![PLAN, DURATION, PROBE_EVERY]
+        vec![PLAN, DURATION, PROBE_EVERY, SWAP]
     }
 
     fn details(&self) -> &'static [DetailRow] {
@@ -191,8 +197,13 @@ struct StaggeredPlan {
 impl StaggeredPlan {
     fn of(parameters: &Settings) -> Result<Self, Error> {
         let flows = landspeed_record::decode(PLAN.of(parameters).as_bytes());
+        let mut flows: Vec<StaggeredFlow> = flows.map_err(|why| Error::spec(PLAN.name, why.to_string()))?;
+        if SWAP.is_on(parameters) {
+            let enters: Vec<Nanos> = flows.iter().rev().map(|flow| flow.enters_ns).collect();
+            flows.iter_mut().zip(enters).for_each(|(flow, enters)| flow.enters_ns = enters);
+        }
         Ok(StaggeredPlan {
-            flows: flows.map_err(|why| Error::spec(PLAN.name, why.to_string()))?,
+            flows,
             duration: DURATION.time(parameters),
             probe_every: PROBE_EVERY.time(parameters),
         })
@@ -288,13 +299,19 @@ fn receiving((data, probe): DataAndProbeFlows<'_>, size: usize) -> Vec<WorkerTas
     flows.chain(probe.iter().map(|flow| probe::answer(flow.as_ref()))).collect()
 }
 
-/// Runs the window, which is the whole run. It begins at an end's first data: sent at the client, received at the
-/// server.
+/// Runs the window, which is the whole run after the warm-up. The run begins at an end's first data: sent at the client,
+/// received at the server.
 fn timed(mut trial: TrialCoordinator<'_, '_>, clock: &RunClock) -> Result<WindowMeasurement, Error> {
     clock.begin();
     trial.workers.start();
     let first = trial.await_first()?;
-    let window_start = trial.open_from_start();
+    let warm_up = Duration::from(trial.spec.warm_up_ns);
+    let window_start = if warm_up.is_zero() {
+        trial.open_from_start()
+    } else {
+        trial.until(first + warm_up)?;
+        trial.open()
+    };
     trial.until(first + clock.duration)?;
     trial.close(&window_start)
 }
