@@ -297,10 +297,24 @@ agree: build-validate
 	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
 	$(call VALIDATE,agree target/agree/kernel/* target/agree/simulator/*)
 
-# Every experiment of the papers in its short version, beside what they published (an hour, on a machine left alone; a page each
-# in target/experiments). ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
+# One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
+# hour and a half, on a machine left alone; pages and records in INTO). ONLY=cottrell takes those with that in their names, FULL=--full all
+# at full size.
+experiments: CONTROLS ?= reno,cubic,bbr
+experiments: INTO ?= target/experiments
 experiments: build-validate install-applications
-	$(call VALIDATE,experiments --only "$(ONLY)" $(FULL))
+	$(call VALIDATE,experiments --only "$(ONLY)" $(FULL) --controls "$(CONTROLS)" --into "$(INTO)")
+
+# Simulated series of occasions: how often their intervals hold the truth (a minute).
+.PHONY: series
+series: build-validate
+	$(call VALIDATE,series)
+
+# What several occasions of `make experiments` say together, and whether the first five predicted the others.
+.PHONY: occasions
+occasions: OCCASIONS ?= $(sort $(wildcard docs/results/records/*.tar.xz))
+occasions: build-validate
+	target/release/validate occasions $(OCCASIONS)
 
 # Does measure capacity find the rate of a link that is known (two minutes, on a machine left alone)?
 capacity: build-validate

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
+use landspeed_engine::read_experiment;
 use landspeed_record::{ExpectationAgreement, ExpectationReport, GridReport};
 
 use crate::applications::ListedPart;
@@ -43,7 +44,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let mut failed = Vec::new();
     table::head("experiment | control | expected | came out | published | here | of what, and why");
     for name in names.filter(|name| name.contains(&options.only)) {
-        for control in options.each_control() {
+        let controls = if names_control(&landspeed, name)? { vec![None] } else { options.each_control() };
+        for control in controls {
             let run = ExperimentRun { name, control, is_full: options.full };
             match run.measured(&landspeed, &pages) {
                 Ok(report) => report.expected.iter().for_each(|one| run.row(one)),
@@ -54,6 +56,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     println!("\n{} min; pages in {}", began.elapsed().as_secs() / 60, pages.display());
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
+}
+
+/// Returns true if an experiment's flows name their congestion controls themselves, so that the hosts' default decides
+/// nothing.
+fn names_control(landspeed: &Path, name: &str) -> Result<bool> {
+    let text = Command::new(landspeed).args(["experiments", name]).output()?.stdout;
+    let experiment = read_experiment(Path::new(name), &String::from_utf8(text)?, true)?;
+    Ok(experiment.grid.all_settings().any(|one| one.name == "socket-congestion"))
 }
 
 impl Options {

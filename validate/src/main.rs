@@ -14,9 +14,11 @@ mod full_path;
 mod gates;
 mod grid_coverage;
 mod landspeed;
+mod occasions;
 mod placebos;
 mod rejudge;
 mod scene;
+mod series;
 mod simulate;
 mod stalled;
 mod stolen;
@@ -56,6 +58,8 @@ enum ValidationStudy {
     Gates(gates::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
     GridCoverage(grid_coverage::Options),
+    /// Pools occasions of the experiments, and holds later ones against what earlier ones predicted.
+    Occasions(occasions::Options),
     /// Real decisions between equal settings, in the lab.
     Placebos(placebos::Options),
     /// What would `explain` say today about paths that it has watched?
@@ -66,6 +70,8 @@ enum ValidationStudy {
     Stalled(stalled::Options),
     /// Which paths of 2004 give what cottrell-2005 has of Reno, and what do they predict of all else?
     Scene(scene::Options),
+    /// Simulated series of occasions: how often intervals hold the truth, and numbers are falsely reproduced.
+    Series(series::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
 }
@@ -86,11 +92,13 @@ fn main() -> ExitCode {
         ValidationStudy::FullPath(options) => full_path::run(&options),
         ValidationStudy::Gates(options) => gates::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
+        ValidationStudy::Occasions(options) => occasions::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
         ValidationStudy::Remedies(options) => faults::remedies::run(&options),
         ValidationStudy::Stalled(options) => stalled::run(&options),
         ValidationStudy::Scene(options) => scene::run(&options),
+        ValidationStudy::Series(options) => series::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
     };
     match result {

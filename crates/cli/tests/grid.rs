@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use landspeed_record::{ExpectationAgreement, GridCurves, GridEndReason, GridReport, Line, OccasionsReport};
+use landspeed_record::{
+    ExpectationAgreement, GridCurves, GridEndReason, GridFactor, GridReport, GridSettingTarget, Line,
+    OccasionsReport,
+};
 use rustix::process::Signal;
 use support::hosts::TestHosts;
 use support::ours::{TestHome, processes, signal, within};
@@ -472,6 +475,29 @@ fn experiments_that_ship_are_listed_and_looked_through() {
     let unknown = place.landspeed(&["run", "balaji/latencies"]).output().expect("landspeed runs");
     assert_eq!(unknown.status.code(), Some(2));
     assert!(text(&unknown).1.contains("did you mean balaji/latency?"), "{unknown:?}");
+}
+
+/// Where labs change between the cells of a block, intervals need six blocks (landspeed_stats::grid).
+#[test]
+fn experiments_that_ship_have_enough_blocks_for_intervals() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let papers = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let files = papers.flat_map(|paper| std::fs::read_dir(paper).expect("a folder"));
+    let mut seen = 0;
+    for path in files.map(|entry| entry.expect("an entry").path()) {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        for short in [false, true] {
+            let grid = landspeed_engine::read_experiment(&path, &text, short).expect("an experiment").grid;
+            let of_lab =
+                |one: &GridFactor| one.settings().any(|one| one.place == GridSettingTarget::Topology);
+            let [slow, quick] = [true, false].map(|slow| grid.factors.iter().any(|one| of_lab(one) == slow));
+            let is_answered =
+                path.to_string_lossy().contains("/bench/") || grid.blocks.is_none_or(|blocks| blocks >= 6);
+            assert!(is_answered || !(slow && quick), "{}: {:?} blocks", path.display(), grid.blocks);
+            seen += 1;
+        }
+    }
+    assert!(seen > 50, "{seen}");
 }
 
 fn text_of(output: &Output) -> String {

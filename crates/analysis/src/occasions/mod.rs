@@ -45,14 +45,17 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         return Err(format!("fewer than two of these records count: {}", left_out(&all).join("; ")));
     }
     let deviating = deviation::remarks(&counted, &reports);
-    let by_chance = spread_by_chance(&statistics(&reports));
+    let by_chance = spread_by_chance(&statistics(&all));
     let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
     let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
     let is_today = reports.len() < FEW || boots.len() < FEW_BOOTS;
-    let expected = (0..first.expected.len()).map(|nth| {
-        let of: Vec<&ExpectationReport> =
-            reports.iter().filter_map(|report| report.expected.get(nth)).collect();
-        let answer = expectation(&of, is_today);
+    // A file may have got another expectation between two occasions.
+    let expected = first.expected.iter().map(|one| {
+        let of: Vec<&ExpectationReport> = reports
+            .iter()
+            .filter_map(|report| report.expected.iter().find(|other| other.claim == one.claim))
+            .collect();
+        let answer = expectation_over(&of, is_today);
         match is_wide {
             true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
             false => answer,
@@ -135,9 +138,9 @@ fn pooled(values: Vec<String>, ratios: Vec<f64>) -> OccasionCell {
     }
 }
 
-/// Judges an expectation over all occasions: a number by the interval of its mean, a direction by the answers of the
+/// Judges an expectation over the occasions that measured it: a number by the interval of its mean, a direction by the answers of the
 /// occasions.
-fn expectation(of: &[&ExpectationReport], is_today: bool) -> OccasionExpectation {
+pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionExpectation {
     let first = of.first().copied().cloned().unwrap_or_default();
     let alone: Vec<ExpectationAgreement> = of.iter().map(|one| one.agreement).collect();
     let is_number = first.kind != ExpectationKind::Direction && first.published.is_some();
@@ -189,9 +192,10 @@ fn by_answers(alone: &[ExpectationAgreement]) -> (ExpectationAgreement, bool) {
     }
 }
 
-/// Returns the statistics of all placebos of a series, with their degrees of freedom.
-fn statistics(reports: &[&GridReport]) -> Vec<(f64, f64)> {
-    let placebos = reports.iter().flat_map(|report| &report.placebos);
+/// Returns the statistics of all placebos of a series, with their degrees of freedom. Occasions that do not count because a
+/// placebo left 1 are included: without them, the spread would be that of the placebos that happened to hold.
+fn statistics(reports: &[GridReport]) -> Vec<(f64, f64)> {
+    let placebos = reports.iter().filter(|report| report.void.is_none()).flat_map(|report| &report.placebos);
     placebos.map(|placebo| (placebo.statistic, placebo.freedom)).collect()
 }
 
@@ -233,7 +237,7 @@ mod tests {
 
     fn judged(ratios: &[f64]) -> (ExpectationAgreement, bool) {
         let reports: Vec<ExpectationReport> = ratios.iter().map(|ratio| number(*ratio)).collect();
-        let found = expectation(&reports.iter().collect::<Vec<_>>(), false);
+        let found = expectation_over(&reports.iter().collect::<Vec<_>>(), false);
         (found.agreement, found.is_firm)
     }
 

@@ -1,0 +1,207 @@
+//! `validate occasions`: pools occasions of `validate experiments --into FOLDER`, and prints the tables of
+//! docs/results/experiments.md. The first occasions predict, and those after them are held against what was predicted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use landspeed_record::{Estimate, ExpectationAgreement, OccasionExpectation, OccasionsReport};
+
+use crate::landspeed::{document, landspeed};
+use crate::table;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Occasions: folders that `experiments --into` wrote, or archives of them (.tar.xz)
+    #[arg(required = true, num_args = 2.., value_name = "OCCASION")]
+    occasions: Vec<PathBuf>,
+    /// The number of occasions that predict the ones after them
+    #[arg(long, default_value_t = 5)]
+    predicting: usize,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed = landspeed()?;
+    let unpacked = tempfile::tempdir().context("make a folder for the records")?;
+    let folders: Vec<PathBuf> = (0..)
+        .zip(&options.occasions)
+        .map(|(nth, occasion)| folder(occasion, &unpacked.path().join(format!("{nth}"))))
+        .collect::<Result<_>>()?;
+    let (mut answers, mut held) = (AnswerCounts::default(), PredictionCounts::default());
+    table::head(
+        "experiment | control | expected | came out | published | mean | another occasion | each alone",
+    );
+    for name in names(&folders[0])? {
+        let records = folders.iter().map(|folder| record(&folder.join(&name))).collect::<Result<Vec<_>>>();
+        let Ok(records) = records else {
+            println!("{name} is not in every occasion");
+            continue;
+        };
+        let pooled = pooled(&landspeed, &records)?;
+        pooled.expected.iter().for_each(|one| row(&name, one));
+        answers.add(&pooled);
+        let before = &records[..options.predicting.min(records.len())];
+        if before.len() < records.len() && before.len() > 1 {
+            held.add(&self::pooled(&landspeed, before)?, &pooled, before.len());
+        }
+    }
+    answers.print();
+    held.print();
+    Ok(())
+}
+
+/// Returns the folder of an occasion. An archive is unpacked into `into`.
+fn folder(occasion: &Path, into: &Path) -> Result<PathBuf> {
+    if occasion.is_dir() {
+        return Ok(occasion.to_owned());
+    }
+    fs::create_dir(into)?;
+    let unpacked = Command::new("tar").arg("-xJf").arg(occasion).arg("-C").arg(into).status()?;
+    ensure!(unpacked.success(), "tar cannot unpack {}", occasion.display());
+    Ok(into.to_owned())
+}
+
+/// Returns the names of the runs of an occasion: each has a folder with its record.
+fn names(folder: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let runs = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_dir()));
+    let mut names: Vec<String> = runs.filter_map(|run| run.file_name().into_string().ok()).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// Returns the only record in the folder of a run.
+fn record(folder: &Path) -> Result<PathBuf> {
+    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut records = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
+    records.next().with_context(|| format!("{} has no record", folder.display()))
+}
+
+fn pooled(landspeed: &Path, records: &[PathBuf]) -> Result<OccasionsReport> {
+    document(Command::new(landspeed).arg("show").args(records).arg("--json"))
+}
+
+fn row(name: &str, one: &OccasionExpectation) {
+    let (experiment, control) = name.rsplit_once('-').unwrap_or((name, ""));
+    let firm = if one.is_firm { ", firm" } else { "" };
+    let today = if one.is_today { ", today" } else { "" };
+    let came_out = format!("{}{firm}{today}", words(one.agreement));
+    let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
+    let interval = |found: Option<Estimate>| found.map(|_| table::ratio(found)).unwrap_or_default();
+    let alone: String = one.alone.iter().map(|answer| letter(*answer)).collect();
+    table::row(&[
+        &experiment,
+        &control,
+        &one.claim,
+        &came_out,
+        &published,
+        &interval(one.ratio.mean),
+        &interval(one.ratio.another),
+        &alone,
+    ]);
+}
+
+fn words(answer: ExpectationAgreement) -> &'static str {
+    match answer {
+        ExpectationAgreement::Reproduces => "reproduces",
+        ExpectationAgreement::Differs => "**differs**",
+        ExpectationAgreement::Undecided => "undecided",
+        ExpectationAgreement::NotHere => "not on this hardware",
+    }
+}
+
+fn letter(answer: ExpectationAgreement) -> char {
+    match answer {
+        ExpectationAgreement::Reproduces => 'r',
+        ExpectationAgreement::Differs => 'd',
+        ExpectationAgreement::Undecided => '-',
+        ExpectationAgreement::NotHere => 'n',
+    }
+}
+
+/// How many expectations came out which way.
+#[derive(Debug, Default)]
+struct AnswerCounts {
+    reproduce: u32,
+    differ: u32,
+    undecided: u32,
+    not_here: u32,
+    firm: u32,
+}
+
+impl AnswerCounts {
+    fn add(&mut self, report: &OccasionsReport) {
+        for one in &report.expected {
+            let count = match one.agreement {
+                ExpectationAgreement::Reproduces => &mut self.reproduce,
+                ExpectationAgreement::Differs => &mut self.differ,
+                ExpectationAgreement::Undecided => &mut self.undecided,
+                ExpectationAgreement::NotHere => &mut self.not_here,
+            };
+            *count += 1;
+            self.firm += u32::from(one.is_firm);
+        }
+    }
+
+    fn print(&self) {
+        let AnswerCounts { reproduce, differ, undecided, not_here, firm } = self;
+        let asked = reproduce + differ + undecided;
+        println!(
+            "\n{reproduce} reproduce, {differ} differ, {undecided} are undecided, {not_here} cannot be asked here."
+        );
+        println!(
+            "{} of what can be asked is decided; {firm} answers are firm.",
+            table::percent(table::share(reproduce + differ, asked))
+        );
+    }
+}
+
+/// How occasions came out beside what the ones before them predicted.
+#[derive(Debug, Default)]
+struct PredictionCounts {
+    inside: u32,
+    figures: u32,
+    turned_over: u32,
+    firm: u32,
+    contradicted: u32,
+    moved: u32,
+}
+
+impl PredictionCounts {
+    /// Adds an experiment: its report over the first `first` occasions, and that over all.
+    fn add(&mut self, before: &OccasionsReport, all: &OccasionsReport, first: usize) {
+        use ExpectationAgreement::{Differs, Reproduces};
+        for (predicted, found) in before.expected.iter().zip(&all.expected) {
+            if let Some(another) = predicted.ratio.another {
+                let new = found.ratio.ratios.iter().skip(first);
+                self.figures += new.clone().count() as u32;
+                self.inside +=
+                    new.filter(|ratio| another.low <= **ratio && **ratio <= another.high).count() as u32;
+            }
+            let is_opposite =
+                |one, other| matches!((one, other), (Reproduces, Differs) | (Differs, Reproduces));
+            self.turned_over += u32::from(is_opposite(predicted.agreement, found.agreement));
+            self.moved += u32::from(predicted.agreement != found.agreement);
+            let mut new = found.alone.iter().skip(first);
+            self.firm += u32::from(predicted.is_firm);
+            self.contradicted +=
+                u32::from(predicted.is_firm && new.any(|one| is_opposite(*one, predicted.agreement)));
+        }
+    }
+
+    fn print(&self) {
+        let PredictionCounts { inside, figures, turned_over, firm, contradicted, moved } = self;
+        if *figures > 0 {
+            println!(
+                "\n{inside} of {figures} new figures lie inside their prediction intervals ({}).",
+                table::percent(table::share(*inside, *figures))
+            );
+            println!(
+                "{turned_over} answers turned over; {contradicted} of {firm} firm answers are contradicted; {moved} moved."
+            );
+        }
+    }
+}
