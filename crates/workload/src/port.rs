@@ -1,12 +1,14 @@
 //! The server's ports for the flows of a trial, and how a client finds them.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport, port_offset};
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::Error;
 use crate::app::BlockServices;
@@ -104,8 +106,11 @@ impl DataPort {
     fn hold(at: SocketAddr, transports: &[&dyn Transport], key: ProofKey) -> Result<DataPort, Error> {
         let mut last = None;
         let tries = if at.port() == 0 { TRIES } else { 1 };
-        for _ in 0..tries {
+        for attempt in 1..=tries {
             let signals = transport(SIGNALS)?.reserve(at)?;
+            if attempt < tries && !are_free(transports, signals.address()) {
+                continue;
+            }
             match reserve_data(transports, signals.address()) {
                 Ok(data) => return Ok(DataPort { signals, data, key, living: Arc::default() }),
                 Err(error) => last = Some(error),
@@ -142,6 +147,24 @@ impl DataPort {
 }
 
 /// Reserves a data port for each of `transports` except the signals' own, whose data use the signals' port.
+/// Returns true if no socket has one of the data ports. A reserved port can be bound again, for its listener, so another
+/// landspeed's reserved port would be shared instead of refused.
+fn are_free(transports: &[&dyn Transport], signals: SocketAddr) -> bool {
+    let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
+    apart.filter_map(|data| data_address(*data, signals).ok()).all(|at| {
+        // The signals' own number is reserved for TCP already.
+        let is_tcp_free = at.port() == signals.port() || binds_alone(at).is_ok();
+        is_tcp_free && UdpSocket::bind(at).is_ok()
+    })
+}
+
+/// Binds a TCP socket that shares its port with no other one, and closes it.
+fn binds_alone(at: SocketAddr) -> rustix::io::Result<()> {
+    let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &at)
+}
+
 fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<ReservedDataPorts, Error> {
     let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
     apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()

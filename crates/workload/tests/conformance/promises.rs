@@ -35,7 +35,7 @@ pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
 ];
 
 /// How much longer than announced a window may be open, because threads run late.
-const LATE: Nanos = Nanos::millis(100);
+const LATE: Nanos = Nanos::millis(300);
 
 fn in_order(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let runner = row.runner();
