@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_engine::read_experiment;
-use landspeed_record::{ExpectationAgreement, ExpectationReport, GridReport};
+use landspeed_record::{ExpectationReport, GridReport};
 
 use crate::applications::ListedPart;
 use crate::landspeed::{document, landspeed};
@@ -106,12 +106,7 @@ impl ExperimentRun<'_> {
     }
 
     fn row(&self, one: &ExpectationReport) {
-        let came_out = match one.agreement {
-            ExpectationAgreement::Reproduces => "reproduces",
-            ExpectationAgreement::Differs => "**differs**",
-            ExpectationAgreement::Undecided => "undecided",
-            ExpectationAgreement::NotHere => "not on this hardware",
-        };
+        let came_out = table::came_out(one.agreement);
         let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
         let claim = format!("{} ({})", one.claim, one.source);
         let control = self.control.unwrap_or("as found");

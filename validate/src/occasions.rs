@@ -39,12 +39,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             println!("{name} is not in every occasion");
             continue;
         };
-        let pooled = pooled(&landspeed, &records)?;
-        pooled.expected.iter().for_each(|one| row(&name, one));
-        answers.add(&pooled);
+        let all = pooled(&landspeed, &records)?;
+        all.expected.iter().for_each(|one| row(&name, one));
+        answers.add(&all);
         let before = &records[..options.predicting.min(records.len())];
         if before.len() < records.len() && before.len() > 1 {
-            held.add(&self::pooled(&landspeed, before)?, &pooled, before.len());
+            held.add(&pooled(&landspeed, before)?, &all, before.len());
         }
     }
     answers.print();
@@ -88,7 +88,7 @@ fn row(name: &str, one: &OccasionExpectation) {
     let (experiment, control) = name.rsplit_once('-').unwrap_or((name, ""));
     let firm = if one.is_firm { ", firm" } else { "" };
     let today = if one.is_today { ", today" } else { "" };
-    let came_out = format!("{}{firm}{today}", words(one.agreement));
+    let came_out = format!("{}{firm}{today}", table::came_out(one.agreement));
     let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
     let interval = |found: Option<Estimate>| found.map(|_| table::ratio(found)).unwrap_or_default();
     let alone: String = one.alone.iter().map(|answer| letter(*answer)).collect();
@@ -102,15 +102,6 @@ fn row(name: &str, one: &OccasionExpectation) {
         &interval(one.ratio.another),
         &alone,
     ]);
-}
-
-fn words(answer: ExpectationAgreement) -> &'static str {
-    match answer {
-        ExpectationAgreement::Reproduces => "reproduces",
-        ExpectationAgreement::Differs => "**differs**",
-        ExpectationAgreement::Undecided => "undecided",
-        ExpectationAgreement::NotHere => "not on this hardware",
-    }
 }
 
 fn letter(answer: ExpectationAgreement) -> char {

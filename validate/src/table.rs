@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anyhow::{Result, ensure};
-use landspeed_record::Estimate;
+use landspeed_record::{Estimate, ExpectationAgreement};
 use landspeed_stats::proportion_interval;
 
 /// Prints the head of a table. `columns` holds names such as "noise | kept | promise".
@@ -34,6 +34,16 @@ pub(crate) fn interval(hits: u32, of: u32) -> String {
 /// Returns a ratio with its interval as text; "-" for `None`.
 pub(crate) fn ratio(found: Option<Estimate>) -> String {
     found.map_or("-".to_owned(), |found| format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high))
+}
+
+/// Returns the answer to an expectation as text.
+pub(crate) fn came_out(answer: ExpectationAgreement) -> &'static str {
+    match answer {
+        ExpectationAgreement::Reproduces => "reproduces",
+        ExpectationAgreement::Differs => "**differs**",
+        ExpectationAgreement::Undecided => "undecided",
+        ExpectationAgreement::NotHere => "not on this hardware",
+    }
 }
 
 /// The number of promises that did not hold.

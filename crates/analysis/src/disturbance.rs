@@ -35,11 +35,9 @@ type Disturbances = BTreeMap<(Place, DisturbanceKind), f64>;
 
 /// Returns a line for each disturbance of a measurement over these pairs of hosts.
 pub fn disturbances(pairs: &[BothEnds<'_>]) -> Vec<String> {
-    let line = |((place, kind), amount): (&(Place, DisturbanceKind), &f64)| match kind {
-        DisturbanceKind::Carrier => {
-            format!("{place} lost or regained its carrier {amount:.0} times meanwhile")
-        }
-        _ => format!("{}, {:.0} % of {}", kind.words(place), 100.0 * amount, kind.whole()),
+    let line = |((place, kind), amount): (&(Place, DisturbanceKind), &f64)| match kind.whole() {
+        Some(whole) => format!("{}, {:.0} % of {whole}", kind.words(place), 100.0 * amount),
+        None => format!("{} {amount:.0} times meanwhile", kind.words(place)),
     };
     found(pairs).iter().map(line).collect()
 }
@@ -53,14 +51,10 @@ pub(crate) fn over_trials<'a>(trials: impl Iterator<Item = BothEnds<'a>>) -> Vec
         found(&[trial]).into_iter().for_each(|(at, amount)| all.entry(at).or_default().push(amount));
     }
     let line = |((place, kind), amounts): (&(Place, DisturbanceKind), &Vec<f64>)| {
-        let in_trials = format!("in {} of {count} trials", amounts.len());
-        match kind {
-            DisturbanceKind::Carrier => format!("{place} lost or regained its carrier {in_trials}"),
-            _ => {
-                let most = 100.0 * amounts.iter().copied().fold(0.0, f64::max);
-                format!("{} {in_trials}, at most {most:.0} % of {}", kind.words(place), kind.whole())
-            }
-        }
+        let most = 100.0 * amounts.iter().copied().fold(0.0, f64::max);
+        let at_most = kind.whole().map(|whole| format!(", at most {most:.0} % of {whole}"));
+        let (words, trials) = (kind.words(place), amounts.len());
+        format!("{words} in {trials} of {count} trials{}", at_most.unwrap_or_default())
     };
     all.iter().map(line).collect()
 }
@@ -72,15 +66,16 @@ impl DisturbanceKind {
             DisturbanceKind::Stolen => format!("the hypervisor took processor time from {place}"),
             DisturbanceKind::Heat => format!("heat throttled a processor of {place}"),
             DisturbanceKind::Quota => format!("a processor quota throttled programs on {place}"),
-            DisturbanceKind::Carrier => format!("{place} lost its carrier"),
+            DisturbanceKind::Carrier => format!("{place} lost or regained its carrier"),
         }
     }
 
-    /// Returns what a share is a share of.
-    fn whole(self) -> &'static str {
+    /// Returns what the amount is a share of; `None` if it is a number.
+    fn whole(self) -> Option<&'static str> {
         match self {
-            DisturbanceKind::OtherPrograms | DisturbanceKind::Stolen => "its processors",
-            DisturbanceKind::Heat | DisturbanceKind::Quota | DisturbanceKind::Carrier => "the time",
+            DisturbanceKind::OtherPrograms | DisturbanceKind::Stolen => Some("its processors"),
+            DisturbanceKind::Heat | DisturbanceKind::Quota => Some("the time"),
+            DisturbanceKind::Carrier => None,
         }
     }
 }

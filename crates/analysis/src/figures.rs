@@ -101,13 +101,13 @@ fn busy_cores(ends: &[TrialEnd<'_>]) -> f64 {
 /// helpers and children of an agent count once, although each of its ends reports them.
 pub(crate) fn own_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let mut agents = BTreeSet::new();
-    let mut own = |TrialEnd { outcome, host }: &TrialEnd<'_>| {
+    let own = ends.iter().map(|TrialEnd { outcome, host }| {
         let (cpu, accounting) = (outcome.observed.get::<CpuUsage>(), host.cpu_accounting);
         let is_known = !host.boot_id.is_empty() && host.netns_cookie != 0;
-        let is_new = !is_known || agents.insert((host.boot_id.clone(), host.netns_cookie));
+        let is_new = !is_known || agents.insert((host.boot_id.as_str(), host.netns_cookie));
         end_share(cpu, accounting) - if is_new { 0.0 } else { agent_share(cpu, accounting) }
-    };
-    ends.iter().map(&mut own).sum()
+    });
+    own.sum()
 }
 
 /// Returns the processor time that belongs to one end alone, in cores.

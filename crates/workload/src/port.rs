@@ -7,7 +7,6 @@ use std::sync::Arc;
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport, port_offset};
-
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 
 use crate::Error;
@@ -146,12 +145,15 @@ impl DataPort {
     }
 }
 
-/// Reserves a data port for each of `transports` except the signals' own, whose data use the signals' port.
+/// Returns the transports whose data flows have a port of their own: all except the signals' one.
+fn apart<'a>(transports: &'a [&'a dyn Transport]) -> impl Iterator<Item = &'a dyn Transport> {
+    transports.iter().copied().filter(|transport| transport.name() != SIGNALS)
+}
+
 /// Returns true if no socket has one of the data ports. A reserved port can be bound again, for its listener, so another
 /// landspeed's reserved port would be shared instead of refused.
 fn are_free(transports: &[&dyn Transport], signals: SocketAddr) -> bool {
-    let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
-    apart.filter_map(|data| data_address(*data, signals).ok()).all(|at| {
+    apart(transports).filter_map(|data| data_address(data, signals).ok()).all(|at| {
         // The signals' own number is reserved for TCP already.
         let is_tcp_free = at.port() == signals.port() || binds_alone(at).is_ok();
         is_tcp_free && UdpSocket::bind(at).is_ok()
@@ -165,9 +167,9 @@ fn binds_alone(at: SocketAddr) -> rustix::io::Result<()> {
     rustix::net::bind(&socket, &at)
 }
 
+/// Reserves a data port for each of `transports` except the signals' own, whose data use the signals' port.
 fn reserve_data(transports: &[&dyn Transport], signals: SocketAddr) -> Result<ReservedDataPorts, Error> {
-    let apart = transports.iter().filter(|transport| transport.name() != SIGNALS);
-    apart.map(|data| Ok((data.name(), data.reserve(data_address(*data, signals)?)?))).collect()
+    apart(transports).map(|data| Ok((data.name(), data.reserve(data_address(data, signals)?)?))).collect()
 }
 
 impl std::fmt::Debug for DataPort {
@@ -311,6 +313,17 @@ mod tests {
         assert_eq!(refused, "transport: no data port of udp is open");
         let refused = DataPort::open(HERE, &["pigeon"], KEY).expect_err("no transport").to_string();
         assert!(refused.contains("there are tcp, udp"), "{refused}");
+    }
+
+    /// The reserved socket allows other sockets on its port, because its own listener needs it too.
+    #[test]
+    fn a_port_that_another_session_has_reserved_counts_as_taken() {
+        let tls = [transport("tls").expect("registered")];
+        let held = transport("tcp").expect("registered").reserve(SocketAddr::new(HERE, 0)).expect("a port");
+        let before = |at: SocketAddr| with_port(at, at.port() - port_offset(tls[0]));
+        assert!(!are_free(&tls, before(held.address())));
+        let mut others = (0..1_000).map(|n| SocketAddr::new(HERE, 21_000 + 8 * n));
+        assert!(others.any(|at| are_free(&tls, at)), "some ports are free");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) const KNOBS: &[Knob] = &[knob!(HARDWARE, "pcie-read-request", ReadReq
     on: FactorPlacement::Sender,
     interacts: &["ring-tx", "mtu"],
     source: "feng-2003 section 3.3.1 (512 to 4096: the PCI-X burst); PCI Express Base Specification, Device Control",
-    propose: |view| larger(view),
+    propose: larger,
 })];
 
 fn larger(view: &FactorView) -> Vec<Proposal> {

@@ -10,7 +10,7 @@ const LONGEST_GAP: Nanos = Nanos::millis(200);
 /// The sources of one direction's cross traffic. Their time goes on only while segments arrive, and begins with the
 /// first one, so that a link that is idle for an hour costs nothing.
 #[derive(Debug, Clone)]
-pub(super) struct CrossTraffic {
+pub(super) struct CrossSources {
     sources: Vec<TrafficProcess>,
     /// The time of the direction at which the sources' own time is zero; `None` before the first segment.
     origin: Option<Nanos>,
@@ -27,9 +27,9 @@ pub(super) struct CrossPacket {
     pub(super) size: u32,
 }
 
-impl CrossTraffic {
+impl CrossSources {
     pub(super) fn new(sources: &[TrafficSpec]) -> Self {
-        CrossTraffic {
+        CrossSources {
             sources: sources.iter().map(TrafficProcess::new).collect(),
             origin: None,
             last: Nanos(0),
@@ -82,18 +82,18 @@ mod tests {
 
     use super::*;
 
-    fn mix(load_bps: f64) -> CrossTraffic {
+    fn mix(load_bps: f64) -> CrossSources {
         let mix = TrafficMix {
             load_bps: BitRate(load_bps),
             on_ns: Nanos::millis(10),
             off_ns: Nanos::millis(10),
             short: 0.0,
         };
-        CrossTraffic::new(&mix.sources(&mut Random::new(7)))
+        CrossSources::new(&mix.sources(&mut Random::new(7)))
     }
 
     /// Looks every millisecond from `from` on, and returns the packets.
-    fn packets(cross: &mut CrossTraffic, from: u64, millis: u64) -> Vec<CrossPacket> {
+    fn packets(cross: &mut CrossSources, from: u64, millis: u64) -> Vec<CrossPacket> {
         let mut all = Vec::new();
         for now in (0..millis).map(|millis| Nanos::millis(from + millis)) {
             cross.advance(now);
@@ -126,6 +126,6 @@ mod tests {
     fn no_load_has_no_packets() {
         let mut random = Random::new(1);
         let none = TrafficMix { load_bps: BitRate(0.0), on_ns: Nanos(1), off_ns: Nanos(1), short: 0.5 };
-        assert!(packets(&mut CrossTraffic::new(&none.sources(&mut random)), 0, 10).is_empty());
+        assert!(packets(&mut CrossSources::new(&none.sources(&mut random)), 0, 10).is_empty());
     }
 }

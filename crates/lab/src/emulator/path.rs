@@ -11,7 +11,7 @@
 use landspeed_record::units::Nanos;
 use landspeed_stats::{Random, TrafficCounts};
 
-use super::cross::CrossTraffic;
+use super::cross::CrossSources;
 use super::loss::LossModel;
 use super::pace::{LinePacer, QueueContents};
 use super::plan::{DirectionPlan, QueueBound};
@@ -76,7 +76,7 @@ pub(super) struct EmulatedPath {
     reorder: (f64, Random),
     held_for: Nanos,
     duplicate: (f64, Random),
-    cross: CrossTraffic,
+    cross: CrossSources,
     /// The latest arrival time so far, without the extra time of held segments.
     last: Nanos,
 }
@@ -96,7 +96,7 @@ impl EmulatedPath {
             reorder: (plan.direction.reorder.as_f64(), random(RandomUse::Reorder)),
             held_for: plan.direction.reorder_delay,
             duplicate: (plan.direction.duplicate.as_f64(), random(RandomUse::Duplicate)),
-            cross: CrossTraffic::new(&plan.cross().sources(&mut random(RandomUse::Cross))),
+            cross: CrossSources::new(&plan.cross().sources(&mut random(RandomUse::Cross))),
             last: Nanos(0),
         }
     }

@@ -152,7 +152,6 @@ fn segments_merged_by_gro_are_counted() {
     assert!(trace.counts["gro-merged"] < trace.counts["received"], "{trace:?}");
 }
 
-/// The kernel's own counter of header prediction (TcpExt.TCPHPHits) also asks for memory, so it counts no more segments.
 #[test]
 fn segments_on_the_fast_path_are_counted() {
     let Some(lab) = TestLab::new() else { return };
