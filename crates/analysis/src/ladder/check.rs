@@ -213,8 +213,10 @@ impl FinalCheck {
         if series.counted() < IN_THE_END {
             return false;
         }
-        let broken = run.rules.goal.guards().into_iter().find_map(|metric| {
-            let (verdict, said) = guards::judge(series, metric, run);
+        let goal = run.rules.goal;
+        let gain = series.estimate(goal).map_or(0.0, |estimate| goal.oriented(estimate).low.ln());
+        let broken = goal.guards().into_iter().find_map(|metric| {
+            let (verdict, said) = guards::judge(series, metric, gain, run);
             (verdict == GuardVerdict::Broken).then_some((metric, said))
         });
         let Some((metric, said)) = broken else { return false };

@@ -6,9 +6,8 @@
 //! a round trip under load that is too long, and a loss that exceeds the margin when added to the losses of the kept
 //! steps.
 //!
-//! Beside a large gain, a guard needs no more than to be small: at the same confidence, the loss must be at most
-//! [`BESIDE`] of the gain, both as logarithms (docs/decisions/0065-guards-beside-large-gains.md). A guard that is shown
-//! to be broken stays broken.
+//! Beside a large gain, the margin is wider: a loss may be [`BESIDE`] of the gain, both as logarithms. The candidate's
+//! bad trials then count only if they are shown to be more (docs/decisions/0071-margins-beside-large-gains.md).
 //!
 //! `step.rs` calls [`all`] before it keeps a step. `check.rs` calls only [`judge`], to compare the final setting with
 //! the start. [`Metric::guards`] says which figures are guarded, and `noninferiority.rs` of the crate `stats` has the
@@ -16,7 +15,7 @@
 
 use landspeed_record::Arm;
 use landspeed_record::units::Nanos;
-use landspeed_stats::{GuardVerdict, guard, guard_sums};
+use landspeed_stats::{GuardVerdict, guard, guard_sums, proportion_interval};
 
 use super::kept::KeptTotals;
 use super::run_state::RunState;
@@ -39,7 +38,7 @@ const LOADED_FACTOR: f64 = 2.0;
 const LOADED_MORE: Nanos = Nanos::millis(5);
 
 /// The loss that a guard allows beside a gain, as a share of it, both as logarithms. A gain of 2.6 allows the usual
-/// 10 %, a gain of 10 allows 26 %.
+/// 10 %, a gain of 10 allows 26 %, a gain of 40 allows 45 %.
 const BESIDE: f64 = 0.1;
 
 /// Returns the number of blocks that guards need if a block has `trials` trials, half of them the candidate's.
@@ -57,30 +56,15 @@ pub(crate) enum GuardReport {
     Unclear(String),
 }
 
-/// Judges `metric` by the mean and by the totals, with the margin of the rules. Returns the worse verdict, with the
-/// estimate in words.
-pub(crate) fn judge(series: &BlockSeries, metric: Metric, run: &RunState) -> (GuardVerdict, String) {
-    judge_by(series, metric, run.rules.guard, &run.toll)
-}
-
-/// Judges `metric` like [`judge`], but a loss within `margin` holds too, unless the loss is shown to exceed the margin of
-/// the rules.
-fn judge_beside(series: &BlockSeries, metric: Metric, margin: f64, run: &RunState) -> (GuardVerdict, String) {
-    let (verdict, said) = judge(series, metric, run);
-    let is_small = || judge_by(series, metric, margin, &run.toll).0 == GuardVerdict::Holds;
-    let verdict = match verdict {
-        GuardVerdict::Unclear if margin > run.rules.guard && is_small() => GuardVerdict::Holds,
-        verdict => verdict,
-    };
-    (verdict, said)
-}
-
-fn judge_by(
+/// Judges `metric` by the mean and by the totals, beside a gain of which `gain` is the log ratio. Returns the worse
+/// verdict, with the estimate in words.
+pub(crate) fn judge(
     series: &BlockSeries,
     metric: Metric,
-    margin: f64,
-    toll: &LostTimeEffects,
+    gain: f64,
+    run: &RunState,
 ) -> (GuardVerdict, String) {
+    let (margin, toll) = (beside(gain, run).exp_m1(), &run.toll);
     let mean = guard(&series.contrasts(metric, toll), margin, CONFIDENCE);
     let totals = guard_sums(&series.sums(metric, toll), margin, CONFIDENCE);
     let (verdict, estimate, of) = match (mean, totals) {
@@ -102,20 +86,19 @@ pub(crate) fn all(
     run: &RunState,
 ) -> GuardReport {
     let rules = &run.rules;
-    let margin = beside(gain.ln(), run).exp_m1();
     // What all kept steps may cost together is small beside what they gain together.
     let most = beside(totals.with(rules.goal, gain.ln()), run);
     let series = &comparison.series;
     if let Some(said) = loaded(series) {
         return GuardReport::Broken(format!("in this step: {said}"));
     }
-    let mut unclear = few(series).or_else(|| bad(series, &run.toll));
+    let mut unclear = few(series).or_else(|| bad_beside(gain.ln(), series, run));
     for metric in rules.goal.guards() {
         let mean = comparison.mean_better(metric, &run.toll);
         if series.contrasts(metric, &run.toll).is_empty() {
             continue;
         }
-        match judge_beside(series, metric, margin, run) {
+        match judge(series, metric, gain.ln(), run) {
             (GuardVerdict::Broken, said) => return GuardReport::Broken(format!("in this step: {said}")),
             // Several small losses may add up: the sum is judged once this step's loss is known to be small.
             (GuardVerdict::Holds, said) if mean < 0.0 && totals.with(metric, mean) < -most => {
@@ -128,9 +111,13 @@ pub(crate) fn all(
     unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
 }
 
-/// Returns the loss that a guard allows beside `gain`, both as logarithms.
+/// Returns the loss that a guard allows beside `gain`, both as log ratios.
 fn beside(gain: f64, run: &RunState) -> f64 {
-    run.rules.guard.ln_1p().max(BESIDE * gain)
+    usual_loss(run).max(BESIDE * gain)
+}
+
+fn usual_loss(run: &RunState) -> f64 {
+    run.rules.guard.ln_1p()
 }
 
 /// Says that the candidate has too few trials to show that mishaps are rare; `None` if it has enough.
@@ -142,10 +129,32 @@ fn few(series: &BlockSeries) -> Option<String> {
 /// Describes the first figure for which more of the candidate's trials than of the incumbent's are over twice as bad as
 /// the incumbent's median.
 pub(crate) fn bad(series: &BlockSeries, toll: &LostTimeEffects) -> Option<String> {
+    bad_where(|usual, own| own > usual, series, toll)
+}
+
+/// Describes bad trials like [`bad`], but beside a large `gain` only if the candidate is shown to have more of them. On
+/// a noisy host a fifth of both arms' round trips may be bad, and which arm has more of them is chance.
+fn bad_beside(gain: f64, series: &BlockSeries, run: &RunState) -> Option<String> {
+    let large = beside(gain, run) > usual_loss(run);
+    let counts = |usual, own| if large { shown_to_be_more(usual, own) } else { own > usual };
+    bad_where(counts, series, &run.toll)
+}
+
+/// Returns true if as large a majority of `own` over `usual` has a chance of less than 2.5 % where both are as likely
+/// (the sign test).
+fn shown_to_be_more(usual: usize, own: usize) -> bool {
+    proportion_interval(own as u64, (own + usual) as u64).0 > 0.5
+}
+
+fn bad_where(
+    counts: impl Fn(usize, usize) -> bool,
+    series: &BlockSeries,
+    toll: &LostTimeEffects,
+) -> Option<String> {
     Metric::ALL.into_iter().find_map(|metric| {
         let [usual, own] = series.bad_trials(metric, toll);
         let trials = series.trials(Arm::Candidate).count();
-        (own > usual).then(|| {
+        counts(usual, own).then(|| {
             format!(
                 "{} over twice as bad as usual in {own} of its {trials} trials, in {usual} of the others",
                 metric.row().name

@@ -75,10 +75,30 @@ fn a_noisy_guard_costs_a_large_gain_nothing_and_a_small_one_the_step() {
     assert!(run(50.0, 1.0).step("k").kept, "{:?}", run(50.0, 1.0).step("k"));
     // What the noise leaves of the mean may lie above the usual margin, as long as it is not shown to.
     assert!(run(50.0, 1.13).step("k").kept, "{:?}", run(50.0, 1.13).step("k"));
+    // Nor does a loss that is shown, where it is small beside the gain: in the step, and in the final check.
+    assert!(run(50.0, 1.25).step("k").kept, "{:?}", run(50.0, 1.25).step("k"));
     let small = run(1.3, 1.0);
     assert_eq!(small.step("k").answer, StepAnswer::Undecided, "{:?}", small.step("k"));
     let harmful = run(50.0, 3.0);
     assert_eq!(harmful.step("k").answer, StepAnswer::Harms, "{:?}", harmful.step("k"));
+}
+
+#[test]
+fn beside_a_large_gain_bad_trials_count_if_the_candidate_is_shown_to_have_more() {
+    // Of the round trips of both arms one in five is bad, as on a machine that others use; the candidate has one more
+    // in each two blocks.
+    let world = |gain: f64, length: u64| {
+        move |trial: &SimulatedTrial<'_>| {
+            let both = trial.number.is_multiple_of(5);
+            let more = on(trial) && trial.at.is_multiple_of(2) && trial.number % 8 < 2;
+            let latency_ns = Nanos(if more { length } else if both { 120_000 } else { 50_000 });
+            TrialFigures { latency_ns, ..scaled(if on(trial) { gain } else { 1.0 }) }
+        }
+    };
+    let run = |gain, length| drive(0, usual_rules(), world(gain, length));
+    assert!(run(50.0, 120_000).step("k").kept, "{:?}", run(50.0, 120_000).step("k"));
+    assert!(!run(1.3, 120_000).step("k").kept, "{:?}", run(1.3, 120_000).step("k"));
+    assert!(!run(50.0, 2_000_000).step("k").kept, "{:?}", run(50.0, 2_000_000).step("k"));
 }
 
 #[test]
