@@ -62,6 +62,7 @@ pub fn assemble(findings: LadderFindings, run: RunFacts<'_>) -> TuneSummary {
         final_cell: findings.final_cell,
         restored: run.restored.restored,
         left: run.restored.left,
+        unknown: run.restored.unknown,
         cut_off: false,
         restored_notes: run.restored.notes.clone(),
         void: findings.void,

@@ -30,7 +30,7 @@ pub(crate) const ALL: [(Exit, &str, &str); 6] = [
     (
         Exit::NotRestored,
         "not everything restored",
-        "A setting that landspeed changed could not be restored. The output names it; `landspeed undo` restores it.",
+        "A setting that landspeed changed could not be restored, or a host was lost before it confirmed so. The output names it; `landspeed undo` restores it, or confirms that it is.",
     ),
     (
         Exit::NothingProven,

@@ -314,20 +314,25 @@ impl Host {
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
             // The notes for these errors name the host already.
             Err(Error::Session { source: error @ (Ended { .. } | TimedOut { .. }), .. }) => {
-                return RestoreOutcome::unknown(self.when_it_is_back(&error));
+                return self.lost(&error);
             }
             Err(error) => return RestoreOutcome::failed(error.to_string()),
         };
+        if restored.unknown {
+            return restored;
+        }
         for note in &mut restored.notes {
             *note = format!("{}: {note}", self.name);
         }
         restored
     }
 
-    /// Returns a text that says how this host is restored after its loss, and what the user can do.
-    fn when_it_is_back(&self, error: &landspeed_agent::session::Error) -> String {
+    /// Returns the result for this host after its loss: how it is restored, and what the user can do.
+    fn lost(&self, error: &landspeed_agent::session::Error) -> RestoreOutcome {
         let (name, undo) = (&self.name, &self.undo_command);
-        format!("{name} was lost: {error}; its guardian restores it by itself. When it is back: {undo}")
+        RestoreOutcome::unknown(format!(
+            "{name} was lost: {error}; its guardian restores it by itself. When it is back: {undo}"
+        ))
     }
 
     /// Undoes the changes that an interrupted run left on the host, or with `dry_run` only reports them.
@@ -342,8 +347,12 @@ impl Host {
 
     /// Probes the knobs again, and adds the differences from the start to the host's own report.
     fn read_again(&self, mut restored: RestoreOutcome) -> RestoreOutcome {
+        use landspeed_agent::session::Error::{Ended, TimedOut};
         match self.knobs() {
             Ok(now) => self.compare(&now, &mut restored),
+            Err(Error::Session { source: error @ (Ended { .. } | TimedOut { .. }), .. }) => {
+                return self.lost(&error);
+            }
             Err(error) => {
                 (restored.restored, restored.left) = (false, false);
                 restored.notes.push(format!("its knobs could not be read again: {error}"));

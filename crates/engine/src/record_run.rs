@@ -6,8 +6,8 @@ use landspeed_analysis::wan::unfit;
 use landspeed_lab::topology::{HostSet, PathLink};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport, Settings,
-    TcpSample, WanStats,
+    Cell, EndpointOutcome, PathFacts, RECORD_RUN_FORMAT, RecordRunFigures, RecordRunReport, RestoreOutcome,
+    Settings, TcpSample, WanStats,
 };
 use landspeed_workload::stream;
 
@@ -88,7 +88,8 @@ pub fn record_run(
         let properties = PathProperties::of(&group.first(), hosts, options.rate_bps)?;
         both(group, hosts, (&properties, options), say)
     })?;
-    Ok(RecordRunReport { restored: restored.restored, left: restored.left, notes: restored.notes, ..run })
+    let RestoreOutcome { restored, left, unknown, notes } = restored;
+    Ok(RecordRunReport { restored, left, unknown, notes, ..run })
 }
 
 fn both(

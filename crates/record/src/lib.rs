@@ -79,7 +79,9 @@ pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};
 pub use kind::{RecordKind, WrongKind};
 pub use knob::{KnobChangeReport, KnobState};
-pub use line::{Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, StepLine, VerdictLine};
+pub use line::{
+    Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, RestoreState, StepLine, VerdictLine,
+};
 pub use measure::{
     HostCpu, LatencyFigure, LostHost, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,
 };

@@ -145,6 +145,18 @@ pub struct VerdictLine {
     pub verdict: Verdict,
 }
 
+/// What is known about the hosts' settings at the end of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RestoreState {
+    /// Every host reads back as before the run.
+    Restored,
+    /// Another program changed every setting that does not read back as before.
+    Left,
+    /// A host was lost before it could be asked. Its guardian restores it.
+    Unknown,
+    NotRestored,
+}
+
 /// The result of restoring the hosts at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -190,18 +202,25 @@ impl RestoreOutcome {
         RestoreOutcome { restored, left, unknown, notes: told.flat_map(|one| one.notes).collect() }
     }
 
+    pub fn state(&self) -> RestoreState {
+        match self {
+            RestoreOutcome { restored: true, .. } => RestoreState::Restored,
+            RestoreOutcome { left: true, .. } => RestoreState::Left,
+            RestoreOutcome { unknown: true, .. } => RestoreState::Unknown,
+            _ => RestoreState::NotRestored,
+        }
+    }
+
     /// Returns the message about the hosts that do not read back as before, or `None` if all do.
     pub fn complaint(&self) -> Option<String> {
         let notes = self.notes.join("; ");
-        match self {
-            RestoreOutcome { restored: true, .. } => None,
-            RestoreOutcome { left: true, .. } => {
-                Some(format!("what another program changed meanwhile was left: {notes}"))
+        match self.state() {
+            RestoreState::Restored => None,
+            RestoreState::Left => Some(format!("what another program changed meanwhile was left: {notes}")),
+            RestoreState::Unknown => Some(format!("not confirmed that everything was restored: {notes}")),
+            RestoreState::NotRestored => {
+                Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there"))
             }
-            RestoreOutcome { unknown: true, .. } => {
-                Some(format!("whether everything was restored is NOT known: {notes}"))
-            }
-            _ => Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there")),
         }
     }
 }
@@ -325,7 +344,7 @@ mod tests {
         let complaint = |restored: RestoreOutcome| restored.complaint().unwrap_or_default();
         assert_eq!(
             complaint(put_back.and(lost())),
-            "whether everything was restored is NOT known: a: the session ended"
+            "not confirmed that everything was restored: a: the session ended"
         );
         let failed = complaint(lost().and(RestoreOutcome::failed("b: tso is off".into())));
         assert!(failed.starts_with("NOT everything was restored: a: "), "{failed}");

@@ -3,7 +3,7 @@
 use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cell, HostFacts, PathFacts, WanStats};
+use crate::{Cell, HostFacts, PathFacts, RestoreOutcome, WanStats};
 
 pub const RECORD_RUN_FORMAT: u32 = 1;
 
@@ -104,5 +104,15 @@ pub struct RecordRunReport {
     /// True if another program changed every setting that does not read back as before.
     #[serde(default)]
     pub left: bool,
+    /// True if all hosts that are not known to be restored could not be asked, because their sessions ended.
+    #[serde(default)]
+    pub unknown: bool,
     pub notes: Vec<String>,
+}
+
+impl RecordRunReport {
+    pub fn restore_outcome(&self) -> RestoreOutcome {
+        let RecordRunReport { restored, left, unknown, notes, .. } = self;
+        RestoreOutcome { restored: *restored, left: *left, unknown: *unknown, notes: notes.clone() }
+    }
 }

@@ -3,7 +3,7 @@
 use crate::units::{BitRate, BytesPerCpuSecond, Nanos};
 use serde::{Deserialize, Serialize};
 
-use crate::{Cause, Cell, HostFacts, Side, unknown};
+use crate::{Cause, Cell, HostFacts, RestoreOutcome, Side, unknown};
 
 pub const SUMMARY_FORMAT: u32 = 1;
 
@@ -300,6 +300,9 @@ pub struct TuneSummary {
     /// True if another program changed every setting that does not read back as before.
     #[serde(default)]
     pub left: bool,
+    /// True if all hosts that are not known to be restored could not be asked, because their sessions ended.
+    #[serde(default)]
+    pub unknown: bool,
     /// True if the record ends before the settings were restored. The value of `restored` is then unknown.
     #[serde(default)]
     pub cut_off: bool,
@@ -325,6 +328,11 @@ impl TuneSummary {
             Side::A => &self.host_a,
             Side::B => &self.host_b,
         }
+    }
+
+    pub fn restore_outcome(&self) -> RestoreOutcome {
+        let TuneSummary { restored, left, unknown, restored_notes, .. } = self;
+        RestoreOutcome { restored: *restored, left: *left, unknown: *unknown, notes: restored_notes.clone() }
     }
 }
 

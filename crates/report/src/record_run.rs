@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
+use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport, RestoreState};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
@@ -31,10 +31,16 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         [("capped", &run.capped), ("not capped", &run.uncapped)].into_iter().flat_map(|(name, figures)| {
             figures.unfit.iter().map(move |why| format!("does not count ({name}): {}", safe(why)))
         });
-    let left = match (run.restored, run.left) {
-        (true, _) => None,
-        (_, true) => Some("what another program changed meanwhile was left".to_owned()),
-        _ => Some("NOT everything was put back: run `landspeed undo` there".to_owned()),
+    let left = match run.restore_outcome().state() {
+        RestoreState::Restored => None,
+        RestoreState::Left => Some("what another program changed meanwhile was left".to_owned()),
+        RestoreState::Unknown => Some(
+            "not confirmed that everything was put back: a host was lost, and its guardian restores it"
+                .to_owned(),
+        ),
+        RestoreState::NotRestored => {
+            Some("NOT everything was put back: run `landspeed undo` there".to_owned())
+        }
     };
     let section = ReportSection::new("runs", "")
         .with(table)

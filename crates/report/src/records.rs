@@ -2,7 +2,7 @@
 
 use landspeed_analysis::Metric;
 use landspeed_record::units::Bytes;
-use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
+use landspeed_record::{GridEndReason, Line, RecordOutline, RestoreState, TuneSummary};
 use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
@@ -118,10 +118,11 @@ fn result(summary: &TuneSummary) -> String {
         }
         (None, None) => "no gain proven".to_owned(),
     };
-    let left = match (summary.restored, summary.left) {
-        (true, _) => "",
-        (_, true) => ", changed by others",
-        _ => ", NOT restored",
+    let left = match summary.restore_outcome().state() {
+        RestoreState::Restored => "",
+        RestoreState::Left => ", changed by others",
+        RestoreState::Unknown => ", not confirmed restored",
+        RestoreState::NotRestored => ", NOT restored",
     };
     format!("{gain}, {kept} kept{left}")
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_analysis::verdict::is_limit;
 use landspeed_analysis::{Metric, OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RestoreOutcome, StepSummary, Trial, Verdict};
+use landspeed_record::{Line, RestoreOutcome, RestoreState, StepSummary, Trial, Verdict};
 
 use super::running_ratio::RunningRatio;
 use crate::explain::cause_words;
@@ -134,9 +134,10 @@ impl TuneProgressState {
     }
 
     fn left(&self, restored: &RestoreOutcome) -> Vec<String> {
-        let said = match restored.left {
-            true => "what another program changed meanwhile was left",
-            false => "NOT everything was restored",
+        let said = match restored.state() {
+            RestoreState::Left => "what another program changed meanwhile was left",
+            RestoreState::Unknown => "not confirmed that everything was restored",
+            RestoreState::Restored | RestoreState::NotRestored => "NOT everything was restored",
         };
         let head = self.painter.paint(Tone::Bad, said);
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()

@@ -31,7 +31,7 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
     let program = summary.program.as_ref();
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
-        let told = word(change.map(|e| figure.oriented(e)), is_guard);
+        let told = verdict(change.map(|e| figure.oriented(e)), is_guard, summary);
         let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program).into());
         row(&words::row(figure, summary), ends, change, told)
     });
@@ -39,6 +39,23 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
         .rows(rows)
         .rows(loaded(summary))
         .rows(lost(summary))
+}
+
+/// Returns the verdict of a change; an empty text if what differs is noise.
+fn verdict(better: Option<Estimate>, is_guard: bool, summary: &TuneSummary) -> &'static str {
+    if is_noise(summary) { "" } else { word(better, is_guard) }
+}
+
+/// Returns true if the final check compared a setting with itself, because the run kept nothing.
+fn is_noise(summary: &TuneSummary) -> bool {
+    let is_measured = Metric::of_goal(&summary.goal).of_gain(&summary.gain).is_some();
+    is_measured && summary.start_cell == summary.final_cell
+}
+
+/// Returns the remark on a table whose changes are noise.
+pub(super) fn remark(summary: &TuneSummary) -> Option<ReportBlock> {
+    let said = "nothing was kept: the settings before and after are equal, and the changes noise";
+    is_noise(summary).then(|| ReportBlock::aside(said))
 }
 
 fn row(name: &str, [before, after]: [TableCell; 2], change: Option<Estimate>, told: &str) -> TableRow {
@@ -57,7 +74,7 @@ fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(Estimate::is_plausible);
-    let told = match word(change.map(|e| Metric::Latency.oriented(e)), true) {
+    let told = match verdict(change.map(|e| Metric::Latency.oriented(e)), true, summary) {
         "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
         told => told,
     };
@@ -68,6 +85,7 @@ fn loaded(summary: &TuneSummary) -> Option<TableRow> {
 fn lost(summary: &TuneSummary) -> Option<TableRow> {
     let [before, after] = [summary.start.lost?, summary.final_.lost?];
     let told = match before - after {
+        _ if is_noise(summary) => "",
         less if less > WORTH_TELLING => "better",
         less if less < -WORTH_TELLING => "worse",
         _ => "same",

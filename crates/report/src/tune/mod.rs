@@ -9,7 +9,7 @@ mod steps;
 mod verdicts;
 
 use landspeed_analysis::{Metric, strays};
-use landspeed_record::{Gain, Record, TuneSummary};
+use landspeed_record::{Gain, Record, RestoreState, TuneSummary};
 
 use crate::block::{
     Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection,
@@ -110,11 +110,15 @@ fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
                     hosts to see.";
         return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
     }
-    if summary.left {
-        return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, brief::LEFT.into()), list.into()];
-    }
-    if !summary.restored {
-        let text = "✗ Not everything was put back: run “landspeed undo” on the hosts.";
+    let bad = match summary.restore_outcome().state() {
+        RestoreState::Restored => None,
+        RestoreState::Left => Some(brief::LEFT),
+        RestoreState::Unknown => Some(brief::UNKNOWN),
+        RestoreState::NotRestored => {
+            Some("✗ Not everything was put back: run “landspeed undo” on the hosts.")
+        }
+    };
+    if let Some(text) = bad {
         return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
     }
     let text = "✓ Everything put back: every value reads back as it was before the run.";
@@ -126,6 +130,7 @@ fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
 
 fn figures(summary: &TuneSummary) -> Vec<ReportBlock> {
     let mut blocks = vec![figures::cards(summary), figures::table(summary).into()];
+    blocks.extend(figures::remark(summary));
     blocks.extend(against(summary));
     blocks.extend(confirmation(summary));
     blocks

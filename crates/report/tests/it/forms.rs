@@ -144,6 +144,18 @@ fn what_another_program_changed_is_not_called_a_failure() {
 }
 
 #[test]
+fn a_host_that_was_lost_is_not_said_to_be_changed() {
+    let (mut summary, record) = recorded::tuned();
+    (summary.restored, summary.unknown) = (false, true);
+    let shown = text(&summary);
+    let page = tune(&summary, &record, "last").page();
+    for form in [shown, page] {
+        assert!(form.contains("Its guardian restores it; “landspeed undo HOST” confirms"), "{form}");
+        assert!(!form.contains("NOT everything") && !form.contains("Not everything"), "{form}");
+    }
+}
+
+#[test]
 fn what_was_not_confirmed_is_marked_in_every_form() {
     let (mut summary, record) = recorded::tuned();
     let step = summary.steps.iter_mut().find(|step| step.kept).expect("a step that was kept");

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     let unfit = unfit(&run);
     Ok(match unfit {
         _ if !run.restored && !run.left => {
-            because(Exit::NotRestored, "not everything was restored; run `landspeed undo` on the hosts")
+            because(Exit::NotRestored, &run.restore_outcome().complaint().unwrap_or_default())
         }
         Some(why) => because(Exit::Failed, &format!("the figures do not count: {why}")),
         None if run.left => because(Exit::Left, "what another program changed meanwhile was left"),

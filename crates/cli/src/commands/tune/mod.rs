@@ -59,12 +59,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
 
 /// Returns why a run ends with this status.
 fn why(summary: &TuneSummary, exit: Exit) -> String {
-    let notes = summary.restored_notes.join("; ");
     match exit {
-        Exit::NotRestored => {
-            format!("not everything was restored; run `landspeed undo` on the hosts: {notes}")
-        }
-        Exit::Left => format!("another program changed settings meanwhile, and these were left: {notes}"),
+        Exit::NotRestored | Exit::Left => summary.restore_outcome().complaint().unwrap_or_default(),
         Exit::Failed => format!("the result does not count: {}", summary.void.as_deref().unwrap_or_default()),
         _ => "the final check does not prove a gain".to_owned(),
     }
