@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::session::{KnobChange, Reply};
+use landspeed_kernel::netlink::netns_cookie;
 use landspeed_knob::KnobTarget;
 use landspeed_knob::journal::{KnobTurner, TurnerOptions, Undo, UndoReport};
 use landspeed_record::units::Nanos;
@@ -26,6 +27,9 @@ pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("this agent does not run as root: start it with sudo to turn knobs".into());
     }
+    // A journal names its network namespace by the cookie. An inode number is used again for a later namespace, and an
+    // undo would then change a stranger's settings.
+    netns_cookie().map_err(|error| format!("no knob can be turned here: {error}"))?;
     Ok(())
 }
 

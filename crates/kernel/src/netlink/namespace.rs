@@ -7,7 +7,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 
 use crate::namespace::{on_fresh_thread, unshare_network};
 use crate::netlink::attr::{Attrs, MessageBody};
-use crate::netlink::error::{Error, FailureContext, RequestFailure};
+use crate::netlink::error::{Error, FailureContext};
 use crate::netlink::rtnl::Rtnl;
 use crate::sockopt::get_option;
 
@@ -23,14 +23,25 @@ const NETNSA_FD: u16 = 3;
 /// Returns the kernel's cookie of this thread's network namespace, a number that no other namespace of this boot has or
 /// will have (Linux 5.14).
 pub fn netns_cookie() -> Result<u64, Error> {
-    cookie().map_err(RequestFailure::from).during(|| "read the network namespace cookie".into())
+    let operation = || "read the network namespace cookie".into();
+    cookie().map_err(|source| Error::Kernel { operation: operation(), source, detail: None })
 }
 
 fn cookie() -> io::Result<u64> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
     let mut cookie = [0; 8];
-    get_option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie)?;
+    get_option(socket, libc::SOL_SOCKET, SO_NETNS_COOKIE, &mut cookie).map_err(with_the_kernel_it_needs)?;
     Ok(u64::from_ne_bytes(cookie))
+}
+
+fn with_the_kernel_it_needs(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => io::Error::new(
+            io::ErrorKind::Unsupported,
+            "this kernel cannot tell network namespaces apart for sure: it needs Linux 5.14",
+        ),
+        _ => error,
+    }
 }
 
 /// Runs `work` on a new thread in a new, unnamed network namespace and returns its result. The kernel removes the

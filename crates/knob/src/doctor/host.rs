@@ -14,7 +14,23 @@ pub(super) const RULES: &[DoctorRule] = &[
     DoctorRule::new("", "the programs' own manuals: irqbalance(1), tuned(8), bpftune(8)", |input, rule| {
         input.facts.conflicts.iter().map(|program| conflict(rule, program)).collect()
     }),
+    DoctorRule::new("", "SO_NETNS_COOKIE of include/uapi/asm-generic/socket.h", old_kernel),
 ];
+
+/// Reports a kernel on which landspeed changes no setting, because it cannot tell whose settings a journal lists.
+fn old_kernel(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
+    let facts = input.facts;
+    let is_old = !facts.boot_id.is_empty() && facts.netns_cookie == 0;
+    let finding = || {
+        rule.finding(
+            Hint,
+            &facts.kernel,
+            "landspeed tunes nothing here: this kernel cannot tell network namespaces apart for sure",
+            "measure and explain work; tune from Linux 5.14 on",
+        )
+    };
+    is_old.then(finding).into_iter().collect()
+}
 
 fn governor(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     // If the knob cannot be read, the facts may still have the first processor's governor.

@@ -187,6 +187,21 @@ fn programs_that_turn_settings_back_are_named_and_hostile_text_is_escaped() {
 }
 
 #[test]
+fn a_kernel_without_namespace_cookies_is_named() {
+    let kernel = |netns_cookie| HostFacts {
+        boot_id: "b".into(),
+        netns_cookie,
+        kernel: "5.10.0-36-amd64".into(),
+        ..host()
+    };
+    let findings = |netns_cookie| doctor(&kernel(netns_cookie), None, &states(WELL), DoctorPath::default());
+    let old =
+        |findings: &[SettingFinding]| findings.iter().filter(|one| one.now == "5.10.0-36-amd64").count();
+    assert_eq!((old(&findings(0)), old(&findings(7))), (1, 0));
+    assert!(findings(0).iter().any(|one| one.remedy.contains("Linux 5.14")), "{:?}", findings(0));
+}
+
+#[test]
 fn every_rule_names_its_source_and_a_knob_of_the_table() {
     for rule in TABLES.iter().flat_map(|rules| rules.iter()) {
         assert!(!rule.source.is_empty(), "{}", rule.knob);

@@ -103,11 +103,53 @@ impl HostKnob for EthtoolSetting {
         Ok(KnobLimits { most: settings.get(field).map(|most| u64::from(*most)), ..KnobLimits::default() })
     }
 
-    /// Returns an error if the maximum is zero: the driver then supports the message but has nothing to set.
     fn can_write(&self, target: &KnobTarget) -> Result<(), Error> {
-        match self.limits(target)?.most {
-            Some(0) => Err(Error::Unavailable(format!("{} has no {}", target.device, self.field))),
-            _ => Ok(()),
+        let (ethtool, settings) = self.settings(target)?;
+        let device = &target.device;
+        match ethtool.can_set(self.group, device) {
+            Err(e) if e.is_unsupported() => {
+                let group = called(self.group);
+                Err(Error::Unavailable(format!("the driver of {device} reports {group} and cannot set them")))
+            }
+            // Without root, the kernel does not say what the driver can do.
+            _ => self.takes(&settings, device),
         }
+    }
+}
+
+impl EthtoolSetting {
+    /// Returns an error if the driver would accept a value and not use it, as its settings show.
+    fn takes(&self, settings: &DriverSettings, device: &str) -> Result<(), Error> {
+        // The driver supports the message but has nothing to set.
+        if self.most.and_then(|most| settings.get(most)) == Some(&0) {
+            return Err(Error::Unavailable(format!("{device} has no {}", self.field)));
+        }
+        // Drivers such as e1000e and igb then take what the other end agrees to, whatever is written.
+        if self.group == SettingGroup::Pause && settings.get("autoneg") == Some(&1) {
+            return Err(Error::Unavailable(format!(
+                "the ends of the link negotiate pause frames; `ethtool -A {device} autoneg off` ends that"
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_would_not_use_is_refused_with_the_reason() {
+        let takes = |setting: &EthtoolSetting, settings: &[(&'static str, u32)]| {
+            setting.takes(&settings.iter().copied().collect(), "eth0").map_err(|error| error.to_string())
+        };
+        let pause = EthtoolSetting::new("pause-rx", SettingGroup::Pause, "rx").switch();
+        let negotiated = takes(&pause, &[("autoneg", 1), ("rx", 1), ("tx", 1)]).unwrap_err();
+        assert!(negotiated.contains("`ethtool -A eth0 autoneg off`"), "{negotiated}");
+        assert_eq!(takes(&pause, &[("autoneg", 0), ("rx", 1), ("tx", 1)]), Ok(()));
+        assert_eq!(takes(&pause, &[("rx", 1), ("tx", 1)]), Ok(()), "a driver that negotiates nothing");
+        let ring = EthtoolSetting::new("ring-rx", SettingGroup::Rings, "rx").most("rx-max");
+        assert_eq!(takes(&ring, &[("rx", 256), ("rx-max", 4096)]), Ok(()));
+        assert!(takes(&ring, &[("rx", 0), ("rx-max", 0)]).unwrap_err().contains("eth0 has no rx"));
     }
 }

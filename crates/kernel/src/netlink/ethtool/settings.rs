@@ -148,6 +148,12 @@ impl Ethtool {
         Ok((FIRST..).zip(group.attributes).filter_map(read).collect())
     }
 
+    /// Asks the kernel whether the driver can set a group, by a request that sets nothing. The kernel refuses it if the
+    /// driver only reports the group, and does not call the driver otherwise (`ethnl_set_rings` and its like).
+    pub fn can_set(&self, group: SettingGroup, device: &str) -> Result<(), Error> {
+        self.set_settings(group, device, &[])
+    }
+
     /// Changes the given settings of a group and leaves the others alone. Most drivers reset the link when rings or
     /// channels change.
     pub fn set_settings(
