@@ -137,6 +137,7 @@ fn limits() -> HostLimits {
         passes: vec![
             pass("checksum", true, 4.0),
             pass("checksum", false, 8.0),
+            pass("checksum right after copy", true, 2.0),
             pass("copy", false, 6.0),
             pass("copy right after checksum", true, 2.0),
         ],
@@ -172,6 +173,7 @@ fn the_papers_questions_are_answered_with_figures() {
     assert!(near(fragment.figures["mtu_1500_step_to_2_ns"], 700.0, 0.01), "{fragment:#?}");
     assert!(fragment.figures["largest_datagram_cost_ratio"] > 2.0, "{fragment:#?}");
     assert!(near(checksum.figures["each_host_checksum_cold_ns_per_byte"], 8000.0 / 32768.0, 1e-6));
+    assert!(near(checksum.figures["each_host_checksum_cut_after_copy"], 0.75, 1e-6));
     assert!(checksum.answer[0].contains("2.00 times"), "{checksum:#?}");
     assert!(near(copy.figures["each_host_copy_after_checksum_ns_per_byte"], 2000.0 / 32768.0, 1e-6));
     assert!(copy.answer[1].contains("saves 4 µs"), "8 + 2 - 6: {copy:#?}");

@@ -214,6 +214,11 @@ fn udt_is_compared_with_the_tcps_and_is_none_of_them() {
     let value =
         |figure: &str| report.paper.iter().find(|v| v.protocol == "udt" && v.figure == figure).unwrap().paper;
     assert_eq!((value("mean_bps"), value("cycles_per_bit"), value("fairness_3")), (390e6, 1.2, 0.95));
+    let cpu = report.paper.iter().find(|v| v.claim == "cottrell.t1.udtv2.cpu").expect("UDT beside Reno");
+    assert_eq!(cpu.figure, "cpu_over_reno");
+    close(cpu.paper, 3.75);
+    close(cpu.ours, 1.0);
+    assert!(report.paper.iter().all(|v| v.claim != "cottrell.t1.reno.cpu"), "Reno's over itself");
 
     let report = of_the_paper(1.0, 3, &PAPERS_ORDER);
     let finding = report.findings.iter().find(|f| f.claim.starts_with("UDTv2 takes")).unwrap();
@@ -295,8 +300,10 @@ fn each_finding_names_its_claims_and_only_what_a_study_judges_has_a_kind() {
     assert_eq!(kind("cottrell.t1.udtv2.std"), Some(ExpectationKind::InKind));
     assert_eq!(kind("cottrell.udt.aggregate"), Some(ExpectationKind::InKind));
     assert_eq!(kind("cottrell.avg.S"), None, "a study has one round trip");
-    // The paper's utilisation is that of one flow.
-    assert!(study_claims().iter().all(|one| !one.claim.ends_with(".cpu")));
+    // Reno's utilisation over itself says nothing.
+    assert!(study_claims().iter().all(|one| one.claim != "cottrell.t1.reno.cpu"));
+    assert_eq!(kind("cottrell.t1.hstcp.cpu"), Some(ExpectationKind::Number));
+    assert_eq!(kind("cottrell.t1.udtv2.cpu"), Some(ExpectationKind::InKind));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn overall_of_paper(report: &CompareReport, protocol: &str) -> TableRow {
         figure(of("sd_bps"), mbps),
         figure(of("stability"), hundredths),
         range(of("fairness_min"), of("fairness_max")),
-        ABSENT.into(),
+        figure(of("cpu_over_reno"), |ratio| format!("{ratio:.2}× Reno")),
         figure(of("cycles_per_bit"), number),
         figure(of("rtt_sd_s"), |s| format!("{} ms", ms(s))),
     ])

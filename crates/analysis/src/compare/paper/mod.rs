@@ -22,6 +22,10 @@ const SAME_PATH: f64 = 0.1;
 
 /// A figure's name, its name in the papers' ledger, the conversion of the paper's value to our unit, and our value.
 type TableColumn = (&'static str, &'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
+/// The processor's utilisation over that of Reno, and its name in the papers' ledger. The paper's utilisation alone is that of
+/// a processor of 2004.
+const CPU_OVER_RENO: (&str, &str) = ("cpu_over_reno", "cpu");
+const RENO: &str = "reno";
 /// The names of figures of both tables in the papers' ledger.
 const STABILITY: &str = "stability";
 const FAIRNESS: &str = "fairness";
@@ -56,22 +60,29 @@ pub(super) fn why_not_beside(study: &Study) -> Option<String> {
 }
 
 /// Returns every value that the paper's two tables print for our protocols, with ours; empty if the study is not
-/// comparable. The processor's utilisation is left out, because the paper's is that of one flow on a processor of
-/// 2004.
+/// comparable.
 pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperValue> {
     if why_not_beside(study).is_some() {
         return Vec::new();
     }
-    protocols.iter().filter(|protocol| protocol.runs > 0).flat_map(beside).collect()
+    let reno = protocols.iter().find(|protocol| protocol.protocol == RENO);
+    protocols.iter().filter(|protocol| protocol.runs > 0).flat_map(|ours| beside(ours, reno)).collect()
 }
 
-fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
+/// Returns the values of one protocol. `reno` has the study's figures of Reno.
+fn beside(ours: &ContestFigures, reno: Option<&ContestFigures>) -> Vec<PaperValue> {
     let mut rows = TABLE_1.iter().zip(&TABLE_2);
-    let Some(((_, stack, overall), by_region)) = rows.find(|((name, ..), _)| *name == ours.protocol) else {
+    let Some(((_, stack, printed), by_region)) = rows.find(|((name, ..), _)| *name == ours.protocol) else {
         return Vec::new();
     };
-    let overall = COLUMNS.iter().zip(overall).map(|((name, claim, paper, own), value)| {
+    let overall = COLUMNS.iter().zip(printed).map(|((name, claim, paper, own), value)| {
         (table_claim(1, stack, claim), (*name).to_owned(), paper(*value), own(ours))
+    });
+    let (name, claim) = CPU_OVER_RENO;
+    let over_reno = reno.filter(|_| ours.protocol != RENO).map(|reno| {
+        let own = ours.cpu.zip(reno.cpu).filter(|(_, renos)| *renos > 0.0);
+        let theirs = printed[COLUMNS.len()] / TABLE_1[0].2[COLUMNS.len()];
+        (table_claim(1, stack, claim), name.to_owned(), theirs, own.map(|(own, renos)| own / renos))
     });
     let [stability, fairness] = by_region;
     let regions = (1..).zip(stability.iter().zip(fairness)).flat_map(|(number, (s, f))| {
@@ -86,7 +97,7 @@ fn beside(ours: &ContestFigures) -> Vec<PaperValue> {
     let value = |(claim, figure, paper, own): (String, String, f64, Option<f64>)| {
         Some(PaperValue { protocol: ours.protocol.clone(), figure, claim, paper, ours: own? })
     };
-    overall.chain(regions).filter_map(value).collect()
+    overall.chain(over_reno).chain(regions).filter_map(value).collect()
 }
 
 /// Returns the paper's findings, each with its judgement by this study. All findings are about flows that come and
@@ -127,7 +138,9 @@ fn of_finding(row: &PaperClaim) -> Vec<StudyClaim> {
 /// Returns the claims of the two rows that the paper's tables have for a protocol. `stack` is its name in the ledger.
 fn of_stack(protocol: &str, stack: &str) -> Vec<StudyClaim> {
     let kind = number_of(protocol);
-    let overall = COLUMNS.iter().map(|(_, figure, ..)| table_claim(1, stack, figure));
+    let cpu = (protocol != RENO).then_some(CPU_OVER_RENO.1);
+    let overall =
+        COLUMNS.iter().map(|(_, figure, ..)| *figure).chain(cpu).map(|figure| table_claim(1, stack, figure));
     let by_region = [STABILITY, FAIRNESS].map(|figure| table_claim(2, stack, figure));
     let claim = |claim| StudyClaim { claim, kind: Some(kind), needs_papers_size: true };
     overall.chain(by_region).map(claim).collect()
