@@ -399,6 +399,22 @@ bench-wan: setup
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-lab --test witness -- \
 		--ignored --nocapture
 
+# landspeed on Debian's kernels with other network drivers, in pairs of virtual machines without KVM: every knob, kills and undo,
+# refusals. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose pairs; SHORT=--short runs eight minutes
+# a pair. What passed is not run again; AGAIN=--again runs it. Everything is kept in target/vm (3 GB).
+.PHONY: vm setup-vm
+vm: setup-vm build-validate
+	$(SUDO) target/release/validate vm $(SHORT) $(AGAIN) $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
+		$(if $(DRIVERS),--drivers $(subst $(SPACE),$(COMMA),$(strip $(DRIVERS))))
+
+setup-vm: static
+	@.ci/install --no-services qemu-system-x86_64:qemu-system-x86 debootstrap mksquashfs:squashfs-tools busybox:busybox-static \
+		depmod:kmod cpio zstd xz:xz-utils ssh:openssh-client ip:iproute2 pkill:procps
+
+COMMA := ,
+EMPTY :=
+SPACE := $(EMPTY) $(EMPTY)
+
 # AddressSanitizer over the unit tests of every crate with unsafe code (ten minutes). It needs a nightly Rust.
 UNSAFE := agent congestion kernel knob lab observer path transport workload
 NIGHTLY ?= nightly

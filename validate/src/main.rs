@@ -24,6 +24,7 @@ mod stalled;
 mod stolen;
 mod stop;
 mod table;
+mod vm;
 
 use std::process::ExitCode;
 
@@ -74,6 +75,8 @@ enum ValidationStudy {
     Series(series::Options),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
+    /// landspeed on Debian's kernels and other drivers, in virtual machines.
+    Vm(vm::Options),
 }
 
 fn main() -> ExitCode {
@@ -100,6 +103,7 @@ fn main() -> ExitCode {
         ValidationStudy::Scene(options) => scene::run(&options),
         ValidationStudy::Series(options) => series::run(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
+        ValidationStudy::Vm(options) => vm::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -133,6 +137,7 @@ mod tests {
             "validate faults --only loss --seed 3",
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
+            "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stalled --runs 3 --only buffer",
             "validate stolen --pairs 2",

@@ -1,0 +1,130 @@
+//! `make vm`: landspeed on the kernels that Debian ships, with network drivers that QEMU has devices for. It boots two
+//! guests for each pair of a kernel and a driver, runs a battery of checks, and prints the table of
+//! docs/results/kernels.md.
+//!
+//! No speed is judged: without KVM the guests are a hundred times slower than hardware. What is judged is whether
+//! settings are read, written, refused and restored as promised.
+//!
+//! ```text
+//! namespace ls-vm-PID on this host: the controller, 10.77.0.254 and 10.78.0.254
+//!   br77: d0 10.77.0.1 of guest 1 and d0 10.77.0.2 of guest 2, by the driver under test
+//!   br78: m0 10.78.0.1 and m0 10.78.0.2, virtio, for ssh
+//! ```
+
+mod battery;
+mod guests;
+mod results;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+
+use self::battery::BATTERY;
+use self::guests::{GuestPair, Guests};
+use self::results::PairResults;
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Kernels: 5.10, 6.1, 6.12, newest
+    #[arg(long, value_name = "VERSION,...", value_delimiter = ',')]
+    kernels: Vec<String>,
+    /// Drivers: virtio-net, e1000e, vmxnet3, igb
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    drivers: Vec<String>,
+    /// Run only checks with this in their name
+    #[arg(long, default_value = "")]
+    only: String,
+    /// Run only the checks that take eight minutes a pair together
+    #[arg(long)]
+    short: bool,
+    /// Run the checks again that passed before
+    #[arg(long)]
+    again: bool,
+    /// The folder of the scripts that prepare the guests
+    #[arg(long, default_value = "validate/vm")]
+    scripts: PathBuf,
+    /// The folder of kernels, root file system and results
+    #[arg(long, default_value = "target/vm")]
+    folder: PathBuf,
+    /// The static program to test
+    #[arg(long, default_value = "target/dist/landspeed")]
+    landspeed: PathBuf,
+}
+
+/// The pairs of `make vm` without words: each kernel with one driver, and each driver with one kernel.
+const PAIRS: [(&str, &str); 7] = [
+    ("5.10", "virtio-net"),
+    ("6.1", "virtio-net"),
+    ("6.12", "virtio-net"),
+    ("newest", "virtio-net"),
+    ("6.12", "e1000e"),
+    ("6.12", "vmxnet3"),
+    ("6.12", "igb"),
+];
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let landspeed =
+        options.landspeed.canonicalize().context("build the static program first: make static")?;
+    let pairs = options.pairs();
+    prepare(options, &pairs)?;
+    let mut results = Vec::new();
+    for pair in pairs {
+        let mut found = PairResults::open(&options.folder, &pair)?;
+        if let Err(why) = check(options, &landspeed, &pair, &mut found) {
+            eprintln!("{pair}: {why:#}");
+            found.aborted = Some(format!("{why:#}"));
+        }
+        results.push(found);
+    }
+    results::print(&results);
+    let failed = results.iter().filter(|pair| !pair.is_good()).count();
+    ensure!(failed == 0, "{failed} pairs of kernel and driver have a check that failed");
+    Ok(())
+}
+
+impl Options {
+    fn pairs(&self) -> Vec<GuestPair> {
+        let pair = |kernel: &str, driver: &str| GuestPair { kernel: kernel.into(), driver: driver.into() };
+        if self.kernels.is_empty() && self.drivers.is_empty() {
+            return PAIRS.iter().map(|(kernel, driver)| pair(kernel, driver)).collect();
+        }
+        let or = |given: &[String], usual: &str| {
+            if given.is_empty() { vec![usual.to_owned()] } else { given.to_vec() }
+        };
+        let drivers = or(&self.drivers, "virtio-net");
+        let kernels = or(&self.kernels, "6.12");
+        kernels.iter().flat_map(|kernel| drivers.iter().map(move |driver| pair(kernel, driver))).collect()
+    }
+}
+
+/// Fetches the kernels and makes the root file system, where they are not there yet.
+fn prepare(options: &Options, pairs: &[GuestPair]) -> Result<()> {
+    let mut kernels: Vec<&str> = pairs.iter().map(|pair| pair.kernel.as_str()).collect();
+    kernels.sort_unstable();
+    kernels.dedup();
+    let status = Command::new(options.scripts.join("prepare")).arg(&options.folder).args(kernels).status();
+    ensure!(status.context("run validate/vm/prepare")?.success(), "the guests could not be prepared");
+    Ok(())
+}
+
+/// Boots a pair of guests and runs the checks that are due.
+fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut PairResults) -> Result<()> {
+    let due = BATTERY
+        .iter()
+        .filter(|check| (check.is_short || !options.short) && check.name.contains(&options.only))
+        .filter(|check| options.again || !found.is_settled(check.name))
+        .collect::<Vec<_>>();
+    if due.is_empty() {
+        return Ok(());
+    }
+    let guests = Guests::boot(&options.folder, &options.scripts, landspeed, pair)?;
+    eprintln!("{pair}: two guests are up, {}", guests.release());
+    for check in due {
+        let outcome = check.run(&guests);
+        eprintln!("{pair}: {}: {outcome}", check.name);
+        found.add(check.name, outcome)?;
+    }
+    Ok(())
+}
