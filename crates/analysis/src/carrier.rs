@@ -129,10 +129,7 @@ fn remark(side: Side, carrier: &Carrier) -> Option<String> {
 /// Returns a remark on the trials in which data came in at host B over another interface than the tuned one; `None` if
 /// there are no such trials.
 pub fn strays(record: &Record) -> Option<String> {
-    let trials = record.lines.iter().filter_map(|line| match line {
-        Line::Trial(trial) => Some(&trial.b),
-        _ => None,
-    });
+    let trials = lines_of!(record, Line::Trial(trial) => &trial.b);
     let (mut all, mut strays) = (0, Vec::new());
     for end in trials {
         all += 1;

@@ -3,15 +3,9 @@
 //! Everything here is a pure function or a state machine that its caller drives, and reads no clock, host or file. So a
 //! saved record can be judged again anywhere, and thousands of runs can be simulated (`make false-keeps`).
 
-/// Returns an iterator over the values of a record's lines that match a pattern, in their order.
-macro_rules! lines_of {
-    ($record:expr, $line:pat $(if $guard:expr)? => $value:expr) => {
-        $record.lines.iter().filter_map(|line| match line {
-            $line $(if $guard)? => Some($value),
-            _ => None,
-        })
-    };
-}
+// For all modules of this crate.
+#[macro_use(lines_of)]
+extern crate landspeed_record;
 
 mod block_figures;
 mod budget;

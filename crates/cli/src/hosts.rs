@@ -165,14 +165,8 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
     let words = ["local".to_owned(), word.to_owned()];
     topology::find(&words).map_err(usage)?;
     let reaching = reaching(args, PATIENCE, false);
-    let wishes = PathOptions {
-        address: None,
-        ipv6: None,
-        hints: Vec::new(),
-        notices: reaching.options.notices.clone(),
-        data_port: 0,
-        patience: PATIENCE,
-    };
+    let notices = reaching.options.notices.clone();
+    let wishes = PathOptions { notices, patience: PATIENCE, ..PathOptions::default() };
     Ok(JoinedHosts::open(labs::open(&words)?, pairing, &reaching, &wishes)?)
 }
 

@@ -370,12 +370,7 @@ impl<'g> Pair<'g> {
         Request::Run { role, at, source_port: SOURCE_PORT, key, link, spec: Box::new(spec) }
     }
 
-    /// Measures the idle RTT of the path: the median RTT of messages of one byte.
-    pub fn idle_rtt(&self) -> Result<Nanos, Error> {
-        self.idle().map(|(rtt, _)| rtt)
-    }
-
-    /// Measures the idle RTT, and returns the outcomes of both hosts too.
+    /// Measures the idle RTT of the path, the median RTT of messages of one byte, and returns the outcomes of both hosts too.
     pub(crate) fn idle(&self) -> Result<(Nanos, [EndpointOutcome; 2]), Error> {
         // An RTT over satellite is longer than the first duration. On a lossy path a byte and its retransmissions can
         // be lost for many seconds, because TCP doubles its timeout with each retransmission.

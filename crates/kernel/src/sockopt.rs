@@ -13,8 +13,8 @@ pub fn get_option(socket: impl AsFd, level: c_int, name: c_int, value: &mut [u8]
     Ok(length as usize)
 }
 
-pub fn set_option<T>(socket: impl AsFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
-    let (fd, length) = (socket.as_fd().as_raw_fd(), size_of::<T>() as socklen_t);
+pub fn set_option<T: ?Sized>(socket: impl AsFd, level: c_int, name: c_int, value: &T) -> io::Result<()> {
+    let (fd, length) = (socket.as_fd().as_raw_fd(), size_of_val(value) as socklen_t);
     // SAFETY: `value` outlives the call, `length` is its size, and the kernel only reads it.
     checked(unsafe { libc::setsockopt(fd, level, name, (&raw const *value).cast(), length) })
 }

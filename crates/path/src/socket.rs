@@ -2,9 +2,10 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
+pub(crate) use landspeed_kernel::sockopt::get_option as option;
 use libc::c_int;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -56,21 +57,8 @@ pub(crate) fn blocks(fd: impl AsFd) -> bool {
     fcntl_getfl(fd).is_ok_and(|flags| !flags.contains(OFlags::NONBLOCK))
 }
 
-/// Reads a socket option into `value`, and returns the length of the option in bytes.
-pub(crate) fn option(fd: impl AsFd, level: c_int, name: c_int, value: &mut [u8]) -> io::Result<usize> {
-    let mut length = value.len() as libc::socklen_t;
-    let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: `value` is valid for `length` bytes.
-    let code = unsafe { libc::getsockopt(fd, level, name, value.as_mut_ptr().cast(), &raw mut length) };
-    if code == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
-}
-
 pub(crate) fn set_option(fd: impl AsFd, level: c_int, name: c_int, value: &[u8]) -> io::Result<()> {
-    let fd = fd.as_fd().as_raw_fd();
-    // SAFETY: `value` is valid for its length.
-    let code =
-        unsafe { libc::setsockopt(fd, level, name, value.as_ptr().cast(), value.len() as libc::socklen_t) };
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    landspeed_kernel::sockopt::set_option(fd, level, name, value)
 }
 
 /// Returns an address in the kernel's binary format (ip(7), ipv6(7)).

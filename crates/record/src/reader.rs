@@ -28,6 +28,17 @@ pub enum RecordReadError {
     TooNew { path: String, found: u32 },
 }
 
+/// Returns an iterator over the values of a record's lines that match a pattern, in their order.
+#[macro_export]
+macro_rules! lines_of {
+    ($record:expr, $line:pat $(if $guard:expr)? => $value:expr) => {
+        $record.lines.iter().filter_map(|line| match line {
+            $line $(if $guard)? => Some($value),
+            _ => None,
+        })
+    };
+}
+
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Record {
     pub header: Header,

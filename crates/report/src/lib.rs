@@ -6,6 +6,10 @@
 //! be shown anywhere. A record may come from a stranger, so a document escapes its text for terminals, and maud escapes
 //! it for HTML. `glossary.txt` holds the words that a page explains, in one section for each kind of page.
 
+// For all modules of this crate.
+#[macro_use(lines_of)]
+extern crate landspeed_record;
+
 mod block;
 mod chart;
 mod compare;

@@ -5,6 +5,8 @@ use std::borrow::Borrow;
 use landspeed_record::Estimate;
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
+use crate::mean_interval;
+
 /// The largest log ratio that an estimate holds, ln(10^9). Larger log ratios are clamped to it, because the interval of
 /// a single block is unbounded while the numbers of a record are finite.
 const FARTHEST: f64 = 20.723_265_836_946_41;
@@ -43,13 +45,8 @@ pub fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
 ///
 /// Both ends are finite, because JSON has no infinite numbers: an unbounded interval goes from 10^-9 to 10^9.
 pub fn estimate(ln_ratios: &[f64], confidence: f64) -> Estimate {
-    let (mean, deviation) = mean_and_deviation(ln_ratios);
-    if ln_ratios.len() < 2 {
-        return ratio_of(mean, f64::NEG_INFINITY, f64::INFINITY);
-    }
-    let n = ln_ratios.len() as f64;
-    let half = student_quantile(n - 1.0, 0.5 + confidence / 2.0) * deviation / n.sqrt();
-    ratio_of(mean, mean - half, mean + half)
+    let (low, high) = mean_interval(ln_ratios, confidence).unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+    ratio_of(mean_and_deviation(ln_ratios).0, low, high)
 }
 
 /// Returns half the width, as a log, of Student's interval at `confidence` for the ratio of two cells that `blocks` blocks

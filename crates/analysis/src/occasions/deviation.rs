@@ -131,11 +131,7 @@ fn condition(report: &GridReport, name: &str) -> String {
 
 /// Returns the mean share of processor time that the hypervisor took during a record's trials.
 fn stolen(record: &Record) -> f64 {
-    let share = |line: &Line| match line {
-        Line::GridTrial(trial) => Some(trial.figures.steal),
-        _ => None,
-    };
-    let shares: Vec<f64> = record.lines.iter().filter_map(share).collect();
+    let shares: Vec<f64> = lines_of!(record, Line::GridTrial(trial) => trial.figures.steal).collect();
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 

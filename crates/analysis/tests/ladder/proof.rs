@@ -91,7 +91,13 @@ fn beside_a_large_gain_bad_trials_count_if_the_candidate_is_shown_to_have_more()
         move |trial: &SimulatedTrial<'_>| {
             let both = trial.number.is_multiple_of(5);
             let more = on(trial) && trial.at.is_multiple_of(2) && trial.number % 8 < 2;
-            let latency_ns = Nanos(if more { length } else if both { 120_000 } else { 50_000 });
+            let latency_ns = Nanos(if more {
+                length
+            } else if both {
+                120_000
+            } else {
+                50_000
+            });
             TrialFigures { latency_ns, ..scaled(if on(trial) { gain } else { 1.0 }) }
         }
     };

@@ -264,9 +264,6 @@ impl TryFrom<String> for GridFigure {
     }
 }
 
-/// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window is
-/// the smaller of the peer's and the congestion window. The segment has the average size of the segments that the host
-/// sent.
 /// Returns the payload of the first flow that arrived at an end as a part of all, 0 to 1; `None` for fewer than two flows.
 fn first_flow_share(end: &EndpointOutcome) -> Option<f64> {
     let (first, others) = end.flow_bytes.split_first().filter(|(_, others)| !others.is_empty())?;
@@ -274,6 +271,9 @@ fn first_flow_share(end: &EndpointOutcome) -> Option<f64> {
     (sum > 0).then(|| first.0 as f64 / sum as f64)
 }
 
+/// Returns the share of a TCP window that whole segments fill, from the last sample of a sender's flows. The window is
+/// the smaller of the peer's and the congestion window. The segment has the average size of the segments that the host
+/// sent.
 fn window_share(end: &EndpointOutcome) -> Option<f64> {
     let sample = end.observed.get::<Vec<TcpSample>>().last()?;
     let segments = *end.observed.get::<SnmpCounts>().0.get("TcpExt.TCPOrigDataSent")? as f64;

@@ -7,10 +7,7 @@ use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Arm, LatencyHistogram, Line, Record, SweepPoint, Trial};
 
 fn trials(record: &Record) -> impl Iterator<Item = &Trial> {
-    record.lines.iter().filter_map(|line| match line {
-        Line::Trial(trial) => Some(&**trial),
-        _ => None,
-    })
+    lines_of!(record, Line::Trial(trial) => &**trial)
 }
 
 /// Returns the values of a figure by step: those of the incumbent's trials, then those of the candidate's. Trials

@@ -1,6 +1,6 @@
 //! The runs behind the figures, prepared for charts.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use landspeed_analysis::compare::Timeline;
 use landspeed_record::units::Nanos;
@@ -129,10 +129,7 @@ fn ordered(values: impl Iterator<Item = (Nanos, f64)>) -> Points {
 }
 
 pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
-    let runs = record.lines.iter().filter_map(|line| match line {
-        Line::Run(run) if !run.invalid.is_empty() => Some(run),
-        _ => None,
-    });
+    let runs = lines_of!(record, Line::Run(run) if !run.invalid.is_empty() => run);
     let told = |run: &StudyRun| {
         let which = format!("{}, repeat {}", safe(&run.contest), u64::from(run.repeat) + 1);
         (which, run.invalid.iter().map(|why| safe(why)).collect())
@@ -144,15 +141,8 @@ pub(super) fn invalid(record: &Record) -> Vec<(String, Vec<String>)> {
 /// lateness of their worst frame. Returns `None` if no lateness is known, as with the kernel's emulator, which reports
 /// none.
 pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
-    let links: Vec<&WanStats> = record
-        .lines
-        .iter()
-        .filter_map(|line| match line {
-            Line::Run(run) if run.invalid.is_empty() => run.link.as_ref(),
-            _ => None,
-        })
-        .filter(|link| link.carrier == WanCarrier::Threads)
-        .collect();
+    let links = lines_of!(record, Line::Run(run) if run.invalid.is_empty() => run.link.as_ref());
+    let links: Vec<&WanStats> = links.flatten().filter(|link| link.carrier == WanCarrier::Threads).collect();
     let both = || links.iter().flat_map(|link| [&link.a_to_b, &link.b_to_a]);
     let (p99, worst) =
         (both().filter_map(|d| d.late_p99_ns).max()?, both().filter_map(|d| d.late_max_ns).max()?);
@@ -162,12 +152,7 @@ pub(super) fn lateness(record: &Record) -> Option<(usize, Nanos, Nanos)> {
 /// Returns the sentence on the congestion controls that the flows used, as their sockets reported; `None` for a
 /// simulated study and for older records.
 pub(super) fn controls(record: &Record) -> Option<String> {
-    let runs = record.lines.iter().filter_map(|line| match line {
-        Line::Run(run) => Some(&run.controls),
-        _ => None,
-    });
-    let used: BTreeSet<String> = runs.flatten().map(|name| safe(name)).collect();
-    let named = used.into_iter().collect::<Vec<_>>().join(", ");
+    let named = record.controls().iter().map(|name| safe(name)).collect::<Vec<_>>().join(", ");
     (!named.is_empty()).then(|| format!("Congestion control of the flows, read from their sockets: {named}."))
 }
 

@@ -1,7 +1,7 @@
 //! Charts over the factor with the most values: one curve for each value of another factor, one chart for each
 //! combination of the remaining factors, and a dot for each trial.
 
-use landspeed_record::{GridCell, GridCurves, GridFactor, GridReport, GridTrial, Line, Record};
+use landspeed_record::{GridCell, GridCurves, GridFactor, GridReport, Line, Record};
 use maud::{Markup, html};
 
 use super::words;
@@ -48,12 +48,8 @@ pub(super) fn panels(report: &GridReport, record: &Record, curves: &GridCurves) 
 
 /// Returns (index of the cell, figure) for each trial that has the figure, [`DOTS`] at most.
 fn dots(record: &Record, curves: &GridCurves) -> Vec<(u32, f64)> {
-    let trial = |trial: &GridTrial| Some((trial.cell, curves.of(trial)?));
-    let all = record.lines.iter().filter_map(|line| match line {
-        Line::GridTrial(one) => trial(one),
-        _ => None,
-    });
-    all.take(DOTS).collect()
+    let trials = lines_of!(record, Line::GridTrial(trial) => trial);
+    trials.filter_map(|trial| Some((trial.cell, curves.of(trial)?))).take(DOTS).collect()
 }
 
 struct GridDrawing<'a> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_record::{GridReport, GridTrial, Line, Png, Record};
+use landspeed_record::{GridReport, Line, Png, Record};
 use maud::html;
 
 use super::words;
@@ -13,13 +13,10 @@ const MOST: usize = 24;
 
 pub(super) fn pictures(report: &GridReport, record: &Record) -> Option<Chart> {
     let cells = &report.figures.first()?.cells;
-    let pictured = |trial: &GridTrial| Some((trial.cell, trial.picture()?.clone()));
-    let all = record.lines.iter().filter_map(|line| match line {
-        Line::GridTrial(trial) => pictured(trial),
-        _ => None,
-    });
+    let trials = lines_of!(record, Line::GridTrial(trial) => trial);
     // A resumed grid may have several pictures of a cell: the last one counts.
-    let found: BTreeMap<u32, Png> = all.collect();
+    let found: BTreeMap<u32, Png> =
+        trials.filter_map(|trial| Some((trial.cell, trial.picture()?.clone()))).collect();
     let of_cell = |(cell, png): (&u32, &Png)| {
         let name = words::cell(report, cells.get(*cell as usize)?);
         Some(html! {

@@ -217,10 +217,7 @@ pub(super) fn trials(report: &GridReport, record: &Record) -> Option<crate::bloc
         cells.push(safe(trial.failed.as_deref().unwrap_or_default()).into());
         cells
     };
-    let all = record.lines.iter().filter_map(|line| match line {
-        Line::GridTrial(trial) => Some(row(trial)),
-        _ => None,
-    });
+    let all = lines_of!(record, Line::GridTrial(trial) => row(trial));
     let table = ReportTable::new("Every trial", "figures", columns).rows(all.take(LISTED)).non_empty()?;
     crate::block::ReportBlock::only(Visibility::InFull, [table])
 }

@@ -18,10 +18,7 @@ const SHOWN: usize = 4;
 pub(super) fn section(summary: &TuneSummary, record: &Record) -> ReportSection {
     let section = ReportSection::new("verdicts", "What held the path back on the way");
     let Some(of) = &summary.expectations else { return section };
-    let verdicts = record.lines.iter().filter_map(|line| match line {
-        Line::Verdict(line) => Some(&**line),
-        _ => None,
-    });
+    let verdicts = lines_of!(record, Line::Verdict(line) => &**line);
     let about = "Before the first step and after each kept one a stream was watched for what holds it back, and what would relieve \
                  that was tried first. It changes the order alone: each step is judged like any other.";
     let looks = looks(verdicts, summary).non_empty();

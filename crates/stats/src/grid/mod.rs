@@ -300,11 +300,5 @@ impl FittedGrid {
     }
 }
 
-/// Returns the largest magnitude of an effect that the simultaneous intervals of `compared` do not rule out: the
-/// value for "no effect larger than".
-pub fn largest(compared: &[ContrastEstimate]) -> f64 {
-    compared.iter().flat_map(|one| [one.together.0.abs(), one.together.1.abs()]).fold(0.0, f64::max)
-}
-
 #[cfg(test)]
 mod tests;

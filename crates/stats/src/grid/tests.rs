@@ -345,19 +345,6 @@ fn what_cannot_be_known_is_refused() {
 }
 
 #[test]
-fn what_no_contrast_exceeds_is_the_farthest_end() {
-    let at = |low: f64, high: f64| ContrastEstimate {
-        ln: 0.0,
-        error: 0.1,
-        freedom: 9.0,
-        alone: (0.0, 0.0),
-        together: (low, high),
-        method: VarianceMethod::Common,
-    };
-    assert_eq!(largest(&[at(-0.1, 0.2), at(-0.3, 0.1)]), 0.3);
-}
-
-#[test]
 fn contrasts_name_the_cells_that_differ_in_what_is_asked() {
     let layout = GridLayout { levels: vec![2, 3, 2] };
     assert_eq!(layout.cells(), 12);

@@ -169,7 +169,10 @@ impl GridJob {
         if is_new {
             grid = prepare(grid, &mut ground, joining)?;
             if !options.report_missing {
-                refuse_missing(&grid)?;
+                // The hosts cannot have a value from the command line.
+                if let Some(missing) = grid.missing.first() {
+                    bail!("it cannot be measured here: {}", missing.why);
+                }
             }
             check_budget(&grid)?;
         }
@@ -220,14 +223,6 @@ fn look(grid: &Grid, ground: &mut GridTestbed<'_>, action: GateAction, stop: &St
         GateAction::Refuse | GateAction::Warn => eprintln!("landspeed: {said}"),
     }
     Ok(())
-}
-
-/// Returns an error if the hosts cannot have a value from the command line.
-fn refuse_missing(grid: &Grid) -> Result<()> {
-    match grid.missing.first() {
-        None => Ok(()),
-        Some(missing) => bail!("it cannot be measured here: {}", missing.why),
-    }
 }
 
 fn question(grid: &Grid) -> String {
