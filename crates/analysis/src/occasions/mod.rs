@@ -146,9 +146,10 @@ pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionEx
     let is_number = first.kind != ExpectationKind::Direction && first.published.is_some();
     let ratios = of.iter().filter_map(|one| Some(one.ours?.ratio)).filter(|_| is_number).collect();
     let ratio = pooled(Vec::new(), ratios);
+    let is_here = alone.iter().any(|one| *one != ExpectationAgreement::NotHere);
     let (agreement, is_firm) = match first.published.zip(first.within) {
-        Some((published, within)) => by_number(&ratio, published, within),
-        None => by_answers(&alone),
+        Some((published, within)) if is_here => by_number(&ratio, published, within),
+        _ => by_answers(&alone),
     };
     OccasionExpectation {
         claim: first.claim,
@@ -262,6 +263,13 @@ mod tests {
         assert_eq!(by_answers(&[Differs, Differs]), (Differs, true));
         assert_eq!(by_answers(&[NotHere, NotHere]), (NotHere, false));
         assert_eq!(by_answers(&[]), (Undecided, false));
+        let not_here = ExpectationReport {
+            agreement: NotHere,
+            published: Some(1.36),
+            within: Some(0.1),
+            ..ExpectationReport::default()
+        };
+        assert_eq!(expectation_over(&[&not_here, &not_here], true).agreement, NotHere);
     }
 
     #[test]
