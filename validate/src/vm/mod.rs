@@ -2,7 +2,7 @@
 //! guests for each pair of a kernel and a driver, runs a battery of checks, and prints the table of
 //! docs/results/kernels.md.
 //!
-//! No speed is judged: without KVM the guests are a hundred times slower than hardware. What is judged is whether
+//! No speed is judged: without KVM the guests are far slower than hardware. What is judged is whether
 //! settings are read, written, refused and restored as promised.
 //!
 //! ```text
