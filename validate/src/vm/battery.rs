@@ -1,11 +1,12 @@
 //! The checks of a pair of guests.
 
+use std::fmt;
 use std::fs::File;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 
 use super::guests::{Guests, said};
@@ -15,7 +16,8 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     /// True if the check belongs to the short battery.
     pub(super) is_short: bool,
-    look: fn(&Guests) -> Result<CheckOutcome>,
+    /// Returns what was found; an error that is a [`Refusal`] if landspeed says that it cannot work here.
+    look: fn(&Guests) -> Result<String>,
 }
 
 pub(super) const BATTERY: &[Check] = &[
@@ -46,40 +48,48 @@ const CHANGED: Duration = Duration::from_secs(180);
 
 impl Check {
     pub(super) fn run(&self, guests: &Guests) -> CheckOutcome {
-        (self.look)(guests).unwrap_or_else(|why| CheckOutcome::Failed(format!("{why:#}")))
+        match (self.look)(guests) {
+            Ok(what) => CheckOutcome::Passed(what),
+            Err(why) if why.is::<Refusal>() => CheckOutcome::Refused(format!("{why:#}")),
+            Err(why) => CheckOutcome::Failed(format!("{why:#}")),
+        }
     }
 }
 
-fn passed(what: impl Into<String>) -> Result<CheckOutcome> {
-    Ok(CheckOutcome::Passed(what.into()))
+/// The sentence by which landspeed says that a kernel cannot do something.
+#[derive(Debug)]
+struct Refusal(String);
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
-/// Returns the sentence by which landspeed says that this kernel cannot do it, if it says so.
-fn refusal(output: &Output) -> Option<String> {
+impl std::error::Error for Refusal {}
+
+/// Returns the error of a command that failed: a [`Refusal`] if it says which Linux it needs.
+fn failure(output: &Output) -> anyhow::Error {
     let all =
         [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned()).concat();
-    let line = all.lines().find(|line| line.contains("needs Linux"))?;
-    Some(line.trim().to_owned())
+    match all.lines().find(|line| line.contains("needs Linux")) {
+        Some(line) => Refusal(line.trim().to_owned()).into(),
+        None => anyhow!(said(output)),
+    }
 }
 
-/// Runs a command. Returns its output, or the refusal as an outcome; an error for any other failure.
-fn succeeded(command: &mut Command) -> Result<Result<Output, CheckOutcome>> {
-    let output = command.output().with_context(|| format!("run {command:?}"))?;
-    if output.status.success() {
-        return Ok(Ok(output));
-    }
-    match refusal(&output) {
-        Some(why) => Ok(Err(CheckOutcome::Refused(why))),
-        None => bail!("{}", said(&output)),
-    }
+/// Returns a command's output, or its [`failure`].
+fn succeeded(output: Output) -> Result<Output> {
+    if output.status.success() { Ok(output) } else { Err(failure(&output)) }
 }
 
 /// Runs a command, and then compares all settings of both guests with those before.
-fn leaves_all_as_it_was(guests: &Guests, command: &mut Command) -> Result<Result<Output, CheckOutcome>> {
+fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Result<Output> {
     let before = guests.settings()?;
-    let done = succeeded(command)?;
+    let output = command.output().with_context(|| format!("run {command:?}"))?;
+    let done = succeeded(output);
     become_again(guests, &before, SETTLED)?;
-    Ok(done)
+    done
 }
 
 /// Waits until both guests have all settings as `before`: a device that was reset needs a moment for its link, and a
@@ -107,11 +117,11 @@ fn same(before: &str, after: &str) -> Result<()> {
     Ok(())
 }
 
-fn boots(guests: &Guests) -> Result<CheckOutcome> {
+fn boots(guests: &Guests) -> Result<String> {
     let driver = guests.on(1, "basename $(readlink /sys/class/net/d0/device/driver)")?;
     let release = guests.on(1, "uname -r")?;
     ensure!(release.trim() == guests.release(), "the guest runs {release}");
-    passed(format!("{} {}", release.trim(), driver.trim()))
+    Ok(format!("{} {}", release.trim(), driver.trim()))
 }
 
 /// Returns the JSON document that a command of landspeed prints on guest 1. The exit code 1 of `doctor` is no failure.
@@ -121,33 +131,28 @@ fn document(guests: &Guests, words: &str) -> Result<Value> {
     serde_json::from_slice(&output.stdout).with_context(|| said(&output))
 }
 
-fn doctor(guests: &Guests) -> Result<CheckOutcome> {
+fn doctor(guests: &Guests) -> Result<String> {
     let document = document(guests, "doctor d0")?;
     let findings = document["findings"].as_array().context("no findings")?;
-    passed(format!("{} findings", findings.len()))
+    Ok(format!("{} findings", findings.len()))
 }
 
-fn knobs(guests: &Guests) -> Result<CheckOutcome> {
+fn knobs(guests: &Guests) -> Result<String> {
     let document = document(guests, "knobs d0")?;
     let all = document["knobs"].as_array().context("no knobs")?;
     let here: Vec<&Value> = all.iter().filter_map(|knob| knob["here"].as_array()).flatten().collect();
     let settable = here.iter().filter(|knob| knob["fixed_because"].is_null()).count();
     ensure!(settable > 30, "only {settable} knobs can be turned");
-    passed(format!("{settable} of {} can be turned", here.len()))
+    Ok(format!("{settable} of {} can be turned", here.len()))
 }
 
-fn measure(guests: &Guests) -> Result<CheckOutcome> {
-    Ok(match leaves_all_as_it_was(guests, &mut guests.landspeed(&["measure", "stream", "-t", "1s"]))? {
-        Ok(_) => CheckOutcome::Passed(String::new()),
-        Err(refused) => refused,
-    })
+fn measure(guests: &Guests) -> Result<String> {
+    leaves_all_as_it_was(guests, guests.landspeed(&["measure", "stream", "-t", "1s"])).map(|_| String::new())
 }
 
-fn dry_run(guests: &Guests) -> Result<CheckOutcome> {
-    Ok(match leaves_all_as_it_was(guests, &mut guests.landspeed(&["tune", "--dry-run"]))? {
-        Ok(output) => CheckOutcome::Passed(format!("{} settings", candidates(&output).len())),
-        Err(refused) => refused,
-    })
+fn dry_run(guests: &Guests) -> Result<String> {
+    let output = leaves_all_as_it_was(guests, guests.landspeed(&["tune", "--dry-run"]))?;
+    Ok(format!("{} settings", candidates(&output).len()))
 }
 
 /// Returns the settings that a dry run would try, each with its values. A row that cannot be tried says why behind the
@@ -176,41 +181,32 @@ fn candidates(dry_run: &Output) -> Vec<(String, Vec<String>)> {
 }
 
 /// Sets a knob to each value in turn while a short stream runs, and checks that all settings are as before.
-fn turned(guests: &Guests, knob: &str, values: &str) -> Result<Result<Output, CheckOutcome>> {
+fn turned(guests: &Guests, knob: &str, values: &str) -> Result<()> {
     let vary = format!("{knob}={values}");
     let words = ["measure", "stream", "-t", "300ms", "--blocks", "1", "--yes", "--vary", &vary];
-    leaves_all_as_it_was(guests, &mut guests.landspeed(&words)).with_context(|| vary.clone())
+    leaves_all_as_it_was(guests, guests.landspeed(&words)).map(|_| ()).with_context(|| vary.clone())
 }
 
-fn three_knobs(guests: &Guests) -> Result<CheckOutcome> {
+fn three_knobs(guests: &Guests) -> Result<String> {
     let knobs =
         [("mtu", "1400,1500"), ("gro", "on,off"), ("tcp-rmem", "4096 131072 6291456,4096 131072 33554432")];
     for (knob, values) in knobs {
-        if let Err(refused) = turned(guests, knob, values)? {
-            return Ok(refused);
-        }
+        turned(guests, knob, values)?;
     }
-    passed("mtu, gro, tcp-rmem")
+    Ok("mtu, gro, tcp-rmem".to_owned())
 }
 
-fn every_knob(guests: &Guests) -> Result<CheckOutcome> {
-    let output = match succeeded(&mut guests.landspeed(&["tune", "--dry-run", "--full"]))? {
-        Ok(output) => output,
-        Err(refused) => return Ok(refused),
-    };
+fn every_knob(guests: &Guests) -> Result<String> {
+    let output = succeeded(guests.landspeed(&["tune", "--dry-run", "--full"]).output()?)?;
     let all = candidates(&output);
     ensure!(all.len() > 10, "a dry run lists only {} settings", all.len());
     let mut wrong = Vec::new();
     // A processor list has commas of its own, so each value is a run of its own.
     for (knob, value) in all.iter().flat_map(|(knob, values)| values.iter().map(move |value| (knob, value))) {
-        match turned(guests, knob, value) {
-            Ok(Ok(_)) => {}
-            Ok(Err(refused)) => wrong.push(format!("{knob}={value}: {refused}")),
-            Err(why) => wrong.push(format!("{why:#}")),
-        }
+        wrong.extend(turned(guests, knob, value).err().map(|why| format!("{why:#}")));
     }
     ensure!(wrong.is_empty(), "{} of {}: {}", wrong.len(), all.len(), wrong.join("; "));
-    passed(format!("{} knobs", all.len()))
+    Ok(format!("{} knobs", all.len()))
 }
 
 /// A run that changes the MTU of both guests again and again until it is killed.
@@ -221,8 +217,11 @@ struct EndlessRun<'a> {
 }
 
 impl<'a> EndlessRun<'a> {
-    /// Starts the run, and returns when the MTU of guest 1 has changed; the refusal if the run ends before.
-    fn start(guests: &'a Guests) -> Result<Result<Self, CheckOutcome>> {
+    /// Starts the run, and returns when the MTU of guest 1 has changed.
+    ///
+    /// # Errors
+    /// Returns the run's [`failure`] if it ends before.
+    fn start(guests: &'a Guests) -> Result<Self> {
         let before = guests.settings()?;
         let words =
             ["measure", "stream", "-t", "300ms", "--blocks", "100", "--yes", "--vary", "mtu=1400,1500"];
@@ -234,13 +233,12 @@ impl<'a> EndlessRun<'a> {
         while guests.on(1, "cat /sys/class/net/d0/mtu")?.trim() != "1400" {
             if let Some(status) = run.controller.try_wait()? {
                 let output = Output { status, stdout: Vec::new(), stderr: std::fs::read(&errors)? };
-                let refused = refusal(&output).map(CheckOutcome::Refused);
-                return refused.map(Err).with_context(|| said(&output));
+                return Err(failure(&output));
             }
             ensure!(Instant::now() < end, "the MTU did not change within {CHANGED:?}");
             thread::sleep(Duration::from_millis(200));
         }
-        Ok(Ok(run))
+        Ok(run)
     }
 
     /// Kills the controller, which is the child of timeout(1).
@@ -265,77 +263,57 @@ impl Drop for EndlessRun<'_> {
 /// Kills every landspeed process of a guest; the brackets keep the pattern from matching its own command line.
 const KILL_ALL: &str = "pkill -9 -f '[l]andspeed'; true";
 
-fn kill_all(guests: &Guests) -> Result<CheckOutcome> {
-    let mut run = match EndlessRun::start(guests)? {
-        Ok(run) => run,
-        Err(refused) => return Ok(refused),
-    };
+fn kill_all(guests: &Guests) -> Result<String> {
+    let mut run = EndlessRun::start(guests)?;
     run.kill_controller()?;
     guests.on(1, KILL_ALL)?;
     guests.on(2, KILL_ALL)?;
     let output = guests.undo().output()?;
     ensure!(output.status.success(), "undo: {}", said(&output));
     become_again(guests, &run.before, SETTLED)?;
-    passed("")
+    Ok(String::new())
 }
 
-fn kill_controller(guests: &Guests) -> Result<CheckOutcome> {
-    let mut run = match EndlessRun::start(guests)? {
-        Ok(run) => run,
-        Err(refused) => return Ok(refused),
-    };
+fn kill_controller(guests: &Guests) -> Result<String> {
+    let mut run = EndlessRun::start(guests)?;
     run.kill_controller()?;
     run.restored()?;
-    passed("restored by itself")
+    Ok("restored by itself".to_owned())
 }
 
-fn kill_agent(guests: &Guests) -> Result<CheckOutcome> {
-    let run = match EndlessRun::start(guests)? {
-        Ok(run) => run,
-        Err(refused) => return Ok(refused),
-    };
+fn kill_agent(guests: &Guests) -> Result<String> {
+    let run = EndlessRun::start(guests)?;
     // The agent is the oldest of the guest's processes of landspeed; its guardian is left alone.
     guests.on(1, "pkill -9 -o -f '[l]andspeed.*agent'")?;
     run.restored()?;
-    passed("restored by its guardian")
+    Ok("restored by its guardian".to_owned())
 }
 
-fn tune(guests: &Guests) -> Result<CheckOutcome> {
+fn tune(guests: &Guests) -> Result<String> {
     let words = ["tune", "--yes", "--only", "mtu,tcp-rmem", "--budget", "4m"];
-    Ok(match leaves_all_as_it_was(guests, &mut guests.landspeed(&words))? {
-        Ok(_) => CheckOutcome::Passed(String::new()),
-        Err(refused) => refused,
-    })
+    leaves_all_as_it_was(guests, guests.landspeed(&words)).map(|_| String::new())
 }
 
-fn explain(guests: &Guests) -> Result<CheckOutcome> {
-    Ok(match leaves_all_as_it_was(guests, &mut guests.landspeed(&["explain", "--time", "3s"]))? {
-        Ok(_) => CheckOutcome::Passed(String::new()),
-        Err(refused) => refused,
-    })
+fn explain(guests: &Guests) -> Result<String> {
+    leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s"])).map(|_| String::new())
 }
 
-/// Runs a command of landspeed on guest 1; a refusal that names what is missing is an outcome.
-fn on_the_guest(guests: &Guests, words: &str) -> Result<CheckOutcome> {
+/// Runs a command of landspeed on guest 1.
+fn on_the_guest(guests: &Guests, words: &str) -> Result<String> {
     let program = guests.installed(1)?;
-    let output = guests.try_on(1, &format!("{program} {words}"))?;
-    match (output.status.success(), refusal(&output)) {
-        (true, _) => passed(""),
-        (false, Some(why)) => Ok(CheckOutcome::Refused(why)),
-        (false, None) => bail!("{}", said(&output)),
-    }
+    succeeded(guests.try_on(1, &format!("{program} {words}"))?).map(|_| String::new())
 }
 
-fn lab(guests: &Guests) -> Result<CheckOutcome> {
+fn lab(guests: &Guests) -> Result<String> {
     on_the_guest(guests, "measure stream lab -t 300ms")
 }
 
-fn exec_local(guests: &Guests) -> Result<CheckOutcome> {
+fn exec_local(guests: &Guests) -> Result<String> {
     on_the_guest(guests, "exec --path local -- true")
 }
 
 /// The data link below a VLAN: what carries is the VLAN, what is turned is the link below it too.
-fn vlan(guests: &Guests) -> Result<CheckOutcome> {
+fn vlan(guests: &Guests) -> Result<String> {
     for number in 1..=2 {
         guests.on(
             number,
@@ -343,18 +321,14 @@ fn vlan(guests: &Guests) -> Result<CheckOutcome> {
         )?;
     }
     let words = ["measure", "stream", "-t", "300ms", "--blocks", "1", "--yes", "--vary", "mtu=1400,1500"];
-    let mut command = guests.landspeed_to("10.79.0.2", &words);
-    let done = leaves_all_as_it_was(guests, &mut command);
+    let done = leaves_all_as_it_was(guests, guests.landspeed_to("10.79.0.2", &words));
     for number in 1..=2 {
         guests.on(number, "ip link del d0.5")?;
     }
-    Ok(match done? {
-        Ok(_) => CheckOutcome::Passed(String::new()),
-        Err(refused) => refused,
-    })
+    done.map(|_| String::new())
 }
 
-fn agents_by_hand(guests: &Guests) -> Result<CheckOutcome> {
+fn agents_by_hand(guests: &Guests) -> Result<String> {
     let program = guests.installed(2)?;
     guests.on(2, &format!("setsid {program} agent --listen 10.77.0.2:4711 >/run/agent 2>&1 </dev/null & sleep 5; cat /run/agent"))?;
     let line = guests.on(2, "grep -o 'landspeed://.*' /run/agent")?;
@@ -362,7 +336,7 @@ fn agents_by_hand(guests: &Guests) -> Result<CheckOutcome> {
     let done = guests.on(1, &format!("{program} measure stream local '{}' -t 1s", line.trim()));
     guests.on(2, KILL_ALL)?;
     done?;
-    passed("")
+    Ok(String::new())
 }
 
 #[cfg(test)]
@@ -395,8 +369,8 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_from_a_failure() {
-        assert!(refusal(&output("error: no knob can be turned here: it needs Linux 5.14\n")).is_some());
-        assert_eq!(refusal(&output("error: mtu was set to 1400 and is 1500\n")), None);
+        assert!(failure(&output("error: no knob can be turned here: it needs Linux 5.14\n")).is::<Refusal>());
+        assert!(!failure(&output("error: mtu was set to 1400 and is 1500\n")).is::<Refusal>());
     }
 
     #[test]
