@@ -122,6 +122,21 @@ paths: build install-applications
 		$(SUDO) target/release/landspeed compare --paths kernel,local,mptcp --app $$app --predict --blocks 12 || exit; \
 	done
 
+# `landspeed copy` beside rsync, scp and tar over ssh, by turns between two network namespaces: one large file, then many small ones, in
+# memory (ten minutes, on a machine left alone). COPY_OF has options of `validate copy`.
+COPY_OF :=
+.PHONY: copy-bench
+copy-bench: build-validate
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync ss:iproute2
+	$(call VALIDATE,copy $(COPY_OF))
+	$(call VALIDATE,copy --files 20000 $(COPY_OF))
+
+# 200 kills and 50 cuts of the link in the middle of a copy: is a name ever given to a part of a file, and how much is sent again? (half an hour)
+.PHONY: copy-kills
+copy-kills: build-validate
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
+	$(call VALIDATE,copy-kills $(COPY_OF))
+
 # The programs of all applications. None of them starts as a service.
 PROGRAMS := /usr/local/lib/landspeed
 .PHONY: install-applications install-bench
@@ -400,14 +415,21 @@ bench-wan: setup
 		--ignored --nocapture
 
 # landspeed on Debian's kernels with other network drivers, in pairs of virtual machines without KVM: every knob, kills and undo,
-# refusals. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose pairs; SHORT=--short runs eight minutes
-# a pair. What passed is not run again; AGAIN=--again runs it. Everything is kept in target/vm (3 GB).
-.PHONY: vm setup-vm
-vm: setup-vm build-validate
-	$(SUDO) target/release/validate vm $(SHORT) $(AGAIN) $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
+# devices above the link, a power cut, refusals. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
+# pairs; SHORT=--short runs eight minutes a pair. What passed is not run again; AGAIN=--again runs it. Everything is kept in
+# the folder LANDSPEED_VM (3 GB).
+.PHONY: vm vm-images setup-vm
+LANDSPEED_VM ?= $(CURDIR)/target/vm
+vm: setup-vm static build-validate
+	$(SUDO) env LANDSPEED_VM=$(LANDSPEED_VM) target/release/validate vm $(SHORT) $(AGAIN) $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
 		$(if $(DRIVERS),--drivers $(subst $(SPACE),$(COMMA),$(strip $(DRIVERS))))
 
-setup-vm: static
+# What `lab:vm` boots, in the folder LANDSPEED_VM: Debian's kernels that KERNELS names (all four), and a root file system. `qemu` among them
+# fetches Debian 13's QEMU, which has igb. Then LANDSPEED_VM=$PWD/target/vm make test boots guests too.
+vm-images: setup-vm
+	$(SUDO) validate/vm/prepare $(LANDSPEED_VM) $(or $(KERNELS),5.10 6.1 6.12 newest)
+
+setup-vm:
 	@.ci/install --no-services qemu-system-x86_64:qemu-system-x86 debootstrap mksquashfs:squashfs-tools busybox:busybox-static \
 		depmod:kmod cpio zstd xz:xz-utils ssh:openssh-client ip:iproute2 pkill:procps
 

@@ -7,6 +7,7 @@
 mod agree;
 mod applications;
 mod capacity;
+mod copy;
 mod experiments;
 mod false_keeps;
 mod faults;
@@ -47,6 +48,10 @@ enum ValidationStudy {
     Applications(applications::Options),
     /// Does the workload capacity find the rate of a link that is known?
     Capacity(capacity::Options),
+    /// `landspeed copy` beside other programs that copy.
+    Copy(copy::Options),
+    /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
+    CopyKills(copy::kills::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
@@ -89,6 +94,8 @@ fn main() -> ExitCode {
         ValidationStudy::Agree(options) => agree::run(&options),
         ValidationStudy::Applications(options) => applications::run(&options),
         ValidationStudy::Capacity(options) => capacity::run(&options),
+        ValidationStudy::Copy(options) => copy::run(&options),
+        ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
@@ -132,6 +139,9 @@ mod tests {
             "validate placebos --decisions 10",
             "validate false-keeps --runs 200 --only drift",
             "validate capacity --runs 5",
+            "validate copy --turns 3 --mib 512 --folder /tmp",
+            "validate copy --files 20000",
+            "validate copy-kills --kills 8 --cuts 2 --seed 3",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",

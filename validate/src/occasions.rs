@@ -1,6 +1,7 @@
 //! `validate occasions`: pools occasions of `validate experiments --into FOLDER`, and prints the tables of
 //! docs/results/experiments.md. The first occasions predict, and those after them are held against what was predicted.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -33,19 +34,26 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::head(
         "experiment | control | expected | came out | published | mean | another occasion | each alone",
     );
-    for name in names(&folders[0])? {
-        let records = folders.iter().map(|folder| record(&folder.join(&name))).collect::<Result<Vec<_>>>();
-        let Ok(records) = records else {
-            println!("{name} is not in every occasion");
+    let mut once = Vec::new();
+    for name in names(&folders)? {
+        let records: Vec<Option<PathBuf>> =
+            folders.iter().map(|folder| record(&folder.join(&name)).ok()).collect();
+        let there: Vec<PathBuf> = records.iter().flatten().cloned().collect();
+        if there.len() < 2 {
+            once.push(name);
             continue;
-        };
-        let all = pooled(&landspeed, &records)?;
-        all.expected.iter().for_each(|one| row(&name, one));
-        answers.add(&all);
-        let before = &records[..options.predicting.min(records.len())];
-        if before.len() < records.len() && before.len() > 1 {
-            held.add(&pooled(&landspeed, before)?, &all, before.len());
         }
+        let all = pooled(&landspeed, &there)?;
+        let are_there: Vec<bool> = records.iter().map(Option::is_some).collect();
+        all.expected.iter().for_each(|one| row(&name, one, &are_there));
+        answers.add(&all);
+        let first = are_there.iter().take(options.predicting).filter(|is_there| **is_there).count();
+        if first < there.len() && first > 1 {
+            held.add(&pooled(&landspeed, &there[..first])?, &all, first);
+        }
+    }
+    if !once.is_empty() {
+        println!("\nMeasured on one occasion only: {}.", once.join(", "));
     }
     answers.print();
     held.print();
@@ -63,12 +71,14 @@ fn folder(occasion: &Path, into: &Path) -> Result<PathBuf> {
     Ok(into.to_owned())
 }
 
-/// Returns the names of the runs of an occasion: each has a folder with its record.
-fn names(folder: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
-    let runs = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_dir()));
-    let mut names: Vec<String> = runs.filter_map(|run| run.file_name().into_string().ok()).collect();
-    names.sort();
+/// Returns the names of the runs of all occasions: each run has a folder with its record.
+fn names(folders: &[PathBuf]) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for folder in folders {
+        let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
+        let runs = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_dir()));
+        names.extend(runs.filter_map(|run| run.file_name().into_string().ok()));
+    }
     Ok(names)
 }
 
@@ -84,14 +94,19 @@ fn pooled(landspeed: &Path, records: &[PathBuf]) -> Result<OccasionsReport> {
     document(Command::new(landspeed).arg("show").args(records).arg("--json"))
 }
 
-fn row(name: &str, one: &OccasionExpectation) {
+/// Prints the row of an expectation. `are_there` says for each occasion whether its experiment was measured.
+fn row(name: &str, one: &OccasionExpectation, are_there: &[bool]) {
     let (experiment, control) = name.rsplit_once('-').unwrap_or((name, ""));
     let firm = if one.is_firm { ", firm" } else { "" };
     let today = if one.is_today { ", today" } else { "" };
     let came_out = format!("{}{firm}{today}", table::came_out(one.agreement));
     let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
     let interval = |found: Option<Estimate>| found.map(|_| table::ratio(found)).unwrap_or_default();
-    let alone: String = one.alone.iter().map(|answer| letter(*answer)).collect();
+    let mut letters = one.alone.iter().map(|answer| letter(*answer));
+    let alone: String = are_there
+        .iter()
+        .map(|is_there| if *is_there { letters.next().unwrap_or('.') } else { '.' })
+        .collect();
     table::row(&[
         &experiment,
         &control,

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use landspeed_record::factor::reference::cell;
+use landspeed_record::{KernelNeed, KernelVersion};
 
 use crate::schemas;
 
@@ -10,6 +12,10 @@ use crate::schemas;
 #[path = "../../crates/cli/src/exit.rs"]
 #[expect(dead_code, reason = "a page needs the table alone")]
 mod exit;
+
+/// The needs of all parts, which the crate `cli` gathers.
+#[path = "../../crates/cli/src/kernels.rs"]
+mod kernels;
 
 /// Returns every generated page: its path within the project, and its text.
 fn pages(root: &Path) -> Result<Vec<(String, String)>> {
@@ -21,7 +27,24 @@ fn pages(root: &Path) -> Result<Vec<(String, String)>> {
         landspeed_observer::reference::page(),
     ];
     let pages = knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables);
-    Ok(pages.chain([exit_codes()]).chain(schemas::pages(root)?).collect())
+    Ok(pages.chain([exit_codes(), kernel_page()]).chain(schemas::pages(root)?).collect())
+}
+
+fn kernel_page() -> (String, String) {
+    let row = |(part, need): &(String, KernelNeed)| {
+        let instead = if need.instead.is_empty() { "–" } else { need.instead };
+        format!("| {} | {} | {instead} |\n", cell(part), need.since)
+    };
+    let rows: String = kernels::needs().iter().map(row).collect();
+    let oldest = KernelVersion::OLDEST;
+    let text = format!(
+        "<!-- Written from the rows of the parts by `make docs`. Edit the rows instead. -->\n\n# Kernels\n\n\
+         landspeed measures and explains on {oldest} and newer. These parts need a newer kernel, or one whose distribution added what they \
+         need: landspeed asks the kernel itself before it uses a part. `landspeed doctor` names the parts for which a host's kernel is too \
+         old, by its version. [What was tested](../results/kernels.md).\n\n\
+         | part | needs | on an older kernel |\n|---|---|---|\n{rows}"
+    );
+    (kernels::PAGE.to_owned(), text)
 }
 
 fn exit_codes() -> (String, String) {

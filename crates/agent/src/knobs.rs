@@ -21,15 +21,16 @@ pub(crate) struct Knobs {
 
 /// Returns an error, with the remedy, if this process may not turn knobs.
 pub(crate) fn may_tune(allowed: bool) -> Result<(), String> {
+    // A journal names its network namespace by the cookie. An inode number is used again for a later namespace, and an
+    // undo would then change a stranger's settings. No permission helps against that, so it is the first reason: a dry
+    // run, whose agent has none, shows it too.
+    netns_cookie().map_err(|error| format!("no knob can be turned here: {error}"))?;
     if !allowed {
         return Err("this agent was started without --allow-tune: start it with it to turn knobs".into());
     }
     if !rustix::process::geteuid().is_root() {
         return Err("this agent does not run as root: start it with sudo to turn knobs".into());
     }
-    // A journal names its network namespace by the cookie. An inode number is used again for a later namespace, and an
-    // undo would then change a stranger's settings.
-    netns_cookie().map_err(|error| format!("no knob can be turned here: {error}"))?;
     Ok(())
 }
 

@@ -5,6 +5,7 @@
 //! The agent decides nothing: the controller decides what to try, what to keep and when to stop.
 
 mod controls;
+mod copies;
 mod knobs;
 mod links;
 mod live;
@@ -28,6 +29,7 @@ use landspeed_workload::{CancelFlag, ClientPlan, run_client, run_server};
 use parking_lot::Mutex;
 
 use crate::controls::LoadedControls;
+use crate::copies::Copies;
 use crate::knobs::Knobs;
 use crate::links::InterfaceNames;
 use crate::ports::DataPorts;
@@ -45,6 +47,7 @@ pub struct Agent {
     links: InterfaceNames,
     controls: LoadedControls,
     ports: DataPorts,
+    copies: Copies,
     /// The flag that ends the runs under way. A [`Request::Cancel`] sets it and replaces it by a new one; the end of
     /// the session sets it for good.
     cancel: Mutex<CancelFlag>,
@@ -80,6 +83,7 @@ impl Agent {
             links: InterfaceNames::default(),
             controls: LoadedControls::default(),
             ports: DataPorts::default(),
+            copies: Copies::default(),
             cancel: Mutex::default(),
         })
     }
@@ -128,6 +132,20 @@ impl Agent {
             Request::Controls { names } => {
                 Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
             }
+            Request::CopyLook { paths_hex } => {
+                self.may_run.check_copy()?;
+                Ok(Reply::Paths { found: copies::look(&paths_hex) })
+            }
+            Request::CopyOut { flows, roots } => {
+                self.may_run.check_copy()?;
+                self.copies.send(&self.ports, &flows, roots, &self.cancel())
+            }
+            Request::CopyIn { flows, folder_hex, names_hex, is_synced } => {
+                self.may_run.check_copy()?;
+                let target = copies::target(folder_hex, &names_hex, is_synced)?;
+                copies::receive(&self.ports, &flows, &target, &self.cancel())
+            }
+            Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 let watch = TrialWatch::of(role, at, &self.current(&link), &spec, on_progress)?;

@@ -1,13 +1,16 @@
 //! Sessions over a socket, with both ends in this process.
 
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use landspeed_agent::session::{
     Error, Options, Reply, Request, RequestHandler, ServeOptions, Session, serve_socket,
 };
+use landspeed_record::units::Nanos;
 
 /// An agent that waits twice at a barrier with each answer, and counts the ends of its sessions.
 struct BarrierAgent {
@@ -51,4 +54,50 @@ fn an_agent_that_cannot_write_its_answer_ends_in_order() {
         assert!(why.starts_with("the session ended: "), "{why}");
         assert_eq!(agent.gone.load(Ordering::Relaxed), 1);
     }
+}
+
+/// The time that a slow agent takes to start. It answers in half of it.
+const SLOW: Duration = Duration::from_secs(1);
+
+struct SlowAgent;
+
+impl RequestHandler for SlowAgent {
+    fn handle(&self, _: Request) -> Reply {
+        std::thread::sleep(SLOW / 2);
+        Reply::Done {}
+    }
+
+    fn gone(&self, _: &str) {}
+}
+
+#[test]
+fn an_agent_that_was_slow_to_start_has_more_time_to_answer() {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let served = std::thread::spawn(move || {
+        std::thread::sleep(SLOW);
+        serve_socket(theirs, Arc::new(SlowAgent), &ServeOptions::default())
+    });
+    let options = Options { call: Nanos::millis(200), ..Options::default() };
+    let session = Session::over_socket("slow", ours, &options).unwrap();
+    // Eight times the least limit, because four times what it took is more.
+    assert_eq!(session.call_limit(), Duration::from_millis(1600));
+    assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
+    session.close();
+    served.join().expect("no panic").unwrap();
+}
+
+#[test]
+fn an_agent_that_restores_nothing_outlasts_a_silence_that_its_controller_would_outlast() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    let lease = Nanos::millis(100);
+    let options = ServeOptions { lease, must_restore: false, ..ServeOptions::default() };
+    let served = std::thread::spawn(move || serve_socket(theirs, Arc::new(SlowAgent), &options));
+    let mut say = |json: &str| {
+        let length = u32::try_from(json.len()).unwrap().to_be_bytes();
+        ours.write_all(&[&length[..], json.as_bytes()].concat()).unwrap();
+    };
+    say(r#"{"hello":{"protocol":2,"lease_ns":60000000000}}"#);
+    std::thread::sleep(Duration::from_millis(500));
+    say(r#"{"end":"done"}"#);
+    served.join().expect("no panic").unwrap();
 }

@@ -103,8 +103,7 @@ pub(crate) fn own_cores(ends: &[TrialEnd<'_>]) -> f64 {
     let mut agents = BTreeSet::new();
     let own = ends.iter().map(|TrialEnd { outcome, host }| {
         let (cpu, accounting) = (outcome.observed.get::<CpuUsage>(), host.cpu_accounting);
-        let is_known = !host.boot_id.is_empty() && host.netns_cookie != 0;
-        let is_new = !is_known || agents.insert((host.boot_id.as_str(), host.netns_cookie));
+        let is_new = host.namespace().is_none_or(|namespace| agents.insert(namespace));
         end_share(cpu, accounting) - if is_new { 0.0 } else { agent_share(cpu, accounting) }
     });
     own.sum()

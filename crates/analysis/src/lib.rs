@@ -45,7 +45,7 @@ pub use disturbance::disturbances;
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
-    OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, too_long_under_load,
+    OUT_OF_TIME, PATH_LIMITS, RateBound, STOPPED, guard_margin, too_long_under_load,
 };
 pub use metric::{Metric, MetricRow};
 pub use occasions::{expectation_over, occasions};

@@ -11,10 +11,11 @@ pub(crate) enum Exit {
     NotRestored = 3,
     NothingProven = 4,
     Left = 5,
+    Incomplete = 6,
 }
 
 /// Each exit status with its name and its meaning.
-pub(crate) const ALL: [(Exit, &str, &str); 6] = [
+pub(crate) const ALL: [(Exit, &str, &str); 7] = [
     (Exit::Done, "done", "The command did what was asked. `landspeed verify` found no difference."),
     (
         Exit::Failed,
@@ -42,6 +43,12 @@ pub(crate) const ALL: [(Exit, &str, &str); 6] = [
         "changed by another program",
         "The command is done, and a setting does not read back as it was before: another program changed it meanwhile, \
          so it was left. The output names it. Everything else was restored, and nothing is to undo.",
+    ),
+    (
+        Exit::Incomplete,
+        "incomplete",
+        "`landspeed copy`: some of what was to be copied is not at the target, or not known to be on stable storage. The output \
+         names it. The same command goes on from there.",
     ),
 ];
 

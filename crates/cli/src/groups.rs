@@ -6,6 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use landspeed_agent::session::ZonedAddress;
 use landspeed_lab::topology::HostSpec;
+use landspeed_record::PATIENCE;
 use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_report::quoted;
 use landspeed_transport::TRANSPORTS;
@@ -28,7 +29,8 @@ pub(crate) struct HostArgs {
     /// Two hosts, one to measure it from here, or a lab on this machine (the default)
     ///
     /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
-    /// more than two. A lab is lab:back-to-back (the default), lab:switch:N or lab:wan:rate=1G,rtt=20ms,... `compare` uses the paper's
+    /// more than two. A lab is lab:back-to-back (the default), lab:switch:N, lab:wan:rate=1G,rtt=20ms,... or two virtual machines with
+    /// kernels that `make vm-images` prepared, lab:vm:6.1,6.12: settings hold there, speeds do not. `compare` uses the paper's
     /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
@@ -45,15 +47,6 @@ pub(crate) struct HostArgs {
         long_help = data_port_help()
     )]
     pub(crate) data_port: Option<u16>,
-    /// Wait this long at most for a silent path
-    ///
-    /// A path counts as broken once its transport has sent again seven times in a row, or after this time. A run whose path breaks
-    /// ends early, prints what it measured until then, and fails.
-    #[arg(
-        long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", hide_short_help = true,
-        help_heading = "Path"
-    )]
-    pub(crate) patience: Nanos,
     /// Use IPv4 only
     #[arg(short = '4', long, conflicts_with = "ipv6", help_heading = "Path")]
     pub ipv4: bool,
@@ -82,6 +75,17 @@ pub(crate) struct ReachArgs {
     /// Pass this option to ssh as -o (may be repeated)
     #[arg(long, value_name = "KEY=VALUE", hide_short_help = true, help_heading = "Path")]
     pub(crate) ssh_option: Vec<String>,
+    /// Wait this long at most for a silent path or host
+    ///
+    /// A path counts as broken once its transport has sent again seven times in a row, or after this time. A run whose path breaks
+    /// ends early, prints what it measured until then, and fails. A host may take this long to answer, and in a login without doing
+    /// anything. Other limits grow in proportion, and all are longer for a host that has been slow so far. A host whose settings
+    /// change restores them once it has not heard from landspeed for 5 seconds, whatever the patience.
+    #[arg(
+        long, value_name = "TIME", value_parser = parse_duration, default_value = "30s", hide_short_help = true,
+        help_heading = "Path"
+    )]
+    pub(crate) patience: Nanos,
 }
 
 impl HostArgs {
@@ -117,6 +121,7 @@ impl HostArgs {
             flag("keep-agent", self.reach.keep_agent),
             named("address", self.address.as_ref().map(ToString::to_string)),
             named("data-port", self.data_port.map(|port| port.to_string())),
+            named("patience", (self.reach.patience != PATIENCE).then(|| self.reach.patience.exact())),
             flag("ipv4", self.ipv4),
             flag("ipv6", self.ipv6),
         ];
@@ -261,3 +266,20 @@ pub(crate) struct DataArgs {
 
 /// The line of help on how commands name a record.
 pub(crate) const RECORD: &str = "RECORD is `last`, an id of `landspeed records` or a part of one, or a path.";
+
+#[cfg(test)]
+mod tests {
+    use clap::{Command, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn a_patience_that_was_given_is_given_again() {
+        let again = |words: &[&str]| {
+            let command = HostArgs::augment_args(Command::new("landspeed").no_binary_name(true));
+            HostArgs::from_arg_matches(&command.get_matches_from(words)).expect("arguments").again()
+        };
+        assert_eq!(again(&["a", "b", "--patience", "2m"]), ["a", "b", "--patience 120s"]);
+        assert_eq!(again(&["a", "b"]), ["a", "b"]);
+    }
+}

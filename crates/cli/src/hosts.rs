@@ -36,9 +36,9 @@ impl NamedHosts {
             (_, true) => Some(true),
             _ => None,
         };
-        let reaching = reaching(&args.reach, args.patience, tune);
+        let reaching = reaching(&args.reach, tune);
         let notices = reaching.options.notices.clone();
-        let (data_port, patience) = (args.data_port.unwrap_or(0), args.patience);
+        let (data_port, patience) = (args.data_port.unwrap_or(0), args.reach.patience);
         let wishes = PathOptions {
             address: args.address.clone(),
             ipv6,
@@ -59,6 +59,11 @@ impl NamedHosts {
     /// Returns true if the hosts are those of a lab, which landspeed creates itself.
     pub(crate) fn in_lab(&self) -> bool {
         labs::is_lab(&self.words)
+    }
+
+    /// Returns true if the hosts are those of a lab, and share the kernel of this machine.
+    pub(crate) fn share_kernel(&self) -> bool {
+        labs::shares_kernel(&self.words)
     }
 
     /// Connects to the hosts, and opens paths between the pairs that `pairing` forms. A fan needs at least three hosts.
@@ -155,32 +160,33 @@ fn places(words: &[String]) -> Result<Vec<TopologyHost>> {
 /// Connects to each of these hosts without opening paths between them. A host that cannot be reached has an error as
 /// its result, and does not affect the others.
 pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Vec<Result<Host>>> {
-    let reached = reaching(args, Nanos(0), tune).hosts(&places(words)?);
+    let reached = reaching(args, tune).hosts(&places(words)?);
     Ok(reached.into_iter().map(|host| Ok(host?)).collect())
 }
 
 /// Connects to this machine and to the host `word`, and opens the path between them, for commands that change no
 /// settings.
 pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
-    let words = ["local".to_owned(), word.to_owned()];
-    topology::find(&words).map_err(usage)?;
-    let reaching = reaching(args, PATIENCE, false);
-    let notices = reaching.options.notices.clone();
-    let wishes = PathOptions { notices, patience: PATIENCE, ..PathOptions::default() };
-    Ok(JoinedHosts::open(labs::open(&words)?, pairing, &reaching, &wishes)?)
+    joined(&["local".to_owned(), word.to_owned()], args, pairing)
 }
 
-/// Time after which a silent path counts as broken, for commands without an option for it.
-const PATIENCE: Nanos = Nanos::secs(30);
+/// Connects to two hosts, and opens the path between them, for commands that change no settings.
+pub(crate) fn joined(words: &[String; 2], args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
+    topology::find(words).map_err(usage)?;
+    let reaching = reaching(args, false);
+    let notices = reaching.options.notices.clone();
+    let wishes = PathOptions { notices, patience: args.patience, ..PathOptions::default() };
+    Ok(JoinedHosts::open(labs::open(words)?, pairing, &reaching, &wishes)?)
+}
 
-fn reaching(args: &ReachArgs, patience: Nanos, tune: bool) -> ReachOptions {
+fn reaching(args: &ReachArgs, tune: bool) -> ReachOptions {
     ReachOptions {
         tune,
         remote_path: args.remote_path.clone(),
         keep_agent: args.keep_agent,
         ssh_options: args.ssh_option.clone(),
         tokens: args.token_file.clone(),
-        options: options(patience, tune),
+        options: options(args.patience, tune),
         ..ReachOptions::default()
     }
 }
@@ -197,13 +203,20 @@ fn warn_of_load(hosts: &[Host]) {
     }
 }
 
-/// Returns the options of sessions. A session may use the measured path, so its lease is longer than a silence of that
-/// path. If settings change, the lease stays short, because an agent must restore them soon after its controller
-/// becomes silent.
+/// Returns the options of sessions. Their limits are the usual ones with the usual patience, and longer with a longer
+/// one. A session may use the measured path, so its lease is longer than a silence of that path. If settings change, the
+/// lease is short, so that the other hosts are restored soon after one is lost.
 fn options(patience: Nanos, tune: bool) -> Options {
     let usual = Options::default();
-    let lease = if tune { usual.lease } else { usual.lease.max(patience + usual.lease).min(LONGEST_LEASE) };
-    Options { notices: LineSink::stderr(), lease, ..usual }
+    // The usual lease is a sixth of the usual patience.
+    let lease = if tune { Nanos(patience.0 / 6) } else { patience + usual.lease };
+    Options {
+        lease: lease.clamp(usual.lease, LONGEST_LEASE),
+        handshake: usual.handshake.max(patience),
+        call: usual.call.max(patience),
+        notices: LineSink::stderr(),
+        ..usual
+    }
 }
 
 /// The longest lease that agents accept.
@@ -254,4 +267,23 @@ fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &FactorTable) -
         }
     }
     Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_longer_patience_lengthens_every_limit_and_a_shorter_one_no_limit_of_a_host() {
+        for tune in [false, true] {
+            let limits = |seconds| {
+                let Options { lease, handshake, call, .. } = options(Nanos::secs(seconds), tune);
+                [lease, handshake, call]
+            };
+            let [short, usual, long] = [1, 30, 60].map(limits);
+            assert!(usual.iter().zip(&long).all(|(usual, long)| usual < long), "{usual:?} {long:?}");
+            assert_eq!(short[1..], usual[1..]);
+        }
+        assert_eq!(options(landspeed_record::PATIENCE, true).lease, Options::default().lease);
+    }
 }

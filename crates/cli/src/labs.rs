@@ -13,8 +13,20 @@ pub(crate) fn is_lab(words: &[String]) -> bool {
     plan.is_ok_and(|plan| plan.is_lab())
 }
 
+/// Returns true if the words name a lab whose hosts share the kernel of this machine.
+pub(crate) fn shares_kernel(words: &[String]) -> bool {
+    let plan = topology::find(words).and_then(|topology| topology.plan(words));
+    plan.is_ok_and(|plan| plan.shares_kernel())
+}
+
 /// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.
 pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
+    let topology = topology::find(words)?;
+    if let Some(caveat) = topology.caveat()
+        && topology.can_run().is_ok()
+    {
+        eprintln!("landspeed: the hosts boot, which takes a minute or two; {caveat}");
+    }
     let hosts = topology::open(words)?;
     if hosts.is_lab() {
         sweep();

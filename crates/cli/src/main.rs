@@ -9,6 +9,7 @@ mod habits;
 mod hide;
 mod hosts;
 mod kept;
+mod kernels;
 mod kinds;
 mod labs;
 mod output;

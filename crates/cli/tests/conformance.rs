@@ -38,7 +38,7 @@ use support::LANDSPEED;
 use support::ours::signal;
 
 /// Paths that are compared with TCP: all of the table but `kernel`.
-const PATHS: &[&str] = &["local", "mptcp"];
+const PATHS: &[&str] = &["local", "mptcp", "smc"];
 /// The user documentation of the differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");
 /// Environment variable that makes the test binary run the check of this name.
@@ -334,13 +334,19 @@ fn wrong_once(path: &str, check: &ConformanceCheck) -> Vec<String> {
     wrong
 }
 
-/// Returns true if the path works on this kernel; otherwise reports a skipped test.
+/// Returns true if the path works on this kernel; otherwise reports a skipped test. SMC works only where an RDMA device
+/// carries loopback.
 fn carries(path: &str) -> bool {
     let out = Command::new(LANDSPEED).args(["exec", "--path", path, "--", "true"]).output().expect("it runs");
     if !out.status.success() {
         support::skip(&format!("{path} does not work here: {}", String::from_utf8_lossy(&out.stderr)));
+        return false;
     }
-    out.status.success()
+    let on_loopback = path != "smc" || run(path, &CHECKS[0]).carried > 0;
+    if !on_loopback {
+        support::skip("no RDMA device carries loopback");
+    }
+    on_loopback
 }
 
 /// Enters a new network namespace if the user is root. The checks use up to ten thousand ports, and other tests must

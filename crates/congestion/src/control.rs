@@ -28,6 +28,8 @@ pub struct Control {
     /// True if the control sets its own window and pacing rate. The driver must then call its `cong_control`, not its
     /// `cong_avoid`.
     pub is_rate_based: bool,
+    /// The kernel module of Linux's own control of this name; `None` if Linux has none, or always has it.
+    pub module: Option<&'static str>,
     /// The object file of the control compiled for BPF; `None` for the kernel's own controls.
     pub(crate) object: Option<&'static [u8]>,
     pub(crate) ops: &'static CongestionOps,
@@ -39,6 +41,14 @@ impl Control {
     pub fn is_kernels(&self) -> bool {
         self.object.is_none()
     }
+
+    /// Returns the end of an error message that names Linux's own control in the place of ours; empty if Linux has none.
+    pub(crate) fn in_its_place(&self) -> String {
+        let name = self.name;
+        self.module.map_or_else(String::new, |module| {
+            format!("; Linux's own needs no BPF: `modprobe {module}`, then --set socket-congestion={name}")
+        })
+    }
 }
 
 /// A constant of a control.
@@ -49,4 +59,18 @@ pub struct ControlParameter {
     pub value: &'static str,
     /// The section, equation or table of the source that gives the value.
     pub from: &'static str,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::CONTROLS;
+
+    #[test]
+    fn the_module_of_linux_is_named_where_it_has_the_control() {
+        for row in CONTROLS {
+            let (said, module) = (row.in_its_place(), format!("modprobe tcp_{}`", row.name));
+            assert_eq!(row.module.is_some(), said.contains(&module), "{}: {said}", row.name);
+        }
+        assert!(CONTROLS.iter().any(|row| row.module.is_some() && !row.is_kernels()));
+    }
 }

@@ -26,11 +26,13 @@ pub enum Error {
     #[error("{name} is not in this kernel: `modprobe tcp_{name}` loads it where it was built as a module")]
     Missing { name: &'static str },
     #[error(
-        "cannot load a congestion control here: {reason}; `landspeed compare --simulate` needs no kernel"
+        "cannot load a congestion control here: {reason}{instead}; `landspeed compare --simulate` needs no kernel"
     )]
     CannotLoad {
         /// The cause, with the remedy.
         reason: String,
+        /// A part of the message: Linux's own control of the same name; empty if there is none.
+        instead: String,
     },
     /// The host can load congestion controls in general, but not this control.
     #[error("{name} is refused: {reason}")]

@@ -16,6 +16,6 @@ mod sock;
 pub use algorithms::CONTROLS;
 pub use control::{Control, ControlParameter};
 pub use error::Error;
-pub use load::{LoadState, LoadedControl, available, can_load, load, look_up, state, unload};
+pub use load::{LoadState, LoadedControl, NEEDS, available, can_load, load, look_up, state, unload};
 pub use native::{ControlRefusal, NativeControl, native};
 pub use sock::{AckSample, CaState, CwndEvent, INFINITE_SSTHRESH, RateSample, Sock, SockInternals};

@@ -19,6 +19,13 @@ fn page(row: &Control) -> String {
         format!("`sudo landspeed cc load {}`, then `{}` for `TCP_CONGESTION`.", row.name, row.kernel_name)
     };
     let _ = write!(text, "{}\n\n{loads}\n\nSource: {}.\n", row.about, row.source);
+    if let (false, Some(module)) = (row.is_kernels(), row.module) {
+        let _ = write!(
+            text,
+            "\nLinux has its own, which needs no BPF: `modprobe {module}`, then `--set socket-congestion={}`.\n",
+            row.name
+        );
+    }
     if row.needs_timestamps {
         text.push_str(
             "\nIt works only where both ends send TCP timestamps, and is refused where they are off.\n",

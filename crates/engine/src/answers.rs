@@ -6,12 +6,13 @@ use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_record::{Side, TrialProgress};
 
 use crate::block::refused;
+use crate::pace::limit_of;
 use crate::{Error, Host};
 
 /// The longest time between two calls of [`RunCallbacks::stop`] while a run waits for its answers.
 const LOOK: Duration = Duration::from_millis(100);
-/// The longest time that an end may take to notice that the other end has failed. Then the end is cancelled, and may
-/// take the same time again to answer.
+/// The usual time limit for an end to notice that the other end has failed. Then the end is cancelled, and may take the
+/// same time again to answer.
 const NOTICE: Duration = Duration::from_secs(1);
 
 /// Callbacks during a run.
@@ -25,14 +26,16 @@ pub(crate) struct RunCallbacks<'a> {
 type TimedAnswer = (Instant, Result<Reply, Error>);
 
 /// Waits for the answers of both ends for up to `limit`. Returns `None` if `callbacks.stop` returned true first. If one
-/// end fails, the other is cancelled after [`NOTICE`], so that it is free when the next run starts.
+/// end fails, the other is cancelled after [`NOTICE`], or later on slow hosts, so that it is free when the next run
+/// starts.
 pub(crate) fn both(
     hosts: [&Host; 2],
     pending: [PendingReply; 2],
     limit: Duration,
     callbacks: &RunCallbacks<'_>,
 ) -> Result<Option<[Reply; 2]>, Error> {
-    let end = Instant::now() + limit;
+    let (begun, notice) = (Instant::now(), limit_of(hosts, NOTICE));
+    let end = begun + limit;
     let mut answers: [Option<TimedAnswer>; 2] = [None, None];
     let mut told = false;
     while answers.iter().any(Option::is_none) {
@@ -41,10 +44,10 @@ pub(crate) fn both(
             std::iter::from_fn(|| pending.progress())
                 .for_each(|so_far| (callbacks.on_progress)(side, so_far));
         }
-        let failed = answers.iter().flatten().find(|(_, answer)| answer.is_err()).map(|(at, _)| *at + NOTICE);
+        let failed = answers.iter().flatten().find(|(_, answer)| answer.is_err()).map(|(at, _)| *at + notice);
         let now = Instant::now();
         let tell_at = failed.unwrap_or(end).min(end);
-        if now >= tell_at + NOTICE {
+        if now >= tell_at + notice {
             break;
         }
         if now >= tell_at && !told {
@@ -57,15 +60,18 @@ pub(crate) fn both(
     }
     match answers {
         [Some((_, Ok(a))), Some((_, Ok(b)))] => Ok(Some([a, b])),
-        [a, b] => Err(cause([error(hosts[0], a, limit), error(hosts[1], b, limit)], limit)),
+        [a, b] => {
+            let waited = begun.elapsed();
+            Err(cause([error(hosts[0], a, waited), error(hosts[1], b, waited)], limit))
+        }
     }
 }
 
 /// Returns the error of one end, with its time; `None` if the end succeeded. A missing answer is an error.
-fn error(host: &Host, answer: Option<TimedAnswer>, limit: Duration) -> Option<(Instant, Error)> {
+fn error(host: &Host, answer: Option<TimedAnswer>, waited: Duration) -> Option<(Instant, Error)> {
     match answer {
         Some((at, answer)) => Some((at, answer.err()?)),
-        None => Some((Instant::now(), host.silent("run", limit))),
+        None => Some((Instant::now(), host.silent("run", waited))),
     }
 }
 
@@ -132,6 +138,9 @@ enum CauseRank {
     Lost,
 }
 
+/// What an end of a copy says whose flow ended, which is most often because the other end failed.
+const FLOW_BROKE: &str = "a data flow broke";
+
 fn cause_rank(error: &Error) -> CauseRank {
     let text = error.to_string();
     let says = |words: &str| text.contains(words);
@@ -139,7 +148,7 @@ fn cause_rank(error: &Error) -> CauseRank {
         CauseRank::Lost
     } else if text.ends_with("cancelled") {
         CauseRank::GaveUp
-    } else if landspeed_workload::Error::is_of_peer(&text) {
+    } else if landspeed_workload::Error::is_of_peer(&text) || says(FLOW_BROKE) {
         CauseRank::Peer
     } else if says("no flow with this session's key") {
         CauseRank::Waited
@@ -163,6 +172,8 @@ mod tests {
         "no flow with this session's key reached 10.0.0.2:9 in time; 0 without it were turned away";
     const SILENT: &str = "TCP port 9 of 10.0.0.2 does not answer (blocked by a firewall?): open it there";
     const FILES: &str = "cannot accept on 10.0.0.2:9: Too many open files (os error 24); raise the limit";
+    const BROKEN: &str = "a data flow broke: Connection reset by peer (os error 104)";
+    const TARGET: &str = "/mnt: another copy writes here (process 7 of user 0): wait for its end";
     const PEER: &str = "the peer ended the trial early, while data flowed; its own report says why";
 
     #[test]
@@ -175,6 +186,7 @@ mod tests {
             (SILENT, "cancelled", format!("a: {SILENT}")),
             (PEER, FILES, format!("b: {FILES}")),
             (PEER, "cancelled", format!("a: {PEER}")),
+            (BROKEN, TARGET, format!("b: {TARGET}")),
         ] {
             let error = graver(says("a", first), says("b", second));
             assert_eq!(error.to_string(), told);

@@ -196,6 +196,11 @@ impl HostGroup {
         self.reserve_hosts()
     }
 
+    /// Returns an error if the kernel of a host lets no run set knobs, whatever the permissions of its agent.
+    pub(crate) fn can_be_tuned(&self) -> Result<(), Error> {
+        self.hosts.iter().try_for_each(Host::can_be_tuned)
+    }
+
     /// Reserves the right to set knobs that belong to no link, as [`HostGroup::reserve`] does. The data may take several
     /// links.
     pub(crate) fn reserve_hosts(&self) -> Result<(), Error> {

@@ -82,12 +82,11 @@ impl Host {
         Ok(host)
     }
 
-    /// Returns true if `other` is known to be the same network namespace of the same machine. A cookie of zero is unknown
-    /// (before Linux 5.14), and two unknown ones are not the same.
+    /// Returns true if `other` is known to be the same network namespace of the same machine. Two unknown namespaces are
+    /// not the same.
     pub(crate) fn is_same_as(&self, other: &Host) -> bool {
-        let (own, other) = (&self.facts, &other.facts);
-        let is_known = !own.boot_id.is_empty() && own.netns_cookie != 0;
-        is_known && own.boot_id == other.boot_id && own.netns_cookie == other.netns_cookie
+        let own = self.facts.namespace();
+        own.is_some() && own == other.facts.namespace()
     }
 
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
@@ -117,6 +116,16 @@ impl Host {
     /// Returns how long to wait for an answer, in addition to the time of the work itself.
     pub(crate) fn patience(&self) -> Duration {
         self.session.call_limit()
+    }
+
+    /// Returns the least value of [`Host::patience`].
+    pub(crate) fn least_patience(&self) -> Duration {
+        self.session.least_call_limit()
+    }
+
+    /// Returns the time limit of a wait for this host: `least`, or more if the host has been slow so far.
+    pub(crate) fn limit(&self, least: Duration) -> Duration {
+        self.session.limit(least)
     }
 
     /// Returns the error for a request `asked` that was not answered within `limit`.
@@ -237,12 +246,24 @@ impl Host {
         knob::in_order(&self.applied, wanted).into_iter().map(change).collect()
     }
 
+    /// Returns an error if the host's kernel lets no agent set knobs, whatever its permissions. A journal names a network
+    /// namespace by what [`HostFacts::namespace`] returns.
+    pub(crate) fn can_be_tuned(&self) -> Result<(), Error> {
+        match self.facts.namespace() {
+            None if !self.facts.may_tune => Err(self.may_not_tune()),
+            _ => Ok(()),
+        }
+    }
+
+    fn may_not_tune(&self) -> Error {
+        Error::MayNotTune { host: self.name.clone(), why: self.facts.may_not_tune_because.clone() }
+    }
+
     /// Reserves the right to set knobs on the host. Sends a request without changes: it starts the guardian, and the
     /// guardian locks the namespace.
     pub(crate) fn reserve(&self) -> Result<(), Error> {
         if !self.facts.may_tune {
-            let (host, why) = (self.name.clone(), self.facts.may_not_tune_because.clone());
-            return Err(Error::MayNotTune { host, why });
+            return Err(self.may_not_tune());
         }
         let (device, changes) = (self.device.clone(), Vec::new());
         match self.call(&Request::Turn { device, changes, short_lease_ns: None })? {
@@ -307,9 +328,12 @@ impl Host {
     /// differs from the start.
     pub(crate) fn restore(&mut self) -> RestoreOutcome {
         use landspeed_agent::session::Error::{Ended, TimedOut};
+        let found = self.found();
+        let limit = self.patience() + time_of(&self.changes_to(&found));
         // A run may go on with this session: what it sets next is a change from what was found.
-        self.applied = self.found();
-        let mut restored = match self.call(&Request::Restore {}) {
+        self.applied = found;
+        let answer = self.start(&Request::Restore {}).and_then(|pending| self.wait(pending, limit));
+        let mut restored = match answer {
             Ok(Reply::Restored { restored }) => self.read_again(restored),
             Ok(_) => RestoreOutcome::failed("unexpected answer to restore".into()),
             // The notes for these errors name the host already.
@@ -468,7 +492,53 @@ fn time_of(changes: &[KnobChange]) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::sync::Arc;
+
+    use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
+
     use super::*;
+
+    /// A host whose only knob, ring-rx, takes two seconds to restore.
+    struct RingHost;
+
+    impl RequestHandler for RingHost {
+        fn handle(&self, request: Request) -> Reply {
+            let (knob, before, after) = ("ring-rx".to_owned(), "256".to_owned(), "512".to_owned());
+            match request {
+                Request::Probe {} => Reply::Facts { facts: Box::default() },
+                Request::Knobs { .. } => {
+                    let state = KnobState { knob, value: Some(before), ..KnobState::default() };
+                    Reply::Knobs { states: vec![state] }
+                }
+                Request::Turn { .. } => {
+                    let turn = KnobChangeReport { knob, before, after, took_ns: Nanos::millis(1) };
+                    Reply::Turned { turns: vec![turn] }
+                }
+                _ => {
+                    std::thread::sleep(Duration::from_secs(2));
+                    Reply::Restored { restored: RestoreOutcome::untouched() }
+                }
+            }
+        }
+
+        fn gone(&self, _: &str) {}
+    }
+
+    #[test]
+    fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
+        let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+        std::thread::spawn(move || serve_socket(theirs, Arc::new(RingHost), &ServeOptions::default()));
+        let options = Options { call: Nanos::secs(1), ..Options::default() };
+        let session = Session::over_socket("slow", ours, &options).expect("a session");
+        let mut host = Host::probe(session).expect("it answers");
+        host.begin().expect("it answers");
+        let changes = host.changes_to(&Settings::from([("ring-rx".to_owned(), "512".to_owned())]));
+        let pending = host.turn(&changes).expect("it is sent");
+        host.turned(pending, &changes).expect("it is turned");
+        let restored = host.restore();
+        assert!(restored.restored, "{restored:?}");
+    }
 
     #[test]
     fn conditions_are_the_values_that_decide_figures() {

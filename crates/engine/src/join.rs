@@ -75,7 +75,10 @@ impl JoinedHosts {
         };
         for (place, host) in used.into_iter().zip(hosts_or_errors) {
             match host {
-                Ok(host) => _ = reached.insert(place, host),
+                Ok(mut host) => {
+                    host.facts.caveat = hosts.caveat().unwrap_or_default().to_owned();
+                    reached.insert(place, host);
+                }
                 Err(error) => lost.push((hosts.hosts()[place].name.clone(), error)),
             }
         }

@@ -14,20 +14,20 @@ use landspeed_workload::{pingpong, transports};
 
 use crate::addresses::AddressCandidate;
 use crate::answers::graver;
+use crate::pace::limit_of;
 use crate::{Error, Host};
 
-/// The longest time for the proof of a flow. It exceeds [`PATIENCE`], the time that the ends wait for each other, so
-/// that they can report why they gave up.
-const MEET: Duration = Duration::from_secs(12);
-/// How long the two ends of a flow that is being proven wait for each other.
-const PATIENCE: Nanos = Nanos::secs(10);
+/// How long the two ends of a flow that is being proven usually wait for each other.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// The usual time limit for the ends to report why they gave up.
+const REPORT: Duration = Duration::from_secs(2);
 /// Time from one attempt to the next ("Connection Attempt Delay", RFC 8305 section 5), unless the first attempt fails
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
 /// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
 /// this address even if it answers more slowly.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
-/// How long a client may take to notice that its server has failed, before its proof is given up.
+/// How long a client may usually take to notice that its server has failed, before its proof is given up.
 const NOTICE: Duration = Duration::from_secs(1);
 /// Interval at which a wait checks whether it is over.
 const LOOK: Duration = Duration::from_millis(50);
@@ -58,6 +58,25 @@ struct ProofContext<'a> {
     data_port: u16,
     /// Set to true once a flow to some address is proven, which ends the other attempts.
     over: &'a AtomicBool,
+    limits: ProofLimits,
+}
+
+/// The time limits of a proof.
+#[derive(Clone, Copy)]
+struct ProofLimits {
+    /// How long the two ends of the flow wait for each other.
+    ends: Duration,
+    /// The longest time for the proof. It exceeds `ends`, so that the ends can report why they gave up.
+    all: Duration,
+    /// How long a client may take to notice that its server has failed.
+    notice: Duration,
+}
+
+impl ProofLimits {
+    fn of(hosts: [&Host; 2]) -> Self {
+        let ends = limit_of(hosts, PATIENCE);
+        ProofLimits { ends, all: ends + limit_of(hosts, REPORT), notice: limit_of(hosts, NOTICE) }
+    }
 }
 
 type AttemptResult = (usize, Result<ProvenFlow, Error>);
@@ -74,11 +93,12 @@ pub(crate) fn meet(
     notices: &LineSink,
 ) -> Result<ProvenFlow, Error> {
     let over = AtomicBool::new(false);
-    let context = ProofContext { a, b, key, data_port, over: &over };
+    let limits = ProofLimits::of([a, b]);
+    let context = ProofContext { a, b, key, data_port, over: &over, limits };
     // With a port that the user chose, only one data port can be open at a time.
     let mut race = AddressRace {
         candidates,
-        overlaps: data_port == 0,
+        alone: (data_port > 0).then_some(limits.all),
         begun: 0,
         failed: Vec::new(),
         next: Instant::now(),
@@ -129,8 +149,8 @@ pub(crate) fn meet(
 /// The attempts that have begun, and those that have failed.
 struct AddressRace<'a> {
     candidates: &'a [AddressCandidate],
-    /// True if an attempt may begin before the last one has failed.
-    overlaps: bool,
+    /// The longest time of an attempt, if only one may be under way at a time.
+    alone: Option<Duration>,
     begun: usize,
     failed: Vec<(usize, Error)>,
     /// When the next attempt begins.
@@ -141,12 +161,8 @@ impl AddressRace<'_> {
     /// Returns the candidate whose attempt must begin now, if any, with its number.
     fn due(&mut self) -> Option<(usize, AddressCandidate)> {
         let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
-        self.next = Instant::now()
-            + match candidate.given {
-                _ if !self.overlaps => MEET,
-                true => STAGGER_AFTER_GIVEN,
-                false => STAGGER,
-            };
+        let stagger = if candidate.given { STAGGER_AFTER_GIVEN } else { STAGGER };
+        self.next = Instant::now() + self.alone.unwrap_or(stagger);
         self.begun += 1;
         Some((self.begun - 1, candidate))
     }
@@ -199,7 +215,7 @@ impl ProofContext<'_> {
     fn prove(self, candidate: AddressCandidate) -> Result<ProvenFlow, Error> {
         let ProofContext { a, b, key, data_port, .. } = self;
         let (device, source) = route(a, Request::Route { to: candidate.as_a_calls_it(0) })?;
-        let spec = probe();
+        let spec = TrialSpec { patience_ns: self.limits.ends.into(), ..probe() };
         let port = listen(b, candidate, data_port, transports(&spec), key)?;
         let proven = self.flow(candidate, port, &spec);
         if let Err(error) = proven {
@@ -211,7 +227,7 @@ impl ProofContext<'_> {
     }
 
     fn flow(self, candidate: AddressCandidate, port: u16, spec: &TrialSpec) -> Result<(), Error> {
-        let ProofContext { a, b, key, .. } = self;
+        let ProofContext { a, b, key, limits, .. } = self;
         let run = |role, at| Request::Run {
             role,
             at,
@@ -222,7 +238,8 @@ impl ProofContext<'_> {
         };
         let server = b.start(&run(Role::Server, candidate.as_b_calls_it(port)))?;
         let client = a.start(&run(Role::Client, candidate.as_a_calls_it(port)))?;
-        let mut end = Instant::now() + MEET.min(a.patience()).min(b.patience());
+        let begun = Instant::now();
+        let mut end = begun + limits.all;
         let (mut of_client, mut of_server) = (None, None);
         loop {
             of_client = of_client.or_else(|| answer(a, &client, LOOK));
@@ -237,10 +254,12 @@ impl ProofContext<'_> {
                 (client, server) => (of_client, of_server) = (client, server),
             }
             if matches!(of_server, Some(Err(_))) {
-                end = end.min(Instant::now() + NOTICE);
+                end = end.min(Instant::now() + limits.notice);
             }
             if Instant::now() >= end {
-                return Err(of_server.and_then(Result::err).unwrap_or_else(|| a.silent("run", MEET)));
+                let late = if of_client.is_some() { b } else { a };
+                let silent = || late.silent("run", begun.elapsed());
+                return Err(of_server.and_then(Result::err).unwrap_or_else(silent));
             }
             if self.over.load(Ordering::Relaxed) {
                 return Err(Error::Other("another address answered first".into()));
@@ -255,12 +274,7 @@ fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<
 
 /// Returns the trial that proves a flow.
 pub(crate) fn probe() -> TrialSpec {
-    TrialSpec {
-        workload: pingpong::one_byte(Nanos::millis(20)),
-        flow: with(&[]),
-        patience_ns: PATIENCE,
-        ..TrialSpec::default()
-    }
+    TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
 }
 
 /// Makes B open a data port at one of its addresses for flows of `transports`. Returns the port's number. A `number` of

@@ -1,7 +1,7 @@
 //! Proves the data path between two hosts of a group, and runs workloads over it.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
@@ -22,6 +22,7 @@ use crate::answers::{RunCallbacks, both};
 use crate::carry::observe;
 use crate::cores::cores;
 use crate::meet::{ProvenFlow, listen, meet, probe};
+use crate::pace::limit_of;
 use crate::{Error, Host};
 
 /// The user's wishes for the data path.
@@ -98,6 +99,16 @@ pub struct Pair<'g> {
     data: &'g DataPath,
 }
 
+/// The addresses and the key of data flows between the hosts of a pair.
+#[derive(Debug, Clone)]
+pub(crate) struct DataEnds {
+    /// The address of B's data port as A calls it, and as B does.
+    pub(crate) at: [SocketAddr; 2],
+    pub(crate) key: SessionKey,
+    /// The longest wait for a path that carries nothing.
+    pub(crate) patience: Nanos,
+}
+
 /// A proven data path between two hosts of a group, with data ports at its host B.
 pub(crate) struct DataPath {
     /// Indices of A and B in the group's list of hosts.
@@ -127,6 +138,8 @@ struct ProgramHosts {
     epoch: Mutex<String>,
 }
 
+/// How long to wait for the answers of both ends of a run, in addition to the time of the run itself.
+const ANSWER: Duration = Duration::from_secs(30);
 /// The number of phases of a run that may each wait for a silent path: the opening of its flows, their first data, and
 /// the message that the peer's window is closed.
 const PATIENT_PHASES: u32 = 3;
@@ -257,7 +270,8 @@ impl<'g> Pair<'g> {
         speeds.filter(|mbps| *mbps > 0).min().map(|mbps| BitRate(mbps as f64 * 1e6))
     }
 
-    /// Calls `ask` with the facts, links and knobs of both ends, and returns its result.
+    /// Calls `ask` with the facts, links and knobs of both ends, and returns its result. `in_lab` is true if landspeed
+    /// made the hosts.
     pub(crate) fn view<T>(&self, in_lab: bool, ask: impl FnOnce(&PathView<'_>) -> T) -> T {
         ask(&PathView {
             sender: &self.a.facts,
@@ -268,7 +282,8 @@ impl<'g> Pair<'g> {
             receiver_states: &self.b.states,
             rtt: self.path.rtt_ns,
             ipv6: self.data.address.ip.is_ipv6(),
-            in_lab,
+            // Virtual machines have a boot each, and share no machine.
+            in_lab: in_lab && self.a.facts.boot_id == self.b.facts.boot_id,
         })
     }
 
@@ -298,7 +313,7 @@ impl<'g> Pair<'g> {
         let RunSpec { workload, flow, warm_up, watching } = run;
         let patience = if watching.patience == Nanos(0) { self.data.patience } else { watching.patience };
         let limit = Duration::from(lasts(workload, *warm_up) + *warm_up)
-            + self.a.patience().min(self.b.patience())
+            + limit_of([self.a, self.b], ANSWER)
             + PATIENT_PHASES * Duration::from(patience);
         let links = Side::BOTH.map(|side| self.link(side));
         let [client, server] =
@@ -326,6 +341,17 @@ impl<'g> Pair<'g> {
             unbroken(&ends)?;
         }
         Ok(Some(ends))
+    }
+
+    /// Opens B's data port for flows with these settings, and returns the ends of the flows.
+    pub(crate) fn data_ends(&self, flow: &Settings) -> Result<DataEnds, Error> {
+        let port = self.data.port(self.b, vec![TRANSPORT.of(flow).to_owned()])?;
+        let address = self.data.address;
+        Ok(DataEnds {
+            at: [address.as_a_calls_it(port), address.as_b_calls_it(port)],
+            key: self.data.key.clone(),
+            patience: self.data.patience,
+        })
     }
 
     /// Returns an error for a program over link-local addresses, because each host would have to write them

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SharedStart, SshHost, Ticket, Token};
-use landspeed_lab::topology::{ReachMethod, TopologyHost};
+use landspeed_lab::topology::{ReachMethod, TopologyHost, with_namespace};
 
 use crate::{Error, Host};
 
@@ -80,6 +80,10 @@ impl ReachOptions {
         }
         let mut host = Host::probe(session?)?;
         host.undo_command = undo_command(place);
+        if let ReachMethod::Guest(_) = place.reach {
+            // The session has the name of the login.
+            host.name.clone_from(&place.name);
+        }
         Ok(host)
     }
 
@@ -95,7 +99,11 @@ impl ReachOptions {
                 let agent = self.child(&[])?;
                 Session::over_child(&host.name, agent, options).map_err(failed)
             }
-            ReachMethod::Ssh(destination) => self.ssh(destination, may_ask, options).map_err(failed),
+            ReachMethod::Ssh(destination) => self.ssh(destination, &[], may_ask, options).map_err(failed),
+            ReachMethod::Guest(login) => {
+                let ssh = || self.ssh(&login.destination, &login.options, false, options);
+                with_namespace(&login.netns, ssh)?.map_err(failed)
+            }
             ReachMethod::Invite(line) => self.invited(line.line(), may_ask).map_err(failed),
         }
     }
@@ -132,13 +140,16 @@ impl ReachOptions {
         if self.tune { &["agent", "--stdio", "--allow-tune"] } else { &["agent", "--stdio"] }
     }
 
+    /// Opens a session over ssh. Its options `own` take precedence over the user's.
     fn ssh(
         &self,
         destination: &str,
+        own: &[String],
         may_ask: bool,
         options: &Options,
     ) -> Result<Session, landspeed_agent::session::Error> {
-        let words: Vec<&str> = self.ssh_options.iter().flat_map(|option| ["-o", option]).collect();
+        let all = own.iter().chain(&self.ssh_options);
+        let words: Vec<&str> = all.flat_map(|option| ["-o", option]).collect();
         let host = SshHost::new(destination)?.with_options(&words);
         let host = if may_ask { host } else { host.with_questions(false) };
         let host = match &self.remote_path {
@@ -174,6 +185,8 @@ impl ReachOptions {
 fn undo_command(place: &TopologyHost) -> String {
     match &place.reach {
         ReachMethod::Ssh(_) => format!("landspeed undo {}", place.name),
+        // Its settings end with it.
+        ReachMethod::Guest(_) => "landspeed lab down".to_owned(),
         // A namespace without a device is not a lab's. The hosts of a lab have devices, and the end of the lab restores
         // them.
         ReachMethod::Namespace(_) if place.device.is_none() => format!("landspeed undo {}", place.name),

@@ -5,11 +5,13 @@ mod common;
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use landspeed_kernel::netlink::netns_cookie;
 use landspeed_lab::topology::lab;
+use landspeed_lab::topology::vm::{FOLDER_VARIABLE, GuestLogin};
 use landspeed_lab::topology::{
     Error, HostPair, HostSet, Namespace, ReachMethod, TOPOLOGIES, Topology, TopologyDescription,
     TopologyHost, TopologyPlan, exists, find, with_namespace,
@@ -46,14 +48,40 @@ fn netns(host: &TopologyHost) -> Option<&str> {
     if let ReachMethod::Namespace(name) = &host.reach { Some(name) } else { None }
 }
 
+/// Returns the namespace that a host is in, or that its network is in.
+fn place(host: &TopologyHost) -> Option<&str> {
+    if let ReachMethod::Guest(login) = &host.reach { Some(&login.netns) } else { netns(host) }
+}
+
+/// Returns the reason if the topology cannot be opened here.
+fn cannot_open(topology: &dyn Topology) -> Option<String> {
+    // For each promise, two guests boot for a minute or two.
+    if topology.about().name == "lab:vm" && std::env::var_os(FOLDER_VARIABLE).is_none() {
+        return Some(format!("{FOLDER_VARIABLE} does not name the folder of images, so no guest boots"));
+    }
+    topology.can_run().err()
+}
+
 /// Returns the kernel's cookie of a host's namespace.
 fn cookie(host: &TopologyHost) -> Result<u64, String> {
     let within = netns(host).map_or_else(|| Ok(netns_cookie()), |name| with_namespace(name, netns_cookie));
     within.map_err(|e| format!("{}: {e}", host.name))?.map_err(|e| e.to_string())
 }
 
+/// Makes a guest read the greeting of another guest's sshd.
+fn greeted(guest: &GuestLogin, address: IpAddr) -> std::io::Result<()> {
+    let mut ssh = Command::new("ssh");
+    ssh.args(guest.options.iter().flat_map(|option| ["-o", option])).arg(&guest.destination);
+    ssh.arg(format!("bash -c 'exec 3<>/dev/tcp/{address}/22 && head -c 3 <&3'"));
+    let output = with_namespace(&guest.netns, || ssh.output()).map_err(std::io::Error::other)??;
+    if output.stdout == b"SSH" { Ok(()) } else { Err(std::io::Error::other(format!("{output:?}"))) }
+}
+
 /// Sends one line over TCP from one host to an address of another.
 fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Result<()> {
+    if let ReachMethod::Guest(guest) = &from.reach {
+        return greeted(guest, address);
+    }
     let inside = |host: &TopologyHost| netns(host).expect("hosts with addresses are namespaces").to_owned();
     let listen = || TcpListener::bind(SocketAddr::new(address, 0));
     let listener = with_namespace(&inside(to), listen).map_err(std::io::Error::other)??;
@@ -68,6 +96,9 @@ fn talk(from: &TopologyHost, to: &TopologyHost, address: IpAddr) -> std::io::Res
 
 /// The name of a promise, and the function that checks it.
 type TopologyPromise = (&'static str, fn(&dyn Topology) -> PromiseResult);
+
+/// How many of [`PROMISES`] are about words alone. They come first.
+const ABOUT_WORDS: usize = 3;
 
 const PROMISES: [TopologyPromise; 9] = [
     ("it can be shown", |topology| {
@@ -149,7 +180,7 @@ const PROMISES: [TopologyPromise; 9] = [
     ("nothing is left", |topology| {
         let (hosts, needed) = opened(topology)?;
         let is_given = |name: &&str| needed.as_ref().is_some_and(|given| given.name() == *name);
-        let names: Vec<_> = hosts.hosts().iter().filter_map(netns).filter(|n| !is_given(n)).collect();
+        let names: Vec<_> = hosts.hosts().iter().filter_map(place).filter(|n| !is_given(n)).collect();
         let infos = lab::list().map_err(|e| e.to_string())?;
         let mine = infos.into_iter().find(|info| info.namespaces.iter().any(|name| names.contains(&&**name)));
         ensure(mine.is_some() == hosts.is_lab(), "a lab that is written down")?;
@@ -178,8 +209,14 @@ fn every_topology_keeps_every_promise() {
     }
     let _alone = ALONE.lock();
     for topology in TOPOLOGIES {
-        for (promise, keeps) in PROMISES {
-            keeps(*topology).unwrap_or_else(|why| panic!("{}: {promise}: {why}", topology.about().name));
+        let name = topology.about().name;
+        let unable = cannot_open(*topology);
+        if let Some(why) = &unable {
+            println!("SKIP {name}: {why}");
+        }
+        let checked = if unable.is_some() { ABOUT_WORDS } else { PROMISES.len() };
+        for (promise, keeps) in &PROMISES[..checked] {
+            keeps(*topology).unwrap_or_else(|why| panic!("{name}: {promise}: {why}"));
         }
     }
 }

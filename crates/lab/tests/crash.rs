@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::daemon::ProcessIdentity;
 use landspeed_lab::topology::lab::{self, LabId, LabInfo, LabSelection, RUN_DIR_VARIABLE};
-use landspeed_lab::topology::{Lab, enter, exists};
+use landspeed_lab::topology::{Lab, Namespace, enter, exists};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// A child that is killed when the test ends, even by a panic.
@@ -81,6 +81,9 @@ fn tests() {
     for kind in kinds.into_iter().filter(|kind| common::can_run(kind)) {
         killed_owners_leave_a_lab_that_is_found_and_taken_down(kind);
         a_keeper_takes_down_the_lab_of_a_killed_owner(kind);
+    }
+    if common::can_run("lab") {
+        every_process_of_a_lab_with_guests_ends();
     }
     a_keeper_that_nobody_started_ends();
 }
@@ -177,6 +180,21 @@ fn killed_owners_leave_a_lab_that_is_found_and_taken_down(kind: &str) {
     assert!(stranger.0.try_wait().unwrap().is_none(), "somebody else's process goes on");
     assert!(!info.namespaces.iter().any(|name| exists(name)) && find().is_none());
     println!("killed_owners_leave_a_lab_that_is_found_and_taken_down ({kind}) ... ok");
+}
+
+/// A program takes the place of the QEMU that a killed owner left.
+fn every_process_of_a_lab_with_guests_ends() {
+    let namespace = Namespace::create("ls-00ab12-vm").unwrap();
+    let labs = PathBuf::from(std::env::var_os(RUN_DIR_VARIABLE).unwrap()).join("labs");
+    let state = r#"{"id": "00ab12", "kind": "lab:vm:6.12", "has_guests": true, "namespaces": ["ls-00ab12-vm"],
+                    "owner": {"pid": 1, "start_ticks": 2, "boot_id": "x"}, "created_unix_s": 3}"#;
+    std::fs::write(labs.join("00ab12.json"), state).unwrap();
+    let mut qemu = ChildGuard(in_namespace(namespace.name(), "sleep", "60"));
+    let removed = lab::down(&LabSelection::Stale).unwrap();
+    let removed = removed.iter().find(|removed| removed.id.to_string() == "00ab12").expect("a stale lab");
+    assert_eq!((&removed.ended[..], &removed.left[..]), (&[qemu.0.id()][..], &[][..]));
+    assert!(!qemu.0.wait().unwrap().success() && !exists(namespace.name()));
+    println!("every_process_of_a_lab_with_guests_ends ... ok");
 }
 
 /// Starts a program with one argument in a namespace.

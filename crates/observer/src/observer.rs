@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{DetailError, Figure, Observations, WatchTarget};
+use landspeed_record::{DetailError, Figure, KernelNeed, Observations, WatchTarget};
 
 use crate::{Error, ObserverHeadline};
 
@@ -45,6 +45,8 @@ pub struct Observer {
     /// True if the observer reads the descriptors of the workload's sockets, and so cannot observe other programs'
     /// flows.
     pub own_sockets_only: bool,
+    /// What the observer needs of the kernel; empty if every supported kernel has it.
+    pub kernel: &'static [KernelNeed],
     /// The figures that the observer prints.
     pub headlines: &'static [ObserverHeadline],
     /// Checks that the observer can run on this host; returns the reason if it cannot.

@@ -82,6 +82,7 @@ const BROKEN: Observer = Observer {
     cannot_see: &["anything"],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: &[],
     can_run: || Ok(()),
     watch: |_| Box::new(BrokenWatch),

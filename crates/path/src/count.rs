@@ -40,6 +40,20 @@ pub enum FallbackReason {
     Sandboxed,
     /// Too many system calls waited at the same time, or landspeed had too few descriptors or threads left.
     TooManyAtOnce,
+    /// The other end, or a device between the ends, does not support SMC.
+    PeerWithoutSmc,
+    /// This end has no RDMA device for the connection, or no EID in common with the other end.
+    NoDevice,
+    /// The other end has no RDMA device for the connection, or no EID in common with this end.
+    PeerNoDevice,
+    /// The two ends are in different IP subnets, which SMC-R of version 1 does not join.
+    OtherSubnet,
+    /// The program set an option that SMC lacks, or IPsec protects the connection.
+    Unsupported,
+    /// The other end declined SMC for another reason.
+    PeerDeclined,
+    /// The handshake of SMC failed at this end.
+    Handshake,
 }
 
 impl FallbackReason {
@@ -47,7 +61,9 @@ impl FallbackReason {
     pub fn words(self) -> &'static str {
         match self {
             FallbackReason::NoPeer => "no program on this host that runs over this path listens there",
-            FallbackReason::NotAccepted => "the other program did not accept in time",
+            FallbackReason::NotAccepted => {
+                "the other program did not accept in time (`landspeed exec --patience` waits longer)"
+            }
             FallbackReason::InEpoll => "the socket was in an epoll set before it was connected",
             FallbackReason::Duplicated => "another descriptor was the same socket before it was connected",
             FallbackReason::NotConnected => "the connection took too long",
@@ -72,6 +88,19 @@ impl FallbackReason {
             FallbackReason::TooManyAtOnce => {
                 "too many calls waited at once, or landspeed may have no more descriptors or threads"
             }
+            FallbackReason::PeerWithoutSmc => "the other end, or something on the way, does not speak SMC",
+            FallbackReason::NoDevice => {
+                "SMC found no RDMA device for it at this end, or no EID that both ends have"
+            }
+            FallbackReason::PeerNoDevice => {
+                "the other end found no RDMA device for it, or no EID that both ends have"
+            }
+            FallbackReason::OtherSubnet => "SMC-R of version 1 does not join different IP subnets",
+            FallbackReason::Unsupported => {
+                "the program set an option that SMC lacks (TCP_FASTOPEN), or IPsec protects it"
+            }
+            FallbackReason::PeerDeclined => "the other end declined SMC",
+            FallbackReason::Handshake => "the handshake of SMC failed: no memory, time-out or another error",
         }
     }
 }
@@ -91,6 +120,20 @@ pub struct ConnectionCounts {
     /// The reason why bytes could not be counted; `None` if they were counted or not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
+    /// The RDMA devices that could carry connections; empty for a path without RDMA.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rdma: Vec<RdmaDevice>,
+}
+
+/// A port of an RDMA device, and what it sent for all programs of the host while this one ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RdmaDevice {
+    /// Name of the device, such as "mlx5_0".
+    pub device: String,
+    /// Name of its network interface.
+    pub interface: String,
+    /// Packets sent; `None` if the driver does not count them.
+    pub packets_sent: Option<u64>,
 }
 
 /// Bytes that a program sent and received.

@@ -13,18 +13,38 @@ pub enum Error {
     #[error("{0}")]
     Supervisor(String),
     #[error(
-        "this kernel cannot hand system calls to another program: {0}; it takes Linux 5.14 with CONFIG_SECCOMP_FILTER, and a \
-         container whose own filter allows seccomp()"
+        "this kernel cannot hand system calls to another program: {0}; it takes {since} with CONFIG_SECCOMP_FILTER, and a \
+         container whose own filter allows seccomp()",
+        since = crate::ANSWERS_CALLS.since
     )]
     Notify(io::Error),
     #[error(
         "{path} cannot choose between connections: {why}; leave --only out, and run the program whose connections you mean over it"
     )]
     TakesAll { path: &'static str, why: &'static str },
-    #[error("this kernel opens no socket of Multipath TCP: {0}; it takes Linux 5.16 with CONFIG_MPTCP")]
+    #[error(
+        "this kernel opens no socket of Multipath TCP: {0}; it takes {since} with CONFIG_MPTCP",
+        since = crate::mptcp::NEED.since
+    )]
     NoMptcp(io::Error),
     #[error("Multipath TCP is off in this network namespace: run `sysctl net.mptcp.enabled=1`")]
     MptcpOff,
+    #[error("this kernel has no SMC: {0}; it takes CONFIG_SMC, which Debian's kernels have up to 6.12")]
+    NoSmc(io::Error),
+    #[error("SMC is a module that is not loaded: run `modprobe -a smc smc_diag`")]
+    SmcNotLoaded,
+    #[error("this kernel tells nothing of SMC's sockets: {0}; run `modprobe smc_diag`")]
+    NoSmcDiag(String),
+    #[error(
+        "no RDMA device on any interface: run `rdma link add rxe0 type rxe netdev IF`, or use an adapter with RoCE"
+    )]
+    NoRdmaDevice,
+    #[error(
+        "{device} speaks RoCE v2 alone, for which SMC takes {since} and an EID that both hosts have: run `smcr ueid add NAME` \
+         (smc-tools) on both",
+        since = crate::smc::ROCE_V2.since
+    )]
+    NoSmcEid { device: String },
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
     #[error("{0}; or set XDG_RUNTIME_DIR to a folder of your own")]

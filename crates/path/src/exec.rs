@@ -3,7 +3,8 @@
 //! Three processes take part. The *front* is the process that the shell starts and waits for. It receives the signals,
 //! and forks the *supervisor*. The supervisor starts the program and answers its system calls. It runs until no process
 //! has the program's filter, so that connections of background processes are still carried. A *keeper* takes over if
-//! the supervisor is killed. Supervisor and keeper each have a session of their own.
+//! the supervisor is killed. Supervisor and keeper each have a session of their own. They keep the front's signals
+//! blocked: a service manager that signals all processes of a service must not end them before the program.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};

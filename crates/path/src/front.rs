@@ -65,8 +65,9 @@ impl FrontSignals {
         }
     }
 
-    /// Returns the next signal that a process has sent, or `None` if none is pending. Signals of the terminal are
-    /// skipped, because the terminal also sends them to the program.
+    /// Returns the next signal to pass on, or `None` if none is pending. Signals of the terminal are skipped, because
+    /// the terminal also sends them to the program. But the SIGHUP of a terminal that closes goes to the leader of its
+    /// session alone (tty_signal_session_leader() in tty_jobctrl.c).
     fn next(&self) -> Option<c_int> {
         loop {
             let mut info = MaybeUninit::<signalfd_siginfo>::zeroed();
@@ -79,9 +80,17 @@ impl FrontSignals {
             if length != size as isize {
                 return None;
             }
-            if info.ssi_code <= 0 {
-                return Some(info.ssi_signo as c_int);
+            let signal = info.ssi_signo as c_int;
+            if info.ssi_code <= 0 || (signal == SIGHUP && leads_session()) {
+                return Some(signal);
             }
         }
     }
+}
+
+/// Returns true if this process is the leader of its session.
+fn leads_session() -> bool {
+    // rustix takes no session 0, which is that of a leader in an outer PID namespace.
+    // SAFETY: the calls take and return numbers.
+    unsafe { libc::getsid(0) == libc::getpid() }
 }

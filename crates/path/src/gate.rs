@@ -49,7 +49,8 @@ impl CallGate {
             Ok(fd) => fd,
             Err(error) => return GateDecision::TheKernel(unseen(call, &error)),
         };
-        if ![DescriptorKind::Tcp, DescriptorKind::Mptcp].contains(&kind(&fd)) || !self.may_admit(call, &fd) {
+        let of_tcp = [DescriptorKind::Tcp, DescriptorKind::Mptcp, DescriptorKind::Smc];
+        if !of_tcp.contains(&kind(&fd)) || !self.may_admit(call, &fd) {
             return GateDecision::ThePath;
         }
         let comes = comes(call, &fd);

@@ -9,6 +9,8 @@
 //! | `kernel` | the kernel's TCP, unchanged |
 //! | `local` | an AF_UNIX socket in place of a connection between two programs on one host |
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
+//! | `smc` | the kernel's SMC-R in place of TCP: RDMA between two hosts |
+//! | `kernel_socket` | what `mptcp` and `smc` share: a protocol of the kernel in place of TCP |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
 //! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |
@@ -16,9 +18,9 @@
 //! | `follow`, `heir` | the keeper, which answers calls after the supervisor's end: its start and its work |
 //! | `exec`, `begin`, `front` | run a program over a path: the run, its start, the process that a shell waits for |
 //!
-//! A new path needs a folder, an entry in [`PATHS`] and a row in the table above. Begin with a copy of `mptcp`, which
-//! is smaller than `local`. The supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for
-//! each call that [`Path::rules`] selects. If the supervisor is killed, the keeper calls [`Path::alone`], and then
+//! A new path needs a folder, an entry in [`PATHS`] and a row in the table above. If a protocol of the kernel carries it,
+//! begin with a copy of `mptcp`. The supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`]
+//! for each call that [`Path::rules`] selects. If the supervisor is killed, the keeper calls [`Path::alone`], and then
 //! [`PathCarrier::resume`] for each call that the supervisor had received but not answered. A path answers calls that
 //! it does not handle with [`SyscallAnswer::Continue`].
 
@@ -36,6 +38,7 @@ mod front;
 mod gate;
 mod heir;
 mod kernel;
+mod kernel_socket;
 mod late;
 mod local;
 mod mptcp;
@@ -43,10 +46,11 @@ mod notify;
 mod rights;
 mod selector;
 mod shared;
+mod smc;
 mod socket;
 mod supervisor;
 
-pub use count::{ByteCounts, ConnectionCounts, FallbackReason};
+pub use count::{ByteCounts, ConnectionCounts, FallbackReason, RdmaDevice};
 pub use error::Error;
 pub use exec::{ExecOutcome, exec};
 pub use heir::{Inheritance, keep};
@@ -54,6 +58,9 @@ pub use selector::{ConnectionSelector, PortOrNetwork, PortOrNetworkError};
 pub use shared::SupervisorNotes;
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use landspeed_record::{KernelNeed, KernelVersion};
 
 pub use notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
 
@@ -129,6 +136,11 @@ pub trait Path: Sync {
     /// Returns the system calls that the path answers instead of the kernel; empty if the program runs unchanged.
     fn rules(&self) -> &'static [SyscallRule];
 
+    /// Returns what the path needs of the kernel; empty if every supported kernel has it.
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[]
+    }
+
     /// Returns the reason why the path must carry all connections of a program; `None` if it can carry a selection of
     /// them.
     fn takes_all(&self) -> Option<&'static str> {
@@ -181,6 +193,8 @@ pub struct Options {
     pub bytes: bool,
     /// True if it is an error that the path cannot be used. If false, the program then runs over TCP.
     pub require: bool,
+    /// The longest time that connect(2) waits until the other end has accepted, on a path that waits; `None` for 50 ms.
+    pub patience: Option<Duration>,
 }
 
 /// Environment variable that names a network in which no two hosts have the same address. Programs with the same value
@@ -188,9 +202,13 @@ pub struct Options {
 /// addresses are unique.
 pub const NET: &str = "LANDSPEED_PATH_NET";
 
+/// What the answers to another program's system calls need of the kernel (seccomp_unotify(2)).
+const ANSWERS_CALLS: KernelNeed =
+    KernelNeed { of: "", since: KernelVersion(5, 14), instead: "the kernel's TCP" };
+
 /// All paths. The first one leaves all connections on TCP. Some tests repeat the names of the others (see
 /// CONTRIBUTING.md).
-pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath];
+pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath, &smc::SmcPath];
 
 /// Returns the path with this name, or `None` if there is none.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

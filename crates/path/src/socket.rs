@@ -10,6 +10,10 @@ use libc::c_int;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 
+/// The protocol and the family of SMC sockets (linux/in.h, linux/socket.h). The family has the protocols 0 and 1.
+pub(crate) const IPPROTO_SMC: c_int = 256;
+pub(crate) const AF_SMC: c_int = 43;
+
 /// The kind of a descriptor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DescriptorKind {
@@ -17,6 +21,8 @@ pub(crate) enum DescriptorKind {
     Tcp,
     /// A socket of Multipath TCP, even if its connection has fallen back to TCP.
     Mptcp,
+    /// A socket of SMC. One whose connection has fallen back to TCP is a TCP socket.
+    Smc,
     /// An AF_UNIX stream socket.
     Unix,
     /// Anything else.
@@ -28,7 +34,12 @@ pub(crate) fn kind(fd: impl AsFd) -> DescriptorKind {
     match option(libc::SO_PROTOCOL) {
         Ok(libc::IPPROTO_TCP) => DescriptorKind::Tcp,
         Ok(libc::IPPROTO_MPTCP) => DescriptorKind::Mptcp,
-        Ok(0) if option(libc::SO_DOMAIN).is_ok_and(|domain| domain == libc::AF_UNIX) => DescriptorKind::Unix,
+        Ok(IPPROTO_SMC) => DescriptorKind::Smc,
+        Ok(protocol @ (0 | 1)) => match option(libc::SO_DOMAIN) {
+            Ok(libc::AF_UNIX) if protocol == 0 => DescriptorKind::Unix,
+            Ok(AF_SMC) => DescriptorKind::Smc,
+            _ => DescriptorKind::Other,
+        },
         _ => DescriptorKind::Other,
     }
 }

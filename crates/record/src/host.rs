@@ -83,11 +83,23 @@ pub struct HostFacts {
     /// its like. Empty if the run did not read them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, Settings>,
+    /// What a reader must know of all figures of this host, such as that it is emulated; empty if there is nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub caveat: String,
     /// Network interfaces other than loopback.
     pub links: Vec<LinkFacts>,
     /// Programs that change settings by themselves, and the knobs that they change.
     pub conflicts: Vec<ConflictingProgram>,
     pub notes: Vec<String>,
+}
+
+impl HostFacts {
+    /// Returns the boot ID and the cookie, which together name the agent's network namespace among those of all machines;
+    /// `None` if one of them is unknown.
+    pub fn namespace(&self) -> Option<(&str, u64)> {
+        let is_known = !self.boot_id.is_empty() && self.netns_cookie != 0;
+        is_known.then_some((self.boot_id.as_str(), self.netns_cookie))
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -135,4 +147,19 @@ pub struct ConflictingProgram {
     pub pid: u32,
     /// Names of the knobs that the program would change back.
     pub knobs: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::HostFacts;
+
+    #[test]
+    fn a_namespace_is_known_by_boot_and_cookie_together() {
+        let namespace = |boot: &str, netns_cookie| {
+            let facts = HostFacts { boot_id: boot.into(), netns_cookie, ..HostFacts::default() };
+            facts.namespace().map(|(boot, cookie)| (boot.to_owned(), cookie))
+        };
+        assert_eq!(namespace("b", 7), Some(("b".to_owned(), 7)));
+        assert_eq!([namespace("", 7), namespace("b", 0)], [None, None]);
+    }
 }

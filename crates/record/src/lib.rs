@@ -17,6 +17,7 @@
 mod candidate;
 mod cell;
 mod compare;
+mod copy;
 mod datagram;
 mod details;
 mod explain;
@@ -25,6 +26,7 @@ mod figure;
 mod grid;
 mod host;
 mod incoming;
+mod kernel;
 mod kind;
 mod knob;
 mod line;
@@ -55,6 +57,7 @@ pub use compare::{
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
     ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
+pub use copy::{CopyCounts, CopyFailure, CopyOutcome, PathBytes};
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{
@@ -77,10 +80,12 @@ pub use grid::{
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};
+pub use kernel::{KernelNeed, KernelVersion};
 pub use kind::{RecordKind, WrongKind};
 pub use knob::{KnobChangeReport, KnobState};
 pub use line::{
-    Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, RestoreState, StepLine, VerdictLine,
+    Carrier, GroupMember, Header, Line, PathFacts, RestoreOutcome, RestoreState, RestoreWords, StepLine,
+    VerdictLine,
 };
 pub use measure::{
     HostCpu, LatencyFigure, LostHost, MEASURE_FORMAT, MeasureReport, SilenceFigure, StreamFigure, TcpFigure,

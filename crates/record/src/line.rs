@@ -157,6 +157,41 @@ pub enum RestoreState {
     NotRestored,
 }
 
+/// The words for settings that do not read back as before a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestoreWords {
+    /// The words in a list of runs.
+    pub brief: &'static str,
+    /// What is not as before.
+    pub what: &'static str,
+    /// What became of all other settings, and what the reader can do.
+    pub then: &'static str,
+}
+
+impl RestoreState {
+    /// Returns the words for settings that do not read back as before, or `None` if all do.
+    pub fn words(self) -> Option<RestoreWords> {
+        Some(match self {
+            RestoreState::Restored => return None,
+            RestoreState::Left => RestoreWords {
+                brief: "changed by others",
+                what: "what another program changed meanwhile was left",
+                then: "all others were restored, and nothing is to undo",
+            },
+            RestoreState::Unknown => RestoreWords {
+                brief: "not confirmed restored",
+                what: "not confirmed that everything was restored",
+                then: "the guardian of a lost host does it; “landspeed undo HOST” confirms",
+            },
+            RestoreState::NotRestored => RestoreWords {
+                brief: "NOT restored",
+                what: "NOT everything was restored",
+                then: "run “landspeed undo” on the hosts",
+            },
+        })
+    }
+}
+
 /// The result of restoring the hosts at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
@@ -213,15 +248,9 @@ impl RestoreOutcome {
 
     /// Returns the message about the hosts that do not read back as before, or `None` if all do.
     pub fn complaint(&self) -> Option<String> {
-        let notes = self.notes.join("; ");
-        match self.state() {
-            RestoreState::Restored => None,
-            RestoreState::Left => Some(format!("what another program changed meanwhile was left: {notes}")),
-            RestoreState::Unknown => Some(format!("not confirmed that everything was restored: {notes}")),
-            RestoreState::NotRestored => {
-                Some(format!("NOT everything was restored: {notes}; run `landspeed undo` there"))
-            }
-        }
+        let state = self.state();
+        let undo = if state == RestoreState::NotRestored { "; run `landspeed undo` there" } else { "" };
+        Some(format!("{}: {}{undo}", state.words()?.what, self.notes.join("; ")))
     }
 }
 

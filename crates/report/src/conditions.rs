@@ -14,9 +14,19 @@ pub(crate) type NamedHost<'a> = (&'a str, &'a HostFacts);
 /// The offloads that the line of conditions names. The table has all of them.
 const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum"];
 
-/// Returns the line of conditions of each host, or one line if both had the same; none for a record that does not have
-/// them. `used` holds the congestion controls that the flows' sockets reported.
+/// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
+/// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.
 pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
+    [caveats(hosts), of_hosts(hosts, used)].concat()
+}
+
+/// Returns what a reader must know of all figures of the hosts, a line each.
+pub(crate) fn caveats(hosts: &[NamedHost<'_>]) -> Vec<StyledText> {
+    let all: BTreeSet<&str> = hosts.iter().map(|(_, facts)| facts.caveat.as_str()).collect();
+    all.into_iter().filter(|caveat| !caveat.is_empty()).map(|caveat| safe(caveat).into()).collect()
+}
+
+fn of_hosts(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
     let told = hosts.iter().map(|(name, facts)| (*name, of_host(facts)));
     let told: Vec<(&str, String)> = told.filter(|(_, told)| !told.is_empty()).collect();
     let used = match used.is_empty() {
@@ -130,6 +140,16 @@ mod tests {
         let other = host(&[("mtu", &[("mtu", "1500")])]);
         assert_eq!(told(&other, &one, &[])[0], "conditions found on A: MTU 1500");
         assert_eq!(told(&other, &one, &[]).len(), 2);
+    }
+
+    #[test]
+    fn what_holds_for_all_figures_comes_first_and_once() {
+        let facts = host(&[("mtu", &[("mtu", "1500")])]);
+        let facts = HostFacts { caveat: "speeds do not hold\u{1b}".into(), ..facts };
+        let lines = told(&facts, &facts, &[]);
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        assert!(lines[0].starts_with("speeds do not hold") && !lines[0].contains('\u{1b}'), "{lines:?}");
+        assert!(lines[1].starts_with("conditions found on both hosts"), "{lines:?}");
     }
 
     #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport, RestoreState};
+use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
     TableCell,
 };
-use crate::words::{number, quoted_hosts};
+use crate::words::{number, quoted_hosts, unrestored};
 use crate::{conditions, gauges, safe};
 
 /// Returns the report of a record run as a document.
@@ -31,17 +31,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         [("capped", &run.capped), ("not capped", &run.uncapped)].into_iter().flat_map(|(name, figures)| {
             figures.unfit.iter().map(move |why| format!("does not count ({name}): {}", safe(why)))
         });
-    let left = match run.restore_outcome().state() {
-        RestoreState::Restored => None,
-        RestoreState::Left => Some("what another program changed meanwhile was left".to_owned()),
-        RestoreState::Unknown => Some(
-            "not confirmed that everything was put back: a host was lost, and its guardian restores it"
-                .to_owned(),
-        ),
-        RestoreState::NotRestored => {
-            Some("NOT everything was put back: run `landspeed undo` there".to_owned())
-        }
-    };
+    let left = unrestored(run.restore_outcome().state());
     let section = ReportSection::new("runs", "")
         .with(table)
         .with(ReportBlock::text(format!(

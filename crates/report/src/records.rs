@@ -2,7 +2,7 @@
 
 use landspeed_analysis::Metric;
 use landspeed_record::units::Bytes;
-use landspeed_record::{GridEndReason, Line, RecordOutline, RestoreState, TuneSummary};
+use landspeed_record::{GridEndReason, Line, RecordOutline, TuneSummary};
 use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
@@ -118,12 +118,8 @@ fn result(summary: &TuneSummary) -> String {
         }
         (None, None) => "no gain proven".to_owned(),
     };
-    let left = match summary.restore_outcome().state() {
-        RestoreState::Restored => "",
-        RestoreState::Left => ", changed by others",
-        RestoreState::Unknown => ", not confirmed restored",
-        RestoreState::NotRestored => ", NOT restored",
-    };
+    let left = summary.restore_outcome().state().words();
+    let left = left.map(|words| format!(", {}", words.brief)).unwrap_or_default();
     format!("{gain}, {kept} kept{left}")
 }
 

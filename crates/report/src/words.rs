@@ -1,8 +1,9 @@
 //! The words and number formats that all forms of a report share.
 
 use landspeed_analysis::Metric;
+use landspeed_record::factor::reference::capital;
 use landspeed_record::units::Nanos;
-use landspeed_record::{ConfirmationReport, Estimate, StepSummary, TuneSummary};
+use landspeed_record::{ConfirmationReport, Estimate, RestoreState, RestoreWords, StepSummary, TuneSummary};
 
 pub(crate) use crate::outcome::StepOutcome;
 use crate::safe;
@@ -33,6 +34,21 @@ pub(crate) fn kept(summary: &TuneSummary) -> String {
         0 => format!("{all} kept"),
         open => format!("{all} kept, {open} of them not confirmed"),
     }
+}
+
+/// Returns the sentence on settings that do not read back as before a run, or `None` if all do.
+pub(crate) fn unrestored(state: RestoreState) -> Option<String> {
+    let RestoreWords { what, then, .. } = state.words()?;
+    Some(format!("✗ {}: {then}.", capital(what)))
+}
+
+/// Returns the sentence on the settings of a tuning run: [`unrestored`], or that the record ends before it tells.
+pub(crate) fn unrestored_after(summary: &TuneSummary) -> Option<String> {
+    if summary.cut_off {
+        let run = "✗ The run was cut off: run “landspeed undo” on the hosts to see whether everything was restored.";
+        return Some(run.to_owned());
+    }
+    unrestored(summary.restore_outcome().state())
 }
 
 /// Returns a count with its noun: "1 step", "2 steps".

@@ -8,7 +8,9 @@ use std::time::Duration;
 pub use landspeed_proof::ProofKey;
 use landspeed_record::factor::Factor;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{DetailRow, Details, EndpointOutcome, Headline, SettingMismatch, Settings};
+use landspeed_record::{
+    DetailRow, Details, EndpointOutcome, Headline, KernelNeed, SettingMismatch, Settings,
+};
 
 use crate::{DatagramTotals, Error, Patience};
 
@@ -79,6 +81,11 @@ pub trait Transport: Sync {
     /// Returns the name on the command line and in records ([`TransportProperties::name`]).
     fn name(&self) -> &'static str {
         self.about().name
+    }
+
+    /// Returns what the transport needs of the kernel; empty if every supported kernel has it.
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[]
     }
 
     /// Checks that this host can run flows with `settings`, whose values are valid for their factors.

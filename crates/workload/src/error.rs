@@ -13,6 +13,8 @@ use landspeed_record::units::{Nanos, did_you_mean};
 pub enum Error {
     #[error(transparent)]
     Transport(landspeed_transport::Error),
+    #[error("{source}; waited {waited}, --patience waits longer")]
+    Unanswered { source: landspeed_transport::Error, waited: Nanos },
     #[error(transparent)]
     Setting(#[from] landspeed_record::factor::Error),
     #[error("{field}: {why}")]
@@ -31,8 +33,10 @@ pub enum Error {
     Control { line: String, wanted: String, available: Vec<String> },
     #[error("the peer ended the trial early, {phase}; its own report says why")]
     PeerGone { phase: &'static str },
-    #[error("the peer said nothing for {waited}, {phase}; check that it is not overloaded or stopped")]
-    PeerSilent { phase: &'static str, waited: Nanos },
+    #[error(
+        "the peer said nothing for {waited}, {phase}; check that it is not overloaded or stopped{remedy}"
+    )]
+    PeerSilent { phase: &'static str, waited: Nanos, remedy: &'static str },
     #[error(
         "{wanted} need {needed} open files, and this process may have {limit}, of which {open} are open: raise its limit (ulimit -n {remedy}, or LimitNOFILE= of its service)"
     )]
@@ -85,8 +89,21 @@ impl Error {
         errors.into_iter().reduce(|first, next| if next.weight() > first.weight() { next } else { first })
     }
 
+    /// Returns the error for a peer that was silent for all of `waited`, which the user can make longer.
     pub(crate) fn silent(phase: &'static str, waited: Duration) -> Self {
-        Error::PeerSilent { phase, waited: waited.into() }
+        let remedy = ", or wait longer with --patience";
+        Error::PeerSilent { phase, waited: waited.into(), remedy }
+    }
+
+    /// Adds the time that this end waited to an error that reports that the other end did not come or answer.
+    pub(crate) fn after(self, waited: Nanos) -> Self {
+        use landspeed_transport::Error::{NoAnswer, NobodyCame};
+        match self {
+            Error::Transport(source @ (NoAnswer { .. } | NobodyCame { .. })) => {
+                Error::Unanswered { source, waited }
+            }
+            other => other,
+        }
     }
 
     pub(crate) fn spec(field: &'static str, why: String) -> Self {

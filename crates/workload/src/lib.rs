@@ -89,7 +89,8 @@ pub fn run_client(
     cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
-    let session = session::call(&runner.needs(spec), plan, &patience(spec, cancel))?;
+    let session = session::call(&runner.needs(spec), plan, &patience(spec, cancel));
+    let session = session.map_err(|error| error.after(spec.patience()))?;
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 
@@ -106,7 +107,8 @@ pub fn run_server(
     cancel: &CancelFlag,
 ) -> Result<EndpointOutcome, Error> {
     let runner = checked(spec)?;
-    let session = session::answer(&runner.needs(spec), port, &patience(spec, cancel))?;
+    let session = session::answer(&runner.needs(spec), port, &patience(spec, cancel));
+    let session = session.map_err(|error| error.after(spec.patience()))?;
     runner.run(TrialEnd::new(spec, session, watch, cancel))
 }
 

@@ -128,8 +128,12 @@ impl DataPort {
     }
 
     /// Starts to listen for data flows with these settings. The signal flow arrives at the same listener if it uses
-    /// the same transport; otherwise [`DataPort::listen_for_signals`] accepts it.
-    pub(crate) fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
+    /// the same transport; otherwise `listen_for_signals` accepts it.
+    ///
+    /// # Errors
+    /// Returns [`Error::Spec`] if no port of the settings' transport is open, and [`Error::Transport`] if the kernel
+    /// refuses.
+    pub fn listen(&self, settings: &Settings) -> Result<Box<dyn Listener>, Error> {
         let asked = TRANSPORT.of(settings);
         if asked == SIGNALS {
             return Ok(self.signals.listen(settings, &self.key)?);
@@ -194,7 +198,11 @@ pub struct ClientPlan {
 }
 
 impl ClientPlan {
-    pub(crate) fn towards(&self, transport: &dyn Transport) -> Result<SocketAddr, Error> {
+    /// Returns the address of the server's data port for flows over `transport`.
+    ///
+    /// # Errors
+    /// Returns [`Error::Spec`] if its number would be too large.
+    pub fn towards(&self, transport: &dyn Transport) -> Result<SocketAddr, Error> {
         data_address(transport, self.server)
     }
 }

@@ -1,8 +1,7 @@
-//! The checks of a pair of guests.
+//! The checks of a pair of guests: the tables, the checks of settings, and what all checks share.
 
 use std::fmt;
-use std::fs::File;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,80 +10,110 @@ use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
+use super::{devices, kills, networks, persist, programs};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
     /// True if the check belongs to the short battery.
     pub(super) is_short: bool,
     /// Returns what was found; an error that is a [`Refusal`] if landspeed says that it cannot work here.
-    look: fn(&Guests) -> Result<String>,
+    pub(super) look: fn(&Guests) -> Result<String>,
 }
 
-pub(super) const BATTERY: &[Check] = &[
+/// The tables of checks, in the order in which they run.
+const TABLES: &[&[Check]] =
+    &[SETTINGS, kills::CHECKS, programs::CHECKS, devices::CHECKS, persist::CHECKS, networks::CHECKS];
+
+const SETTINGS: &[Check] = &[
     Check { name: "boots", is_short: true, look: boots },
     Check { name: "doctor", is_short: true, look: doctor },
     Check { name: "knobs", is_short: true, look: knobs },
-    Check { name: "measure", is_short: true, look: measure },
+    Check { name: "measure, landspeed sent over ssh", is_short: true, look: measure },
     Check { name: "tune --dry-run", is_short: true, look: dry_run },
     Check { name: "three knobs", is_short: true, look: three_knobs },
-    Check { name: "kill -9 of all, undo", is_short: true, look: kill_all },
-    Check { name: "kill -9 of the controller", is_short: false, look: kill_controller },
-    Check { name: "kill -9 of an agent", is_short: false, look: kill_agent },
     Check { name: "every knob", is_short: false, look: every_knob },
     Check { name: "tune", is_short: false, look: tune },
     Check { name: "explain", is_short: false, look: explain },
-    Check { name: "lab", is_short: false, look: lab },
-    Check { name: "exec --path local", is_short: false, look: exec_local },
-    Check { name: "VLAN", is_short: false, look: vlan },
-    Check { name: "agents by hand", is_short: false, look: agents_by_hand },
 ];
 
+/// Returns all checks, in the order in which they run.
+pub(super) fn checks() -> impl Iterator<Item = &'static Check> {
+    TABLES.iter().copied().flatten()
+}
+
 /// The time within which a device that was reset has its link again.
-const SETTLED: Duration = Duration::from_secs(20);
-/// The time within which a guardian restores a guest without any help.
-const RESTORED: Duration = Duration::from_secs(120);
-/// The time within which a run of knobs changes the first one.
-const CHANGED: Duration = Duration::from_secs(180);
+pub(super) const SETTLED: Duration = Duration::from_secs(20);
+/// The time that each command of a long check may take. Without KVM, a run of `tune` takes several times its budget.
+const LONG: Duration = Duration::from_secs(45 * 60);
 
 impl Check {
     pub(super) fn run(&self, guests: &Guests) -> CheckOutcome {
-        match (self.look)(guests) {
-            Ok(what) => CheckOutcome::Passed(what),
-            Err(why) if why.is::<Refusal>() => CheckOutcome::Refused(format!("{why:#}")),
-            Err(why) => CheckOutcome::Failed(format!("{why:#}")),
-        }
+        outcome((self.look)(guests), guests.release())
     }
+}
+
+fn outcome(found: Result<String>, release: &str) -> CheckOutcome {
+    match found {
+        Ok(what) => CheckOutcome::Passed(what),
+        Err(why) if is_due(&why, release) => CheckOutcome::Refused(format!("{why:#}")),
+        Err(why) => CheckOutcome::Failed(format!("{why:#}")),
+    }
+}
+
+/// Returns true if an error is a refusal, and this kernel is older than the one that it names.
+pub(super) fn is_due(why: &anyhow::Error, release: &str) -> bool {
+    let is_older = |takes| version(release).is_none_or(|running| running < takes);
+    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(refusal.takes))
 }
 
 /// The sentence by which landspeed says that a kernel cannot do something.
 #[derive(Debug)]
-struct Refusal(String);
+struct Refusal {
+    sentence: String,
+    /// The version of the kernel that it takes.
+    takes: [u32; 2],
+}
+
+impl Refusal {
+    /// Returns the refusal in a line, or `None` if the line names no kernel that something needs.
+    fn find(line: &str) -> Option<Refusal> {
+        let words = ["needs Linux ", "takes Linux "];
+        let takes = words.iter().find_map(|words| version(line.split_once(*words)?.1))?;
+        Some(Refusal { sentence: line.trim().to_owned(), takes })
+    }
+}
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.sentence)
     }
 }
 
 impl std::error::Error for Refusal {}
 
+/// Returns the version with which a text begins, such as 6.12 of "6.12.117-amd64".
+fn version(text: &str) -> Option<[u32; 2]> {
+    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|number| number.parse::<u32>().ok());
+    Some([numbers.next()??, numbers.next()??])
+}
+
 /// Returns the error of a command that failed: a [`Refusal`] if it says which Linux it needs.
-fn failure(output: &Output) -> anyhow::Error {
+pub(super) fn failure(output: &Output) -> anyhow::Error {
     let all =
         [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said).into_owned()).concat();
-    match all.lines().find(|line| line.contains("needs Linux")) {
-        Some(line) => Refusal(line.trim().to_owned()).into(),
+    match all.lines().find_map(Refusal::find) {
+        Some(refusal) => refusal.into(),
         None => anyhow!(said(output)),
     }
 }
 
 /// Returns a command's output, or its [`failure`].
-fn succeeded(output: Output) -> Result<Output> {
+pub(super) fn succeeded(output: Output) -> Result<Output> {
     if output.status.success() { Ok(output) } else { Err(failure(&output)) }
 }
 
 /// Runs a command, and then compares all settings of both guests with those before.
-fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Result<Output> {
+pub(super) fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Result<Output> {
     let before = guests.settings()?;
     let output = command.output().with_context(|| format!("run {command:?}"))?;
     let done = succeeded(output);
@@ -94,7 +123,7 @@ fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Result<Output>
 
 /// Waits until both guests have all settings as `before`: a device that was reset needs a moment for its link, and a
 /// guardian for its work.
-fn become_again(guests: &Guests, before: &str, within: Duration) -> Result<()> {
+pub(super) fn become_again(guests: &Guests, before: &str, within: Duration) -> Result<()> {
     let end = Instant::now() + within;
     loop {
         match same(before, &guests.settings()?) {
@@ -125,7 +154,7 @@ fn boots(guests: &Guests) -> Result<String> {
 }
 
 /// Returns the JSON document that a command of landspeed prints on guest 1. The exit code 1 of `doctor` is no failure.
-fn document(guests: &Guests, words: &str) -> Result<Value> {
+pub(super) fn document(guests: &Guests, words: &str) -> Result<Value> {
     let program = guests.installed(1)?;
     let output = guests.try_on(1, &format!("{program} {words} --json"))?;
     serde_json::from_slice(&output.stdout).with_context(|| said(&output))
@@ -193,7 +222,7 @@ fn three_knobs(guests: &Guests) -> Result<String> {
     for (knob, values) in knobs {
         turned(guests, knob, values)?;
     }
-    Ok("mtu, gro, tcp-rmem".to_owned())
+    Ok(String::new())
 }
 
 fn every_knob(guests: &Guests) -> Result<String> {
@@ -203,140 +232,22 @@ fn every_knob(guests: &Guests) -> Result<String> {
     let mut wrong = Vec::new();
     // A processor list has commas of its own, so each value is a run of its own.
     for (knob, value) in all.iter().flat_map(|(knob, values)| values.iter().map(move |value| (knob, value))) {
-        wrong.extend(turned(guests, knob, value).err().map(|why| format!("{why:#}")));
+        match turned(guests, knob, value) {
+            Err(why) if why.is::<Refusal>() => return Err(why),
+            other => wrong.extend(other.err().map(|why| format!("{why:#}"))),
+        }
     }
     ensure!(wrong.is_empty(), "{} of {}: {}", wrong.len(), all.len(), wrong.join("; "));
     Ok(format!("{} knobs", all.len()))
 }
 
-/// A run that changes the MTU of both guests again and again until it is killed.
-struct EndlessRun<'a> {
-    guests: &'a Guests,
-    controller: Child,
-    before: String,
-}
-
-impl<'a> EndlessRun<'a> {
-    /// Starts the run, and returns when the MTU of guest 1 has changed.
-    ///
-    /// # Errors
-    /// Returns the run's [`failure`] if it ends before.
-    fn start(guests: &'a Guests) -> Result<Self> {
-        let before = guests.settings()?;
-        let words =
-            ["measure", "stream", "-t", "300ms", "--blocks", "100", "--yes", "--vary", "mtu=1400,1500"];
-        let errors = guests.work.path().join("endless-run");
-        let mut command = guests.landspeed(&words);
-        command.stdout(Stdio::null()).stderr(File::create(&errors)?);
-        let mut run = EndlessRun { guests, controller: command.spawn()?, before };
-        let end = Instant::now() + CHANGED;
-        while guests.on(1, "cat /sys/class/net/d0/mtu")?.trim() != "1400" {
-            if let Some(status) = run.controller.try_wait()? {
-                let output = Output { status, stdout: Vec::new(), stderr: std::fs::read(&errors)? };
-                return Err(failure(&output));
-            }
-            ensure!(Instant::now() < end, "the MTU did not change within {CHANGED:?}");
-            thread::sleep(Duration::from_millis(200));
-        }
-        Ok(run)
-    }
-
-    /// Kills the controller, which is the child of timeout(1).
-    fn kill_controller(&mut self) -> Result<()> {
-        Command::new("pkill").args(["-9", "-P", &self.controller.id().to_string()]).status()?;
-        self.controller.wait()?;
-        Ok(())
-    }
-
-    /// Waits until both guests have all settings as before, without any help.
-    fn restored(&self) -> Result<()> {
-        become_again(self.guests, &self.before, RESTORED)
-    }
-}
-
-impl Drop for EndlessRun<'_> {
-    fn drop(&mut self) {
-        let _ = self.kill_controller();
-    }
-}
-
-/// Kills every landspeed process of a guest; the brackets keep the pattern from matching its own command line.
-const KILL_ALL: &str = "pkill -9 -f '[l]andspeed'; true";
-
-fn kill_all(guests: &Guests) -> Result<String> {
-    let mut run = EndlessRun::start(guests)?;
-    run.kill_controller()?;
-    guests.on(1, KILL_ALL)?;
-    guests.on(2, KILL_ALL)?;
-    let output = guests.undo().output()?;
-    ensure!(output.status.success(), "undo: {}", said(&output));
-    become_again(guests, &run.before, SETTLED)?;
-    Ok(String::new())
-}
-
-fn kill_controller(guests: &Guests) -> Result<String> {
-    let mut run = EndlessRun::start(guests)?;
-    run.kill_controller()?;
-    run.restored()?;
-    Ok("restored by itself".to_owned())
-}
-
-fn kill_agent(guests: &Guests) -> Result<String> {
-    let run = EndlessRun::start(guests)?;
-    // The agent is the oldest of the guest's processes of landspeed; its guardian is left alone.
-    guests.on(1, "pkill -9 -o -f '[l]andspeed.*agent'")?;
-    run.restored()?;
-    Ok("restored by its guardian".to_owned())
-}
-
 fn tune(guests: &Guests) -> Result<String> {
     let words = ["tune", "--yes", "--only", "mtu,tcp-rmem", "--budget", "4m"];
-    leaves_all_as_it_was(guests, guests.landspeed(&words)).map(|_| String::new())
+    leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words)).map(|_| String::new())
 }
 
 fn explain(guests: &Guests) -> Result<String> {
     leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s"])).map(|_| String::new())
-}
-
-/// Runs a command of landspeed on guest 1.
-fn on_the_guest(guests: &Guests, words: &str) -> Result<String> {
-    let program = guests.installed(1)?;
-    succeeded(guests.try_on(1, &format!("{program} {words}"))?).map(|_| String::new())
-}
-
-fn lab(guests: &Guests) -> Result<String> {
-    on_the_guest(guests, "measure stream lab -t 300ms")
-}
-
-fn exec_local(guests: &Guests) -> Result<String> {
-    on_the_guest(guests, "exec --path local -- true")
-}
-
-/// The data link below a VLAN: what carries is the VLAN, what is turned is the link below it too.
-fn vlan(guests: &Guests) -> Result<String> {
-    for number in 1..=2 {
-        guests.on(
-            number,
-            &format!("ip link add link d0 name d0.5 type vlan id 5; ip addr add 10.79.0.{number}/24 dev d0.5; ip link set d0.5 up"),
-        )?;
-    }
-    let words = ["measure", "stream", "-t", "300ms", "--blocks", "1", "--yes", "--vary", "mtu=1400,1500"];
-    let done = leaves_all_as_it_was(guests, guests.landspeed_to("10.79.0.2", &words));
-    for number in 1..=2 {
-        guests.on(number, "ip link del d0.5")?;
-    }
-    done.map(|_| String::new())
-}
-
-fn agents_by_hand(guests: &Guests) -> Result<String> {
-    let program = guests.installed(2)?;
-    guests.on(2, &format!("setsid {program} agent --listen 10.77.0.2:4711 >/run/agent 2>&1 </dev/null & sleep 5; cat /run/agent"))?;
-    let line = guests.on(2, "grep -o 'landspeed://.*' /run/agent")?;
-    let program = guests.installed(1)?;
-    let done = guests.on(1, &format!("{program} measure stream local '{}' -t 1s", line.trim()));
-    guests.on(2, KILL_ALL)?;
-    done?;
-    Ok(String::new())
 }
 
 #[cfg(test)]
@@ -370,7 +281,19 @@ mod tests {
     #[test]
     fn a_refusal_is_told_from_a_failure() {
         assert!(failure(&output("error: no knob can be turned here: it needs Linux 5.14\n")).is::<Refusal>());
+        assert!(failure(&output("error: that takes Linux 6.4 or later\n")).is::<Refusal>());
         assert!(!failure(&output("error: mtu was set to 1400 and is 1500\n")).is::<Refusal>());
+    }
+
+    #[test]
+    fn a_refusal_on_a_kernel_that_is_new_enough_is_a_failure() {
+        let on = |release| {
+            let refused = failure(&output("error: it needs Linux 5.14\n"));
+            outcome(Err(refused.context("mtu=1400")), release)
+        };
+        assert!(matches!(on("5.10.0-46-amd64"), CheckOutcome::Refused(_)));
+        assert!(matches!(on("5.14.0"), CheckOutcome::Failed(_)));
+        assert!(matches!(on("6.1.0-50-amd64"), CheckOutcome::Failed(_)));
     }
 
     #[test]

@@ -6,13 +6,18 @@
 //! settings are read, written, refused and restored as promised.
 //!
 //! ```text
-//! namespace ls-vm-PID on this host: the controller, 10.77.0.254 and 10.78.0.254
-//!   br77: d0 10.77.0.1 of guest 1 and d0 10.77.0.2 of guest 2, by the driver under test
-//!   br78: m0 10.78.0.1 and m0 10.78.0.2, virtio, for ssh
+//! namespace ls-ID-vm on this host: the controller, 10.78.0.254
+//!   ls-data: d0 198.18.0.1 of guest 1 and d0 198.18.0.2 of guest 2, by the driver under test
+//!   ls-ssh: m0 10.78.0.1 and m0 10.78.0.2, virtio, for ssh
 //! ```
 
 mod battery;
+mod devices;
 mod guests;
+mod kills;
+mod networks;
+mod persist;
+mod programs;
 mod results;
 
 use std::path::{Path, PathBuf};
@@ -20,8 +25,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use landspeed_lab::topology::vm;
 
-use self::battery::BATTERY;
+use self::battery::checks;
 use self::guests::{GuestPair, Guests};
 use self::results::PairResults;
 
@@ -45,9 +51,6 @@ pub(crate) struct Options {
     /// The folder of the scripts that prepare the guests
     #[arg(long, default_value = "validate/vm")]
     scripts: PathBuf,
-    /// The folder of kernels, root file system and results
-    #[arg(long, default_value = "target/vm")]
-    folder: PathBuf,
     /// The static program to test
     #[arg(long, default_value = "target/dist/landspeed")]
     landspeed: PathBuf,
@@ -71,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     prepare(options, &pairs)?;
     let mut results = Vec::new();
     for pair in pairs {
-        let mut found = PairResults::open(&options.folder, &pair)?;
+        let mut found = PairResults::open(&vm::folder(), &pair)?;
         if let Err(why) = check(options, &landspeed, &pair, &mut found) {
             eprintln!("{pair}: {why:#}");
             found.aborted = Some(format!("{why:#}"));
@@ -99,27 +102,29 @@ impl Options {
     }
 }
 
-/// Fetches the kernels and makes the root file system, where they are not there yet.
+/// Fetches the kernels, a QEMU if this host's lacks a device, and makes the root file system, where they are not there
+/// yet.
 fn prepare(options: &Options, pairs: &[GuestPair]) -> Result<()> {
-    let mut kernels: Vec<&str> = pairs.iter().map(|pair| pair.kernel.as_str()).collect();
-    kernels.sort_unstable();
-    kernels.dedup();
-    let status = Command::new(options.scripts.join("prepare")).arg(&options.folder).args(kernels).status();
+    let mut parts: Vec<&str> = pairs.iter().map(|pair| pair.kernel.as_str()).collect();
+    parts.sort_unstable();
+    parts.dedup();
+    let has_all = pairs.iter().all(|pair| vm::has_device(&pair.driver));
+    parts.extend((!has_all).then_some("qemu"));
+    let status = Command::new(options.scripts.join("prepare")).arg(vm::folder()).args(parts).status();
     ensure!(status.context("run validate/vm/prepare")?.success(), "the guests could not be prepared");
     Ok(())
 }
 
 /// Boots a pair of guests and runs the checks that are due.
 fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut PairResults) -> Result<()> {
-    let due = BATTERY
-        .iter()
+    let due = checks()
         .filter(|check| (check.is_short || !options.short) && check.name.contains(&options.only))
         .filter(|check| options.again || !found.is_settled(check.name))
         .collect::<Vec<_>>();
     if due.is_empty() {
         return Ok(());
     }
-    let guests = Guests::boot(&options.folder, &options.scripts, landspeed, pair)?;
+    let guests = Guests::boot(&options.scripts, landspeed, pair)?;
     eprintln!("{pair}: two guests are up, {}", guests.release());
     for check in due {
         let outcome = check.run(&guests);

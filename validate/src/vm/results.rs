@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::battery::BATTERY;
+use super::battery::checks;
 use super::guests::GuestPair;
 use crate::table;
 
@@ -68,20 +68,30 @@ impl PairResults {
         self.aborted.is_none() && !self.outcomes.values().any(|one| matches!(one, CheckOutcome::Failed(_)))
     }
 
+    /// Returns what a check found, as short as a table needs it.
     fn cell(&self, check: &str) -> String {
-        match (self.outcomes.get(check), &self.aborted) {
-            (Some(outcome), _) => outcome.to_string().replace('|', "/"),
+        let cell = match (self.outcomes.get(check), &self.aborted) {
+            (Some(CheckOutcome::Passed(what)), _) if !what.is_empty() => what.clone(),
+            (Some(CheckOutcome::Refused(why)), _) => format!("refused: {}", kernel(why)),
+            (Some(outcome), _) => outcome.to_string(),
             (None, Some(_)) => "not run".to_owned(),
             (None, None) => "-".to_owned(),
-        }
+        };
+        cell.replace('|', "/")
     }
 }
 
-/// Prints a table of all checks, a row a check and a column a pair.
+/// Returns the part of a refusal that names the kernel which it takes.
+fn kernel(refusal: &str) -> &str {
+    refusal.split(": ").find(|part| part.contains("Linux ")).unwrap_or(refusal)
+}
+
+/// Prints a table for docs/results/kernels.md, a row for each check that ran and a column for each pair.
 pub(super) fn print(results: &[PairResults]) {
     let pairs: Vec<&str> = results.iter().map(|pair| pair.pair.as_str()).collect();
     table::head(&format!("check | {}", pairs.join(" | ")));
-    for check in BATTERY {
+    let ran = |name: &str| results.iter().any(|pair| pair.outcomes.contains_key(name));
+    for check in checks().filter(|check| ran(check.name)) {
         let cells: Vec<String> = results.iter().map(|pair| pair.cell(check.name)).collect();
         println!("| {} | {} |", check.name, cells.join(" | "));
     }
@@ -107,5 +117,24 @@ mod tests {
         assert!(again.is_settled("doctor") && !again.is_settled("undo") && !again.is_settled("knobs"));
         assert!(!again.is_good());
         assert_eq!(again.cell("undo"), "FAILED: mtu is 1400");
+    }
+
+    #[test]
+    fn a_cell_has_what_was_found_and_the_kernel_that_a_refusal_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = GuestPair { kernel: "5.10".into(), driver: "virtio-net".into() };
+        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        let refused = "mtu=1400: landspeed: vm1: namespaces | cannot be told apart: it needs Linux 5.14";
+        let outcomes = [
+            ("doctor", CheckOutcome::Passed("7 findings".into()), "7 findings"),
+            ("measure", CheckOutcome::Passed(String::new()), "passed"),
+            ("mtu", CheckOutcome::Refused(refused.into()), "refused: it needs Linux 5.14"),
+            ("undo", CheckOutcome::Failed("a | b".into()), "FAILED: a / b"),
+        ];
+        for (check, outcome, cell) in outcomes {
+            found.add(check, outcome).unwrap();
+            assert_eq!(found.cell(check), cell);
+        }
+        assert_eq!(found.cell("lab"), "-");
     }
 }

@@ -32,6 +32,7 @@ const KNOWN: &[(&str, &str)] = &[
         "must have a tty",
         "; let this user use sudo without one (sudoers: Defaults:NAME !requiretty), or log in as root",
     ),
+    ("Connection timed out", "; if it is only slow, --patience waits longer"),
 ];
 
 /// The last lines that a child printed.

@@ -20,7 +20,9 @@ use crate::session::calls::{CallTable, PendingReply};
 use crate::session::child::Child;
 use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
 use crate::session::deploy::Deployment;
-use crate::session::frame::{FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
+use crate::session::error::WAIT_LONGER;
+use crate::session::frame::{FrameError, FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
+use crate::session::pace::HostPace;
 use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
 use crate::session::wire::{DONE, MessageToController, OutgoingFrame, OutgoingRequest};
 use crate::session::{AgentLaunch, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
@@ -38,7 +40,9 @@ pub(crate) type OpeningResult = Result<(PeerConnection, Hello), Error>;
 pub struct Session {
     name: String,
     peer: Hello,
-    call_limit: Nanos,
+    /// The least time limit of a call.
+    call: Nanos,
+    pace: HostPace,
     grace: Duration,
     calls: Arc<CallTable>,
     out: Sender<OutgoingFrame>,
@@ -55,21 +59,22 @@ impl Session {
     /// order.
     pub fn over_child(name: &str, command: Command, options: &Options) -> Result<Session, Error> {
         let (child, stdin, stdout) = Child::spawn(name, command, &options.lines)?;
-        let (peer_name, lease) = (name.to_owned(), options.lease);
-        let open = in_time(name, options, async move {
+        let (peer_name, lease, pace) = (name.to_owned(), options.lease, HostPace::default());
+        let open = in_time(name, options, &pace, async move {
             let (reader, writer) = pipes(stdout, stdin)?;
             PeerConnection::new(&peer_name, reader, writer).opened(lease).await
         });
-        Session::of_child(name, child, options, open)
+        Session::of_child(name, child, options, pace, open)
     }
 
     fn of_child(
         name: &str,
         child: Child,
         options: &Options,
+        pace: HostPace,
         open: impl Future<Output = OpeningResult> + Send + 'static,
     ) -> Result<Session, Error> {
-        match Session::open(name, options, open) {
+        match Session::open(name, options, pace, open) {
             Ok(mut session) => {
                 session.child = Some(Mutex::new(child));
                 Ok(session)
@@ -81,18 +86,19 @@ impl Session {
     /// Opens a session over a connected socket whose other end [`crate::session::serve_socket`] serves, in this
     /// process or in another.
     pub fn over_socket(name: &str, stream: UnixStream, options: &Options) -> Result<Session, Error> {
-        let (peer_name, lease) = (name.to_owned(), options.lease);
-        let open = in_time(name, options, async move {
+        let (peer_name, lease, pace) = (name.to_owned(), options.lease, HostPace::default());
+        let open = in_time(name, options, &pace, async move {
             let (reader, writer) = crate::session::stdio::socket(stream.into())?.into_split();
             PeerConnection::new(&peer_name, reader, writer).opened(lease).await
         });
-        Session::open(name, options, open)
+        Session::open(name, options, pace, open)
     }
 
     /// Starts an agent on `host` through the user's ssh and opens a session with it. Sends this landspeed to a host
     /// that has no landspeed of this build installed.
     pub fn over_ssh(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> Result<Session, Error> {
-        Session::over_shell(crate::session::ssh::ssh_command(host), host, launch, options)
+        let command = crate::session::ssh::ssh_command(host, options.handshake);
+        Session::over_shell(command, host, launch, options)
     }
 
     /// Starts an agent on `host` through `command`, which must run /bin/sh there as ssh would, and opens a session with
@@ -107,32 +113,34 @@ impl Session {
         if host.may_ask() {
             options.handshake = options.handshake.max(Nanos::secs(120));
         }
-        let name = host.destination();
-        let (deployment, stderr) = Deployment::new(host, launch, &options);
+        let (name, pace) = (host.destination(), HostPace::default());
+        let (deployment, stderr) = Deployment::new(host, launch, &options, &pace);
         let (child, stdin, stdout) = Child::spawn(name, command, &stderr)?;
         let deployment = deployment.quoting(child.tail());
-        let (peer_name, opening) = (name.to_owned(), options.clone());
+        let (peer_name, opening, login) = (name.to_owned(), options.clone(), pace.clone());
         let open = async move {
             let (reader, mut writer) = pipes(stdout, stdin)?;
             let reader = deployment.run(reader, &mut writer).await?;
             let opened = PeerConnection::new(&peer_name, reader, writer).opened(opening.lease);
-            in_time(&peer_name, &opening, opened).await
+            in_time(&peer_name, &opening, &login, opened).await
         };
-        Session::of_child(name, child, &options, open)
+        Session::of_child(name, child, &options, pace, open)
     }
 
     /// Connects to an agent that a person started by hand. The agent must have the certificate that `invite` pins, and
     /// must know `token`.
     pub fn over_tls(invite: &Invite, token: &Token, options: &Options) -> Result<Session, Error> {
-        let name = invite.address.to_string();
+        let (name, pace) = (invite.address.to_string(), HostPace::default());
         let open = crate::session::connect::connect(*invite, token.clone(), Hello::ours(options.lease));
-        Session::open(&name, options, in_time(&name, options, open))
+        let open = in_time(&name, options, &pace, open);
+        Session::open(&name, options, pace, open)
     }
 
     /// Runs `open` and then the session in a separate thread.
     fn open(
         name: &str,
         options: &Options,
+        pace: HostPace,
         open: impl Future<Output = OpeningResult> + Send + 'static,
     ) -> Result<Session, Error> {
         let calls = Arc::<CallTable>::default();
@@ -145,6 +153,7 @@ impl Session {
             queue,
             closing: closed,
             lease: options.lease,
+            pace: pace.clone(),
             grace,
             stop: Arc::clone(&options.stop),
         };
@@ -157,7 +166,8 @@ impl Session {
             Ok(Ok(peer)) => Ok(Session {
                 name: name.to_owned(),
                 peer,
-                call_limit: options.call,
+                call: options.call,
+                pace,
                 grace,
                 calls,
                 out,
@@ -182,14 +192,28 @@ impl Session {
         &self.name
     }
 
-    /// Returns the longest time that [`Session::call`] waits for an answer: [`Options::call`].
+    /// Returns the longest time that [`Session::call`] waits for an answer: [`Options::call`], or more if the agent has
+    /// been slow so far.
     pub fn call_limit(&self) -> Duration {
-        self.call_limit.into()
+        self.limit(self.least_call_limit())
     }
 
-    /// Sends a request and waits for its answer, for at most [`Session::call_limit`].
+    /// Returns the least value of [`Session::call_limit`]: [`Options::call`].
+    pub fn least_call_limit(&self) -> Duration {
+        self.call.into()
+    }
+
+    /// Returns the time limit of a wait for this agent: `least`, or more if the agent has been slow so far.
+    pub fn limit(&self, least: Duration) -> Duration {
+        self.pace.limit(least.into()).into()
+    }
+
+    /// Sends a request that takes no time of its own, and waits for its answer, for at most [`Session::call_limit`].
     pub fn call(&self, request: &Request) -> Result<Reply, Error> {
-        self.start(request)?.wait(self.call_limit)
+        let begun = Instant::now();
+        let reply = self.start(request)?.wait(self.call_limit())?;
+        self.pace.took(begun.elapsed());
+        Ok(reply)
     }
 
     /// Sends a request without waiting for its answer; [`PendingReply::wait`] does that.
@@ -235,16 +259,20 @@ impl Drop for Session {
     }
 }
 
-/// Runs `open` for at most [`Options::handshake`]; after that time the result is [`Error::Slow`].
+/// Runs `open` for at most [`Options::handshake`], or longer for a host that has been slow so far; after that time the
+/// result is [`Error::Slow`].
 fn in_time<O: Future<Output = OpeningResult>>(
     name: &str,
     options: &Options,
+    pace: &HostPace,
     open: O,
 ) -> impl Future<Output = OpeningResult> + use<O> {
-    let (limit, name) = (options.handshake, name.to_owned());
+    let (limit, name, pace) = (pace.limit(options.handshake), name.to_owned(), pace.clone());
     async move {
+        let begun = Instant::now();
         let opened = tokio::time::timeout(limit.into(), open).await;
-        opened.unwrap_or(Err(Error::Slow { name, limit }))
+        pace.took(begun.elapsed());
+        opened.unwrap_or(Err(Error::Slow { name, limit, awaited: "a session", remedy: WAIT_LONGER }))
     }
 }
 
@@ -264,8 +292,9 @@ struct SessionWorker {
     closing: oneshot::Receiver<()>,
     /// Set once the user wants to stop.
     stop: Arc<AtomicBool>,
-    /// The longest silence of the agent before the session ends.
+    /// The longest silence of the agent before the session ends, if the agent has not been slow so far.
     lease: Nanos,
+    pace: HostPace,
     /// How long the agent may take to restore everything after our goodbye.
     grace: Duration,
 }
@@ -292,7 +321,8 @@ impl SessionWorker {
 
     async fn converse(mut self, mut connection: PeerConnection, beats: Duration) {
         connection.reader.limit = REPLY_LIMIT;
-        connection.reader.silence = Some(self.lease.into());
+        // An agent that may change settings has a fixed lease, as its guardian has, however long this end waits.
+        connection.reader.silence = Some(self.pace.limit(self.lease).into());
         connection.reader.stop = Arc::clone(&self.stop);
         let end = {
             let mut hear = pin!(hear(&mut connection.reader, &self.calls));
@@ -339,6 +369,7 @@ async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable) -> SessionE
             }
             Ok(MessageToController::Beat) => {}
             Ok(MessageToController::End(why)) => return SessionEnd::said("the agent", &why),
+            Err(error @ FrameError::Silent(_)) => return SessionEnd::Broken(format!("{error}{WAIT_LONGER}")),
             Err(error) => return SessionEnd::failed(&error),
         }
     }

@@ -7,17 +7,21 @@
 
 use std::fmt::Write as _;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::Arc;
 
 use data_encoding::HEXLOWER;
 use landspeed_record::units::{Bytes, Nanos, quoted};
 use landspeed_workload::app::helpers;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::session::child::OutputTail;
+use crate::session::error::WAIT_LONGER;
 use crate::session::frame::FrameError;
 use crate::session::lean::lean;
+use crate::session::pace::HostPace;
 use crate::session::{BUILD, Error, LineSink, Options, SharedStart, SshHost, one_line, secret};
 
 /// Prefix of the far side's requests: "script", "file FOLDER" or "refuse WHY" on standard output, "password" on
@@ -28,8 +32,6 @@ const LONGEST_GREETING: usize = 64 * 1024;
 /// The first bytes of a first frame; `None` matches any byte. They are a length of less than 2^24 and the beginning of
 /// a JSON object with a name in it. A greeting does not contain this sequence.
 const FRAME: [Option<u8>; 6] = [Some(0), None, None, None, Some(b'{'), Some(b'"')];
-/// The largest number of bytes in one write. The time limit applies to each write.
-const CHUNK: usize = 64 * 1024;
 
 /// The agent to start on a host reached by ssh.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +56,15 @@ pub(crate) struct Deployment {
     may_ask: bool,
     asked: UnboundedReceiver<()>,
     times_asked: u32,
-    limit: Duration,
+    /// True while ssh may wait for a person who types, whose time is no pace of the host.
+    ssh_may_ask: bool,
+    /// Notified of each line that the far side prints on standard error.
+    printed: Arc<Notify>,
+    /// The step of the far side that is waited for.
+    awaited: &'static str,
+    /// The least time limit of a wait without progress.
+    limit: Nanos,
+    pace: HostPace,
     start: Option<SharedStart>,
     notices: LineSink,
     greeting: OutputTail,
@@ -62,14 +72,24 @@ pub(crate) struct Deployment {
 
 impl Deployment {
     /// Returns a deployment, and the sink for the far side's standard error, which also carries requests for sudo's
-    /// password.
-    pub(crate) fn new(host: &SshHost, launch: &AgentLaunch<'_>, options: &Options) -> (Deployment, LineSink) {
+    /// password. `pace` is the pace of the host.
+    pub(crate) fn new(
+        host: &SshHost,
+        launch: &AgentLaunch<'_>,
+        options: &Options,
+        pace: &HostPace,
+    ) -> (Deployment, LineSink) {
         let name = host.destination().to_owned();
         let (ask, asked) = unbounded_channel();
         let (question, lines) = (format!("{name}: {ASKS}password"), options.lines.clone());
-        let stderr = LineSink::new(move |line| match line == question {
-            true => drop(ask.send(())),
-            false => lines.say(line),
+        let printed = Arc::new(Notify::new());
+        let prints = Arc::clone(&printed);
+        let stderr = LineSink::new(move |line| {
+            prints.notify_one();
+            match line == question {
+                true => drop(ask.send(())),
+                false => lines.say(line),
+            }
         });
         let yes = |yes| if yes { "yes" } else { "no" };
         let words: String = launch.words.iter().map(|word| format!(" {}", quoted(word))).collect();
@@ -93,7 +113,11 @@ impl Deployment {
             may_ask: host.may_ask() && launch.root,
             asked,
             times_asked: 0,
-            limit: options.handshake.into(),
+            ssh_may_ask: host.may_ask(),
+            printed,
+            awaited: "a login",
+            limit: options.handshake,
+            pace: pace.clone(),
             start: options.start.clone(),
             notices: options.notices.clone(),
             greeting: OutputTail::default(),
@@ -123,7 +147,9 @@ impl Deployment {
         let mut line = Vec::new();
         let mut last = [1; FRAME.len()];
         let mut greeted = 0;
-        loop {
+        while greeted <= LONGEST_GREETING {
+            greeted += 1;
+            let (begun, limit) = (Instant::now(), self.pace.limit(self.limit));
             let byte = tokio::select! {
                 byte = next(&mut reader) => byte.map_err(|source| self.failed(source))?,
                 Some(()) = self.asked.recv() => {
@@ -131,8 +157,14 @@ impl Deployment {
                     self.send(writer, password.as_bytes()).await?;
                     continue;
                 }
-                () = tokio::time::sleep(self.limit) => return Err(self.slow()),
+                // A line on standard error shows that the login makes progress.
+                () = self.printed.notified() => continue,
+                () = sleep(limit.into()) => return Err(self.slow(self.awaited, limit)),
             };
+            if !std::mem::take(&mut self.ssh_may_ask) {
+                self.pace.took(begun.elapsed());
+            }
+            self.awaited = "its agent to start";
             last.rotate_left(1);
             last[FRAME.len() - 1] = byte;
             if begins_frame(&last) {
@@ -145,12 +177,9 @@ impl Deployment {
                 }
                 byte => line.push(byte),
             }
-            greeted += 1;
-            if greeted > LONGEST_GREETING {
-                let text = one_line(&String::from_utf8_lossy(&line[..line.len().min(40)]));
-                return Err(self.failed(FrameError::Text(text)));
-            }
         }
+        let text = one_line(&String::from_utf8_lossy(&line[..line.len().min(40)]));
+        Err(self.failed(FrameError::Text(text)))
     }
 
     /// Handles a line of the far side: fulfils a request, or keeps a line of the greeting.
@@ -211,16 +240,20 @@ impl Deployment {
         Ok(format!("{}\n", line.trim_end_matches('\n')))
     }
 
-    /// Sends all of `bytes`. Returns `Ok` also if the far side is gone, because the caller next reads what the far side
-    /// printed before, which explains more.
+    /// Sends all of `bytes`; the time limit applies to each part that the far side takes. Returns `Ok` also if the far
+    /// side is gone, because the caller next reads what the far side printed before, which explains more.
     async fn send(&self, writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> Result<(), Error> {
-        for chunk in bytes.chunks(CHUNK) {
-            match tokio::time::timeout(self.limit, writer.write_all(chunk)).await {
-                Err(_) => return Err(self.slow()),
-                Ok(Err(_)) => return Ok(()),
-                Ok(Ok(())) => {}
+        let (begun, mut rest) = (Instant::now(), bytes);
+        while !rest.is_empty() {
+            let limit = self.pace.limit(self.limit);
+            match timeout(limit.into(), writer.write(rest)).await {
+                Err(_) => return Err(self.slow("it to take what is sent", limit)),
+                Ok(Err(_) | Ok(0)) => return Ok(()),
+                Ok(Ok(taken)) => rest = &rest[taken..],
             }
         }
+        // ssh holds megabytes that it has not sent yet, which take as long as the first ones.
+        self.pace.took(begun.elapsed());
         Ok(())
     }
 
@@ -228,8 +261,8 @@ impl Deployment {
         Error::Handshake { name: self.name.clone(), source }
     }
 
-    fn slow(&self) -> Error {
-        Error::Slow { name: self.name.clone(), limit: Nanos::from(self.limit) }
+    fn slow(&self, awaited: &'static str, limit: Nanos) -> Error {
+        Error::Slow { name: self.name.clone(), limit, awaited, remedy: WAIT_LONGER }
     }
 
     fn unasked(&self, wish: &str) -> Error {
@@ -265,3 +298,6 @@ async fn next(reader: &mut (impl AsyncRead + Unpin)) -> Result<u8, FrameError> {
 fn script(head: &str, body: &str) -> String {
     format!("{{\n{head}\n{body}}}\n")
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,6 +9,9 @@ use landspeed_record::units::Nanos;
 use crate::session::PROTOCOL;
 use crate::session::frame::FrameError;
 
+/// The remedy of a controller whose time limit was reached.
+pub(crate) const WAIT_LONGER: &str = "; --patience waits longer";
+
 /// The reason why a session could not be opened, or why a request or the session failed.
 ///
 /// [`Error::Refused`], [`Error::Lost`], [`Error::TimedOut`] and [`Error::Ended`] come from an open session and do not
@@ -35,9 +38,15 @@ pub enum Error {
     /// The handshake failed without a refusal by the peer.
     #[error("{name}: {source}")]
     Handshake { name: String, source: FrameError },
-    /// The peer did not finish the handshake in time.
-    #[error("{name}: no session within {}", limit)]
-    Slow { name: String, limit: Nanos },
+    /// The peer did not do a step of the opening in time.
+    #[error("{name}: waited {limit} for {awaited}{remedy}")]
+    Slow {
+        name: String,
+        limit: Nanos,
+        awaited: &'static str,
+        /// What the user can do, after "; "; empty at an agent's end.
+        remedy: &'static str,
+    },
     /// The host cannot take or start an agent. `why` includes the remedy.
     #[error("{name}: {why}")]
     Unready { name: String, why: String },
@@ -53,7 +62,7 @@ pub enum Error {
     #[error("the agent lost its right to turn knobs: {why}")]
     Lost { why: String },
     /// No answer arrived in time. The agent may still be working on the request.
-    #[error("no answer to {asked} within {limit}")]
+    #[error("no answer to {asked} within {limit}{WAIT_LONGER}")]
     TimedOut { asked: &'static str, limit: Nanos },
     #[error("the session ended: {why}")]
     Ended { why: String },
@@ -100,6 +109,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of an agent's end for the controller `name`, which did not finish the handshake in time.
+    pub(crate) fn no_session(name: String, limit: Nanos) -> Error {
+        Error::Slow { name, limit, awaited: "a session", remedy: "" }
+    }
+
     /// Returns a function for `map_err` that converts an I/O error into an [`Error::System`] for the operation `what`.
     pub(crate) fn system(what: &'static str) -> impl FnOnce(io::Error) -> Error {
         move |source| Error::System { what, source }

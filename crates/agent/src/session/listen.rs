@@ -167,7 +167,7 @@ impl Admission {
         let task = tokio::spawn(async move {
             let admitted =
                 tokio::time::timeout(admission.options.handshake.into(), admission.admit(tcp, from)).await;
-            let slow = || Error::Slow { name: from.to_string(), limit: admission.options.handshake };
+            let slow = || Error::no_session(from.to_string(), admission.options.handshake);
             let outcome = match admitted.unwrap_or_else(|_| Err(slow().into())) {
                 Ok((connection, peer)) => admission.attend(connection, peer).await,
                 Err(AdmissionFailure::Fatal(error)) => Err(error),

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, RestoreOutcome, Role,
-    TrialSpec, WatchTarget,
+    CopyCounts, CopyOutcome, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState,
+    Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +22,47 @@ pub struct KnobChange {
     /// The interface of a device-scoped knob. If empty, the interface of the whole request.
     #[serde(default)]
     pub device: String,
+}
+
+/// The flows of a copy. Either end may open them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyFlows {
+    /// Client: this end opens the flows. Server: it accepts them.
+    pub role: Role,
+    /// Client: the server's data address. Server: the address of its own open data port.
+    pub at: SocketAddr,
+    pub key: SessionKey,
+    /// The settings of each flow.
+    pub settings: Settings,
+    /// The number of flows.
+    pub count: u32,
+    /// Longest time to wait for the flows to open.
+    pub patience_ns: Nanos,
+}
+
+/// A file or a folder that is copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyRoot {
+    /// Its path on the source.
+    pub path_hex: PathBytes,
+    /// Its name in the target's folder; empty for a folder whose entries go into the target's folder itself.
+    pub name_hex: PathBytes,
+}
+
+/// What is at a path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathKind {
+    /// A folder, or a symbolic link to one.
+    Folder,
+    /// A symbolic link to a folder, where the path has no slash at its end.
+    LinkToFolder,
+    /// Anything else that is there, or that the agent's user may not look at.
+    File,
+    /// Nothing.
+    Missing,
 }
 
 /// A request of the controller to an agent. An interface name means the interface that had this name when the session
@@ -101,6 +142,23 @@ pub enum Request {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
     },
+    /// Report what is at these paths, by the rights of the agent's user. Needs the permission to run programs, as all
+    /// requests of a copy do. Answered with [`Reply::Paths`].
+    CopyLook { paths_hex: Vec<PathBytes> },
+    /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
+    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot> },
+    /// Receive files into a folder, which is created if it is missing, until the copy is over. Answered with
+    /// [`Reply::Done`].
+    CopyIn {
+        flows: Box<CopyFlows>,
+        folder_hex: PathBytes,
+        /// The names that the source may use in that folder, with all that is below them; the empty name for all.
+        names_hex: Vec<PathBytes>,
+        /// True if the copy ends only once everything is on stable storage.
+        is_synced: bool,
+    },
+    /// Report the counts of the copy that this agent sends. Answered with [`Reply::CopyState`].
+    CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
@@ -133,6 +191,10 @@ impl Request {
             Request::Watch { .. } => "watch",
             Request::Limits { .. } => "limits",
             Request::Controls { .. } => "controls",
+            Request::CopyLook { .. } => "look at paths",
+            Request::CopyOut { .. } => "send files",
+            Request::CopyIn { .. } => "receive files",
+            Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
         }
     }
@@ -186,6 +248,16 @@ pub enum Reply {
     Controls {
         /// The names by which flows choose the controls (TCP_CONGESTION), in the order of the request.
         ready: Vec<String>,
+    },
+    Paths {
+        /// What is at each path, in the order of the request.
+        found: Vec<PathKind>,
+    },
+    Copied {
+        outcome: Box<CopyOutcome>,
+    },
+    CopyState {
+        counts: CopyCounts,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use landspeed_record::units::Nanos;
 
-use crate::session::SharedStart;
+use crate::session::{Hello, SharedStart};
 
 /// A receiver of lines for a person, one at a time. The lines are already escaped for a terminal.
 #[derive(Clone)]
@@ -47,13 +47,14 @@ impl fmt::Debug for LineSink {
     }
 }
 
-/// Options of a controller's end.
+/// Options of a controller's end. The limits `lease`, `handshake` and `call` are the least ones: for a host that has
+/// been slow so far, each becomes longer, up to eight times as long.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The longest silence of the agent, after which the session ends.
     pub lease: Nanos,
-    /// Time limit for opening a session; over ssh, for each step of it. If ssh may ask for a password, the limit is at
-    /// least two minutes.
+    /// Time limit for opening a session. Over ssh, it is the longest time without progress: without anything that the
+    /// host prints or takes. If ssh may ask for a password, the limit is at least two minutes.
     pub handshake: Nanos,
     /// The longest time that [`crate::session::Session::call`] waits for an answer.
     pub call: Nanos,
@@ -89,7 +90,10 @@ impl Default for Options {
 pub struct ServeOptions {
     /// The longest silence of the controller, after which everything is restored.
     pub lease: Nanos,
-    /// Time limit of the handshake, so that a stranger cannot occupy the port.
+    /// True if the agent may change settings, which it must restore soon after its controller becomes silent. Otherwise
+    /// it waits for its controller at least as long as the controller usually waits for it.
+    pub must_restore: bool,
+    /// Time limit of the handshake. Strangers are held back by their number, not by this limit.
     pub handshake: Nanos,
     /// The time for which the token of a listening agent is valid.
     pub expires: Nanos,
@@ -104,10 +108,33 @@ impl Default for ServeOptions {
     fn default() -> Self {
         ServeOptions {
             lease: Nanos::secs(5),
-            handshake: Nanos::secs(5),
+            must_restore: true,
+            handshake: Nanos::secs(30),
             expires: Nanos::secs(600),
             linger: Nanos::secs(600),
             lines: LineSink::stderr(),
         }
+    }
+}
+
+impl ServeOptions {
+    /// Returns the longest silence of the controller whose hello is `peer`.
+    pub(crate) fn silence(&self, peer: &Hello) -> Nanos {
+        if self.must_restore { self.lease } else { self.lease.max(peer.lease_ns) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_restores_nothing_waits_as_long_as_its_controller() {
+        let silence = |must_restore, lease| {
+            ServeOptions { must_restore, ..ServeOptions::default() }.silence(&Hello::ours(lease))
+        };
+        assert_eq!(silence(false, Nanos::secs(35)), Nanos::secs(35));
+        assert_eq!(silence(false, Nanos::secs(1)), Nanos::secs(5));
+        assert_eq!(silence(true, Nanos::secs(35)), Nanos::secs(5));
     }
 }

@@ -61,7 +61,7 @@ pub(crate) async fn attend(
 ) -> Result<(), Error> {
     let (out, mut queue) = channel(AT_ONCE);
     let dispatcher = RequestDispatcher::open(&handler, &out)?;
-    connection.reader.silence = Some(options.lease.into());
+    connection.reader.silence = Some(options.silence(&peer).into());
     let end = {
         let mut hear = pin!(dispatcher.hear(&mut connection.reader));
         let mut talk = pin!(pump(&mut connection.writer, &mut queue, beat_every(peer.lease_ns)));

@@ -3,8 +3,9 @@
 use std::io::IsTerminal;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
-use landspeed_record::units::quoted;
+use landspeed_record::units::{Nanos, quoted};
 
 use crate::session::Error;
 
@@ -95,13 +96,15 @@ fn check(destination: &str) -> Result<(), &'static str> {
 /// POSIX scripts. The script comes on the standard input of /bin/sh.
 ///
 /// The user's ssh configuration applies, except for terminals, forwardings and a RemoteCommand, which would disturb the
-/// frames. Ctrl-C does not reach ssh, because the controller ends the session in order.
-pub(crate) fn ssh_command(host: &SshHost) -> Command {
+/// frames. Ctrl-C does not reach ssh, because the controller ends the session in order. An ssh that may not ask connects
+/// within half of `limit`, the time limit of a login.
+pub(crate) fn ssh_command(host: &SshHost, limit: Nanos) -> Command {
     let mut ssh = Command::new("ssh");
     ssh.args(&host.options);
     ssh.args(["-T", "-x", "-a", "-oClearAllForwardings=yes", "-oRemoteCommand=none"]);
     if !host.may_ask {
-        ssh.args(["-oBatchMode=yes", "-oConnectTimeout=15"]);
+        let half = (Duration::from(limit).as_secs() / 2).max(1);
+        ssh.args(["-oBatchMode=yes", &format!("-oConnectTimeout={half}")]);
     }
     ssh.args(["--", &host.destination, "exec /bin/sh"]);
     keep_from_interrupts(&mut ssh, host.may_ask);

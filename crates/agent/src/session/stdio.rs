@@ -52,7 +52,7 @@ fn serve_on(
         let (reader, writer) = open()?;
         let opening = PeerConnection::new("the controller", reader, writer).opened(options.lease);
         let opened = tokio::time::timeout(options.handshake.into(), opening).await;
-        let slow = || Error::Slow { name: "the controller".to_owned(), limit: options.handshake };
+        let slow = || Error::no_session("the controller".to_owned(), options.handshake);
         let (connection, peer) = opened.map_err(|_| slow())??;
         attend(connection, peer, handler, options).await
     });

@@ -18,6 +18,7 @@ use landspeed_record::units::Nanos;
 use landspeed_stats::{GuardVerdict, guard, guard_sums, proportion_interval};
 
 use super::kept::KeptTotals;
+use super::rules::LadderRules;
 use super::run_state::RunState;
 use super::{comparison::CellComparison, words};
 use crate::Metric;
@@ -111,9 +112,15 @@ pub(crate) fn all(
     unclear.map_or(GuardReport::Hold, GuardReport::Unclear)
 }
 
+/// Returns the share that a guarded figure may lose beside a gain that is shown to be `gain` at least, as a ratio. A share
+/// of 0.1 allows a ratio of 1 / 1.1.
+pub fn guard_margin(rules: &LadderRules, gain: f64) -> f64 {
+    rules.guard.max(gain.powf(BESIDE) - 1.0)
+}
+
 /// Returns the loss that a guard allows beside `gain`, both as log ratios.
 fn beside(gain: f64, run: &RunState) -> f64 {
-    usual_loss(run).max(BESIDE * gain)
+    guard_margin(&run.rules, gain.exp()).ln_1p()
 }
 
 fn usual_loss(run: &RunState) -> f64 {

@@ -32,7 +32,7 @@ pub(crate) use check::gain;
 use climb::Climb;
 pub use climb::{NO_ROOM, PATH_LIMITS};
 pub use forecast::Forecast;
-pub use guards::too_long_under_load;
+pub use guards::{guard_margin, too_long_under_load};
 pub use rules::LadderRules;
 use run_state::RunState;
 pub use step::{OUT_OF_TIME, STOPPED};

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         None => RunPermission::Nothing,
     };
     let agent = Agent::that_may_run(may_run, args.allow_tune);
-    let options = ServeOptions::default();
+    let options = ServeOptions { must_restore: args.allow_tune, ..ServeOptions::default() };
     let Some(address) = &args.listen else {
         serve_stdio(agent, &options)?;
         return Ok(ExitCode::SUCCESS);

@@ -10,19 +10,20 @@ use landspeed_knob::doctor::{DoctorPath, SettingFinding, Severity, doctor};
 use landspeed_knob::{self as knob, KnobTarget};
 use landspeed_observer::host;
 use landspeed_record::units::{BitRate, Nanos, did_you_mean, parse_duration};
-use landspeed_record::{HostFacts, KnobState, LinkFacts, Side};
+use landspeed_record::{HostFacts, KernelVersion, KnobState, LinkFacts, Side};
 use landspeed_report::OutputCapabilities;
 use serde::Serialize;
 
 use crate::exit::Exit;
 use crate::groups::{ListArgs, ReachArgs};
 use crate::hosts;
+use crate::kernels::{self, PAGE};
 use crate::output::{FORMAT, list_as, next, out, usage};
 
 /// Check the settings of this host, or of both ends of a path; changes nothing
 #[derive(Debug, Args)]
 #[command(
-    after_help = "It exits with 1 where something is wrong; a hint is not wrong. With a path, hints are left out.\n\n\
+    after_help = "It exits with 1 where something is wrong; a hint is not wrong. With a path, hints on settings are left out.\n\n\
              Examples:\n  \
              landspeed doctor eth0                    this host's interface\n  \
              landspeed doctor --rate 10G --rtt 80ms   for this path\n  \
@@ -179,17 +180,41 @@ impl CheckedLink<'_> {
     fn findings(&self, path: DoctorPath) -> Vec<DoctorFinding> {
         let interface = self.link.map(|link| landspeed_report::safe(&link.name));
         let found = doctor(self.facts, self.link, &self.states, path).into_iter();
-        found
-            .map(|finding| DoctorFinding { host: self.host.clone(), interface: interface.clone(), finding })
-            .collect()
+        let of = |interface: &Option<String>, finding| DoctorFinding {
+            host: self.host.clone(),
+            interface: interface.clone(),
+            finding,
+        };
+        let of_host = too_old(&self.facts.kernel).map(|finding| of(&None, finding));
+        found.map(|finding| of(&interface, finding)).chain(of_host).collect()
     }
+}
+
+/// Returns a hint that names the parts for which the kernel with this release is too old; `None` if there are none.
+/// The change of settings is left out: a rule of the crate `knob` looks whether the kernel allows it.
+fn too_old(release: &str) -> Option<SettingFinding> {
+    let version = KernelVersion::of(release);
+    let parts = kernels::needs().into_iter().filter(|(_, need)| {
+        version != KernelVersion(0, 0) && need.since > version && !knob::journal::NEEDS.contains(need)
+    });
+    let parts: Vec<String> = parts.map(|(part, need)| format!("{part} ({})", need.since)).collect();
+    (!parts.is_empty()).then(|| SettingFinding {
+        severity: Severity::Hint,
+        knob: "",
+        now: landspeed_report::safe(release),
+        what: format!("by its version this kernel is too old for: {}", parts.join(", ")),
+        source: PAGE,
+        remedy: format!("{PAGE} says what serves in their place"),
+        command: None,
+    })
 }
 
 /// Formats each finding in several lines: the value, the problem, the remedy, and the remedy's command if there is one.
 fn told(findings: &[DoctorFinding]) -> String {
     let rows = findings.iter().flat_map(|one| {
         let finding = &one.finding;
-        let now = format!("{} is {}{}", finding.knob, finding.now, place(one));
+        let knob = if finding.knob.is_empty() { String::new() } else { format!("{} is ", finding.knob) };
+        let now = format!("{knob}{}{}", finding.now, place(one));
         let mut lines = vec![(finding.severity.to_string(), now), (String::new(), finding.what.clone())];
         lines.push((String::new(), format!("→ {}", finding.remedy)));
         lines.extend(finding.command.as_ref().map(|command| (String::new(), format!("  {command}"))));
@@ -217,4 +242,40 @@ fn row(of: &DoctorFinding) -> Vec<String> {
         finding.remedy.clone(),
         finding.command.clone().unwrap_or_default(),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_need_names_its_part_and_a_kernel_above_the_oldest() {
+        for (part, need) in kernels::needs() {
+            assert!(!part.is_empty() && need.since > KernelVersion::OLDEST, "{part}: {need:?}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_is_too_old_for_what_came_after_it() {
+        let said = |release: &str| too_old(release).map(|finding| finding.what).unwrap_or_default();
+        let old = said("5.10.0-36-amd64");
+        for part in ["path local (Linux 5.14)", "path mptcp (Linux 5.16)", "rto-min-us (Linux 6.11)"] {
+            assert!(old.contains(part), "{part}: {old}");
+        }
+        assert!(!old.contains("tune"), "its own finding says that: {old}");
+        let newer = said("6.1.0-50-amd64");
+        assert!(newer.contains("path local: --bytes (Linux 6.3)"), "{newer}");
+        assert!(!newer.contains("path mptcp (Linux"), "{newer}");
+        assert_eq!([said("99.0.1"), said("")], ["", ""]);
+    }
+
+    #[test]
+    fn a_hint_about_the_host_holds_with_a_path_too() {
+        let facts = HostFacts { kernel: "5.10.0-36-amd64".into(), ..HostFacts::default() };
+        let checked = CheckedLink { host: None, facts: &facts, link: None, states: Vec::new() };
+        let path = DoctorPath { rate: Some(BitRate(1e9)), rtt: None };
+        let findings = checked.findings(path);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(told(&findings).contains("5.10.0-36-amd64") && !told(&findings).contains(" is 5.10"));
+    }
 }

@@ -1,7 +1,8 @@
 //! `landspeed exec`: runs a program over another path below its sockets.
 
 use std::ffi::OsString;
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
@@ -10,9 +11,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use landspeed_path::{
-    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, PATHS, Path, PortOrNetwork, find,
+    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, PATHS, Path, PortOrNetwork,
+    RdmaDevice, find,
 };
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::{Bytes, Nanos, parse_duration};
 use serde::{Deserialize, Serialize};
 
 use crate::groups::choices;
@@ -40,12 +42,18 @@ pub(crate) struct ExecArgs {
     ///
     /// A port (6379) is the one that the server listens on, whichever end the program is. A network (10.0.0.0/8, fd00::/8) or an
     /// address (10.0.0.1) is the peer's. Of several, one must fit. Other connections stay on TCP and are not counted, so that
-    /// --require does not fail for them. mptcp takes all.
+    /// --require does not fail for them. mptcp and smc take all.
     #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<PortOrNetwork>)]
     pub(crate) only: Vec<PortOrNetwork>,
     /// Fail where a connection stayed on TCP, or where there was none
     #[arg(long)]
     pub(crate) require: bool,
+    /// With the path local: wait this long at most until the other program has accepted
+    ///
+    /// Then the connection stays on TCP. Programs on a busy or slow host accept late, and more connections are carried there with a
+    /// longer time; but where the other program accepts none, each connection waits for it.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "50ms")]
+    pub(crate) patience: Nanos,
     /// Count the bytes of carried connections too (root)
     ///
     /// A BPF program in the kernel counts them, because only the kernel sees a socket until it closes. It costs a little at every call
@@ -117,6 +125,7 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
         only: ConnectionSelector::new(args.only.clone()),
         bytes: args.bytes,
         require: args.require,
+        patience: Some(args.patience.into()),
     };
     let ended = match landspeed_path::exec(path, &options, command, keeper(path)) {
         Ok(ended) => ended,
@@ -124,9 +133,9 @@ pub(crate) fn run(args: &ExecArgs) -> Result<ExitCode> {
     };
     let report = ExecReport::of(path, &ended);
     if args.json {
-        eprintln!("{}", serde_json::to_string(&report)?);
+        tell(serde_json::to_string(&report)?);
     } else if !path.rules().is_empty() {
-        lines(path, &ended).iter().for_each(|line| eprintln!("landspeed: {line}"));
+        lines(path, &ended).iter().for_each(|line| tell(format_args!("landspeed: {line}")));
     }
     if args.require && ended.status.success() && report.why_not().is_some() {
         return Ok(ExitCode::FAILURE);
@@ -147,8 +156,13 @@ fn keeper(path: &dyn Path) -> Command {
 fn not_run(error: Error) -> Result<ExitCode> {
     let Error::Start { source, .. } = &error else { return Err(error.into()) };
     let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    eprintln!("landspeed: {error}");
+    tell(format_args!("landspeed: {error}"));
     Ok(ExitCode::from(code))
+}
+
+/// Prints a line on standard error. Ignores a failure, as after a terminal has closed: the exit code is the program's.
+fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Runs the keeper of a program whose supervisor has exited.
@@ -184,11 +198,21 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
         format!("{} sent and {} received over it", Bytes(bytes.bytes_sent), Bytes(bytes.bytes_received))
     }));
     lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
+    lines.extend(counts.rdma.iter().map(sent_by));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
     lines.extend(ended.goes_on.then(|| {
         "it goes on in the background: connections there are carried, and not counted any more".to_owned()
     }));
     lines
+}
+
+/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 sent 1234 packets meanwhile".
+fn sent_by(port: &RdmaDevice) -> String {
+    let sent = match port.packets_sent {
+        Some(packets) => format!("sent {packets} packets meanwhile"),
+        None => "does not count its packets".to_owned(),
+    };
+    format!("{} on {} {sent}", port.device, port.interface)
 }
 
 /// Returns the program's own exit code, or a shell's code (128 + N) if signal N ended it.

@@ -10,6 +10,7 @@ pub(crate) mod calc;
 pub(crate) mod causes;
 pub(crate) mod cc;
 pub(crate) mod compare;
+pub(crate) mod copy;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod exec;
@@ -99,6 +100,7 @@ commands! {
         "landspeed compare": CompareReport,
         "landspeed compare --paths": GridReport,
     },
+    Copy(copy::CopyArgs) { "landspeed copy": copy::CopyReport, },
     Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
     Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },
     Cc(cc::CcArgs) {

@@ -169,6 +169,22 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
 }
 
 #[test]
+fn a_client_waits_longer_for_a_late_server_where_its_user_says_so() {
+    if !carries() {
+        return;
+    }
+    let server = TestServer::start(Some("local"), 1);
+    let [stopped, _] = supervisor_and_program(server.child.id());
+    signal(stopped, Signal::STOP);
+    let client = command(Some("local --patience 20s"), &format!("ask {} 1 1000", server.port)).spawn();
+    // The client has come long before, except on a busy machine.
+    std::thread::sleep(Duration::from_millis(500));
+    signal(stopped, Signal::CONT);
+    let out = client.expect("it runs").wait_with_output().expect("a child");
+    assert_eq!(counts(&text(&out).1)["carried"], 1, "{out:?}");
+}
+
+#[test]
 fn connections_in_a_row_need_few_ports_and_leave_no_time_wait() {
     if !support::root() || !carries() {
         return;

@@ -82,6 +82,7 @@ fn a_choice_that_is_none_or_that_a_path_cannot_make_is_refused() {
         ("local --only http", "this is neither a port (6379) nor a network"),
         ("local --only 10.0.0.1/8", "write 10.0.0.0/8"),
         ("mptcp --only 80", "mptcp cannot choose between connections: a socket is made before"),
+        ("smc --only 80", "smc cannot choose between connections: a socket is made before"),
     ] {
         let out = run(Some(over), "ask 1 0 0");
         let (_, err) = text(&out);
@@ -147,6 +148,7 @@ fn require_fails_where_a_connection_stayed_on_tcp() {
     let why = [
         ("local", "no program on this host that runs over this path listens there"),
         ("mptcp", "the other end, or something on the way, does not speak Multipath TCP"),
+        ("smc", "the other end, or something on the way, does not speak SMC"),
     ];
     for (path, why) in why.into_iter().filter(|(path, _)| can(path)) {
         let server = TestServer::start(None, 1);

@@ -6,17 +6,23 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
 
-use crate::PROGRAM;
-use crate::run::{TestServer, can, carries, client, command, said};
-use crate::support::ours::signal;
+use crate::run::{TestServer, can, carries, client, command, said, within_mut};
+use crate::support::ours::{TestHome, processes, signal, within};
 use crate::support::{self, LANDSPEED, text};
+use crate::{LIMIT, PROGRAM};
 
-const PATHS: [&str; 3] = ["kernel", "local", "mptcp"];
+const PATHS: [&str; 4] = ["kernel", "local", "mptcp", "smc"];
 
 fn exec(options: &[&str], program: &[&str]) -> Command {
     let mut exec = Command::new(LANDSPEED);
     exec.arg("exec").args(options).arg("--").args(program);
-    // Background jobs of a shell inherit an ignored SIGINT, and programs under nohup(1) an ignored SIGHUP.
+    take_signals(&mut exec);
+    exec
+}
+
+/// Lets a command take signals: background jobs of a shell inherit an ignored SIGINT, and programs under nohup(1) an
+/// ignored SIGHUP.
+fn take_signals(command: &mut Command) {
     let takes_signals = || {
         // SAFETY: signal(2) takes numbers.
         let defaults =
@@ -24,8 +30,7 @@ fn exec(options: &[&str], program: &[&str]) -> Command {
         if defaults.contains(&libc::SIG_ERR) { Err(std::io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: signal(2) is async-signal-safe (signal-safety(7)).
-    unsafe { exec.pre_exec(takes_signals) };
-    exec
+    unsafe { command.pre_exec(takes_signals) };
 }
 
 fn output(options: &[&str], program: &[&str]) -> Output {
@@ -36,13 +41,71 @@ fn output(options: &[&str], program: &[&str]) -> Output {
 fn signals_that_a_process_sends_reach_the_program_over_every_path() {
     for path in PATHS.into_iter().filter(|path| can(path)) {
         for (name, number) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("HUP", Signal::HUP)] {
-            let does = format!("trap 'exit 42' {name}; echo; echo ready; while :; do sleep 0.02; done");
+            let does =
+                format!("trap 'exit 42' {name}; echo; echo ready; for _ in $(seq 1000); do sleep 0.02; done");
             let mut started = exec(&["--path", path], &["bash", "-c", &does]);
             let mut started = started.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
             said(&mut BufReader::new(started.stdout.take().expect("a pipe")), "ready");
             signal(started.id() as i32, number);
             assert_eq!(started.wait().expect("a child").code(), Some(42), "{path}: {name}");
         }
+    }
+}
+
+/// Returns true if a thread of the process waits in accept4(2) (proc_pid_syscall(5)).
+fn accepts(pid: i32) -> bool {
+    let accept = format!("{} ", libc::SYS_accept4);
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let mut calls = threads.map(|thread| std::fs::read_to_string(thread.path().join("syscall")));
+    calls.any(|call| call.is_ok_and(|call| call.starts_with(&accept)))
+}
+
+#[test]
+fn a_program_that_waits_for_a_connection_ends_by_a_signal_and_landspeed_with_it() {
+    for path in PATHS.into_iter().filter(|path| can(path)) {
+        let home = TestHome::new();
+        let mut serve = command(Some(path), "serve 1 0");
+        serve.env("OF", home.path());
+        let mut server = TestServer::of(serve);
+        let waits = || processes(home.path()).iter().any(|one| accepts(one.pid));
+        assert!(within(LIMIT, waits), "{path}: {:?}", processes(home.path()));
+        signal(server.child.id() as i32, Signal::TERM);
+        assert!(within_mut(|| server.child.try_wait().expect("a child").is_some()), "{path}: it goes on");
+        let code = server.child.wait().expect("a child").code();
+        assert_eq!(code, Some(128 + Signal::TERM.as_raw()), "{path}");
+        let none = || processes(home.path()).is_empty();
+        assert!(within(LIMIT, none), "{path}: {:?}", processes(home.path()));
+    }
+}
+
+/// Tests the session of `ssh -t HOST landspeed exec ...` when the connection breaks. The kernel signals only the leader
+/// of the session, which is landspeed.
+#[test]
+fn a_program_ends_with_the_terminal_of_a_session_that_landspeed_leads() {
+    for path in PATHS.into_iter().filter(|path| can(path)) {
+        let home = TestHome::new();
+        let line = format!("exec {LANDSPEED} exec --path {path} -- sh -c 'echo ready; exec sleep 60'");
+        let mut script = Command::new("script");
+        script.args(["-qfec", &line, "/dev/null"]).env("SHELL", "/bin/sh").env("OF", home.path());
+        script.stdin(Stdio::piped()).stdout(Stdio::piped());
+        take_signals(&mut script);
+        let mut script = script.spawn().expect("script runs");
+        said(&mut BufReader::new(script.stdout.take().expect("a pipe")), "ready");
+        script.kill().and_then(|()| script.wait()).expect("it runs");
+        let none = || processes(home.path()).is_empty();
+        assert!(within(LIMIT, none), "{path}: {:?}", processes(home.path()));
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_programs_where_nothing_can_be_printed() {
+    if !carries() {
+        return;
+    }
+    for options in [&["--path", "local"][..], &["--path", "local", "--json"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a device of Linux");
+        let status = exec(options, &["sh", "-c", "exit 7"]).stderr(full).status().expect("it runs");
+        assert_eq!(status.code(), Some(7), "{options:?}");
     }
 }
 
@@ -59,11 +122,12 @@ fn a_program_that_goes_into_the_background_is_carried_there() {
     if !carries() {
         return;
     }
+    let home = TestHome::new();
     let own = std::env::current_exe().expect("this program");
     let own = own.to_str().expect("text");
     let words = ["sh", "-c", "\"$@\" 2>/dev/null &", "sh", own, "--exact", "program", "--nocapture"];
     let mut starts = exec(&["--path", "local"], &words);
-    starts.env(PROGRAM, "serve 3 0").stdout(Stdio::piped()).stderr(Stdio::piped());
+    starts.env(PROGRAM, "serve 3 0").env("OF", home.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut started = starts.spawn().expect("it runs");
     let mut out = BufReader::new(started.stdout.take().expect("a pipe"));
     assert!(started.wait().expect("a child").success());

@@ -15,7 +15,7 @@ use crate::support::ours::{RunningProcess, processes, signal, within};
 
 #[test]
 fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
-    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(outlives);
+    ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)).for_each(outlives);
 }
 
 fn outlives(path: &str) {
@@ -74,7 +74,7 @@ pub(crate) fn supervisor_and_program(exec: u32) -> [i32; 2] {
 
 #[test]
 fn whoever_is_killed_nothing_hangs_and_no_byte_is_lost() {
-    ["local", "mptcp"].into_iter().filter(|path| can(path)).for_each(kills);
+    ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)).for_each(kills);
 }
 
 fn kills(path: &str) {

@@ -20,7 +20,7 @@ fn within_limits(before: &[&str], does: &str) -> (String, String) {
 
 #[test]
 fn a_program_that_forbids_itself_connections_makes_none_nor_do_its_children() {
-    for path in ["kernel", "local", "mptcp"].into_iter().filter(|path| can(path)) {
+    for path in ["kernel", "local", "mptcp", "smc"].into_iter().filter(|path| can(path)) {
         let server = TestServer::start(Some(path), 1);
         let out = run(Some(path), &format!("ask-restricted {}", server.port));
         let (said, err) = text(&out);

@@ -1,13 +1,17 @@
 //! Tests of listeners from which several processes or a process with other rights accept, and of deferred accepts.
 
+use std::io::Read;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::process::Stdio;
 
 use rustix::io::{FdFlags, fcntl_setfd};
 
+use crate::LIMIT;
 use crate::programs::{answer, at};
 use crate::run::{TestServer, behind, carries, client, command};
 use crate::support;
+use crate::support::ours::{TestHome, processes, within};
 
 /// The number of processes that accept from one listener.
 const CHILDREN: usize = 3;
@@ -19,20 +23,26 @@ fn listening() -> TcpListener {
     listener
 }
 
-/// Starts processes that accept from one inherited listener. `before` is the command that runs each of them; empty for
-/// none.
+/// Starts processes that accept from one inherited listener, and end with this process. `before` is the command that
+/// runs each of them; empty for none.
 pub(crate) fn serve_from_children(before: &[&str]) {
     let listener = listening();
     fcntl_setfd(&listener, FdFlags::empty()).expect("a flag");
     let word = format!("accept-on {}", listener.as_raw_fd());
-    let start = |_| behind(before, &command(None, &word)).spawn().expect("a child");
-    let children: Vec<_> = (0..CHILDREN).map(start).collect();
+    let start = |_| behind(before, &command(None, &word)).stdin(Stdio::piped()).spawn().expect("a child");
+    let mut children: Vec<_> = (0..CHILDREN).map(start).collect();
     drop(listener);
+    // Taken out of the children, because `wait` would close them.
+    let _inputs: Vec<_> = children.iter_mut().map(|child| child.stdin.take()).collect();
     children.into_iter().for_each(|mut child| drop(child.wait()));
 }
 
-/// Accepts from an inherited descriptor, and echoes what arrives, until killed.
+/// Accepts from an inherited descriptor, and echoes what arrives, until its input ends.
 pub(crate) fn accept_on(fd: i32) {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+        std::process::exit(0);
+    });
     // SAFETY: the parent process left the descriptor open for this process, and nothing else here uses the descriptor.
     echo(&unsafe { TcpListener::from_raw_fd(fd) });
 }
@@ -57,10 +67,13 @@ fn echo(listener: &TcpListener) {
     }
 }
 
-/// Runs the server `serves` and clients over the path. All bytes must come back, and each connection must be counted.
-/// Returns the number of carried connections.
+/// Runs the server `serves` and clients over the path. All bytes must come back, each connection must be counted, and
+/// no process may be left. Returns the number of carried connections.
 fn every_byte_comes_back(serves: &str) -> u64 {
-    let server = TestServer::of(command(Some("local"), serves));
+    let home = TestHome::new();
+    let mut serve = command(Some("local"), serves);
+    serve.env("OF", home.path());
+    let server = TestServer::of(serve);
     let mut all = 0;
     for (connections, bytes) in [(CONNECTIONS, 20_000), (CONNECTIONS, 1)] {
         let seen = client(Some("local"), &format!("ask {} {connections} {bytes}", server.port));
@@ -70,6 +83,9 @@ fn every_byte_comes_back(serves: &str) -> u64 {
         eprintln!("{serves}: {seen}");
         all += carried;
     }
+    drop(server);
+    let none = || processes(home.path()).is_empty();
+    assert!(within(LIMIT, none), "{serves}: {:?}", processes(home.path()));
     all
 }
 

@@ -10,6 +10,7 @@ mod mptcp;
 mod namespaces;
 mod programs;
 mod run;
+mod smc;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -21,11 +22,15 @@ const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
 const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
 /// Time limit, longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(20);
+/// Lifetime of a program in seconds, longer than `make path-bursts` takes. It ends programs whose test was killed.
+const LIFETIME: u32 = 3600;
 
 /// Runs as one of the programs that run over paths. Does nothing if the variable [`PROGRAM`] is not set.
 #[test]
 fn program() {
     let Ok(does) = std::env::var(PROGRAM) else { return };
+    // SAFETY: alarm(2) takes a number.
+    unsafe { libc::alarm(LIFETIME) };
     let words: Vec<&str> = does.split(' ').collect();
     let number = |at: usize| words[at].parse::<usize>().expect("a number");
     match words[0] {
@@ -34,6 +39,7 @@ fn program() {
         "ask-in-epoll" => programs::entangled(number(1), true),
         "ask-duplicated" => programs::entangled(number(1), false),
         "ask-without-waiting" => programs::ask_without_waiting(number(1)),
+        "ask-twice-without-waiting" => programs::ask_twice_without_waiting(number(1)),
         "ask-itself-in-signals" => programs::ask_itself_in_signals(number(1)),
         "ask-slowly" => programs::ask_slowly(number(1)),
         "ask-on" => programs::ask_on(number(1), number(2)),

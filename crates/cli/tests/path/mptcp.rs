@@ -23,6 +23,15 @@ fn sockets_become_those_of_multipath_tcp_and_the_program_does_not_see_it() {
 }
 
 #[test]
+fn a_connection_is_counted_once_however_often_its_program_calls_connect() {
+    if can("mptcp") {
+        let server = TestServer::start(Some("mptcp"), 1);
+        let seen = client(Some("mptcp"), &format!("ask-twice-without-waiting {}", server.port));
+        assert_eq!((&seen["carried"], &seen["left"]), (&1.into(), &serde_json::json!({})), "{seen}");
+    }
+}
+
+#[test]
 fn calls_that_signals_end_are_made_again() {
     if can("mptcp") {
         let seen = client(Some("mptcp"), "ask-itself-in-signals 300");

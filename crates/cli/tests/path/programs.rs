@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -169,6 +169,18 @@ pub(crate) fn ask_itself_in_signals(connections: usize) {
 
 /// Connects as event loops do, and inspects the properties of the socket.
 pub(crate) fn ask_without_waiting(port: usize) {
+    exchange(without_waiting(port));
+}
+
+/// Calls connect(2) again once the connection is established, as hiredis does to learn how the first call ended.
+pub(crate) fn ask_twice_without_waiting(port: usize) {
+    let fd = without_waiting(port);
+    rustix::net::connect(&fd, &at(port)).expect("it is connected");
+    exchange(fd);
+}
+
+/// Returns a non-blocking socket that has been connected.
+fn without_waiting(port: usize) -> OwnedFd {
     use rustix::event::{PollFd, PollFlags, poll};
     use rustix::net::{
         AddressFamily, Protocol, SocketFlags, SocketType, connect, ipproto, socket_with, sockopt,
@@ -182,6 +194,11 @@ pub(crate) fn ask_without_waiting(port: usize) {
     assert_eq!(connect(&fd, &at(port)), Err(rustix::io::Errno::INPROGRESS));
     poll(&mut [PollFd::new(&fd, PollFlags::OUT)], None).expect("an event");
     assert_eq!(sockopt::socket_error(&fd), Ok(Ok(())));
+    fd
+}
+
+/// Sends a byte over a non-blocking socket, and waits for its echo.
+fn exchange(fd: OwnedFd) {
     let mut stream = TcpStream::from(fd);
     stream.set_nonblocking(false).expect("an option");
     stream.write_all(b"x").expect("sent");

@@ -1,8 +1,16 @@
 //! The check that this host can load congestion controls.
 
+use landspeed_record::{KernelNeed, KernelVersion};
 use libbpf_rs::btf::Btf;
 use libbpf_rs::btf::types::Struct;
 use rustix::thread::CapabilitySet;
+
+/// What loading a control needs of the kernel: the BPF link that ties a control to its owner.
+pub const NEEDS: &[KernelNeed] = &[KernelNeed {
+    of: "cc load, and compare with a control of landspeed's own",
+    since: KernelVersion(6, 4),
+    instead: "compare --simulate; Linux's own control, where it has one: its [page](cc.md) names the module",
+}];
 
 /// Checks if this host can load congestion controls. The check changes nothing on the host.
 ///
@@ -26,9 +34,10 @@ fn supports(has: impl Fn(&str) -> bool) -> Result<(), String> {
     }
     // Without a BPF link, a control would stay loaded after its owner has ended.
     if !has("bpf_struct_ops_link") {
-        return Err(
-            "this kernel cannot tie a congestion control to its owner: that takes Linux 6.4 or later".into(),
-        );
+        let since = NEEDS[0].since;
+        return Err(format!(
+            "this kernel cannot tie a congestion control to its owner: that takes {since} or later"
+        ));
     }
     Ok(())
 }

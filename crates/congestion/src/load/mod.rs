@@ -17,7 +17,7 @@ use crate::algorithms::CONTROLS;
 use crate::control::Control;
 use crate::native::NEEDS_TIMESTAMPS;
 
-pub use allowed::can_load;
+pub use allowed::{NEEDS, can_load};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
@@ -55,7 +55,7 @@ pub fn load(name: &str) -> Result<LoadedControl, Error> {
     let Some(image) = row.object else {
         return Err(Error::Kernels { name: row.name });
     };
-    can_load().map_err(|reason| Error::CannotLoad { reason })?;
+    can_load().map_err(|reason| Error::CannotLoad { reason, instead: row.in_its_place() })?;
     fits(row)?;
     let state = state(row);
     if state != LoadState::Absent {

@@ -72,7 +72,12 @@ impl TunePlan {
 
 /// Makes the plan of a run. Lowers the parameter of the run's program that decides how long a trial takes, if its file
 /// names one.
+///
+/// # Errors
+/// Returns an error if the hosts can be tuned by no run, or not as `options` ask. A dry run then has the answer of a real
+/// one.
 pub fn plan(group: &HostGroup, options: &mut TuneOptions) -> Result<TunePlan, Error> {
+    group.can_be_tuned()?;
     if let Some(program) = &options.program {
         group.suits(&program.workload)?;
     }

@@ -4,7 +4,7 @@ use landspeed_agent::session::Session;
 use landspeed_analysis::Metric;
 use landspeed_engine::{
     Baseline, Error, ExplainOptions, Host, HostGroup, MeasureOptions, PathOptions, RecordSink, SizesEffort,
-    SizesOptions, TrialTiming, TuneOptions, UserListener, WantedPath, begin, compare_on, explain,
+    SizesOptions, TrialTiming, TuneOptions, TunePlan, UserListener, WantedPath, begin, compare_on, explain,
     explain_sizes, flow, measure, plan, tune,
 };
 use landspeed_lab::topology::HostSet;
@@ -82,8 +82,14 @@ fn text() -> String {
     "fake hosts".to_owned()
 }
 
-fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
-    let mut options = TuneOptions {
+/// Joins the hosts and plans a tuning run, as `tune --dry-run` does.
+pub(crate) fn planned([a, b]: [Session; 2]) -> Result<TunePlan, Error> {
+    let group = HostGroup::of_two(Host::probe(a)?, Host::probe(b)?, &wishes())?;
+    plan(&group, &mut tuning(Nanos::secs(3)))
+}
+
+fn tuning(budget: Nanos) -> TuneOptions {
+    TuneOptions {
         program: None,
         held: landspeed_record::Settings::new(),
         goal: Metric::Rate,
@@ -101,7 +107,11 @@ fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Res
         command: text(),
         started: text(),
         record: text(),
-    };
+    }
+}
+
+fn tuned(group: &mut HostGroup, lines: &mut LimitedRecord, budget: Nanos) -> Result<Vec<String>, Error> {
+    let mut options = tuning(budget);
     let mut plan = plan(group, &mut options)?;
     // The hosts answer without delay, whatever is requested.
     plan.timing = TrialTiming { warm_up: TIME, stream: TIME, ping: TIME, set_up: Nanos(0), fine: false };

@@ -92,8 +92,20 @@ impl FakeHost {
         wire: &Arc<FakeWire>,
         fault: Option<(usize, HostFault)>,
     ) -> (Arc<FakeHost>, Session) {
+        FakeHost::start_with(name, side, wire, fault, |_| {})
+    }
+
+    /// Starts the host and a session with it. `change` alters the recorded facts.
+    pub(crate) fn start_with(
+        name: &'static str,
+        side: Side,
+        wire: &Arc<FakeWire>,
+        fault: Option<(usize, HostFault)>,
+        change: impl FnOnce(&mut HostFacts),
+    ) -> (Arc<FakeHost>, Session) {
         let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
-        let (facts, found) = RECORDED[usize::from(side == Side::B)].clone();
+        let (mut facts, found) = RECORDED[usize::from(side == Side::B)].clone();
+        change(&mut facts);
         let host = Arc::new(FakeHost {
             name,
             facts,
@@ -238,6 +250,10 @@ impl RequestHandler for FakeHost {
             }
             Request::Close { .. } | Request::Observers { .. } => Reply::Done {},
             Request::Run { role, at, spec, .. } => self.run(role, at.port(), &spec),
+            Request::CopyLook { .. }
+            | Request::CopyOut { .. }
+            | Request::CopyIn { .. }
+            | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }
 

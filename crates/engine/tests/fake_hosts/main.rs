@@ -197,6 +197,25 @@ fn tune_keeps_what_helps_and_puts_everything_back() {
     assert!(record.lines.iter().any(restored));
 }
 
+/// Before Linux 5.14, no agent may set knobs, and the agents of a dry run may not set them anyway.
+#[test]
+fn a_dry_run_on_a_kernel_that_cannot_be_tuned_says_so_and_plans_nothing() {
+    let why = "no knob can be turned here: it needs Linux 5.14";
+    let plan = |netns_cookie: u64, why: &str| {
+        let wire = Arc::new(FakeWire::default());
+        let ((_anna, to_anna), (_bert, to_bert)) = (
+            FakeHost::start("anna", Side::A, &wire, None),
+            FakeHost::start_with("bert", Side::B, &wire, None, |facts| {
+                (facts.netns_cookie, facts.may_tune) = (netns_cookie, false);
+                facts.may_not_tune_because = why.to_owned();
+            }),
+        );
+        commands::planned([to_anna, to_bert]).map(|plan| plan.candidates.len()).map_err(|e| e.to_string())
+    };
+    assert_eq!(plan(0, why), Err(format!("bert cannot be tuned: {why}")));
+    assert!(plan(7, "it was started without --allow-tune").is_ok_and(|candidates| candidates > 0));
+}
+
 #[test]
 fn a_stop_ends_in_order_wherever_it_comes() {
     for command in [TestedCommand::Tune, TestedCommand::Compare, TestedCommand::Sizes] {

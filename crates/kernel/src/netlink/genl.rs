@@ -35,6 +35,10 @@ impl Genl {
         self.channel.request_one(self.family, body).map(GenlAnswer)
     }
 
+    pub(crate) fn dump(&self, body: &MessageBody) -> Result<Vec<GenlAnswer>, RequestFailure> {
+        Ok(self.channel.dump(self.family, body)?.into_iter().map(GenlAnswer).collect())
+    }
+
     pub(crate) fn set(&self, body: &MessageBody) -> Result<(), RequestFailure> {
         self.channel.request(self.family, 0, body).map(drop)
     }

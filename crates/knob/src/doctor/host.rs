@@ -20,13 +20,13 @@ pub(super) const RULES: &[DoctorRule] = &[
 /// Reports a kernel on which landspeed changes no setting, because it cannot tell whose settings a journal lists.
 fn old_kernel(input: &DoctorInput<'_>, rule: &DoctorRule) -> Vec<SettingFinding> {
     let facts = input.facts;
-    let is_old = !facts.boot_id.is_empty() && facts.netns_cookie == 0;
+    let is_old = !facts.boot_id.is_empty() && facts.namespace().is_none();
     let finding = || {
         rule.finding(
             Hint,
             &facts.kernel,
             "landspeed tunes nothing here: this kernel cannot tell network namespaces apart for sure",
-            "measure and explain work; tune from Linux 5.14 on",
+            format!("measure and explain work; tune from {} on", crate::journal::NEEDS[0].since),
         )
     };
     is_old.then(finding).into_iter().collect()

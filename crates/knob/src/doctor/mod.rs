@@ -82,7 +82,8 @@ const TABLES: [&[DoctorRule]; 6] =
 
 /// Returns the findings for a host, sorted by severity with the worst first, and then in the order of the tables.
 /// Without a `link`, only the rules that hold for every link apply. Rules for knobs that are missing in `states` are
-/// skipped. If the rate or the RTT of the `path` is known, hints are left out, because they help only on some paths.
+/// skipped. If the rate or the RTT of the `path` is known, hints on settings are left out, because they help only on some
+/// paths. Hints on the host itself, such as its kernel, name no knob and hold for every path.
 pub fn doctor(
     facts: &HostFacts,
     link: Option<&LinkFacts>,
@@ -92,7 +93,8 @@ pub fn doctor(
     let input = DoctorInput::new(facts, link, states, path);
     let mut findings: Vec<SettingFinding> =
         TABLES.iter().flat_map(|rules| rules.iter()).flat_map(|rule| rule.findings(&input)).collect();
-    findings.retain(|finding| !path.is_known() || finding.severity > Severity::Hint);
+    let of_some_paths = |one: &SettingFinding| one.severity == Severity::Hint && !one.knob.is_empty();
+    findings.retain(|finding| !(path.is_known() && of_some_paths(finding)));
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
 }

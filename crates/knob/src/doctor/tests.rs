@@ -194,11 +194,14 @@ fn a_kernel_without_namespace_cookies_is_named() {
         kernel: "5.10.0-36-amd64".into(),
         ..host()
     };
-    let findings = |netns_cookie| doctor(&kernel(netns_cookie), None, &states(WELL), DoctorPath::default());
     let old =
         |findings: &[SettingFinding]| findings.iter().filter(|one| one.now == "5.10.0-36-amd64").count();
-    assert_eq!((old(&findings(0)), old(&findings(7))), (1, 0));
-    assert!(findings(0).iter().any(|one| one.remedy.contains("Linux 5.14")), "{:?}", findings(0));
+    let far = DoctorPath { rate: Some(BitRate(1e9)), rtt: Some(Nanos::millis(1)) };
+    for path in [DoctorPath::default(), far] {
+        let findings = |netns_cookie| doctor(&kernel(netns_cookie), None, &states(WELL), path);
+        assert_eq!((old(&findings(0)), old(&findings(7))), (1, 0), "{path:?}");
+        assert!(findings(0).iter().any(|one| one.remedy.contains("Linux 5.14")), "{:?}", findings(0));
+    }
 }
 
 #[test]

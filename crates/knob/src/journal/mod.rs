@@ -65,12 +65,21 @@ mod watch;
 mod whereabouts;
 mod wire;
 
+use landspeed_record::{KernelNeed, KernelVersion};
+
 pub use error::JournalError;
 pub use folder::STATE_DIR_VARIABLE;
 pub use guardian::{guardian_main, guardian_main_with};
 pub(crate) use identity::in_initial_netns;
 pub use turner::{KnobTurner, TurnerOptions};
 pub use undo::{Undo, UndoReport, has_journal, undo_namespaces};
+
+/// What every change of a setting needs of the kernel: SO_NETNS_COOKIE, by which a journal names its network namespace.
+pub const NEEDS: &[KernelNeed] = &[KernelNeed {
+    of: "tune, undo, lab and every other change of a setting",
+    since: KernelVersion(5, 14),
+    instead: "measure and explain; knobs and doctor print the system's own commands",
+}];
 
 /// A function that finds a knob by its name. Only knobs that it finds are ever changed.
 pub type KnobLookup = fn(&str) -> Option<&'static crate::Knob>;

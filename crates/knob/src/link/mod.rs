@@ -62,7 +62,7 @@ impl LinkAttribute {
 
 impl HostKnob for LinkAttribute {
     fn read(&self, target: &KnobTarget) -> Result<String, Error> {
-        let old = || Error::Unavailable("this kernel has no IPv4 BIG TCP (Linux 6.3)".into());
+        let old = || Error::Unavailable("this kernel has no such limit of BIG TCP".into());
         (self.get)(&self.link(target)?).map(|number| number.to_string()).ok_or_else(old)
     }
 

@@ -1,6 +1,7 @@
 //! BIG TCP: how large a packet may be inside the host.
 
 use landspeed_kernel::netlink::{Link, LinkChange};
+use landspeed_record::{KernelNeed, KernelVersion};
 
 use super::{LINK, LinkAttribute};
 use crate::{
@@ -20,6 +21,7 @@ pub(super) const KNOBS: &[Knob] = &[
         on: FactorPlacement::Sender,
         domain: Domain::Int(1280, 524_280),
         interacts: &["tso", "gso", "gro-max-size", "mtu"],
+        kernel: &[KernelNeed { of: "over 65536", since: KernelVersion(5, 19), instead: "up to 65536" }],
         source: SOURCE,
         propose: |view| big_tcp(view, 135, Some("gro-max-size")),
     }),
@@ -30,6 +32,7 @@ pub(super) const KNOBS: &[Knob] = &[
         on: FactorPlacement::Sender,
         domain: Domain::Int(1280, 524_280),
         interacts: &["tso", "gso", "gro-ipv4-max-size", "mtu"],
+        kernel: &[KernelNeed::since(6, 3)],
         source: SOURCE,
         propose: |view| big_tcp(view, 136, Some("gro-ipv4-max-size")),
     }),
@@ -40,6 +43,7 @@ pub(super) const KNOBS: &[Knob] = &[
         on: FactorPlacement::Receiver,
         domain: Domain::Int(1280, 524_280),
         interacts: &["gro", "gso-max-size"],
+        kernel: &[KernelNeed::since(5, 19)],
         source: SOURCE,
         propose: |view| big_gro(view, 137),
     }),
@@ -50,6 +54,7 @@ pub(super) const KNOBS: &[Knob] = &[
         on: FactorPlacement::Receiver,
         domain: Domain::Int(1280, 524_280),
         interacts: &["gro", "gso-ipv4-max-size"],
+        kernel: &[KernelNeed::since(6, 3)],
         source: SOURCE,
         propose: |view| big_gro(view, 138),
     }),

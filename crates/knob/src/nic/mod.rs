@@ -4,7 +4,7 @@ mod coalesce;
 mod pcie;
 mod queue;
 
-use landspeed_kernel::netlink::{DriverSettings, Ethtool, SettingGroup};
+use landspeed_kernel::netlink::{self, DriverSettings, Ethtool, SettingGroup};
 use landspeed_record::units::Nanos;
 
 use crate::device::{name, refused};
@@ -94,7 +94,7 @@ impl HostKnob for EthtoolSetting {
             number => number.parse().unwrap_or(u32::MAX),
         };
         let set = ethtool.set_settings(self.group, &target.device, &[(self.field, number)]);
-        set.map_err(|e| refused(self.knob, e))
+        set.map_err(|error| self.not_taken(error, value, &target.device))
     }
 
     fn limits(&self, target: &KnobTarget) -> Result<KnobLimits, Error> {
@@ -118,6 +118,23 @@ impl HostKnob for EthtoolSetting {
 }
 
 impl EthtoolSetting {
+    /// Returns the error for a value that the driver did not take. EINVAL, which no probe can foresee, is its answer to a
+    /// value out of its range, and to a setting that another one decides: igb and ixgbe refuse tx-usecs where the queues
+    /// of a pair have one timer (igb_set_coalesce, ixgbe_set_coalesce).
+    fn not_taken(&self, error: netlink::Error, value: &str, device: &str) -> Error {
+        match error {
+            netlink::Error::Kernel { source, detail, .. } if source.raw_os_error() == Some(libc::EINVAL) => {
+                let said = detail.map(|detail| format!(" ({})", detail.escape_debug())).unwrap_or_default();
+                Error::Unavailable(format!(
+                    "{}: the driver of {device} refuses {value}{said}: it does not take this value, or another setting \
+                     decides it",
+                    self.knob
+                ))
+            }
+            error => refused(self.knob, error),
+        }
+    }
+
     /// Returns an error if the driver would accept a value and not use it, as its settings show.
     fn takes(&self, settings: &DriverSettings, device: &str) -> Result<(), Error> {
         // The driver supports the message but has nothing to set.
@@ -137,6 +154,20 @@ impl EthtoolSetting {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_value_that_the_driver_refuses_is_told_from_other_failures() {
+        let setting = EthtoolSetting::new("tx-usecs", SettingGroup::Coalesce, "tx-usecs");
+        let said = |errno: i32, detail: Option<&str>| {
+            let (operation, source) = ("set coalesce".to_owned(), std::io::Error::from_raw_os_error(errno));
+            let error = netlink::Error::Kernel { operation, source, detail: detail.map(str::to_owned) };
+            setting.not_taken(error, "100", "eth0").to_string()
+        };
+        let paired = "tx-usecs: the driver of eth0 refuses 100: it does not take this value, or another setting decides it";
+        assert_eq!(said(libc::EINVAL, None), paired);
+        assert!(said(libc::EINVAL, Some("queue pairs\n")).contains(r"refuses 100 (queue pairs\n): "));
+        assert!(said(libc::EBUSY, None).contains("set coalesce"));
+    }
 
     #[test]
     fn what_a_driver_would_not_use_is_refused_with_the_reason() {

@@ -3,7 +3,7 @@
 use super::group::FeatureGroup;
 use super::{OFFLOAD, lacking};
 use crate::{Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling};
-use landspeed_record::factor::at_least;
+use landspeed_record::KernelVersion;
 
 pub(super) const KNOBS: &[Knob] = &[
     knob!(OFFLOAD, "tx-checksum", FeatureGroup("tx"), {
@@ -60,8 +60,8 @@ pub(super) const KNOBS: &[Knob] = &[
                  Linux 4.17, 0a6b2a1dc2a2 (always on for TCP)",
         propose: |view| {
             let reason = "TCP hands over large packets whatever this says (Linux 4.17 and later)";
-            let on =
-                Proposal::new("on", 130).pointless_if(at_least(&view.sender.kernel, 4, 17), reason);
+            let always = KernelVersion::of(&view.sender.kernel) >= KernelVersion(4, 17);
+            let on = Proposal::new("on", 130).pointless_if(always, reason);
             lacking(view, view.settings, on, &[("scatter-gather", "on")])
         },
     }),

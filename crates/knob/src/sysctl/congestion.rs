@@ -3,6 +3,7 @@
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Condition, Domain, FactorPlacement, FactorView, Knob, Proposal};
+use landspeed_record::KernelNeed;
 use landspeed_record::factor::{algorithms, each, flip, nothing, switch_on, unless};
 use landspeed_record::units::Nanos;
 
@@ -115,7 +116,8 @@ pub(super) const KNOBS: &[Knob] = &[
         // A time-out may not exceed TCP_RTO_MAX, 120 s.
         domain: Domain::Int(1, 120_000_000),
         interacts: &["sack", "comp-sack-delay-ns"],
-        source: "ip-sysctl.rst (Linux 6.11); RFC 6298 section 2.4",
+        kernel: &[KernelNeed::since(6, 11)],
+        source: "ip-sysctl.rst; RFC 6298 section 2.4",
     }, |view| {
         let reason = "the round trip decides the time-out, not its least value";
         unless(view.rtt >= LEAST_RTO, reason, each(&["50000"], 755))

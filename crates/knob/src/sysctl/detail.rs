@@ -3,6 +3,7 @@
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Domain, FactorPlacement, FactorView, Knob, Proposal};
+use landspeed_record::KernelNeed;
 use landspeed_record::factor::{each, flip, next_to, unless};
 
 /// Greatest value of an int in the kernel.
@@ -58,7 +59,8 @@ pub(super) const KNOBS: &[Knob] = &[
         about: "one acknowledgement for all segments that waited for the socket's owner",
         on: FactorPlacement::Receiver,
         interacts: &["gro", "placement"],
-        source: "ip-sysctl.rst (Linux 6.7)",
+        kernel: &[KernelNeed::since(6, 7)],
+        source: "ip-sysctl.rst",
     }, |view| flip(view, 470)),
     sysctl!(NAMESPACED, "tcp-early-demux", "ipv4/tcp_early_demux", Bit, {
         about: "find the socket before the route of an incoming packet",

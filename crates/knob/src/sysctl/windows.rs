@@ -5,7 +5,8 @@ use landspeed_record::units::Bytes;
 use super::NAMESPACED;
 use crate::file::FileSetting;
 use crate::{Condition, Domain, FactorPlacement, FactorView, Knob, Proposal};
-use landspeed_record::factor::{at_least, flip, switch_on, unless};
+use landspeed_record::KernelVersion;
+use landspeed_record::factor::{flip, switch_on, unless};
 
 /// Greatest memory limit of a socket in bytes. The kernel stores the limit as an int.
 const LARGEST: u64 = i32::MAX as u64;
@@ -52,7 +53,7 @@ pub(super) const KNOBS: &[Knob] = &[
         interacts: &["tcp-rmem"],
         source: "ip-sysctl.rst (obsolete since Linux 6.6)",
     }, |view| {
-        let obsolete = at_least(&view.receiver.kernel, 6, 6);
+        let obsolete = KernelVersion::of(&view.receiver.kernel) >= KernelVersion(6, 6);
         let reason = "obsolete since Linux 6.6: the kernel measures the share itself";
         vec![Proposal::new("2", 620).pointless_if(obsolete, reason)]
     }),

@@ -43,6 +43,9 @@ pub enum Error {
     /// An environment variable does not contain an absolute path.
     #[error("{0} names no absolute path")]
     NotAbsolute(&'static str),
+    /// A virtual machine does not run. `last` is what it printed last.
+    #[error("guest {number} {why}: {last}")]
+    Guest { number: usize, why: String, last: String },
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
 }

@@ -2,7 +2,7 @@
 //!
 //! Topologies are one of landspeed's five kinds of plug-in. A new one needs a module here and a row of [`TOPOLOGIES`].
 //! A topology of network namespaces returns a [`LabPlan`], from which the module `lab` creates the lab. A plan has one
-//! of three shapes; a new shape must be added in `lab/plan.rs`. [`open`] selects the topology by the words of a command
+//! of four shapes; a new shape must be added in `lab/plan.rs`. [`open`] selects the topology by the words of a command
 //! line. A lab (namespaces on this machine) can also be used without [`open`]: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
@@ -14,6 +14,7 @@ mod real;
 pub mod reference;
 mod registry;
 mod switch;
+pub mod vm;
 mod wan;
 
 pub use crate::emulator::Parameter;
@@ -28,5 +29,10 @@ pub use registry::{
 };
 
 /// All topologies. The first one is the default.
-pub static TOPOLOGIES: &[&dyn Topology] =
-    &[&back_to_back::BackToBackTopology, &switch::SwitchTopology, &wan::WanTopology, &real::RealTopology];
+pub static TOPOLOGIES: &[&dyn Topology] = &[
+    &back_to_back::BackToBackTopology,
+    &switch::SwitchTopology,
+    &wan::WanTopology,
+    &vm::VmTopology,
+    &real::RealTopology,
+];

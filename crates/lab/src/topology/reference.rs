@@ -17,6 +17,9 @@ pub fn page() -> (String, String) {
         let examples = examples.iter().filter(|text| !text.is_empty());
         let examples: Vec<String> = examples.map(|text| format!("`{text}`")).collect();
         let _ = writeln!(page, "; for example {}: {line}.\n\n```\n{drawing}```", examples.join(", "));
+        if let Some(caveat) = topology.caveat() {
+            let _ = writeln!(page, "\nEvery report of such a lab says: {caveat}.");
+        }
         for (whose, parameters) in topology.parameters() {
             let _ = writeln!(page, "\n{whose}:\n\n| key | value | default | is |\n|---|---|---|---|");
             parameters.iter().for_each(|parameter| page.push_str(&row(parameter)));

@@ -10,6 +10,7 @@ use crate::topology::error::Error;
 use crate::topology::lab::{Lab, LabPlan};
 use crate::topology::path::{PathLink, PlannedPath};
 use crate::topology::real::RealHosts;
+use crate::topology::vm::GuestLogin;
 use crate::topology::{Parameter, TOPOLOGIES};
 
 /// The description of a topology, for any parameters.
@@ -70,6 +71,11 @@ pub struct TopologyDescription {
 /// ```
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
+
+    /// Returns what a reader must know of all figures from such hosts, in a few words; `None` if they are like others.
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Returns its parameters for help, in groups with a heading each.
     fn parameters(&self) -> Vec<(&'static str, Vec<Parameter>)> {
@@ -132,6 +138,11 @@ impl TopologyPlan {
     pub fn is_lab(&self) -> bool {
         matches!(self, TopologyPlan::Lab(_))
     }
+
+    /// Returns true if landspeed makes the hosts, and they share the kernel of this machine.
+    pub fn shares_kernel(&self) -> bool {
+        matches!(self, TopologyPlan::Lab(plan) if !plan.has_guests())
+    }
 }
 
 /// The hosts of an open topology. They can be reached until this value is dropped.
@@ -142,9 +153,14 @@ pub trait HostSet: fmt::Debug + Send {
     /// Returns the words that name the hosts, for records, such as "lab:back-to-back" or "alice@dtn1 dtn2".
     fn label(&self) -> String;
 
-    /// Returns true if landspeed created the hosts on this machine. Knobs of the whole machine must then not be
-    /// changed.
+    /// Returns true if landspeed created the hosts on this machine. Knobs of a machine that several of them share must
+    /// then not be changed.
     fn is_lab(&self) -> bool;
+
+    /// Returns what a reader must know of all figures from these hosts; `None` if they are like others.
+    fn caveat(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Returns the emulated link between the hosts; `None` if landspeed does not carry their frames.
     fn link(&self) -> Option<&dyn PathLink> {
@@ -198,6 +214,8 @@ pub enum ReachMethod {
     Local,
     /// Start it by the user's own ssh, with this destination. The destination never starts with '-'.
     Ssh(String),
+    /// Start it by ssh in a virtual machine that landspeed booted.
+    Guest(GuestLogin),
     /// Connect to an agent that was started by hand, by the line that it printed.
     Invite(InviteLine),
 }

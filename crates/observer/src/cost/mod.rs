@@ -77,6 +77,7 @@ pub static COST: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         cost: Option<CostProfile> => {
             "samples", "of processors that were busy": cost.as_ref().map(|cost| cost.samples);

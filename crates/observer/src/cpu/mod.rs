@@ -70,6 +70,7 @@ pub(crate) static CPU: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         cpu: CpuUsage => {
             "own processor time", "of the workload, its helpers and its children": Some(cpu.own());

@@ -48,6 +48,7 @@ pub(crate) static FLOWS: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         flows: Vec<FlowWatch> => {
             "flows", "sockets that were seen": Some(flows.len() as u64);

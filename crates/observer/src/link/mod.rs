@@ -33,6 +33,7 @@ pub(crate) static LINK: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         links: Vec<LinkCounters> => {
             "received", "bytes": links.first().map(|link| link.rx_bytes);

@@ -16,7 +16,7 @@ mod tally;
 mod tracer;
 mod turn;
 
-use landspeed_record::{Observations, PathTrace};
+use landspeed_record::{KernelNeed, KernelVersion, Observations, PathTrace};
 use rustix::thread::CapabilitySet;
 
 use crate::figures::{headlines, total};
@@ -44,6 +44,19 @@ pub static PATH: Observer = Observer {
     ],
     runs: RunPolicy::OnRequest,
     own_sockets_only: false,
+    kernel: &[
+        KernelNeed { of: "drops and their reasons", since: KernelVersion(5, 17), instead: "" },
+        KernelNeed {
+            of: "when a packet reaches its socket",
+            since: KernelVersion(6, 3),
+            instead: "the same by fentry, where the host allows it",
+        },
+        KernelNeed {
+            of: "the way from the send call to the queueing discipline",
+            since: KernelVersion(6, 15),
+            instead: "the same by fentry, where the host allows it",
+        },
+    ],
     headlines: headlines! {
         path: Option<PathTrace> => {
             "packets sent", "while programs were attached": path.as_ref().map(|path| counted(path, "sent"));

@@ -22,6 +22,7 @@ pub(crate) static PRESSURE: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         stalls: MemoryStalls => {
             "waited for memory", "time in which at least one task did": Some(stalls.some_ns);

@@ -38,6 +38,7 @@ pub(crate) static PROCESSES: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         all: Vec<ProcessWatch> => {
             "processor time", "of the flows' processes": Some(all.iter().map(|one| one.cpu_ns).sum::<CpuNanos>());

@@ -25,6 +25,7 @@ pub(crate) static QDISC: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         queues: Vec<QdiscWatch> => {
             "sent", "bytes that left the link, by its busiest queue":

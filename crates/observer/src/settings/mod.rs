@@ -18,6 +18,7 @@ pub(crate) static SETTINGS: Observer = Observer {
     ],
     runs: RunPolicy::Explaining,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         links: Vec<LinkSettings> => {
             "MTU", "bytes": links.first().map(|link| link.mtu_bytes.0);

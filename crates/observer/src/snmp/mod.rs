@@ -43,6 +43,7 @@ pub(crate) static SNMP: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         counts: SnmpCounts => {
             "retransmitted segments", "Tcp.RetransSegs": moved(counts, "Tcp.RetransSegs");

@@ -47,6 +47,7 @@ pub(crate) static SOCKSTAT: Observer = Observer {
     ],
     runs: RunPolicy::OnRequest,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         stat: SockStat => {
             "tcp sockets", "in use here, at most": stat.most.get("TCP inuse").copied();

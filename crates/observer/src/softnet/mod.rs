@@ -31,6 +31,7 @@ pub(crate) static SOFTNET: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         counts: SoftnetCounts => {
             "packets", "taken by the receive loop": counts.0.get("processed").copied();

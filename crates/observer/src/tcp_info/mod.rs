@@ -8,7 +8,9 @@ use std::mem::{offset_of, size_of};
 use std::os::fd::{AsFd, OwnedFd};
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CongestionControls, FigureValue, Observations, TcpProgress, TcpSample};
+use landspeed_record::{
+    CongestionControls, FigureValue, KernelNeed, KernelVersion, Observations, TcpProgress, TcpSample,
+};
 
 use rustix::net::sockopt::tcp_congestion;
 
@@ -41,6 +43,11 @@ pub(crate) static TCP_INFO: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: true,
+    kernel: &[KernelNeed {
+        of: "the own receive window",
+        since: KernelVersion(6, 2),
+        instead: "the verdict takes the receive buffer's use for it",
+    }],
     headlines: headlines! {
         samples: Vec<TcpSample> => {
             "retransmitted segments", "by all flows, from their start":

@@ -30,6 +30,7 @@ pub(crate) static THROTTLE: Observer = Observer {
     ],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: headlines! {
         held: Throttling => {
             "held by a quota", "time, summed over processors": Some(held.quota_ns);

@@ -43,6 +43,7 @@ pub(crate) const FAKE: Observer = Observer {
     cannot_see: &["whose they are"],
     runs: RunPolicy::Always,
     own_sockets_only: false,
+    kernel: &[],
     headlines: CARRIED,
     can_run: || Ok(()),
     watch: |link| Box::new(FakeWatch { breaks: BREAKS.get(), is_link: link == "lo", before: None }),

@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, AsRawFd};
 
+use landspeed_record::{KernelNeed, KernelVersion};
 use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Object, ObjectBuilder};
 use rustix::thread::CapabilitySet;
 
@@ -10,6 +11,9 @@ use crate::ByteCounts;
 
 /// The object file that build.rs makes from bytes.bpf.c.
 static CODE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/bytes.bpf.o"));
+
+pub(crate) const COUNTS: KernelNeed =
+    KernelNeed { of: "--bytes", since: KernelVersion(6, 3), instead: "connections are counted" };
 
 /// Key of the number of sent bytes in the map `bytes`.
 const SENT: u32 = 0;
@@ -32,7 +36,7 @@ impl ByteCounter {
         landspeed_kernel::bpf::listen();
         let refused = |error: libbpf_rs::Error| {
             let why = landspeed_kernel::bpf::take().unwrap_or_else(|| error.to_string());
-            format!("the kernel refuses the programs that count them, which take Linux 6.3 ({why})")
+            format!("the kernel refuses the programs that count them, which take {} ({why})", COUNTS.since)
         };
         Self::loaded().map_err(refused)
     }

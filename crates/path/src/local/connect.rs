@@ -20,8 +20,8 @@ use crate::socket::{DescriptorKind, blocks, cookie, kind, option, own, plain, wa
 
 /// The longest time that connect(2) on a non-blocking socket waits until TCP is connected.
 const CONNECTS: Duration = Duration::from_millis(20);
-/// The longest time that connect(2) waits, after TCP is connected, until the other end has accepted.
-const ACCEPTS: Duration = Duration::from_millis(50);
+/// The usual time that connect(2) waits at most, after TCP is connected, until the other end has accepted.
+pub(super) const ACCEPTS: Duration = Duration::from_millis(50);
 /// The largest number of sockets that are remembered as connected.
 const MOST_MADE: usize = 4096;
 /// Offset of `tcpi_notsent_bytes` in `struct tcp_info`: the bytes not yet sent (linux/tcp.h, Linux 4.19).
@@ -130,7 +130,7 @@ impl LocalCarrier {
         to: SocketAddr,
         mut sent: SentOffer,
     ) -> Result<SyscallAnswer, FallbackReason> {
-        let until = Instant::now() + ACCEPTS;
+        let until = Instant::now() + self.patience;
         // Prepares the pair while the other supervisor takes the offer.
         self.dress(tcp, Some(to), &sent.ends);
         let closes = entangled::closes(call.thread, call.int(0));

@@ -34,6 +34,7 @@ mod word;
 use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::accept::Acceptor;
 use crate::count::ConnectionCounter;
@@ -43,6 +44,7 @@ use crate::{
     SupervisorNotes,
 };
 use connecting::ConnectLocks;
+use landspeed_record::KernelNeed;
 use parked::ParkedSockets;
 use parking_lot::Mutex;
 use rendezvous::Rendezvous;
@@ -89,6 +91,10 @@ impl Path for LocalPath {
         ]
     }
 
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[crate::ANSWERS_CALLS, crate::bytes::COUNTS]
+    }
+
     fn carrier(
         &self,
         shared: &Arc<SupervisorNotes>,
@@ -112,6 +118,8 @@ struct LocalCarrier {
     /// The meeting point of supervisors; `None` in a keeper, which carries no new connections.
     rendezvous: Option<Rendezvous>,
     only: ConnectionSelector,
+    /// The longest time that connect(2) waits until the other end has accepted.
+    patience: Duration,
     count: ConnectionCounter,
     /// Replaced TCP sockets that stay open until the program at the other end closes its own; `None` in a keeper.
     parked: Option<Arc<ParkedSockets>>,
@@ -134,6 +142,7 @@ impl LocalCarrier {
             shared: Arc::clone(shared),
             rendezvous,
             only: options.only.clone(),
+            patience: options.patience.unwrap_or(connect::ACCEPTS),
             count: ConnectionCounter::new(options.bytes),
             parked,
             spare: Mutex::default(),

@@ -1,54 +1,31 @@
 //! Puts the kernel's Multipath TCP (RFC 8684) below a program that opens TCP sockets.
-//!
-//! The supervisor answers the program's socket(2) with a Multipath TCP socket. From there on the kernel connects,
-//! accepts, and falls back to TCP if the other end does not support Multipath TCP. The supervisor calls connect(2) and
-//! accept(2) in the program's place only to count the results.
 
-mod connect;
-mod open;
-mod options;
-
-use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::time::Duration;
 
-use crate::accept::Acceptor;
-use crate::count::ConnectionCounter;
-use crate::notify::{ArgumentCondition, NotifiedCall, SyscallAnswer, SyscallRule};
-use crate::socket::{DescriptorKind, kind, peer};
-use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
-use open::UndeliveredSocket;
-use parking_lot::Mutex;
+use landspeed_record::{KernelNeed, KernelVersion};
+use libc::{IPPROTO_MPTCP, c_int};
+
+use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier};
+use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::socket::{DescriptorKind, option};
+use crate::{Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
+
+pub(crate) const NEED: KernelNeed =
+    KernelNeed { of: "", since: KernelVersion(5, 16), instead: "the kernel's TCP" };
+
+/// The level of Multipath TCP's socket options (linux/mptcp.h).
+const SOL_MPTCP: c_int = 284;
+const MPTCP_INFO: c_int = 1;
+
+/// Conditions for getsockopt(2) of the options that reveal the protocol.
+const REVEALING: &[&[ArgumentCondition]] = &[&kernel_socket::option(libc::SO_PROTOCOL)];
+const RULES: &[SyscallRule] = &kernel_socket::rules(REVEALING);
 
 /// The path over Multipath TCP.
 pub(crate) struct MptcpPath;
-
-/// Index of the domain among the arguments of socket(2).
-const DOMAIN: u32 = 0;
-const TYPE: u32 = 1;
-const V4: ArgumentCondition = (DOMAIN, libc::AF_INET as u32);
-const V6: ArgumentCondition = (DOMAIN, libc::AF_INET6 as u32);
-
-/// Conditions for socket(2) of IPv4 and IPv6 stream sockets, one for each combination of flags. The protocol is checked
-/// later.
-const STREAMS: [&[ArgumentCondition]; 8] = [
-    &[V4, stream(0)],
-    &[V4, stream(libc::SOCK_CLOEXEC)],
-    &[V4, stream(libc::SOCK_NONBLOCK)],
-    &[V4, stream(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)],
-    &[V6, stream(0)],
-    &[V6, stream(libc::SOCK_CLOEXEC)],
-    &[V6, stream(libc::SOCK_NONBLOCK)],
-    &[V6, stream(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK)],
-];
-
-const fn stream(flags: libc::c_int) -> ArgumentCondition {
-    (TYPE, (libc::SOCK_STREAM | flags) as u32)
-}
-
-/// Condition for getsockopt(2) of SO_PROTOCOL: its level and its name.
-const PROTOCOL: [&[ArgumentCondition]; 1] = [&[(1, libc::SOL_SOCKET as u32), (2, libc::SO_PROTOCOL as u32)]];
 
 impl Path for MptcpPath {
     fn name(&self) -> &'static str {
@@ -60,17 +37,15 @@ impl Path for MptcpPath {
     }
 
     fn rules(&self) -> &'static [SyscallRule] {
-        &[
-            SyscallRule { call: libc::SYS_socket, when: &STREAMS },
-            SyscallRule { call: libc::SYS_connect, when: &[] },
-            SyscallRule { call: libc::SYS_accept, when: &[] },
-            SyscallRule { call: libc::SYS_accept4, when: &[] },
-            SyscallRule { call: libc::SYS_getsockopt, when: &PROTOCOL },
-        ]
+        RULES
+    }
+
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[NEED, crate::bytes::COUNTS]
     }
 
     fn takes_all(&self) -> Option<&'static str> {
-        Some("a socket is made before its program says where it connects to")
+        Some(kernel_socket::TAKES_ALL)
     }
 
     fn carrier(
@@ -78,88 +53,35 @@ impl Path for MptcpPath {
         _shared: &Arc<SupervisorNotes>,
         options: &Options,
     ) -> Result<Box<dyn PathCarrier>, Error> {
-        open::probe()?;
-        Ok(Box::new(MptcpCarrier {
-            opens: true,
-            count: ConnectionCounter::new(options.bytes),
-            ..MptcpCarrier::default()
-        }))
+        probe()?;
+        Ok(Box::new(KernelSocketCarrier::new(MptcpPath, options)))
     }
 
     fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
-        Box::new(MptcpCarrier::default())
+        Box::new(KernelSocketCarrier::alone(MptcpPath))
     }
 }
 
-/// Carries the connections of a program over Multipath TCP.
-#[derive(Default)]
-struct MptcpCarrier {
-    /// True if socket(2) opens Multipath TCP sockets; false in a keeper.
-    opens: bool,
-    count: ConnectionCounter,
-    accepts: Acceptor,
-    /// Sockets whose descriptor number the program never received, because a signal ended the call; by the calling
-    /// thread.
-    unknown: Mutex<BTreeMap<i32, UndeliveredSocket>>,
-    /// Sockets whose connect(2) still runs or was ended by a signal, by their cookies. The value is true if the
-    /// connection is counted.
-    unanswered: Mutex<BTreeMap<u64, bool>>,
-    /// Number of connections that are still being established after their connect(2) has returned.
-    pending: AtomicUsize,
-}
+impl KernelProtocol for MptcpPath {
+    const KIND: DescriptorKind = DescriptorKind::Mptcp;
+    const WATCHED: Duration = Duration::from_secs(5);
 
-impl MptcpCarrier {
-    fn accept(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
-        let Ok(listener) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
-        let of = kind(&listener);
-        if !self.opens || ![DescriptorKind::Mptcp, DescriptorKind::Tcp].contains(&of) {
-            return SyscallAnswer::Continue;
-        }
-        let accepted = match self.accepts.next(&listener, call, None) {
-            Ok(accepted) => accepted,
-            Err(answer) => return answer,
-        };
-        // If the client does not use Multipath TCP, the accepted socket is a TCP socket.
-        match (of, kind(&accepted.fd)) {
-            _ if !accepted.is_new => {}
-            (_, DescriptorKind::Mptcp) => self.seen(&accepted.fd),
-            (DescriptorKind::Mptcp, _) => self.count.left(FallbackReason::PlainPeer),
-            _ => self.count.left(FallbackReason::PlainSocket),
-        }
-        let from = peer(&accepted.fd);
-        drop(listener);
-        self.accepts.deliver(call, accepted, from)
+    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+        kernel_socket::socket(domain, kind, IPPROTO_MPTCP)
     }
 
-    /// Counts the connection of a Multipath TCP socket as carried or as fallen back to TCP. A failed connection is not
-    /// counted.
-    fn seen(&self, fd: &OwnedFd) {
-        match peer(fd) {
-            Some(_) if options::is_multipath(fd.as_fd()) => return self.count.carried(fd),
-            Some(_) => self.count.left(FallbackReason::PlainPeer),
-            None => {}
-        }
-        self.count.forget(fd);
+    /// A socket that has fallen back to TCP has no MPTCP_INFO.
+    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+        let is_multipath = option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok();
+        (!is_multipath).then_some(FallbackReason::PlainPeer)
     }
 }
 
-impl PathCarrier for MptcpCarrier {
-    fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
-        match call.number {
-            libc::SYS_socket if self.opens => self.open(call),
-            libc::SYS_connect => self.connect(call),
-            libc::SYS_accept | libc::SYS_accept4 => self.accept(call),
-            libc::SYS_getsockopt => options::protocol(call),
-            _ => SyscallAnswer::Continue,
-        }
-    }
-
-    fn left(&self, why: FallbackReason) {
-        self.count.left(why);
-    }
-
-    fn counts(&self) -> ConnectionCounts {
-        self.settle();
-        self.count.so_far()
-    }
+/// Returns an error if this kernel lacks Multipath TCP, or if this network namespace disables it.
+fn probe() -> Result<(), Error> {
+    let opened = kernel_socket::socket(libc::AF_INET, libc::SOCK_STREAM, IPPROTO_MPTCP);
+    opened.map(drop).map_err(|source| match source.raw_os_error() {
+        Some(libc::ENOPROTOOPT) => Error::MptcpOff,
+        _ => Error::NoMptcp(source),
+    })
 }

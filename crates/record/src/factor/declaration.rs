@@ -5,7 +5,7 @@
 //! that the same step changes. `disturbs` names settings that a write of the knob may change.
 
 use crate::units::{Bytes, Nanos, Share};
-use crate::{HostFacts, LinkFacts, Settings};
+use crate::{HostFacts, KernelNeed, LinkFacts, Settings};
 
 use crate::factor::{Condition, PersistMethod, SystemSetting};
 
@@ -134,6 +134,8 @@ pub struct FactorDeclaration<'a> {
     /// knob or leaves it off. The other knobs precede it in the table, and `in_order` of the knob crate sets them
     /// first.
     pub needs: &'static [(&'static str, &'static str)],
+    /// What the factor needs of the kernel; empty if every supported kernel has it.
+    pub kernel: &'static [KernelNeed],
     /// Function that returns a value equivalent to the current one, for a placebo. Toggling between the two values
     /// takes the same steps as toggling a candidate, but has no effect. The field or the function's result is `None` if
     /// no such value is known.
@@ -172,6 +174,7 @@ impl Factor {
         can_cut: false,
         interacts: &[],
         needs: &[],
+        kernel: &[],
         placebo: None,
         decides: None,
         source: "",

@@ -144,22 +144,3 @@ pub fn next_to(value: &str, most: u64) -> Option<String> {
     let value: u64 = value.parse().ok().filter(|value| *value > 0)?;
     Some(if value < most { value + 1 } else { value - 1 }.to_string())
 }
-
-/// Returns true if a kernel release (`uname -r`) is of this version or later.
-pub fn at_least(release: &str, major: u32, minor: u32) -> bool {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (major, minor)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn kernel_versions_compare_by_number() {
-        assert!(at_least("6.18.44-fc", 6, 6));
-        assert!(at_least("6.6.0", 6, 6));
-        assert!(!at_least("6.5.13-generic", 6, 6));
-        assert!(!at_least("5.15", 6, 6));
-    }
-}

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::KernelNeed;
 use crate::factor::{Factor, FactorPlacement, FactorScope, SideEffect};
 
 pub fn entry(factor: &Factor) -> String {
@@ -35,6 +36,8 @@ fn facts(factor: &Factor) -> String {
         let needs: Vec<String> = factor.needs.iter().map(|(knob, value)| format!("{knob}={value}")).collect();
         lines.push(("Needs", needs.join(", ")));
     }
+    let since = |need: &KernelNeed| need.named(&need.since.to_string());
+    lines.push(("Since", factor.kernel.iter().map(since).collect::<Vec<_>>().join("; ")));
     if !factor.disturbs.is_empty() {
         let disturbed: Vec<&str> = factor.disturbs.iter().map(|what| disturbs_word(*what)).collect();
         lines.push((

@@ -9,16 +9,19 @@ use super::cost::HostCost;
 use super::stairs::LimitStaircase;
 use super::words::{self, nanos};
 use crate::block::{Card, DocumentHead, ReportBlock, StyledText, TextStyle};
+use crate::conditions::{self, NamedHost};
 use crate::safe;
 use crate::wan::warning;
 use crate::words::number;
 
 pub(super) fn head(
     report: &ExplainReport,
+    hosts: &[NamedHost<'_>],
     costs: &[HostCost<'_>],
     stairs: Option<&LimitStaircase>,
 ) -> DocumentHead {
     let goodput = format!("goodput {}", report.goodput_bps);
+    let notes = report.notes.iter().map(|note| StyledText::from(safe(note)));
     DocumentHead {
         kind: "explanation",
         warnings: warning(report.wan.as_ref()).into_iter().map(StyledText::from).collect(),
@@ -30,7 +33,7 @@ pub(super) fn head(
             .chain([report.started.clone()])
             .map(StyledText::from)
             .collect(),
-        remarks: report.notes.iter().map(|note| safe(note).into()).collect(),
+        remarks: conditions::caveats(hosts).into_iter().chain(notes).collect(),
         blocks: vec![ReportBlock::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
         ..DocumentHead::default()
     }

@@ -60,7 +60,7 @@ pub fn explain(report: &ExplainReport) -> Document {
         Some(glossary::of("explain")),
     ];
     Document {
-        head: head::head(report, &costs, stairs.as_ref()),
+        head: head::head(report, &hosts, &costs, stairs.as_ref()),
         sections: sections.into_iter().flatten().collect(),
         version: report.landspeed.clone(),
         styles: &[STYLE],

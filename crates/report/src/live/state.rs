@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_analysis::verdict::is_limit;
 use landspeed_analysis::{Metric, OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RestoreOutcome, RestoreState, StepSummary, Trial, Verdict};
+use landspeed_record::{Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
 use super::running_ratio::RunningRatio;
 use crate::explain::cause_words;
@@ -79,7 +79,7 @@ impl TuneProgressState {
             Line::Verdict(line) => vec![self.painter.paint(Tone::Strong, &bottleneck(&line.verdict))],
             Line::Step(step) => self.decision(&step.summary),
             Line::Note { text } => self.note(text),
-            Line::Restored(restored) if !restored.restored => self.left(restored),
+            Line::Restored(restored) => self.restored(restored),
             _ => Vec::new(),
         }
     }
@@ -133,13 +133,10 @@ impl TuneProgressState {
         is_shown.then(|| self.painter.paint(tone, &format!("  {}", safe(text)))).into_iter().collect()
     }
 
-    fn left(&self, restored: &RestoreOutcome) -> Vec<String> {
-        let said = match restored.state() {
-            RestoreState::Left => "what another program changed meanwhile was left",
-            RestoreState::Unknown => "not confirmed that everything was restored",
-            RestoreState::Restored | RestoreState::NotRestored => "NOT everything was restored",
-        };
-        let head = self.painter.paint(Tone::Bad, said);
+    /// Returns the lines on settings that do not read back as before; none if all do.
+    fn restored(&self, restored: &RestoreOutcome) -> Vec<String> {
+        let Some(words) = restored.state().words() else { return Vec::new() };
+        let head = self.painter.paint(Tone::Bad, words.what);
         std::iter::once(head).chain(restored.notes.iter().map(|note| format!("  {}", safe(note)))).collect()
     }
 
@@ -355,6 +352,18 @@ mod tests {
         assert!(said(&mut state, &StepSummary { placebo: true, id: "p".into(), ..noisy }).is_empty());
         assert!(state.take(&Line::Note { text: "a block was discarded".into() }).is_empty());
         assert_eq!(state.take(&Line::Note { text: "VOID: no".into() }), ["  VOID: no"]);
+    }
+
+    #[test]
+    fn settings_that_are_not_as_before_are_said_in_the_words_of_the_report() {
+        let said = |restored| state().take(&Line::Restored(restored));
+        assert!(said(RestoreOutcome::untouched()).is_empty());
+        let left =
+            RestoreOutcome { left: true, notes: vec!["mtu is 1400".into()], ..RestoreOutcome::default() };
+        let what = left.state().words().expect("not as before").what;
+        let sentence = words::unrestored(left.state()).expect("not as before");
+        assert!(sentence.to_lowercase().contains(what), "{sentence}");
+        assert_eq!(said(left), [what, "  mtu is 1400"]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The terminal's summary of a run: the answer, the evidence, and the next commands. The page has all details.
 
 use landspeed_analysis::Metric;
-use landspeed_record::{Estimate, Record, RestoreState, StepSummary, TuneSummary};
+use landspeed_record::{Estimate, Record, StepSummary, TuneSummary};
 
 use super::answer::{headline, help, longer, placebos, proven, without_time};
 use super::figures;
@@ -165,23 +165,9 @@ fn listed<const N: usize>(counts: [(usize, &str, bool); N]) -> String {
     shown.map(|(count, what, _)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The message for a run that restored all settings except those that another program had changed.
-pub(super) const LEFT: &str = "✗ Another program changed settings meanwhile: these were left as it set them. All others were restored, nothing is to undo.";
-
-/// The message for a run that lost a host before it could ask it.
-pub(super) const UNKNOWN: &str = "✗ Not confirmed that all was restored: a host was lost. Its guardian restores it; “landspeed undo HOST” confirms.";
-
 fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
-    if summary.restored {
+    let Some(said) = words::unrestored_after(summary) else {
         return vec![ReportBlock::text("Everything was restored and read back.")];
-    }
-    let said = match (summary.cut_off, summary.restore_outcome().state()) {
-        (true, _) => {
-            "✗ The run was cut off: run “landspeed undo” on the hosts to see whether everything was restored."
-        }
-        (_, RestoreState::Left) => LEFT,
-        (_, RestoreState::Unknown) => UNKNOWN,
-        _ => "✗ NOT everything was restored: run “landspeed undo” on the hosts.",
     };
     let items = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let notes = List { items, tone: Some(Tone::Bad), ..List::default() };

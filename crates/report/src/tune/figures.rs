@@ -1,10 +1,10 @@
 //! The figures before and after, and their change, from the trials of the final check.
 
-use landspeed_analysis::Metric;
+use landspeed_analysis::{LadderRules, Metric, guard_margin};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 
-use super::answer::word;
+use super::answer::{ALLOWED, word};
 use crate::block::{
     Card, ColumnKind, Quantity, ReportBlock, ReportTable, StyledText, TableCell, TableColumn, TableRow,
     TextStyle,
@@ -31,9 +31,13 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
     let program = summary.program.as_ref();
     let rows = [(first, false), (second, true), (third, true)].map(|(figure, is_guard)| {
         let change = figure.of_gain(&summary.gain);
-        let told = verdict(change.map(|e| figure.oriented(e)), is_guard, summary);
+        let margin = is_guard.then(|| margin(summary));
+        let told = match (verdict(change.map(|e| figure.oriented(e)), margin, summary), margin) {
+            (ALLOWED, Some(margin)) => format!("{ALLOWED}: {}", edge(figure, margin)),
+            (told, _) => told.to_owned(),
+        };
         let ends = [&summary.start, &summary.final_].map(|of| shown(figure, of, program).into());
-        row(&words::row(figure, summary), ends, change, told)
+        row(&words::row(figure, summary), ends, change, &told)
     });
     ReportTable::new("Before and after", "stacked", columns)
         .rows(rows)
@@ -41,9 +45,24 @@ pub(super) fn table(summary: &TuneSummary) -> ReportTable {
         .rows(lost(summary))
 }
 
-/// Returns the verdict of a change; an empty text if what differs is noise.
-fn verdict(better: Option<Estimate>, is_guard: bool, summary: &TuneSummary) -> &'static str {
-    if is_noise(summary) { "" } else { word(better, is_guard) }
+/// Returns the share that a guarded figure may lose beside the gain that the run has shown.
+fn margin(summary: &TuneSummary) -> f64 {
+    let goal = Metric::of_goal(&summary.goal);
+    let gain = goal.of_gain(&summary.gain).map_or(1.0, |gain| goal.oriented(gain).low);
+    guard_margin(&LadderRules::default(), gain)
+}
+
+/// Returns the ratio to which a figure may get worse if it may lose the share `margin`: "up to 1.45×".
+fn edge(figure: Metric, margin: f64) -> String {
+    match figure.row().less_is_better {
+        true => format!("up to {}", words::times(1.0 + margin)),
+        false => format!("down to {}", words::times(1.0 / (1.0 + margin))),
+    }
+}
+
+/// Returns the verdict of a change; an empty text if what differs is noise. `margin` is as for [`word`].
+fn verdict(better: Option<Estimate>, margin: Option<f64>, summary: &TuneSummary) -> &'static str {
+    if is_noise(summary) { "" } else { word(better, margin) }
 }
 
 /// Returns true if the final check compared a setting with itself, because the run kept nothing.
@@ -74,7 +93,8 @@ fn loaded(summary: &TuneSummary) -> Option<TableRow> {
     let known = |figures: &TrialFigures| figures.loaded_latency_ns.filter(|ns| ns.0 > 0);
     let (before, after): (Nanos, Nanos) = (known(&summary.start)?, known(&summary.final_)?);
     let change = summary.gain.loaded_latency.filter(Estimate::is_plausible);
-    let told = match verdict(change.map(|e| Metric::Latency.oriented(e)), true, summary) {
+    let usual = Some(LadderRules::default().guard);
+    let told = match verdict(change.map(|e| Metric::Latency.oriented(e)), usual, summary) {
         "worse" if !landspeed_analysis::too_long_under_load(before, after) => "within its limit",
         told => told,
     };

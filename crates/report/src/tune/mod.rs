@@ -9,7 +9,7 @@ mod steps;
 mod verdicts;
 
 use landspeed_analysis::{Metric, strays};
-use landspeed_record::{Gain, Record, RestoreState, TuneSummary};
+use landspeed_record::{Gain, Record, TuneSummary};
 
 use crate::block::{
     Chart, CollapsibleGroup, Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection,
@@ -105,23 +105,10 @@ fn restored(summary: &TuneSummary) -> Vec<ReportBlock> {
     let items: Vec<StyledText> = summary.restored_notes.iter().map(|note| safe(note).into()).collect();
     let count = items.len();
     let list = List { items, tone: (!summary.restored).then_some(Tone::Bad), ..List::default() };
-    if summary.cut_off {
-        let text = "✗ The run was cut off. This record does not tell whether everything was put back: run “landspeed undo” on the \
-                    hosts to see.";
+    if let Some(text) = words::unrestored_after(summary) {
         return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
     }
-    let bad = match summary.restore_outcome().state() {
-        RestoreState::Restored => None,
-        RestoreState::Left => Some(brief::LEFT),
-        RestoreState::Unknown => Some(brief::UNKNOWN),
-        RestoreState::NotRestored => {
-            Some("✗ Not everything was put back: run “landspeed undo” on the hosts.")
-        }
-    };
-    if let Some(text) = bad {
-        return vec![ReportBlock::Paragraph(ParagraphStyle::Bad, text.into()), list.into()];
-    }
-    let text = "✓ Everything put back: every value reads back as it was before the run.";
+    let text = "✓ Everything was restored: every value reads back as it was before the run.";
     let title = format!("{} on what was done", words::counted(count, "line")).into();
     let group = CollapsibleGroup { title, open: false, blocks: vec![list.into()] };
     let notes = (count > 0).then(|| group.into());

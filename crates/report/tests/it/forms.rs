@@ -128,7 +128,7 @@ fn what_must_be_known_of_a_run_is_loud_in_every_form() {
     assert!(shown.contains("✗ NOT everything was restored: "), "{shown}");
     assert!(shown.contains(r"landspeed show '$(reboot)'\'''"), "{shown}");
     let page = tune(&summary, &record, "last").page();
-    assert!(page.contains("a placebo was kept") && page.contains("Not everything was put back"));
+    assert!(page.contains("a placebo was kept") && page.contains("✗ NOT everything was restored: "));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_another_program_changed_is_not_called_a_failure() {
     let shown = text(&summary);
     let page = tune(&summary, &record, "last").page();
     for form in [shown, page] {
-        assert!(form.contains("Another program changed settings meanwhile"), "{form}");
+        assert!(form.contains("✗ What another program changed meanwhile was left: all others"), "{form}");
         assert!(!form.contains("run “landspeed undo”") && !form.contains("NOT everything"), "{form}");
     }
 }
@@ -150,7 +150,7 @@ fn a_host_that_was_lost_is_not_said_to_be_changed() {
     let shown = text(&summary);
     let page = tune(&summary, &record, "last").page();
     for form in [shown, page] {
-        assert!(form.contains("Its guardian restores it; “landspeed undo HOST” confirms"), "{form}");
+        assert!(form.contains("guardian of a lost host does it; “landspeed undo HOST” confirms"), "{form}");
         assert!(!form.contains("NOT everything") && !form.contains("Not everything"), "{form}");
     }
 }

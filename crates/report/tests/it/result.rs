@@ -124,6 +124,23 @@ fn a_pace_that_saves_what_was_lost_is_an_answer() {
 }
 
 #[test]
+fn what_a_large_gain_may_cost_is_allowed() {
+    let idle = |rate: f64, (ratio, low, high): (f64, f64, f64)| {
+        let changed = |summary: &mut TuneSummary| {
+            gain(summary, rate, 0.95 * rate, 1.05 * rate);
+            summary.gain.latency = Some(Estimate { ratio, low, high });
+        };
+        answer(changed).1
+    };
+    // 39.9 to the power of a tenth is 1.446.
+    says(&idle(42.0, (1.33, 1.12, 1.59)), "1.33x [1.12, 1.59] allowed: up to 1.45x");
+    says(&idle(42.0, (1.6, 1.4, 1.8)), "1.60x [1.40, 1.80] worse");
+    says(&idle(42.0, (1.05, 1.03, 1.07)), "1.05x [1.03, 1.07] within its limit");
+    says(&idle(1.9, (1.33, 1.12, 1.59)), "1.33x [1.12, 1.59] worse");
+    says(&idle(1.9, (1.08, 1.02, 1.2)), "1.08x [1.02, 1.20] worse");
+}
+
+#[test]
 fn a_void_run_and_one_that_kept_nothing_prove_nothing() {
     let (first, all) = answer(|summary| summary.void = Some("stopped before the end".into()));
     assert!(

@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use landspeed_record::factor::Factor;
-use landspeed_record::{DetailRow, Details, SettingMismatch, Settings};
+use landspeed_record::{DetailRow, Details, KernelNeed, KernelVersion, SettingMismatch, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::options::{self, SocketOptions};
@@ -42,6 +42,11 @@ impl Transport for MptcpTransport {
 
     fn factors(&self) -> Vec<&'static Factor> {
         OPTIONS.factors().collect()
+    }
+
+    // An older kernel does not report whether a connection fell back to TCP (MPTCP_INFO).
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[KernelNeed { of: "", since: KernelVersion(5, 16), instead: "the transport tcp" }]
     }
 
     fn can_run(&self, _: &Settings) -> Result<(), String> {

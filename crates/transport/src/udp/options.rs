@@ -2,11 +2,11 @@
 
 use std::io;
 
-use landspeed_record::Settings;
 use landspeed_record::factor::{
     Domain, Factor, FactorView, PersistMethod, Proposal, SystemSetting, switch_on, unless,
 };
 use landspeed_record::units::{BitRate, Bytes};
+use landspeed_record::{KernelNeed, KernelVersion, Settings};
 use socket2::Socket;
 
 use crate::message::{ReceiveMode, SendMode};
@@ -35,6 +35,10 @@ pub(super) static SEND: Factor = Factor {
         "tx-checksum",
         "mtu",
         "no-checksum",
+    ],
+    kernel: &[
+        KernelNeed { of: "uring", since: KernelVersion(5, 19), instead: "batch" },
+        KernelNeed { of: "uring with zerocopy-send", since: KernelVersion(6, 2), instead: "uring" },
     ],
     source: "udp(7); io_uring_enter(2), IORING_OP_SENDMSG and IORING_OP_SENDMSG_ZC; jin-yoo-2007 section 4",
     propose: sends,

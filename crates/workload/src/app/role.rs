@@ -263,6 +263,10 @@ fn order(
     }
 }
 
+/// Options of a path for a role that fails if one of its connections stays on TCP. It waits longer than other programs
+/// for a service that accepts late, as on a busy host.
+const STRICT: [&str; 3] = ["--require", "--patience", "1s"];
+
 /// Changes the order so that the command's connections use the path `path`. A role that runs to its end fails if one of
 /// its connections stayed on TCP. A service does not fail in this case, because other programs may connect to it. The
 /// trial's `token` is the name of the path's network. Only the roles of this trial have this name, and their hosts have
@@ -272,8 +276,8 @@ fn over(mut order: RoleOrder, path: &str, is_service: bool, token: &str) -> Role
     if plain {
         return order;
     }
-    let require = (!is_service).then_some("--require");
-    let words = [OWN, "exec", "--path", path].into_iter().chain(require).chain(["--"]).map(str::to_owned);
+    let strict = (!is_service).then_some(STRICT).into_iter().flatten();
+    let words = [OWN, "exec", "--path", path].into_iter().chain(strict).chain(["--"]).map(str::to_owned);
     order.env.push((landspeed_path::NET.to_owned(), token.to_owned()));
     RoleOrder { command: words.chain(order.command).collect(), ..order }
 }

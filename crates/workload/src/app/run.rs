@@ -129,10 +129,11 @@ impl HostRoles<'_> {
         roles.filter(move |role| role.on.holds(number) && role.is_service() == services)
     }
 
-    /// Returns the time limit of one wait of a trial: [`BESIDE`] and the time limits of all roles.
+    /// Returns the time limit of one wait of a trial: the time limits of all roles, and [`BESIDE`] or, with a longer
+    /// patience, a third of that.
     fn patience(&self) -> Duration {
         let all: Nanos = self.application.roles.iter().map(|role| role.within).sum();
-        BESIDE + Duration::from(all)
+        BESIDE.max(Duration::from(self.spec.patience()) / 3) + Duration::from(all)
     }
 
     fn start(&self, role: &ApplicationRole, cancelled: CancelCheck<'_>) -> Result<RoleProcess, Error> {

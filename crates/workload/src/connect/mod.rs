@@ -247,7 +247,8 @@ fn is_orderly(spec: &TrialSpec) -> bool {
 fn end_second(flow: &dyn Flow, patience: &Patience<'_>) -> Result<(), Error> {
     let mut receiver = flow.receiver()?;
     while receiver.try_receive(&mut [0]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock) {
-        patience.slice()?.ok_or(Error::silent("while a connection's end was awaited", ONE))?;
+        let phase = "while a connection's end was awaited";
+        patience.slice()?.ok_or(Error::PeerSilent { phase, waited: ONE.into(), remedy: "" })?;
         std::thread::sleep(AGAIN);
     }
     Ok(flow.finish(patience)?)

@@ -27,7 +27,7 @@ use crate::trial::{TrialCoordinator, TrialParts, WindowMeasurement};
 use crate::workers::{self, WorkerContext, WorkerTask};
 use crate::{ClientPlan, Error, TrialEnd, check, room};
 
-/// Time limit for opening all connections.
+/// The usual time limit for opening all connections: twice the usual patience.
 const OPENING: Duration = Duration::from_secs(60);
 
 static CONNECTIONS: Factor = Factor {
@@ -131,13 +131,14 @@ impl WorkloadRunner for IdleWorkload {
         let (settings, strangers) = (self.needs(spec).settings, session.strangers);
         let (mut signals, more) = (session.signals, Mutex::new(Some(session.more)));
         let wanted = CONNECTIONS.number(&spec.workload.parameters);
+        let limit = OPENING.max(2 * Duration::from(spec.patience()));
         has_room(wanted, more.lock().as_ref())?;
         let before = memory::kernel()?;
         let parts = TrialParts { spec, flows: &[], strangers, signals: &mut signals, watch, cancel };
         let task: WorkerTask<'_, UnmetSettings> = Box::new(|context, unmet| {
             let more = more.lock().take().expect("taken once");
             if context.begin() {
-                let held = hold(context, more, wanted, &settings)?;
+                let held = hold(context, more, wanted, &settings, limit)?;
                 context.rest();
                 unmet.extend(held.iter().flat_map(|flow| flow.not_as_asked()));
                 drop(held);
@@ -146,7 +147,7 @@ impl WorkloadRunner for IdleWorkload {
         });
         let ((mut measured, grown), unmet) = workers::run(&spec.cores, &[], vec![task], |workers| {
             let mut trial = parts.trial(workers);
-            opened(&mut trial, wanted)?;
+            opened(&mut trial, wanted, limit)?;
             let grown = Bytes(memory::kernel()?.0.saturating_sub(before.0));
             Ok((window(trial)?, grown))
         })?;
@@ -171,8 +172,9 @@ fn hold(
     mut more: FlowSource,
     wanted: u64,
     settings: &Settings,
+    limit: Duration,
 ) -> Result<Vec<Box<dyn Flow>>, Error> {
-    let patience = Patience { until: Instant::now() + OPENING, cancel: context.stop() };
+    let patience = Patience { until: Instant::now() + limit, cancel: context.stop() };
     let mut held = Vec::new();
     while (held.len() as u64) < wanted && !context.stopped() {
         held.push(match &mut more {
@@ -193,15 +195,15 @@ fn call(plan: &ClientPlan, settings: &Settings, patience: &Patience<'_>) -> Resu
     Ok(transport.connect(&call, patience)?)
 }
 
-/// Starts the worker, and waits until it has opened or accepted all `wanted` connections.
-fn opened(trial: &mut TrialCoordinator<'_, '_>, wanted: u64) -> Result<(), Error> {
+/// Starts the worker, and waits, for at most `limit`, until it has opened or accepted all `wanted` connections.
+fn opened(trial: &mut TrialCoordinator<'_, '_>, wanted: u64, limit: Duration) -> Result<(), Error> {
     trial.workers.start();
     trial.await_first()?;
-    let until = Instant::now() + OPENING;
+    let until = Instant::now() + limit;
     while trial.workers.tallies[0].get() < wanted {
         trial.until((Instant::now() + Duration::from_millis(5)).min(until))?;
         if Instant::now() >= until {
-            return Err(Error::silent("while connections were opened", OPENING));
+            return Err(Error::silent("while connections were opened", limit));
         }
     }
     Ok(())

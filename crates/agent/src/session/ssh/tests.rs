@@ -3,7 +3,7 @@ use std::ffi::OsStr;
 use super::*;
 
 fn arguments(host: &SshHost) -> Vec<String> {
-    let command = ssh_command(host);
+    let command = ssh_command(host, Nanos::secs(30));
     assert_eq!(command.get_program(), OsStr::new("ssh"));
     command.get_args().map(|a| a.to_str().unwrap().to_owned()).collect()
 }
@@ -18,6 +18,7 @@ fn the_destination_comes_after_the_options_and_the_command_last() {
     let n = arguments.len();
     assert_eq!(arguments[n - 3..], ["--", "me@far.example", "exec /bin/sh"]);
     assert!(arguments.contains(&"-oBatchMode=yes".to_owned()));
+    assert!(arguments.contains(&"-oConnectTimeout=15".to_owned()), "half of the limit: {arguments:?}");
 }
 
 #[test]

@@ -11,8 +11,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Error, Result, bail};
 use landspeed_kernel::daemon;
-use landspeed_lab::topology;
 use landspeed_lab::topology::lab::{self, Lab, LabInfo};
+use landspeed_lab::topology::{self, LabHost, ReachMethod};
+use landspeed_report::quoted;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
@@ -91,31 +92,51 @@ fn is_pipe(fd: BorrowedFd<'_>) -> bool {
 }
 
 fn hosts(lab: &Lab) -> String {
+    let place = |host: &LabHost| match &host.reach {
+        ReachMethod::Guest(login) => login.to_string(),
+        _ => format!("netns:{}", host.netns),
+    };
     lab.hosts()
         .iter()
-        .map(|host| format!("  {}  {}  {}  netns:{}\n", host.name, host.v4, host.v6, host.netns))
+        .map(|host| format!("  {}  {}  {}  {}\n", host.name, host.v4, host.v6, place(host)))
         .collect()
 }
 
 /// Replaces this process by a shell or a command on a host of a lab.
 pub(crate) fn enter(words: &[String], command: &[String]) -> Result<ExitCode> {
     let (lab, host) = place(words)?;
-    let namespace = namespace(&lab, host.as_deref())?;
-    topology::enter(&namespace)?;
-    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
-    let (program, arguments) = match command {
-        [] => (&shell, &[][..]),
-        [program, arguments @ ..] => (program, arguments),
-    };
+    let host = host_of(&lab, host.as_deref())?;
+    topology::enter(&host.netns)?;
     if command.is_empty() {
-        let host = namespace.rsplit('-').next().unwrap_or_default();
         eprintln!(
-            "host {host} of lab {}: `exit` leaves it",
+            "host {} of lab {}: `exit` leaves it",
+            host.name,
             lab.name.as_deref().unwrap_or_default().escape_default()
         );
     }
-    let error = Command::new(program).args(arguments).exec();
-    Err(Error::from(error).context(format!("cannot run {program}")))
+    let mut command = within(&host, command);
+    let error = command.exec();
+    Err(Error::from(error).context(format!("cannot run {}", command.get_program().to_string_lossy())))
+}
+
+/// Returns the command that runs a shell, or `command`, on a host of a lab, whose namespace this process has entered.
+fn within(host: &LabHost, command: &[String]) -> Command {
+    let shell = || std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    match (&host.reach, command) {
+        (ReachMethod::Guest(login), words) => {
+            let mut ssh = Command::new("ssh");
+            ssh.args(login.options.iter().flat_map(|option| ["-o", option])).arg(&login.destination);
+            // The guest's shell reads the words again.
+            ssh.args(words.iter().map(|word| quoted(word)));
+            ssh
+        }
+        (_, []) => Command::new(shell()),
+        (_, [program, arguments @ ..]) => {
+            let mut own = Command::new(program);
+            own.args(arguments);
+            own
+        }
+    }
 }
 
 /// Returns the lab that the words name, or the only lab that is up, and the host if one is named.
@@ -127,15 +148,15 @@ fn place(words: &[String]) -> Result<(LabInfo, Option<String>)> {
             Ok(lab) => Ok((lab, None)),
             // The word may be a host of the only lab.
             Err(error) => match lab::find_held(None) {
-                Ok(lab) if namespace(&lab, Some(word.as_str())).is_ok() => Ok((lab, Some(word.clone()))),
+                Ok(lab) if host_of(&lab, Some(word.as_str())).is_ok() => Ok((lab, Some(word.clone()))),
                 _ => Err(error.into()),
             },
         },
     }
 }
 
-/// Returns the network namespace of `host`, or of the first host if it is `None`.
-fn namespace(lab: &LabInfo, host: Option<&str>) -> Result<String> {
+/// Returns the host of this name, or the first host if it is `None`.
+fn host_of(lab: &LabInfo, host: Option<&str>) -> Result<LabHost> {
     let hosts = lab::hosts(lab)?;
     let names: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
     let found = hosts.iter().find(|one| host.is_none_or(|name| name == one.name));
@@ -146,7 +167,7 @@ fn namespace(lab: &LabInfo, host: Option<&str>) -> Result<String> {
             names.join(", ")
         )
     })?;
-    Ok(found.netns.clone())
+    Ok(found.clone())
 }
 
 /// Returns a remark on the labs that are up, or an empty text if there are none.

@@ -153,7 +153,7 @@ impl GridJob {
             words = vec![format!("lab:switch:{least}")];
         }
         let mut ground = GridTestbed { named: &named, words, is_star: of_program.is_some(), at: None };
-        let opened = match named.in_lab() && names_control(&self.grid) {
+        let opened = match named.share_kernel() && names_control(&self.grid) {
             true => open_controls(&hosts)?,
             false => None,
         };

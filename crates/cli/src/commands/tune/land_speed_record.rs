@@ -51,12 +51,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     }
     present(&landspeed_report::record_run(&run), || json(&run), &args.output.form, DetailLevel::Brief)?;
     let unfit = unfit(&run);
+    let complaint = run.restore_outcome().complaint().unwrap_or_default();
     Ok(match unfit {
-        _ if !run.restored && !run.left => {
-            because(Exit::NotRestored, &run.restore_outcome().complaint().unwrap_or_default())
-        }
+        _ if !run.restored && !run.left => because(Exit::NotRestored, &complaint),
         Some(why) => because(Exit::Failed, &format!("the figures do not count: {why}")),
-        None if run.left => because(Exit::Left, "what another program changed meanwhile was left"),
+        None if run.left => because(Exit::Left, &complaint),
         None => Exit::Done.into(),
     })
 }

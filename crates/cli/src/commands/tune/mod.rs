@@ -73,7 +73,7 @@ fn with_pair(
     stop: &StopRequest,
 ) -> Result<Option<TuneSummary>> {
     // Without being named, a setting of the whole machine stays as it is.
-    let may_change = options.in_lab && !args.dry_run;
+    let may_change = named.share_kernel() && !args.dry_run;
     let opened = match may_change && options.only.iter().any(|name| name == CONTROL) {
         true => open_controls(&args.hosts)?,
         false => None,
@@ -212,7 +212,7 @@ fn with_own_names(args: &TuneArgs) -> Result<TuneArgs> {
 
 fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let baseline =
-        args.baseline.unwrap_or(if named.in_lab() { BaselineArg::Sc03 } else { BaselineArg::Found });
+        args.baseline.unwrap_or(if named.share_kernel() { BaselineArg::Sc03 } else { BaselineArg::Found });
     let held = parse_settings(&args.set)?;
     let against = args.against.as_ref().map(|text| parse_settings([text])).transpose()?;
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());

@@ -19,6 +19,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: None,
     object: Some(bpf!("africa")),
     ops: source!(ls_africa),
 };

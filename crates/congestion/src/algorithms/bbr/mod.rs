@@ -28,6 +28,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: true,
+    module: Some("tcp_bbr"),
     object: None,
     ops: source!(ls_bbr),
 };

@@ -37,6 +37,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_bic"),
     object: Some(bpf!("bic")),
     ops: source!(ls_bic),
 };

@@ -22,6 +22,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: None,
     object: Some(bpf!("fast")),
     ops: source!(ls_fast),
 };

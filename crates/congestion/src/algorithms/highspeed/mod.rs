@@ -24,6 +24,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_highspeed"),
     object: Some(bpf!("highspeed")),
     ops: source!(ls_highspeed),
 };

@@ -31,6 +31,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: true,
     is_rate_based: false,
+    module: None,
     object: Some(bpf!("hstcp_lp")),
     ops: source!(ls_hstcp_lp),
 };

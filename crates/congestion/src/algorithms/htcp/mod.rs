@@ -34,6 +34,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_htcp"),
     object: Some(bpf!("htcp")),
     ops: source!(ls_htcp),
 };

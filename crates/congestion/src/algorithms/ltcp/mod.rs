@@ -24,6 +24,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: None,
     object: Some(bpf!("ltcp")),
     ops: source!(ls_ltcp),
 };

@@ -16,6 +16,7 @@ pub(super) static CONTROL: Control = Control {
     departures: &[],
     needs_timestamps: false,
     is_rate_based: false,
+    module: None,
     object: None,
     ops: source!(ls_reno),
 };

@@ -19,6 +19,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_scalable"),
     object: Some(bpf!("scalable")),
     ops: source!(ls_scalable),
 };

@@ -19,6 +19,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_veno"),
     object: Some(bpf!("veno")),
     ops: source!(ls_veno),
 };

@@ -26,6 +26,7 @@ pub(super) static CONTROL: Control = Control {
     ],
     needs_timestamps: false,
     is_rate_based: false,
+    module: Some("tcp_westwood"),
     object: Some(bpf!("westwood")),
     ops: source!(ls_westwood),
 };

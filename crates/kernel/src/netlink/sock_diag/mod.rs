@@ -4,9 +4,11 @@
 //! process is the one whose /proc/PID/fd has a link with this inode number.
 
 mod id;
+mod smc;
 mod socket;
 
 pub use id::InetSocketId;
+pub use smc::SmcFallback;
 pub use socket::{InetSocket, SocketMemory};
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

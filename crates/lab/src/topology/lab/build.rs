@@ -2,7 +2,7 @@
 //! `furnish` sets the addresses, whatever the shape.
 
 use std::fs::File;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,11 @@ use super::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 use crate::topology::namespace::{open, with_namespace};
+use crate::topology::vm::NETWORKS;
 
 const BRIDGE: &str = "ls-br";
+/// The address from which guests are reached, on the bridge of their network for ssh.
+const CONTROLLER: Ipv4Addr = Ipv4Addr::new(10, 78, 0, 254);
 /// The largest MTU of veth and of IPv4, in bytes.
 const LARGEST_MTU: u32 = 65_535;
 /// Time limit for an address to become usable. It usually takes about a millisecond, and longer on a machine that
@@ -39,6 +42,7 @@ pub(super) fn build(layout: &LabLayout) -> Result<(), Error> {
         with_namespace(&name, quieten)??;
     }
     match layout.middle() {
+        Some((middle, LabInterconnect::Guests(_))) => return join_guests(&middle),
         Some((middle, interconnect)) => build_middle(&layout.hosts, &middle, interconnect)?,
         None => join_pair(&layout.hosts[0], &layout.hosts[1])?,
     }
@@ -111,7 +115,22 @@ fn build_middle(hosts: &[LabHost], middle: &str, interconnect: &LabInterconnect)
         match interconnect {
             LabInterconnect::Bridge(_) => bridge_ports(&rtnl, BRIDGE, 0, &ports),
             LabInterconnect::Link(_) => join_sides(&rtnl, &ports),
+            // Guests have no ports before they start.
+            LabInterconnect::Guests(_) => Ok(()),
         }
+    })?
+}
+
+/// Creates the bridges of virtual machines, which join them when they start.
+fn join_guests(middle: &str) -> Result<(), Error> {
+    with_namespace(middle, || {
+        let rtnl = Rtnl::open()?;
+        for (number, network) in NETWORKS.iter().enumerate() {
+            bridge_ports(&rtnl, network.bridge, number, &[])?;
+        }
+        let [_, login] = &NETWORKS;
+        let index = rtnl.index_of(login.bridge)?;
+        Ok(rtnl.add_address(&InterfaceAddress::new(index, CONTROLLER.into(), V4_PREFIX))?)
     })?
 }
 

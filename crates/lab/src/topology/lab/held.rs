@@ -2,7 +2,7 @@
 
 use super::plan::{LabId, LabLayout};
 use super::sweep::{LabInfo, list};
-use super::{Lab, LabHost, can_run, no_lab};
+use super::{Lab, LabHost, no_lab};
 use crate::topology::error::Error;
 use crate::topology::namespace::path_of;
 use crate::topology::registry::{TopologyPlan, find};
@@ -16,7 +16,7 @@ pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
     let TopologyPlan::Lab(plan) = topology.plan(words)? else {
         return Err(no_lab(words, "a lab, such as lab:back-to-back or lab:wan:rate=1G,rtt=20ms"));
     };
-    can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
+    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
     match list()?.into_iter().find(|lab| lab.name.as_deref() == Some(name)) {
         Some(lab) => Err(Error::Hosts(format!(
             "lab {name} is up already ({}): `landspeed lab down {name}` removes it",

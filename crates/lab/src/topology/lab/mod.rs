@@ -1,4 +1,5 @@
-//! The lab: hosts that are network namespaces of this machine, joined by veth pairs.
+//! The lab: hosts that are network namespaces of this machine, joined by veth pairs, or virtual machines whose bridges
+//! are in one.
 //!
 //! Nothing outside the lab's own namespaces changes. Links are created and sysctls are written inside them, and the
 //! host's bridges and routes are not used. After a lab, only empty folders remain: /run/netns, which `ip netns` leaves
@@ -28,6 +29,7 @@ use crate::topology::error::Error;
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
+use crate::topology::vm::{CAVEAT, Guests};
 pub use held::{find_held, hold, hosts};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
@@ -42,8 +44,11 @@ pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
 pub struct LabHost {
     /// Its name, such as "a", "b", "h0" or "h1".
     pub name: String,
-    /// Its network namespace, by the name that `ip netns` shows.
+    /// Its network namespace, by the name that `ip netns` shows. All guests of a lab have one, from which they are
+    /// reached.
     pub netns: String,
+    /// How to start an agent on it.
+    pub reach: ReachMethod,
     /// The name of its network device towards the other hosts.
     pub device: String,
     /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
@@ -80,6 +85,8 @@ pub struct Lab {
     hosts: Vec<TopologyHost>,
     /// The emulated link between the hosts; `None` if the kernel carries the frames.
     link: Option<EmulatedLink>,
+    /// The virtual machines that are the hosts; `None` if the hosts are namespaces.
+    guests: Option<Guests>,
     /// The namespaces in the order of their creation. They are removed in reverse order.
     namespaces: Vec<Namespace>,
     store: LabStore,
@@ -103,7 +110,7 @@ impl Lab {
 
     /// Creates a lab with a random ID, and with a name under which a user can hold it, if one is given.
     fn make_named(plan: LabPlan, name: Option<&str>) -> Result<Self, Error> {
-        let _making = sweep::making();
+        let making = sweep::making();
         let store = LabStore::open()?;
         let layout = LabLayout::new(LabId::random()?, plan);
         keeper::start()?;
@@ -115,19 +122,35 @@ impl Lab {
             hosts: layout.hosts.iter().map(TopologyHost::from).collect(),
             lab_hosts: layout.hosts.clone(),
             link: None,
+            guests: None,
             namespaces: Vec::new(),
             store,
         };
         for name in layout.namespaces() {
             lab.namespaces.push(Namespace::create(&name)?);
         }
-        build::build(&layout)?;
-        if let Some((middle, LabInterconnect::Link(spec))) = layout.middle() {
-            let ports = layout.link_ports();
-            let start = || EmulatedLink::start(spec, ports.each_ref().map(String::as_str));
-            lab.link = Some(with_namespace(&middle, start)??);
-        }
+        lab.join(&layout)?;
+        // A signal that ends this process does not wait until guests have booted.
+        drop(making);
+        lab.guests.as_ref().map_or(Ok(()), Guests::wait)?;
         Ok(lab)
+    }
+
+    /// Joins the hosts, whose namespaces exist.
+    fn join(&mut self, layout: &LabLayout) -> Result<(), Error> {
+        build::build(layout)?;
+        match layout.middle() {
+            Some((middle, LabInterconnect::Link(spec))) => {
+                let ports = layout.link_ports();
+                let start = || EmulatedLink::start(spec, ports.each_ref().map(String::as_str));
+                self.link = Some(with_namespace(&middle, start)??);
+            }
+            Some((middle, LabInterconnect::Guests(spec))) => {
+                self.guests = Some(Guests::start(&middle, spec)?);
+            }
+            Some((_, LabInterconnect::Bridge(_))) | None => {}
+        }
+        Ok(())
     }
 
     pub fn id(&self) -> &LabId {
@@ -137,6 +160,11 @@ impl Lab {
     pub fn hosts(&self) -> &[LabHost] {
         &self.lab_hosts
     }
+
+    /// Returns the virtual machines that are the hosts; `None` if the hosts are namespaces.
+    pub fn guests(&self) -> Option<&Guests> {
+        self.guests.as_ref()
+    }
 }
 
 impl Drop for Lab {
@@ -144,6 +172,7 @@ impl Drop for Lab {
         // Agents that outlived their session would keep their namespace alive without a name. A failure cannot be
         // reported here; the state file then stays for `landspeed lab down`.
         let names: Vec<String> = self.namespaces.iter().map(|n| n.name().to_owned()).collect();
+        self.guests = None;
         let _ = agents::end_within(&names);
         // Closes the link's sockets, which would keep the namespace between the hosts alive.
         self.link = None;
@@ -169,6 +198,10 @@ impl HostSet for Lab {
         true
     }
 
+    fn caveat(&self) -> Option<&'static str> {
+        self.plan.has_guests().then_some(CAVEAT)
+    }
+
     fn link(&self) -> Option<&dyn PathLink> {
         self.link.as_ref().map(|link| link as &dyn PathLink)
     }
@@ -188,7 +221,7 @@ impl From<&LabHost> for TopologyHost {
     fn from(host: &LabHost) -> Self {
         TopologyHost {
             name: host.name.clone(),
-            reach: ReachMethod::Namespace(host.netns.clone()),
+            reach: host.reach.clone(),
             device: Some(host.device.clone()),
             v4: Some(host.v4),
             v6: Some(host.v6),

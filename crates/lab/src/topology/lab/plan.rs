@@ -1,11 +1,11 @@
 //! The plan of a lab, and the names and addresses that follow from its ID. Pure.
 //!
-//! A plan has one of three shapes: veth pairs, a bridge, or a wide-area link. A new shape needs a constructor of
-//! `LabPlan` here, and a function for its links in `build.rs`. Hosts that veth pairs join may have several links, each
-//! with a subnet of its own; all other hosts have one link (`LabHost::device`), and share one subnet. A subnet behind a
-//! host in the middle needs routes, for which `Rtnl` has no method yet (`add_route` only restores a route that was
-//! read), and IP in the middle, where `build_middle` turns IPv6 off. `TopologyHost` names one link of a host; the engine
-//! determines the link that carries the data by counters (`carry.rs`).
+//! A plan has one of four shapes: veth pairs, a bridge, a wide-area link, or virtual machines. A new shape needs a
+//! constructor of `LabPlan` here, and a function for its links in `build.rs`. Hosts that veth pairs join may have
+//! several links, each with a subnet of its own; all other hosts have one link (`LabHost::device`), and share one
+//! subnet. A subnet behind a host in the middle needs routes, for which `Rtnl` has no method yet (`add_route` only
+//! restores a route that was read), and IP in the middle, where `build_middle` turns IPv6 off. `TopologyHost` names one
+//! link of a host; the engine determines the link that carries the data by counters (`carry.rs`).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,6 +17,8 @@ use landspeed_kernel::netlink::HardwareAddress;
 use super::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
+use crate::topology::registry::ReachMethod;
+use crate::topology::vm::{GuestLogin, GuestSpec};
 
 /// The ID of a lab: six hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -81,6 +83,8 @@ pub(super) enum LabInterconnect {
     /// One emulated wide-area link, with the first host of every pair at one end and the second host at the other. All
     /// pairs share it.
     Link(Box<WanSpec>),
+    /// Bridges between virtual machines, which are the hosts.
+    Guests(GuestSpec),
 }
 
 /// Rates of the ports of a bridge, in bits of frames per second; `None` for a port without a limit.
@@ -121,6 +125,17 @@ impl LabPlan {
         LabPlan { label, hosts, pairs, middle, links: 1 }
     }
 
+    /// Returns a plan of two virtual machines, whose bridges are in the namespace `middle`.
+    pub(crate) fn guests(label: String, middle: &'static str, spec: GuestSpec) -> Self {
+        let middle = Some((middle, LabInterconnect::Guests(spec)));
+        LabPlan { label, hosts: vec!["a".into(), "b".into()], pairs: vec![[0, 1]], middle, links: 1 }
+    }
+
+    /// Returns true if the hosts are virtual machines, which have a kernel each.
+    pub(crate) fn has_guests(&self) -> bool {
+        matches!(self.middle, Some((_, LabInterconnect::Guests(_))))
+    }
+
     /// Returns the words that name the lab on a command line, such as "lab:switch:4".
     pub fn label(&self) -> &str {
         &self.label
@@ -137,7 +152,13 @@ pub(super) struct LabLayout {
 
 impl LabLayout {
     pub(super) fn new(id: LabId, plan: LabPlan) -> Self {
-        let host = |(number, name): (u8, &String)| host(&id, number, name.clone(), plan.links);
+        let host = |(number, name): (u8, &String)| {
+            let host = host(&id, number, name.clone(), plan.links);
+            match plan.middle {
+                Some((middle, LabInterconnect::Guests(_))) => guest(own(&id, middle), number, host),
+                _ => host,
+            }
+        };
         let hosts = (1..).zip(&plan.hosts).map(host).collect();
         LabLayout { id, plan, hosts }
     }
@@ -157,8 +178,14 @@ impl LabLayout {
 
     /// Returns the names of all namespaces, in the order of their creation.
     pub(super) fn namespaces(&self) -> Vec<String> {
-        let middle = self.middle().map(|(name, _)| name);
-        middle.into_iter().chain(self.hosts.iter().map(|host| host.netns.clone())).collect()
+        let mut names: Vec<String> = self.middle().map(|(name, _)| name).into_iter().collect();
+        for host in &self.hosts {
+            // Guests have no namespaces of their own.
+            if !names.contains(&host.netns) {
+                names.push(host.netns.clone());
+            }
+        }
+        names
     }
 }
 
@@ -198,7 +225,14 @@ pub(super) fn port(number: usize) -> String {
 fn host(id: &LabId, number: u8, name: String, links: u8) -> LabHost {
     let LabLink { device, v4, v6 } = link(&name, number, 1);
     let more_links = (2..=links).map(|nth| link(&name, number, nth)).collect();
-    LabHost { netns: own(id, &name), device, v4, v6, more_links, name }
+    let netns = own(id, &name);
+    LabHost { reach: ReachMethod::Namespace(netns.clone()), netns, device, v4, v6, more_links, name }
+}
+
+/// Returns `host` as a virtual machine. Its addresses are the same, and it gives its device a name itself.
+fn guest(netns: String, number: u8, host: LabHost) -> LabHost {
+    let reach = ReachMethod::Guest(GuestLogin::new(&netns, number));
+    LabHost { netns, reach, device: "d0".to_owned(), ..host }
 }
 
 /// Returns the link `nth` of a host, counted from 1. Each link has a subnet of its own.
@@ -256,7 +290,16 @@ mod tests {
         let names: Vec<_> = wan.hosts.iter().map(|host| host.name.as_str()).collect();
         assert_eq!((names, wan.plan.pairs.clone()), (vec!["a", "b", "a2", "b2"], vec![[0, 1], [2, 3]]));
         assert_eq!(wan.link_ports(), ["ls-link-a", "ls-link-b"]);
-        for layout in [switch, wan] {
+        let guests = layout("lab:vm:6.1,6.12");
+        assert_eq!(guests.namespaces(), ["ls-00ab12-vm"]);
+        let [a, b] = guests.hosts.as_slice() else { panic!("two guests") };
+        let [ReachMethod::Guest(to_a), ReachMethod::Guest(to_b)] = [&a.reach, &b.reach] else {
+            panic!("ssh")
+        };
+        assert_eq!((a.device.as_str(), b.v4), ("d0", Ipv4Addr::new(198, 18, 0, 2)));
+        assert_eq!([&to_a.netns, &to_b.netns], [&a.netns, &b.netns]);
+        assert_eq!([&*to_a.destination, &*to_b.destination], ["root@10.78.0.1", "root@10.78.0.2"]);
+        for layout in [switch, wan, guests] {
             assert!(layout.namespaces().iter().all(|name| is_own(&layout.id, name)));
         }
     }

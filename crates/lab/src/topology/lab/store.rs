@@ -36,6 +36,9 @@ pub(super) struct LabState {
     pub(super) owner: LabOwner,
     /// The names of the lab's namespaces, in the order of their creation.
     pub(super) namespaces: Vec<String>,
+    /// True if the hosts are virtual machines, so that every process in the namespaces is the lab's.
+    #[serde(default)]
+    pub(super) has_guests: bool,
     /// When its creation began, in seconds since 1970.
     pub(super) created_unix_s: u64,
 }
@@ -74,6 +77,7 @@ impl LabStore {
             name: name.map(str::to_owned),
             owner,
             namespaces: layout.namespaces(),
+            has_guests: layout.plan.has_guests(),
             created_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs()),
         };
         self.write(&layout.id, &state)

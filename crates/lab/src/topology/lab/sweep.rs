@@ -69,7 +69,7 @@ pub enum LabSelection {
 pub struct RemovedLab {
     pub id: LabId,
     /// IDs of the processes in the lab that were ended: landspeed's own processes, or all processes in a lab that a
-    /// user held.
+    /// user held or that has virtual machines.
     pub ended: Vec<u32>,
     /// IDs of the other processes in the lab, which were left running.
     pub left: Vec<u32>,
@@ -83,9 +83,9 @@ pub fn list() -> Result<Vec<LabInfo>, Error> {
     Ok(states.iter().map(|(id, state)| LabInfo::new(id, state)).collect())
 }
 
-/// Takes labs down. It ends landspeed's own processes in them (all processes in a lab that a user held), removes their
-/// namespaces in reverse order, and removes their state files. Only namespaces with the lab's own names are removed,
-/// whatever a state file contains. Needs root.
+/// Takes labs down. It ends landspeed's own processes in them (all processes in a lab that a user held or that has
+/// virtual machines), removes their namespaces in reverse order, and removes their state files. Only namespaces with the
+/// lab's own names are removed, whatever a state file contains. Needs root.
 ///
 /// # Errors
 /// Returns an error if there is no lab with the given ID, or if the kernel refuses an operation. Even then, all
@@ -133,7 +133,7 @@ fn take_down(store: &LabStore, id: LabId, state: &LabState) -> Result<RemovedLab
     let namespaces = &state.namespaces;
     let cookie = |name: &String| with_namespace(name, netns_cookie).ok()?.ok();
     let cookies = namespaces.iter().filter_map(cookie).collect();
-    let agents::EndedProcesses { ended, left } = match is_held(state) {
+    let agents::EndedProcesses { ended, left } = match is_held(state) || state.has_guests {
         true => agents::end_all_within(namespaces),
         false => agents::end_within(namespaces),
     };

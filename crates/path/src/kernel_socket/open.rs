@@ -1,12 +1,11 @@
-//! Answers socket(2) with Multipath TCP sockets.
+//! Answers socket(2) with sockets of the protocol.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 
-use libc::{IPPROTO_MPTCP, IPPROTO_TCP, SOCK_CLOEXEC, c_int};
+use libc::{IPPROTO_TCP, SOCK_CLOEXEC, c_int};
 
-use super::MptcpCarrier;
-use crate::Error;
+use super::{KernelProtocol, KernelSocketCarrier};
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::cookie;
 
@@ -18,7 +17,7 @@ pub(super) struct UndeliveredSocket {
     kind: c_int,
 }
 
-impl MptcpCarrier {
+impl<P: KernelProtocol> KernelSocketCarrier<P> {
     pub(super) fn open(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let (domain, kind, protocol) = (call.int(0), call.int(1), call.int(2));
         if ![0, IPPROTO_TCP].contains(&protocol) {
@@ -27,8 +26,8 @@ impl MptcpCarrier {
         if let Some(number) = self.left_there(call) {
             return SyscallAnswer::Return(i64::from(number));
         }
-        // If no Multipath TCP socket can be opened, the kernel opens a TCP socket or returns its own error.
-        let Ok(fd) = socket(domain, kind) else { return SyscallAnswer::Continue };
+        // If no socket of the protocol can be opened, the kernel opens a TCP socket or returns its own error.
+        let Ok(fd) = self.protocol.open(domain, kind) else { return SyscallAnswer::Continue };
         // The lock is held until the call is answered. A repeated call waits for it in `left_there`.
         let mut unknown = self.unknown.lock();
         let cookie = cookie(&fd);
@@ -51,20 +50,13 @@ impl MptcpCarrier {
     }
 }
 
-fn socket(domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+/// Opens a socket, which is closed where this process executes another program.
+pub(crate) fn socket(domain: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
     // SAFETY: the arguments are numbers; the returned descriptor is ours.
     unsafe {
-        match libc::socket(domain, kind | SOCK_CLOEXEC, IPPROTO_MPTCP) {
+        match libc::socket(domain, kind | SOCK_CLOEXEC, protocol) {
             -1 => Err(io::Error::last_os_error()),
             fd => Ok(OwnedFd::from_raw_fd(fd)),
         }
     }
-}
-
-/// Returns an error if this kernel lacks Multipath TCP, or if this network namespace disables it.
-pub(super) fn probe() -> Result<(), Error> {
-    socket(libc::AF_INET, libc::SOCK_STREAM).map(drop).map_err(|source| match source.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => Error::MptcpOff,
-        _ => Error::NoMptcp(source),
-    })
 }

@@ -1,4 +1,4 @@
-//! Answers connect(2) for the path `mptcp`.
+//! Answers connect(2).
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 
-use super::MptcpCarrier;
+use super::{KernelProtocol, KernelSocketCarrier};
 use crate::FallbackReason;
 use crate::notify::{NotifiedCall, SyscallAnswer};
-use crate::socket::{DescriptorKind, blocks, cookie, from_bytes, kind, wait};
+use crate::socket::{DescriptorKind, blocks, from_bytes, inode, kind, peer, wait};
 
-/// How long the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the socket open for
-/// that time, even if the program closes it.
-const WATCHED: Duration = Duration::from_secs(5);
 /// The largest number of connections that are watched at the same time. Each takes a descriptor and a thread of the
 /// supervisor.
 const MOST_PENDING: usize = 256;
@@ -25,27 +22,29 @@ const SETTLES: Duration = Duration::from_millis(50);
 /// killed programs would never be removed.
 const MOST_UNANSWERED: usize = 1024;
 
-impl MptcpCarrier {
+impl<P: KernelProtocol> KernelSocketCarrier<P> {
     /// Connects as the program would, and counts the result.
     pub(super) fn connect(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some(to) = destination(call) else { return SyscallAnswer::Continue };
         let Ok(fd) = call.descriptor(call.int(0)) else { return SyscallAnswer::Continue };
-        match kind(&fd) {
-            DescriptorKind::Mptcp => {}
-            DescriptorKind::Tcp => {
-                self.count.left(FallbackReason::PlainSocket);
-                return SyscallAnswer::Continue;
-            }
-            _ => return SyscallAnswer::Continue,
-        }
         // The program repeats a call that a signal has ended, possibly while another thread still works on the first
         // call.
-        let of = cookie(&fd).unwrap_or_default();
+        let of = inode(&fd).unwrap_or_default();
+        match kind(&fd) {
+            of_fd if of_fd == P::KIND => {}
+            // It has fallen back to TCP since the first call.
+            DescriptorKind::Tcp if self.is_unanswered(of) => {}
+            DescriptorKind::Tcp => return self.stays_on_tcp(&fd),
+            _ => return SyscallAnswer::Continue,
+        }
         let again = self.begins_again(of);
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
             None => {
                 call.is_done();
-                self.seen_once(of, &fd);
+                // A socket that does not wait has returned EINPROGRESS before, and `watch` counts its connection.
+                if again || blocks(&fd) {
+                    self.seen_once(of, &fd);
+                }
                 drop(fd);
                 self.answered(call, of, SyscallAnswer::Return(0));
             }
@@ -75,22 +74,37 @@ impl MptcpCarrier {
         SyscallAnswer::Gone
     }
 
+    /// Counts the connection of a TCP socket, which the kernel makes.
+    fn stays_on_tcp(&self, fd: &OwnedFd) -> SyscallAnswer {
+        // A keeper's counts are not read. A connected socket gets no other connection.
+        if self.opens && peer(fd).is_none() {
+            self.count.left(self.protocol.why_tcp(fd));
+        }
+        SyscallAnswer::Continue
+    }
+
+    /// Returns true if an earlier call is connecting the socket with this inode number, or has connected it and could
+    /// not be answered.
+    fn is_unanswered(&self, inode: u64) -> bool {
+        self.unanswered.lock().contains_key(&inode)
+    }
+
     /// Returns true if an earlier call is connecting this socket, or has connected it and could not be answered. Always
     /// returns true in a keeper, which has no record of earlier calls.
-    fn begins_again(&self, cookie: u64) -> bool {
+    fn begins_again(&self, inode: u64) -> bool {
         let mut unanswered = self.unanswered.lock();
         if unanswered.len() >= MOST_UNANSWERED {
             unanswered.clear();
         }
-        let is_there = unanswered.contains_key(&cookie);
-        unanswered.entry(cookie).or_insert(false);
+        let is_there = unanswered.contains_key(&inode);
+        unanswered.entry(inode).or_insert(false);
         is_there || !self.opens
     }
 
     /// Counts a connection unless it was counted before. Call it before the answer to connect(2), because after the
     /// answer the program may close the connection.
-    fn seen_once(&self, cookie: u64, fd: &OwnedFd) {
-        if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie)
+    fn seen_once(&self, inode: u64, fd: &OwnedFd) {
+        if let Some(is_counted) = self.unanswered.lock().get_mut(&inode)
             && !std::mem::replace(is_counted, true)
         {
             self.seen(fd);
@@ -98,8 +112,8 @@ impl MptcpCarrier {
     }
 
     /// Marks the connection of this socket as counted, because `watch` counts it.
-    fn is_counted(&self, cookie: u64) {
-        if let Some(is_counted) = self.unanswered.lock().get_mut(&cookie) {
+    fn is_counted(&self, inode: u64) {
+        if let Some(is_counted) = self.unanswered.lock().get_mut(&inode) {
             *is_counted = true;
         }
     }
@@ -107,18 +121,19 @@ impl MptcpCarrier {
     /// Answers the call. If the call got the answer, removes its socket from `unanswered`. The caller must first close
     /// its own descriptor of the socket, unless it watches the connection. Otherwise the connection would not end when
     /// the program closes its descriptor.
-    fn answered(&self, call: &NotifiedCall<'_>, cookie: u64, answer: SyscallAnswer) {
+    fn answered(&self, call: &NotifiedCall<'_>, inode: u64, answer: SyscallAnswer) {
         let mut unanswered = self.unanswered.lock();
         if call.answer(answer) {
-            unanswered.remove(&cookie);
+            unanswered.remove(&inode);
         }
     }
 
-    /// Waits for at most `WATCHED` until the connection of a non-blocking socket is established, and counts it.
+    /// Waits for at most `P::WATCHED` until the connection of a non-blocking socket is established, and counts it.
     fn watch(&self, fd: &OwnedFd) {
+        let events = || wait([(fd.as_fd(), PollFlags::OUT)], Some(P::WATCHED));
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
             self.count.left(FallbackReason::TooManyAtOnce);
-        } else if wait([(fd.as_fd(), PollFlags::OUT)], Some(WATCHED)).iter().all(|flags| flags.is_empty()) {
+        } else if events().iter().all(|flags| flags.is_empty()) {
             self.count.left(FallbackReason::NotConnected);
         } else {
             self.seen(fd);

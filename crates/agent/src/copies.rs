@@ -1,0 +1,164 @@
+//! One end of a copy of files: opens its flows, and hands them to the mover.
+
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landspeed_mover::{CopyProgress, RelativeName, Source, SourceRoot, Target};
+use landspeed_record::{CopyCounts, PathBytes, Role};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience};
+use landspeed_workload::ClientPlan;
+use parking_lot::Mutex;
+
+use crate::ports::DataPorts;
+use crate::session::{CopyFlows, CopyRoot, PathKind, Reply};
+
+/// The largest number of flows of a copy.
+const MOST_FLOWS: u32 = 64;
+
+/// The copy that this agent sends, or has sent last.
+#[derive(Default)]
+pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
+
+impl Copies {
+    /// Returns the counts of the copy so far.
+    pub(crate) fn counts(&self) -> CopyCounts {
+        self.0.lock().counts()
+    }
+
+    /// Sends files and folders until the copy is over.
+    pub(crate) fn send(
+        &self,
+        ports: &DataPorts,
+        flows: &CopyFlows,
+        roots: Vec<CopyRoot>,
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        let source = Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? };
+        let progress = Arc::new(CopyProgress::default());
+        *self.0.lock() = Arc::clone(&progress);
+        let flows = open(ports, flows, cancel)?;
+        let outcome = landspeed_mover::send(&flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
+        Ok(Reply::Copied { outcome: Box::new(outcome) })
+    }
+}
+
+/// Receives files until the copy is over.
+pub(crate) fn receive(
+    ports: &DataPorts,
+    flows: &CopyFlows,
+    target: &Target,
+    cancel: &CancelFlag,
+) -> Result<Reply, String> {
+    let flows = open(ports, flows, cancel)?;
+    landspeed_mover::receive(&flows, target, cancel).map_err(|e| e.to_string())?;
+    Ok(Reply::Done {})
+}
+
+pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
+    let names = names.iter().map(name).collect::<Result<_, _>>()?;
+    Ok(Target { folder: path(folder), names, is_synced })
+}
+
+/// Returns what is at each of these paths.
+pub(crate) fn look(paths: &[PathBytes]) -> Vec<PathKind> {
+    paths.iter().map(look_at).collect()
+}
+
+fn look_at(bytes: &PathBytes) -> PathKind {
+    let path = path(bytes.clone());
+    // With a slash at the end, both follow a link.
+    match (path.symlink_metadata(), path.metadata()) {
+        (Ok(own), _) if own.is_dir() => PathKind::Folder,
+        (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
+        (Err(error), _) if error.kind() == ErrorKind::NotFound => PathKind::Missing,
+        _ => PathKind::File,
+    }
+}
+
+fn path(bytes: PathBytes) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.0))
+}
+
+fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
+    let target = name(&root.name_hex)?;
+    let path = path(root.path_hex);
+    let is_named = !path.as_os_str().as_bytes().is_empty();
+    is_named.then_some(SourceRoot { path, target }).ok_or_else(|| "a path is empty".to_owned())
+}
+
+fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
+    let why = "a name at the target leads out of its folder or is too long";
+    RelativeName::parse(&bytes.0).ok_or_else(|| why.to_owned())
+}
+
+/// Opens or accepts the flows.
+fn open(ports: &DataPorts, asked: &CopyFlows, cancel: &CancelFlag) -> Result<Vec<Box<dyn Flow>>, String> {
+    if asked.count == 0 || asked.count > MOST_FLOWS {
+        return Err(format!("a copy has 1 to {MOST_FLOWS} flows"));
+    }
+    let patience = Patience { until: Instant::now() + Duration::from(asked.patience_ns), cancel };
+    let flows = match asked.role {
+        Role::Client => connect(asked, &patience),
+        Role::Server => accept(ports, asked, &patience),
+    };
+    flows.map_err(|error| error.to_string())
+}
+
+type OpenedFlows = Result<Vec<Box<dyn Flow>>, Box<dyn std::error::Error>>;
+
+fn connect(asked: &CopyFlows, patience: &Patience<'_>) -> OpenedFlows {
+    let name = TRANSPORT.of(&asked.settings);
+    let transport = landspeed_transport::find(name).ok_or_else(|| format!("there is no transport {name}"))?;
+    let key = *asked.key.as_bytes();
+    let server = ClientPlan { server: asked.at, source_port: 0, key }.towards(transport)?;
+    let open = |number| {
+        let call = ConnectRequest { server, number, source_port: 0, settings: &asked.settings, key: &key };
+        transport.connect(&call, patience)
+    };
+    Ok((0..asked.count).map(open).collect::<Result<_, _>>()?)
+}
+
+fn accept(ports: &DataPorts, asked: &CopyFlows, patience: &Patience<'_>) -> OpenedFlows {
+    let mut listener = ports.get(asked.at.port())?.listen(&asked.settings)?;
+    Ok((0..asked.count).map(|_| listener.accept(patience)).collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn a_path_is_looked_at_as_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("file"), "f").unwrap();
+        symlink(folder.path(), at("link")).unwrap();
+        symlink("/nowhere", at("broken")).unwrap();
+        for (name, expected) in [
+            ("", PathKind::Folder),
+            ("file", PathKind::File),
+            ("file/", PathKind::File),
+            ("link", PathKind::LinkToFolder),
+            ("link/", PathKind::Folder),
+            ("broken", PathKind::File),
+            ("none", PathKind::Missing),
+        ] {
+            let path = PathBytes(at(name).into_os_string().into_vec());
+            assert_eq!(look(&[path]), [expected], "{name}");
+        }
+    }
+
+    #[test]
+    fn a_target_takes_no_name_that_leads_out_of_its_folder() {
+        let of = |name: &str| target(PathBytes(b"t".to_vec()), &[PathBytes(name.into())], true);
+        assert!(of("../t").is_err() && of("/t").is_err());
+        assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
+    }
+}

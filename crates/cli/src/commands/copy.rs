@@ -1,0 +1,305 @@
+//! `landspeed copy`: copies files between hosts.
+
+mod place;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::{CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
+use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{OutputCapabilities, safe};
+use landspeed_transport::settings::TRANSPORT;
+use parking_lot::Mutex;
+
+use crate::exit::Exit;
+use crate::failure::because;
+use crate::groups::ReachArgs;
+use crate::hosts::joined;
+use crate::output::{FORMAT, out, usage};
+use crate::stop::StopRequest;
+use place::{CopyPlaces, places};
+
+/// The settings of a copy's flows: TLS 1.3 with AES-128-GCM.
+const FLOW: [(&str, &str); 2] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm")];
+/// The number of failures that are printed. `--json` lists more.
+const SHOWN: usize = 20;
+
+const HELP: &str = "\
+A folder lands in TARGET under its own name; with a slash at its end (run7/),
+its entries land there. A single file takes TARGET's name unless a folder is
+there.
+
+Names, content, modes, times and symbolic links are copied. Not yet copied are
+owners, hard links (each becomes a file), holes, extended attributes and ACLs;
+FIFOs, sockets and devices are named and left out.
+
+An entry that is there with the same size and time is left as it is. What an
+interrupted copy has received stays in TARGET/.landspeed-copy: the same command
+goes on from there.
+
+Examples:
+  landspeed copy run7 dtn2:/scratch             to another host
+  landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
+  landspeed copy dtn1:results.tar .             to this one";
+
+/// Copy files between hosts, encrypted, with every byte verified
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub(crate) struct CopyArgs {
+    /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
+    ///
+    /// A path with a colon in its name is written ./a:b. All sources are on one host.
+    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    pub(crate) paths: Vec<OsString>,
+    /// Read from this host, with plain source paths: 'local', 'netns:NAME' or [user@]host
+    #[arg(long, value_name = "HOST")]
+    pub(crate) from: Option<String>,
+    /// Write to this host, with a plain target path
+    #[arg(long, value_name = "HOST")]
+    pub(crate) to: Option<String>,
+    /// Send over this many flows
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) flows: u32,
+    /// End before the files are on stable storage
+    #[arg(long)]
+    pub(crate) no_sync: bool,
+    /// Print one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+}
+
+/// The output of `landspeed copy --json`.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct CopyReport {
+    /// Format version of this document.
+    format: u32,
+    /// The host that the files came from.
+    from: String,
+    /// The host that has them now.
+    to: String,
+    /// The path of what the copy has made. In a name that is no text, other characters stand for the bytes that are none.
+    target: String,
+    /// The settings of each flow.
+    flow: Settings,
+    /// The number of flows.
+    flows: u32,
+    /// From the first request to the end, with the wait for stable storage.
+    duration_ns: Nanos,
+    /// The content of the files that were sent, over the whole duration.
+    goodput_bps: BitRate,
+    #[serde(flatten)]
+    outcome: CopyOutcome,
+}
+
+pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
+    let stop = StopRequest::on_signals().context("cannot take signals over")?;
+    let places = places(args).map_err(usage)?;
+    stop.at_once("ended: what was copied stays, and the same command goes on from there");
+    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo)?;
+    let landing = lands(&joined, &places)?;
+    let shown = safe(&String::from_utf8_lossy(&landing.shown));
+    eprintln!("{} -> {}:{shown}", safe(&places.sources_shown()), places.to);
+    let begun = Instant::now();
+    let outcome = copied(&joined, args, &places, landing)?;
+    let report = report(args, &places, shown, begun.elapsed().into(), outcome);
+    drop(joined);
+    if args.json {
+        out(&landspeed_report::json(&report))?;
+    } else {
+        print(&report)?;
+    }
+    Ok(exit(&report.outcome))
+}
+
+/// Asks both hosts what is there, and returns where the files land.
+fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
+    let pair = joined.group.first();
+    let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
+    let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
+    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
+    Ok(landing(&places.paths, &found, target[0])?)
+}
+
+fn copied(
+    joined: &JoinedHosts,
+    args: &CopyArgs,
+    places: &CopyPlaces,
+    landing: Landing,
+) -> Result<CopyOutcome> {
+    let what = CopyOptions {
+        from: places.reads,
+        roots: landing.roots,
+        folder: landing.folder,
+        is_synced: !args.no_sync,
+        flow: flow()?,
+        flows: args.flows,
+    };
+    let line = CopyLine::new();
+    Ok(copy(&joined.group.first(), &what, &|counts| line.take(counts))?)
+}
+
+fn flow() -> Result<Settings> {
+    let settings: Settings =
+        FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let transport = landspeed_transport::find(TRANSPORT.of(&settings)).context("the table has TLS")?;
+    Ok(landspeed_engine::flow(transport, &settings)?)
+}
+
+fn report(
+    args: &CopyArgs,
+    places: &CopyPlaces,
+    target: String,
+    duration: Nanos,
+    outcome: CopyOutcome,
+) -> CopyReport {
+    CopyReport {
+        format: FORMAT,
+        from: places.from.clone(),
+        to: places.to.clone(),
+        target,
+        flow: FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        flows: args.flows,
+        duration_ns: duration,
+        goodput_bps: outcome.copied_bytes.per(duration),
+        outcome,
+    }
+}
+
+fn print(report: &CopyReport) -> Result<()> {
+    let outcome = &report.outcome;
+    let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
+    out(&format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps))?;
+    out(&format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged))?;
+    if outcome.failed > 0 {
+        out(&format!("NOT copied: {} entries", outcome.failed))?;
+        outcome.failures.iter().take(SHOWN).try_for_each(|failure| out(&format!("  {}", shown(failure))))?;
+    }
+    if outcome.failed > SHOWN as u64 {
+        out(&format!("  and {} more: --json lists more of them", outcome.failed - SHOWN as u64))?;
+    }
+    Ok(())
+}
+
+fn shown(failure: &CopyFailure) -> String {
+    safe(&format!("{}: {}", String::from_utf8_lossy(&failure.name_hex.0), failure.why))
+}
+
+fn exit(outcome: &CopyOutcome) -> ExitCode {
+    let any = outcome.copied + outcome.made + outcome.unchanged > 0;
+    match (outcome.is_complete(), any) {
+        (true, _) => Exit::Done.into(),
+        (false, false) => because(Exit::Failed, "nothing was copied"),
+        (false, true) if outcome.failed > 0 => {
+            because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
+        }
+        (false, true) => because(Exit::Incomplete, &outcome.unfinished),
+    }
+}
+
+/// The progress of a copy: what was moved, of how much, and how fast in the last ten seconds.
+struct CopyLine {
+    seen: Arc<Mutex<Vec<(Instant, CopyCounts)>>>,
+    line: ProgressLine,
+}
+
+/// The number of reports, one a second, over which the rate is taken.
+const RATE_OVER: usize = 10;
+
+impl CopyLine {
+    fn new() -> CopyLine {
+        let seen: Arc<Mutex<Vec<(Instant, CopyCounts)>>> = Arc::default();
+        let (shown, begun) = (Arc::clone(&seen), Instant::now());
+        let line = ProgressLine::new(OutputCapabilities::stderr(), move |width| {
+            let margin = if width.is_some() { "  " } else { "" };
+            format!("{margin}{}  {}", words(&shown.lock()), clock(begun.elapsed().into()))
+        });
+        CopyLine { seen, line }
+    }
+
+    fn take(&self, counts: CopyCounts) {
+        let mut seen = self.seen.lock();
+        if seen.len() > RATE_OVER {
+            seen.remove(0);
+        }
+        seen.push((Instant::now(), counts));
+        drop(seen);
+        self.line.draw();
+    }
+}
+
+/// Returns the progress in words. The time that is left is there only once the whole amount is known.
+fn words(seen: &[(Instant, CopyCounts)]) -> String {
+    let (Some((begun, first)), Some((now, last))) = (seen.first(), seen.last()) else {
+        return "copying".to_owned();
+    };
+    let seconds = (*now - *begun).as_secs_f64();
+    let rate = (last.moved_bytes.0 - first.moved_bytes.0.min(last.moved_bytes.0)) as f64 / seconds.max(1e-9);
+    let of = if last.is_walked { "of" } else { "of at least" };
+    let mut words =
+        format!("{} {of} {}, {} of {} entries", last.moved_bytes, last.found_bytes, last.settled, last.found);
+    if seconds > 0.0 {
+        words.push_str(&format!(", {}/s", Bytes(rate as u64)));
+    }
+    if last.is_walked && rate > 1.0 {
+        let left = last.found_bytes.0.saturating_sub(last.moved_bytes.0) as f64 / rate;
+        words.push_str(&format!(", {} left", clock(Nanos((left * 1e9) as u64))));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_told_once_the_amount_is_known() {
+        let begun = Instant::now();
+        let counts = |moved, is_walked| CopyCounts {
+            found: 9,
+            found_bytes: Bytes::mib(100),
+            is_walked,
+            settled: 3,
+            moved_bytes: Bytes::mib(moved),
+        };
+        let later = begun + Duration::from_secs(2);
+        let walking = words(&[(begun, counts(10, false)), (later, counts(30, false))]);
+        assert_eq!(walking, "30 MiB of at least 100 MiB, 3 of 9 entries, 10 MiB/s");
+        let walked = words(&[(begun, counts(10, true)), (later, counts(30, true))]);
+        assert!(walked.starts_with("30 MiB of 100 MiB") && walked.ends_with("left"), "{walked}");
+        assert_eq!(words(&[]), "copying");
+    }
+
+    #[test]
+    fn the_exit_status_says_whether_anything_and_everything_is_there() {
+        let outcome = |copied, failed, unfinished: &str| CopyOutcome {
+            copied,
+            failed,
+            unfinished: unfinished.to_owned(),
+            ..CopyOutcome::default()
+        };
+        for (outcome, expected) in [
+            (outcome(3, 0, ""), Exit::Done),
+            (outcome(0, 0, ""), Exit::Done),
+            (outcome(0, 2, ""), Exit::Failed),
+            (outcome(3, 2, ""), Exit::Incomplete),
+            (outcome(3, 0, "the disk said no"), Exit::Incomplete),
+        ] {
+            assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn the_settings_of_the_flow_are_of_its_transport() {
+        assert_eq!(flow().unwrap()["tls-cipher"], "aes-128-gcm");
+    }
+}

@@ -1,0 +1,111 @@
+//! Reads the paths of a copy: PATH, or [user@]HOST:PATH.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use landspeed_engine::CopyPaths;
+use landspeed_record::Side;
+
+use super::CopyArgs;
+
+const HERE: &str = "local";
+
+/// Where files come from and go to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct CopyPlaces {
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) paths: CopyPaths,
+    /// The side of the pair that has the files. The first host of the pair opens all connections: this machine where it
+    /// is one of the two, because others may not be able to reach it.
+    pub(super) reads: Side,
+}
+
+impl CopyPlaces {
+    /// Returns the hosts of the pair, the first one first.
+    pub(super) fn words(&self) -> [String; 2] {
+        match self.reads {
+            Side::A => [self.from.clone(), self.to.clone()],
+            Side::B => [self.to.clone(), self.from.clone()],
+        }
+    }
+
+    /// Returns the sources for people.
+    pub(super) fn sources_shown(&self) -> String {
+        let [first, rest @ ..] = self.paths.sources.as_slice() else { return self.from.clone() };
+        let first = format!("{}:{}", self.from, String::from_utf8_lossy(first));
+        if rest.is_empty() { first } else { format!("{first} and {} more", rest.len()) }
+    }
+}
+
+/// Returns the places that the arguments name.
+///
+/// # Errors
+/// Returns an error if a path names a host beside `--from` or `--to`, or if sources are on several hosts.
+pub(super) fn places(args: &CopyArgs) -> Result<CopyPlaces, String> {
+    let [sources @ .., target] = args.paths.as_slice() else { return Err("a copy has no target".to_owned()) };
+    let read = |path: &std::ffi::OsString, host: &Option<String>, option: &str| place(path, host, option);
+    let sources =
+        sources.iter().map(|path| read(path, &args.from, "--from")).collect::<Result<Vec<_>, _>>()?;
+    let (to, target) = read(target, &args.to, "--to")?;
+    let from = sources.first().map_or_else(|| HERE.to_owned(), |(host, _)| host.clone());
+    if let Some((other, _)) = sources.iter().find(|(host, _)| *host != from) {
+        return Err(format!("sources are on {from} and on {other}: copy from one host at a time"));
+    }
+    let reads = if to == HERE && from != HERE { Side::B } else { Side::A };
+    let sources = sources.into_iter().map(|(_, path)| path).collect();
+    Ok(CopyPlaces { from, to, paths: CopyPaths { sources, target }, reads })
+}
+
+/// Returns the host and the path of an argument.
+fn place(argument: &OsStr, host: &Option<String>, option: &str) -> Result<(String, Vec<u8>), String> {
+    let named = split(argument.as_bytes());
+    match (host, named) {
+        (Some(host), None) => Ok((host.clone(), argument.as_bytes().to_vec())),
+        (Some(_), Some((other, _))) => Err(format!(
+            "{} names the host {other} beside {option}: leave one out, or write ./ before a path with a colon",
+            argument.display()
+        )),
+        (None, Some((host, path))) => Ok((host, path.to_vec())),
+        (None, None) => Ok((HERE.to_owned(), argument.as_bytes().to_vec())),
+    }
+}
+
+/// Splits HOST:PATH. A colon after a slash belongs to the path. An IPv6 address is in brackets.
+fn split(argument: &[u8]) -> Option<(String, &[u8])> {
+    let is_bracketed = argument.starts_with(b"[") || argument.windows(2).any(|two| two == b"@[");
+    let (host, path) = match argument.windows(2).position(|two| two == b"]:") {
+        Some(at) if is_bracketed => (&argument[..=at], &argument[at + 2..]),
+        _ => {
+            let at = argument.iter().position(|byte| *byte == b':')?;
+            (&argument[..at], &argument[at + 1..])
+        }
+    };
+    let host = std::str::from_utf8(host).ok().filter(|host| !host.is_empty() && !host.contains('/'))?;
+    Some((host.replace(['[', ']'], ""), path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_may_name_its_host() {
+        let read = |text: &'static str| {
+            split(text.as_bytes()).map(|(host, path)| format!("{host} {}", String::from_utf8_lossy(path)))
+        };
+        for (argument, expected) in [
+            ("run7", None),
+            ("./a:b", None),
+            ("/a:b", None),
+            (":a", None),
+            ("dtn1:/data", Some("dtn1 /data")),
+            ("me@dtn1:", Some("me@dtn1 ")),
+            ("dtn1:a:b", Some("dtn1 a:b")),
+            ("[fd00::1]:a", Some("fd00::1 a")),
+            ("me@[fd00::1]:a", Some("me@fd00::1 a")),
+        ] {
+            assert_eq!(read(argument).as_deref(), expected, "{argument}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Where the files of a copy land: the rules of cp(1) and rsync(1), as a function of what is there.
+
+use std::collections::BTreeSet;
+
+use landspeed_agent::session::{CopyRoot, PathKind};
+use landspeed_record::PathBytes;
+
+/// The paths of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyPaths {
+    pub sources: Vec<Vec<u8>>,
+    pub target: Vec<u8>,
+}
+
+/// Where the files of a copy land.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Landing {
+    pub roots: Vec<CopyRoot>,
+    /// The folder that gets the files.
+    pub folder: PathBytes,
+    /// The path of what the copy makes: of a single file or folder its own, otherwise the folder.
+    pub shown: Vec<u8>,
+}
+
+/// Why files cannot land.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LandingError {
+    /// A source does not exist.
+    Missing(Vec<u8>),
+    /// A path with a slash at its end is no folder.
+    NoFolder(Vec<u8>),
+    /// Several files, or a folder, are to become one that is a file.
+    TargetIsFile(Vec<u8>),
+    /// Two sources get the same name.
+    SameName(Vec<u8>),
+}
+
+impl std::fmt::Display for LandingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
+        match self {
+            LandingError::Missing(path) => write!(f, "{}: there is no such file or folder", shown(path)),
+            LandingError::NoFolder(path) => write!(f, "{}: is no folder, and ends with a slash", shown(path)),
+            LandingError::TargetIsFile(path) => {
+                write!(f, "{}: is a file: name a folder for what is copied", shown(path))
+            }
+            LandingError::SameName(name) => {
+                write!(f, "two sources are called {}: copy them into folders of their own", shown(name))
+            }
+        }
+    }
+}
+
+impl std::error::Error for LandingError {}
+
+/// Returns where the files land. `found` is what is at each source, `target` what is at the target.
+///
+/// A source lands in the target's folder under its own name; a folder with a slash at its end lands with its entries. A
+/// single file, or a link, takes the target's name, unless a folder is there or the target ends with a slash.
+///
+/// # Errors
+/// Returns an error if a source is missing, or if the target can not hold them.
+pub fn landing(paths: &CopyPaths, found: &[PathKind], target: PathKind) -> Result<Landing, LandingError> {
+    let sources: Vec<(&[u8], PathKind)> =
+        paths.sources.iter().map(Vec::as_slice).zip(found.iter().copied()).collect();
+    for (path, kind) in &sources {
+        match kind {
+            PathKind::Missing => return Err(LandingError::Missing(path.to_vec())),
+            PathKind::File | PathKind::LinkToFolder if path.ends_with(b"/") => {
+                return Err(LandingError::NoFolder(path.to_vec()));
+            }
+            _ => {}
+        }
+    }
+    let is_folder = matches!(target, PathKind::Folder | PathKind::LinkToFolder);
+    match sources.as_slice() {
+        [(path, kind)] if *kind != PathKind::Folder && !is_folder && !paths.target.ends_with(b"/") => {
+            Ok(as_one(path, &paths.target))
+        }
+        _ if target == PathKind::File => Err(LandingError::TargetIsFile(paths.target.clone())),
+        _ => into_folder(&sources, &paths.target),
+    }
+}
+
+/// Lands one file under the target's name.
+fn as_one(path: &[u8], target: &[u8]) -> Landing {
+    let (above, leaf) = split(target);
+    Landing { roots: vec![root(path, leaf)], folder: PathBytes(above.to_vec()), shown: target.to_vec() }
+}
+
+/// Lands the sources in the target's folder.
+fn into_folder(sources: &[(&[u8], PathKind)], target: &[u8]) -> Result<Landing, LandingError> {
+    let folder: &[u8] = if target.is_empty() { b"." } else { target };
+    let (mut roots, mut names) = (Vec::new(), BTreeSet::new());
+    for (path, _) in sources {
+        let name = name(path);
+        if !name.is_empty() && !names.insert(name) {
+            return Err(LandingError::SameName(name.to_vec()));
+        }
+        roots.push(root(path, name));
+    }
+    let only: &[u8] = if let [only] = roots.as_slice() { only.name_hex.0.as_slice() } else { b"" };
+    let between: &[u8] = if only.is_empty() || folder.ends_with(b"/") { b"" } else { b"/" };
+    let shown = [folder, between, only].concat();
+    Ok(Landing { roots, folder: PathBytes(folder.to_vec()), shown })
+}
+
+fn root(path: &[u8], name: &[u8]) -> CopyRoot {
+    let path: &[u8] = if path.is_empty() { b"." } else { path };
+    CopyRoot { path_hex: PathBytes(path.to_vec()), name_hex: PathBytes(name.to_vec()) }
+}
+
+/// Returns the name that a source gets in the target's folder: none for a folder that lands with its entries.
+fn name(path: &[u8]) -> &[u8] {
+    match split(path).1 {
+        b"." | b".." => b"",
+        leaf => leaf,
+    }
+}
+
+/// Returns the folder of a path, and its last component.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(0) => (b"/", &path[1..]),
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b".", path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use PathKind::{File, Folder, LinkToFolder, Missing};
+
+    fn lands(sources: &[(&str, PathKind)], target: (&str, PathKind)) -> Result<String, LandingError> {
+        let paths = CopyPaths {
+            sources: sources.iter().map(|(path, _)| path.as_bytes().to_vec()).collect(),
+            target: target.0.as_bytes().to_vec(),
+        };
+        let found: Vec<PathKind> = sources.iter().map(|(_, kind)| *kind).collect();
+        let landing = landing(&paths, &found, target.1)?;
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let root = |root: &CopyRoot| format!("{}={}", text(&root.name_hex.0), text(&root.path_hex.0));
+        let roots = landing.roots.iter().map(root).collect::<Vec<_>>().join(" ");
+        Ok(format!("{} [{roots}] {}", text(&landing.folder.0), text(&landing.shown)))
+    }
+
+    #[test]
+    fn files_land_as_with_rsync() {
+        for (sources, target, expected) in [
+            (&[("a/f", File)][..], ("t", Folder), "t [f=a/f] t/f"),
+            (&[("a/f", File)], ("t", Missing), ". [t=a/f] t"),
+            (&[("a/f", File)], ("x/t", File), "x [t=a/f] x/t"),
+            (&[("a/f", File)], ("/t", Missing), "/ [t=a/f] /t"),
+            (&[("a/f", File)], ("t/", Missing), "t/ [f=a/f] t/f"),
+            (&[("f", File)], ("", Folder), ". [f=f] ./f"),
+            (&[("a", Folder)], ("t", Missing), "t [a=a] t/a"),
+            (&[("a", Folder)], ("t", Folder), "t [a=a] t/a"),
+            (&[("a/", Folder)], ("t", Missing), "t [=a/] t"),
+            (&[(".", Folder)], ("t", Folder), "t [=.] t"),
+            (&[("l", LinkToFolder)], ("t", LinkToFolder), "t [l=l] t/l"),
+            (&[("a/f", File), ("b", Folder)], ("t", Missing), "t [f=a/f b=b] t"),
+        ] {
+            assert_eq!(lands(sources, target).as_deref(), Ok(expected), "{sources:?} {target:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_land_is_named() {
+        let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
+        assert_eq!(missing.to_string(), "a: there is no such file or folder");
+        assert_eq!(lands(&[("f/", File)], ("t", Folder)), Err(LandingError::NoFolder(b"f/".to_vec())));
+        let file = LandingError::TargetIsFile(b"t".to_vec());
+        assert_eq!(lands(&[("a", Folder)], ("t", File)), Err(file.clone()));
+        assert_eq!(lands(&[("a", File), ("b", File)], ("t", File)), Err(file));
+        let twice = lands(&[("x/f", File), ("y/f", File)], ("t", Folder));
+        assert_eq!(twice, Err(LandingError::SameName(b"f".to_vec())));
+    }
+}

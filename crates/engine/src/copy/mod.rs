@@ -1,0 +1,104 @@
+//! Copies files from one host of a pair to the other.
+
+mod landing;
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use landspeed_agent::session::{CopyFlows, CopyRoot, PathKind, Reply, Request};
+use landspeed_record::{CopyCounts, CopyOutcome, PathBytes, Role, Settings, Side};
+
+use crate::answers::{RunCallbacks, both};
+use crate::pair::DataEnds;
+use crate::{Error, Host, Pair};
+
+pub use landing::{CopyPaths, Landing, LandingError, landing};
+
+/// The time between two reports of a copy.
+const REPORT: Duration = Duration::from_secs(1);
+/// A copy takes as long as it takes. This bounds the wait for its end all the same.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+
+/// What is copied, and how.
+#[derive(Debug, Clone)]
+pub struct CopyOptions {
+    /// The side of the pair that has the files. The other side gets them.
+    pub from: Side,
+    pub roots: Vec<CopyRoot>,
+    /// The folder that gets the files.
+    pub folder: PathBytes,
+    /// True if the copy ends only once everything is on stable storage.
+    pub is_synced: bool,
+    /// The settings of the flows, with their transport.
+    pub flow: Settings,
+    /// The number of flows.
+    pub flows: u32,
+}
+
+/// Returns what is at these paths of a host.
+///
+/// # Errors
+/// Returns an error if the host cannot be asked, or may not be copied from or to.
+pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<PathKind>, Error> {
+    let asked = paths.len();
+    match host.call(&Request::CopyLook { paths_hex: paths })? {
+        Reply::Paths { found } if found.len() == asked => Ok(found),
+        _ => Err(host.unexpected("look at paths")),
+    }
+}
+
+/// Copies files from one host of the pair to the other. Calls `on_counts` about once a second.
+///
+/// # Errors
+/// Returns an error if a host fails, a flow breaks, or the target cannot be used. An entry that fails is in the outcome.
+pub fn copy(
+    pair: &Pair<'_>,
+    what: &CopyOptions,
+    on_counts: &dyn Fn(CopyCounts),
+) -> Result<CopyOutcome, Error> {
+    let ends = pair.data_ends(&what.flow)?;
+    let requests = Side::BOTH.map(|side| request(side, what, &ends));
+    // The server first, so that it listens when the client comes.
+    let server = pair.b.start(&requests[1])?;
+    let client = pair.a.start(&requests[0])?;
+    let reported = Cell::new(Instant::now());
+    let report = || {
+        if reported.get().elapsed() >= REPORT {
+            reported.set(Instant::now());
+            // A host that does not answer is noticed by its session.
+            if let Ok(Reply::CopyState { counts }) = pair.host(what.from).call(&Request::CopyState {}) {
+                on_counts(counts);
+            }
+        }
+        false
+    };
+    let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
+    let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
+    let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
+    match answers.into_iter().flatten().find_map(outcome) {
+        Some(outcome) => Ok(*outcome),
+        None => Err(pair.host(what.from).unexpected("send files")),
+    }
+}
+
+/// Returns the request for one side.
+fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
+    let role = if side == Side::A { Role::Client } else { Role::Server };
+    let flows = Box::new(CopyFlows {
+        role,
+        at: ends.at[side as usize],
+        key: ends.key.clone(),
+        settings: what.flow.clone(),
+        count: what.flows,
+        patience_ns: ends.patience,
+    });
+    match side == what.from {
+        true => Request::CopyOut { flows, roots: what.roots.clone() },
+        false => Request::CopyIn {
+            flows,
+            folder_hex: what.folder.clone(),
+            names_hex: what.roots.iter().map(|root| root.name_hex.clone()).collect(),
+            is_synced: what.is_synced,
+        },
+    }
+}

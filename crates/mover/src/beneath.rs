@@ -1,0 +1,131 @@
+//! Opens files below a root, and never outside of it (openat2(2)). Symbolic links are not followed: they are content.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+
+use crate::name::RelativeName;
+
+/// The number of attempts while other programs rename folders, for which openat2 returns EAGAIN.
+const TRIES: usize = 64;
+
+/// A folder with all that is below it.
+#[derive(Debug)]
+pub(crate) struct Root(OwnedFd);
+
+impl Root {
+    /// Opens the folder at a path that the user named. Symbolic links on the way are the user's own, and are followed.
+    pub(crate) fn open(path: &Path) -> io::Result<Root> {
+        Self::open_as(path, OFlags::empty())
+    }
+
+    /// Opens the folder at a path that the user named. A symbolic link in its place is an error, unless the path ends with a
+    /// slash.
+    pub(crate) fn open_itself(path: &Path) -> io::Result<Root> {
+        Self::open_as(path, OFlags::NOFOLLOW)
+    }
+
+    fn open_as(path: &Path, links: OFlags) -> io::Result<Root> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
+        Ok(Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
+    }
+
+    /// Opens the entry `name`.
+    pub(crate) fn file(&self, name: &RelativeName, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let path: &[u8] = if name.as_bytes().is_empty() { b"." } else { name.as_bytes() };
+        for _ in 0..TRIES {
+            match rustix::fs::openat2(&self.0, path, flags, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                opened => return Ok(opened?),
+            }
+        }
+        Err(Errno::AGAIN.into())
+    }
+
+    /// Opens the folder `name`, to reach entries in it.
+    pub(crate) fn folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
+        self.file(name, OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy
+    /// sets their modes at its end.
+    pub(crate) fn made_folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
+        match self.folder(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened,
+        }
+        let Some((above, leaf)) = name.split() else { return Err(Errno::NOENT.into()) };
+        let above = self.made_folder(&above)?;
+        match rustix::fs::mkdirat(&above, leaf, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => self.folder(name),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns what the file system says of the entry `name`, a symbolic link itself included; `None` if there is none.
+    pub(crate) fn stat(&self, name: &RelativeName) -> io::Result<Option<Stat>> {
+        let Some((folder, leaf)) = name.split() else { return Ok(Some(rustix::fs::fstat(&self.0)?)) };
+        let folder = match self.folder(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        match rustix::fs::statat(&folder, leaf, AtFlags::SYMLINK_NOFOLLOW) {
+            Err(Errno::NOENT) => Ok(None),
+            seen => Ok(Some(seen?)),
+        }
+    }
+}
+
+impl AsFd for Root {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn name(bytes: &[u8]) -> RelativeName {
+        RelativeName::parse(bytes).expect("a name")
+    }
+
+    #[test]
+    fn nothing_outside_is_reached() {
+        let all = tempfile::tempdir().unwrap();
+        let inside = all.path().join("inside");
+        std::fs::create_dir(&inside).unwrap();
+        std::fs::write(all.path().join("secret"), "s").unwrap();
+        symlink("../secret", inside.join("link")).unwrap();
+        symlink("..", inside.join("up")).unwrap();
+        let root = Root::open(&inside).unwrap();
+        for out in [&b"link"[..], b"up/secret", b"up"] {
+            let error = root.file(&name(out), OFlags::RDONLY).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ELOOP), "{}", out.escape_ascii());
+        }
+        assert!(Root::open_itself(&inside.join("up")).is_err());
+        assert!(Root::open_itself(&inside.join("up/")).is_ok() && Root::open(&inside.join("up")).is_ok());
+        assert!(root.made_folder(&name(b"up/new")).is_err());
+        assert!(!all.path().join("new").exists());
+    }
+
+    #[test]
+    fn folders_are_made_for_this_user_alone() {
+        use std::os::unix::fs::PermissionsExt;
+        let all = tempfile::tempdir().unwrap();
+        let root = Root::open(all.path()).unwrap();
+        root.made_folder(&name(b"a/b/c")).unwrap();
+        root.made_folder(&name(b"a/b/c")).unwrap();
+        let mode = std::fs::metadata(all.path().join("a/b")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        assert!(root.stat(&name(b"a/b")).unwrap().is_some());
+        assert!(root.stat(&name(b"x/y")).unwrap().is_none());
+    }
+}

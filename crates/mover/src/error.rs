@@ -1,0 +1,52 @@
+use std::io;
+
+/// An error that ends a copy. An entry that fails does not end it.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A data flow broke.
+    #[error("a data flow broke: {0}")]
+    Flow(#[source] io::Error),
+    /// The other end sent what no honest end sends.
+    #[error("the other end broke the protocol of a copy: {0}")]
+    Protocol(&'static str),
+    /// A transport refused an operation.
+    #[error(transparent)]
+    Transport(#[from] landspeed_transport::Error),
+    /// The system refused an operation on a path that the user named.
+    #[error("{path}: cannot {operation}: {source}")]
+    Path {
+        /// The path, as text for people.
+        path: String,
+        /// The operation, such as "open it".
+        operation: &'static str,
+        /// The reason of the system.
+        source: io::Error,
+    },
+    /// Another copy writes into the same target.
+    #[error("{path}: another copy writes here ({holder}): wait for its end")]
+    Locked {
+        /// The target's folder.
+        path: String,
+        /// What the other copy says of itself.
+        holder: String,
+    },
+    /// The folder for incomplete files could be written by others.
+    #[error("{path}: {why}: remove it")]
+    UnsafeFolder {
+        /// The folder.
+        path: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// The controller asked to end the copy.
+    #[error("the copy was cancelled")]
+    Cancelled,
+}
+
+impl Error {
+    /// Returns a function that turns the system's refusal of `operation` on `path` into an error.
+    pub(crate) fn at(path: &std::path::Path, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
+        let path = path.display().to_string();
+        move |source| Error::Path { path, operation, source }
+    }
+}

@@ -1,0 +1,38 @@
+//! Copies files over flows: one end reads a tree, the other end writes it, and every byte is proven.
+//!
+//! | module | content |
+//! |---|---|
+//! | `name` | names of entries, relative to the root of a copy |
+//! | `beneath` | opens files below a root, and never outside of it |
+//! | `digest` | BLAKE3 of a file from its pieces |
+//! | `wire` | the messages on the flows, and their frames |
+//! | `plan` | what the source does next: pure, without files and flows |
+//! | `tree` | walks the source's tree |
+//! | `source` | the end that reads |
+//! | `target` | the end that writes |
+//! | `progress` | the numbers that a copy reports while it runs |
+//!
+//! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
+//! sent, and of which it has a part from an interrupted copy. The source then sends pieces of files, each with its
+//! digest, over all flows. A file gets its name at the target only when all its pieces have arrived, agree with their
+//! digests, and are on stable storage.
+
+#![warn(missing_docs)]
+
+mod beneath;
+mod digest;
+mod error;
+mod name;
+mod plan;
+mod progress;
+mod source;
+mod target;
+mod threads;
+mod tree;
+mod wire;
+
+pub use error::Error;
+pub use name::RelativeName;
+pub use progress::CopyProgress;
+pub use source::{Source, SourceRoot, send};
+pub use target::{Target, receive};

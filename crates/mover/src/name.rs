@@ -1,0 +1,105 @@
+//! Names of entries, relative to the root of a copy.
+
+use serde::{Deserialize, Serialize};
+
+/// The longest name in bytes: one less than PATH_MAX of Linux, which counts the final NUL.
+const LONGEST: usize = 4095;
+
+/// The name of an entry relative to the root of a copy: components with '/' between them. No component is empty, "." or
+/// "..". The empty name is the root itself.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(try_from = "Vec<u8>", into = "Vec<u8>")]
+pub struct RelativeName(Vec<u8>);
+
+impl RelativeName {
+    /// Returns the name of the root.
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// Returns the name with these bytes, or `None` if they are no name: a component is empty, "." or "..", there is a
+    /// NUL, or the name is longer than Linux takes.
+    pub fn parse(bytes: &[u8]) -> Option<Self> {
+        let fine = |component: &[u8]| !matches!(component, b"" | b"." | b"..") && !component.contains(&0);
+        let is_name = bytes.is_empty() || bytes.split(|byte| *byte == b'/').all(fine);
+        (is_name && bytes.len() <= LONGEST).then(|| RelativeName(bytes.to_vec()))
+    }
+
+    /// Returns the name of the entry `inner` below this one, or `None` if that is no name.
+    pub fn join(&self, inner: &[u8]) -> Option<Self> {
+        match (self.0.is_empty(), inner.is_empty()) {
+            (true, _) => Self::parse(inner),
+            (_, true) => Some(self.clone()),
+            (false, false) => Self::parse(&[self.as_bytes(), b"/", inner].concat()),
+        }
+    }
+
+    /// Returns the name of the folder that holds this entry, and the entry's name in it; `None` for the root.
+    pub(crate) fn split(&self) -> Option<(RelativeName, &[u8])> {
+        let (folder, leaf) = match self.0.iter().rposition(|byte| *byte == b'/') {
+            Some(at) => (&self.0[..at], &self.0[at + 1..]),
+            None => (&b""[..], &self.0[..]),
+        };
+        (!leaf.is_empty()).then(|| (RelativeName(folder.to_vec()), leaf))
+    }
+
+    /// Returns the first component; empty for the root.
+    pub(crate) fn first(&self) -> &[u8] {
+        self.0.split(|byte| *byte == b'/').next().unwrap_or_default()
+    }
+
+    /// Returns the bytes of the name.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<u8>> for RelativeName {
+    type Error = &'static str;
+
+    fn try_from(bytes: Vec<u8>) -> Result<Self, &'static str> {
+        Self::parse(&bytes).ok_or("a name leads out of the copy or is too long")
+    }
+}
+
+impl From<RelativeName> for Vec<u8> {
+    fn from(name: RelativeName) -> Self {
+        name.0
+    }
+}
+
+impl std::fmt::Debug for RelativeName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "\"{}\"", self.0.escape_ascii())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_leads_nowhere_else() {
+        for bad in [&b"/"[..], b"/etc", b"a//b", b"a/", b".", b"..", b"a/../b", b"./a", b"a\0b"] {
+            assert_eq!(RelativeName::parse(bad), None, "{}", bad.escape_ascii());
+            assert!(RelativeName::try_from(bad.to_vec()).is_err());
+        }
+        assert_eq!(RelativeName::parse(&[b'a'; 4096]), None);
+        for good in [&b""[..], b"a", b"a/b", b"...", b"-rf", b"a\nb", b"\xff\xfe", b"a b/c"] {
+            assert_eq!(RelativeName::parse(good).expect("a name").as_bytes(), good);
+        }
+    }
+
+    #[test]
+    fn names_are_joined_and_split() {
+        let name = |bytes: &[u8]| RelativeName::parse(bytes).expect("a name");
+        assert_eq!(name(b"a").join(b"b/c"), Some(name(b"a/b/c")));
+        assert_eq!(name(b"").join(b"b"), Some(name(b"b")));
+        assert_eq!(name(b"a").join(b""), Some(name(b"a")));
+        assert_eq!(name(b"a").join(b"../b"), None);
+        assert_eq!(name(b"a/b/c").split(), Some((name(b"a/b"), &b"c"[..])));
+        assert_eq!(name(b"c").split(), Some((name(b""), &b"c"[..])));
+        assert_eq!(name(b"").split(), None);
+        assert_eq!((name(b"a/b").first(), name(b"").first()), (&b"a"[..], &b""[..]));
+    }
+}

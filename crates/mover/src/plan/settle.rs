@@ -1,0 +1,162 @@
+//! What follows from the target's messages, and from files that changed or cannot be read.
+
+use super::{AfterWithdrawal, Cursor, OpenEntry, Phase, PieceWork, Plan, Settled};
+use crate::digest::{self, Digest, DonePieces};
+use crate::tree::FoundEntry;
+use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
+
+impl Plan {
+    /// Takes the digest of a piece, before the piece is sent.
+    pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest) {
+        let Some(open) = self.open.get_mut(&piece.entry) else { return };
+        open.awaited.insert(piece.index, digest);
+        self.settled.sent_bytes += if piece.is_sent { piece.length as u64 } else { 0 };
+    }
+
+    /// Takes the target's answers to an offer. An answer to an entry that is not open is ignored.
+    pub(crate) fn answered(&mut self, first: u64, answers: Vec<Answer>) {
+        for (entry, answer) in numbered(first, answers) {
+            match answer {
+                Answer::Unchanged | Answer::Made if self.phase != Phase::Content => {
+                    self.open.remove(&entry);
+                }
+                Answer::Unchanged => self.settle(entry, |settled, open| {
+                    settled.unchanged += 1;
+                    settled.moved_bytes += open.found.size();
+                }),
+                Answer::Made => self.settle(entry, |settled, _| settled.made += 1),
+                Answer::Send => self.want(entry, &[]),
+                Answer::Compare(held) => self.want(entry, &held),
+                Answer::Failed(failure) => self.fail(entry, failure),
+            }
+        }
+    }
+
+    /// Plans to send a file, and to compare the pieces of the ranges `held`, each as (first, number).
+    fn want(&mut self, entry: u64, held: &[(u32, u32)]) {
+        let Some(open) = self.open.get_mut(&entry).filter(|open| open.done.is_none()) else { return };
+        let EntryKind::File { size } = open.found.offered.kind else { return };
+        let Some(pieces) = digest::pieces(size) else { return };
+        open.done = Some(DonePieces::none_of(pieces));
+        if pieces == 1 {
+            self.small.push_back((entry, size));
+            self.waiting += size;
+            return;
+        }
+        let mut next = 0;
+        for &(first, number) in held {
+            let (first, end) = (first.max(next), first.saturating_add(number).min(pieces));
+            if first < end {
+                self.send(entry, next, first);
+                self.held.push_back(Cursor { entry, next: first, end });
+                next = end;
+            }
+        }
+        self.send(entry, next, pieces);
+    }
+
+    /// Plans to send the pieces from `next` to before `end`.
+    fn send(&mut self, entry: u64, next: u32, end: u32) {
+        if next < end {
+            self.waiting += u64::from(end - next) * digest::PIECE as u64;
+            self.large.push_back(Cursor { entry, next, end });
+        }
+    }
+
+    /// Takes what became of a piece or an entry. What concerns an entry that is not open is ignored: it is late, or the
+    /// target is wrong about it. So is an answer to a piece that was not sent.
+    pub(crate) fn became(&mut self, entry: u64, outcome: EntryOutcome) {
+        match outcome {
+            EntryOutcome::Taken(index) => self.taken(entry, index),
+            EntryOutcome::Again(index) => {
+                if self.open.get_mut(&entry).is_some_and(|open| open.awaited.remove(&index).is_some()) {
+                    self.send(entry, index, index + 1);
+                }
+            }
+            EntryOutcome::Installed => self.settle(entry, |settled, open| {
+                settled.copied += 1;
+                settled.copied_bytes += open.found.size();
+                settled.moved_bytes += open.found.size() - open.taken;
+            }),
+            EntryOutcome::Withdrawn => self.withdrawn(entry),
+            EntryOutcome::Failed(failure) => self.fail(entry, failure),
+        }
+    }
+
+    fn taken(&mut self, entry: u64, index: u32) {
+        let Some(open) = self.open.get_mut(&entry) else { return };
+        let (Some(own), Some(done)) = (open.awaited.remove(&index), open.done.as_mut()) else { return };
+        if !done.add(index, own) {
+            return;
+        }
+        let length = digest::length(open.found.size(), index) as u64;
+        open.taken += length;
+        self.settled.moved_bytes += length;
+        if done.count() > 1 && done.digest().is_some() {
+            self.installs.push_back(entry);
+        }
+    }
+
+    /// The file differs from what was offered: offers it once more, as it is `now`. A file that has changed twice, or that
+    /// is gone or a file no more, fails.
+    pub(crate) fn changed(&mut self, entry: u64, now: Result<FoundEntry, Failure>) {
+        let Some(open) = self.open.get(&entry) else { return };
+        let after = match now {
+            Ok(found) if !open.is_second && matches!(found.offered.kind, EntryKind::File { .. }) => {
+                AfterWithdrawal::Offer(Box::new(found))
+            }
+            Ok(_) => AfterWithdrawal::Fail(Failure::plain(Operation::Unsteady)),
+            Err(failure) => AfterWithdrawal::Fail(failure),
+        };
+        self.withdraw(entry, after);
+    }
+
+    /// The source cannot read the file.
+    pub(crate) fn unreadable(&mut self, entry: u64, failure: Failure) {
+        self.withdraw(entry, AfterWithdrawal::Fail(failure));
+    }
+
+    fn withdraw(&mut self, entry: u64, after: AfterWithdrawal) {
+        if let Some(open) = self.open.get_mut(&entry).filter(|open| open.after.is_none()) {
+            open.after = Some(after);
+            self.withdrawals.push_back(entry);
+        }
+    }
+
+    fn withdrawn(&mut self, entry: u64) {
+        match self.open.get_mut(&entry).and_then(|open| open.after.take()) {
+            Some(AfterWithdrawal::Fail(failure)) => self.fail(entry, failure),
+            Some(AfterWithdrawal::Offer(found)) => {
+                self.settle(entry, |settled, open| settled.moved_bytes -= open.taken);
+                self.add_as(vec![*found], true);
+            }
+            None => {}
+        }
+    }
+
+    fn settle(&mut self, entry: u64, count: impl FnOnce(&mut Settled, &OpenEntry)) {
+        if let Some(open) = self.open.remove(&entry) {
+            count(&mut self.settled, &open);
+        }
+    }
+
+    /// Settles an entry as failed. If the target has no room, all that is open fails for the same reason.
+    fn fail(&mut self, entry: u64, failure: Failure) {
+        let Some(open) = self.open.remove(&entry) else { return };
+        let name = &open.found.offered.name;
+        // A folder that could not be made has no mode to set.
+        if self.phase == Phase::Content || !self.settled.failures.iter().any(|failed| failed.name == *name) {
+            self.give_up(open, failure);
+        }
+        if failure.is_full() {
+            self.is_target_full = true;
+            self.offers.clear();
+            std::mem::take(&mut self.open).into_values().for_each(|open| self.give_up(open, failure));
+        }
+    }
+
+    fn give_up(&mut self, open: OpenEntry, failure: Failure) {
+        self.settled.moved_bytes -= open.taken;
+        self.add_failed(open.found.offered.name, failure);
+    }
+}

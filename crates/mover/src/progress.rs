@@ -1,0 +1,45 @@
+//! The counts of a copy while it runs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use landspeed_record::CopyCounts;
+use landspeed_record::units::Bytes;
+
+/// The counts of a copy so far, which the source keeps.
+#[derive(Debug, Default)]
+pub struct CopyProgress {
+    found: AtomicU64,
+    found_bytes: AtomicU64,
+    is_walked: AtomicBool,
+    settled: AtomicU64,
+    moved_bytes: AtomicU64,
+}
+
+impl CopyProgress {
+    /// Returns the counts so far.
+    pub fn counts(&self) -> CopyCounts {
+        let get = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        CopyCounts {
+            is_walked: self.is_walked.load(Ordering::Acquire),
+            found: get(&self.found),
+            found_bytes: Bytes(get(&self.found_bytes)),
+            settled: get(&self.settled),
+            moved_bytes: Bytes(get(&self.moved_bytes)),
+        }
+    }
+
+    pub(crate) fn found(&self, bytes: u64) {
+        self.found.fetch_add(1, Ordering::Relaxed);
+        self.found_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn walked(&self) {
+        self.is_walked.store(true, Ordering::Release);
+    }
+
+    /// Sets the counts of what is settled. One thread at a time calls this.
+    pub(crate) fn moved(&self, settled: u64, bytes: u64) {
+        self.settled.store(settled, Ordering::Relaxed);
+        self.moved_bytes.store(bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,73 @@
+//! Adds the entries of the trees to the plan: first all of them, and once their content is settled the folders again, whose
+//! modes and times are set last.
+
+use super::{LOOK, Sending};
+use crate::name::RelativeName;
+use crate::tree::{FoundEntry, Visitor};
+use crate::wire::{Failure, MOST_OFFERED};
+
+impl Sending<'_> {
+    pub(super) fn walk(&self) {
+        self.walk_all(false);
+        self.progress.walked();
+        if self.wait_until(|plan| plan.wants_folders()) {
+            self.walk_all(true);
+        }
+    }
+
+    fn walk_all(&self, only_folders: bool) {
+        let mut walk = Walk { sending: self, only_folders, found: Vec::new() };
+        self.trees.iter().for_each(|tree| tree.walk(only_folders, &mut walk));
+        walk.hand_over();
+        self.change(|plan| plan.walked());
+    }
+
+    /// Waits until `is_so`. Returns false if the copy is over before.
+    fn wait_until(&self, is_so: impl Fn(&crate::plan::Plan) -> bool) -> bool {
+        let mut plan = self.plan.lock();
+        while !plan.is_over() && !is_so(&plan) {
+            // The other threads signal far more often than this one has something to do.
+            self.moved.wait_for(&mut plan, LOOK);
+        }
+        !plan.is_over()
+    }
+}
+
+struct Walk<'a, 'b> {
+    sending: &'a Sending<'b>,
+    only_folders: bool,
+    /// Entries that are not yet in the plan.
+    found: Vec<FoundEntry>,
+}
+
+impl Walk<'_, '_> {
+    /// Adds the found entries to the plan, once there is room. Returns false if the walk is to end.
+    fn hand_over(&mut self) -> bool {
+        let found = std::mem::take(&mut self.found);
+        let goes_on = self.sending.wait_until(|plan| !plan.is_full() || plan.has_given_up());
+        self.sending.change(|plan| {
+            if goes_on && !plan.has_given_up() && !found.is_empty() {
+                plan.add(found);
+            }
+            goes_on && !plan.has_given_up()
+        })
+    }
+}
+
+impl Visitor for Walk<'_, '_> {
+    fn found(&mut self, entry: FoundEntry) -> bool {
+        if !self.only_folders {
+            self.sending.progress.found(entry.size());
+        }
+        self.found.push(entry);
+        self.found.len() < MOST_OFFERED || self.hand_over()
+    }
+
+    fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
+        self.sending.progress.found(0);
+        self.sending.change(|plan| {
+            plan.add_failed(name, failure);
+            !plan.is_over()
+        })
+    }
+}

@@ -1,0 +1,121 @@
+//! Answers what the target has of an offered entry, and makes folders and symbolic links.
+
+use std::io;
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, OFlags, Stat};
+
+use super::incoming::{IncomingFile, left_pieces, set_mode_and_times, times};
+use super::{Receiving, work_folder};
+use crate::digest;
+use crate::name::RelativeName;
+use crate::tree::FileIdentity;
+use crate::wire::{Answer, EntryKind, Failure, OfferedEntry, Operation};
+
+impl Receiving {
+    /// Answers an offered entry.
+    pub(super) fn consider(&self, entry: u64, offered: &OfferedEntry) -> Answer {
+        let considered = match (&offered.kind, self.is_allowed(&offered.name)) {
+            (_, false) => Err(Failure::plain(Operation::Name)),
+            (EntryKind::Folder, _) => self.make_folder(&offered.name),
+            (EntryKind::Symlink { to }, _) => self.make_link(entry, offered, to),
+            (EntryKind::File { size }, _) => self.want(entry, offered, *size),
+        };
+        considered.unwrap_or_else(Answer::Failed)
+    }
+
+    /// Returns true if the source may use this name: it is one of those that the user asked for, or below it, and none
+    /// that a copy keeps for itself. Otherwise a source could write what it was not asked for (CVE-2019-6111 of scp).
+    fn is_allowed(&self, name: &RelativeName) -> bool {
+        let is_asked_for = self.names.contains(&b""[..]) || self.names.contains(name.first());
+        is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
+    }
+
+    fn make_folder(&self, name: &RelativeName) -> Result<Answer, Failure> {
+        let failed = |error: io::Error| Failure::of(Operation::MakeFolder, &error);
+        match self.root.stat(name).map_err(failed)?.map(|stat| kind(&stat)) {
+            Some(FileType::Directory) => Ok(Answer::Unchanged),
+            Some(_) => Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
+            None => self.root.made_folder(name).map(|_| Answer::Made).map_err(failed),
+        }
+    }
+
+    fn make_link(&self, entry: u64, offered: &OfferedEntry, to: &[u8]) -> Result<Answer, Failure> {
+        let failed = |error: io::Error| Failure::of(Operation::MakeLink, &error);
+        let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
+        let folder = self.root.made_folder(&folder).map_err(failed)?;
+        if rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|there| there.as_bytes() == to) {
+            return Ok(Answer::Unchanged);
+        }
+        let own = work_folder::short(entry);
+        self.work.link(to, &own).map_err(failed)?;
+        let times = times(offered.modified);
+        let placed = rustix::fs::utimensat(&self.work, own.as_slice(), &times, AtFlags::SYMLINK_NOFOLLOW);
+        let placed = placed.map_err(io::Error::from);
+        let placed = placed.and_then(|()| self.work.put_in_place(&own, &folder, leaf));
+        if placed.is_err() {
+            self.work.remove(&own);
+        }
+        placed.map(|()| Answer::Made).map_err(failed)
+    }
+
+    /// Returns true if what is there has size and time of the offered file.
+    fn has(&self, offered: &OfferedEntry, size: u64, there: &Stat) -> bool {
+        let identity = FileIdentity::of(there);
+        kind(there) == FileType::RegularFile && identity.size == size && identity.modified == offered.modified
+    }
+
+    fn want(&self, entry: u64, offered: &OfferedEntry, size: u64) -> Result<Answer, Failure> {
+        let open = |error: io::Error| Failure::of(Operation::Open, &error);
+        match self.root.stat(&offered.name).map_err(open)? {
+            Some(there) if self.has(offered, size, &there) => return self.keep(offered, &there),
+            Some(there) if kind(&there) == FileType::Directory => {
+                return Err(open(io::Error::from_raw_os_error(libc::EISDIR)));
+            }
+            _ => {}
+        }
+        let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
+        let pieces = digest::pieces(size).ok_or_else(too_large)?;
+        let file = IncomingFile::new(entry, offered, size, pieces);
+        let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
+        let left = left.map_or_else(Vec::new, |left| left_pieces(left, pieces));
+        let mut files = self.files.lock();
+        let is_long_twice = || pieces > 1 && files.values().any(|other| other.own() == file.own());
+        if files.contains_key(&entry) || is_long_twice() {
+            return Err(Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EEXIST)));
+        }
+        files.insert(entry, Arc::new(file));
+        Ok(if left.is_empty() { Answer::Send } else { Answer::Compare(left) })
+    }
+
+    /// Keeps a file that is there, with the offered mode.
+    fn keep(&self, offered: &OfferedEntry, there: &Stat) -> Result<Answer, Failure> {
+        if there.st_mode & 0o777 == offered.mode {
+            return Ok(Answer::Unchanged);
+        }
+        let failed = |error: io::Error| Failure::of(Operation::SetModeAndTimes, &error);
+        let file = self.root.file(&offered.name, OFlags::RDONLY | OFlags::NONBLOCK).map_err(failed)?;
+        set_mode_and_times(&file, offered).map_err(failed)?;
+        Ok(Answer::Unchanged)
+    }
+
+    /// Sets mode and time of a folder whose entries are all there. A target's folder that was there before keeps its own: only
+    /// entries land in it, and it may be /tmp.
+    pub(super) fn complete_folder(&self, offered: &OfferedEntry) -> Answer {
+        if !self.is_allowed(&offered.name) {
+            return Answer::Failed(Failure::plain(Operation::Name));
+        }
+        if offered.name == RelativeName::root() && !self.is_new {
+            return Answer::Unchanged;
+        }
+        let folder = self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY);
+        match folder.and_then(|folder| set_mode_and_times(&folder, offered)) {
+            Ok(()) => Answer::Unchanged,
+            Err(error) => Answer::Failed(Failure::of(Operation::SetModeAndTimes, &error)),
+        }
+    }
+}
+
+fn kind(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}

@@ -1,0 +1,77 @@
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::*;
+use crate::digest;
+use crate::wire::{EntryKind, Timestamp};
+
+fn target(folder: &Path, names: &[&str]) -> Receiving {
+    let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
+    Receiving::open(&Target { folder: folder.to_owned(), names, is_synced: true }).unwrap()
+}
+
+fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
+    let name = RelativeName::parse(name.as_bytes()).expect("a name");
+    OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
+}
+
+/// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
+#[test]
+fn a_source_writes_only_what_it_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let asked = target(folder.path(), &["f", "d"]);
+    let refused = Answer::Failed(Failure::plain(Operation::Name));
+    for name in ["", ".bashrc", "ff", "other/f", ".landspeed-copy/7", ".Landspeed-Copy"] {
+        let link = EntryKind::Symlink { to: b"/".to_vec() };
+        for kind in [EntryKind::File { size: 1 }, EntryKind::Folder, link] {
+            assert_eq!(asked.consider(0, &offered(name, kind)), refused, "{name}");
+        }
+        assert_eq!(asked.complete_folder(&offered(name, EntryKind::Folder)), refused, "{name}");
+    }
+    assert_eq!(asked.consider(0, &offered("f", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(asked.consider(1, &offered("d", EntryKind::Folder)), Answer::Made);
+    assert_eq!(asked.consider(2, &offered("d/.bashrc", EntryKind::File { size: 1 })), Answer::Send);
+    drop(asked);
+    let all = target(folder.path(), &[""]);
+    assert_eq!(all.complete_folder(&offered(".landspeed-copy", EntryKind::Folder)), refused);
+    let own = folder.path().join(".landspeed-copy");
+    assert_eq!(std::fs::metadata(own).unwrap().mode() & 0o777, 0o700, "no other user gets into it");
+    assert_eq!(all.consider(0, &offered("any", EntryKind::Folder)), Answer::Made);
+}
+
+#[test]
+fn numbers_and_long_files_are_used_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let twice = Answer::Failed(Failure { operation: Operation::Create, errno: libc::EEXIST });
+    let file = |name: &str, size| offered(name, EntryKind::File { size });
+    // The longest file that pieces have numbers for: nothing is kept of what has not arrived.
+    let longest = u64::from(u32::MAX) * digest::PIECE as u64;
+    assert_eq!(target.consider(0, &file("a", longest)), Answer::Send);
+    assert_eq!(target.consider(1, &file("a", longest)), twice);
+    assert_eq!(target.consider(0, &file("b", 1)), twice);
+    let too_long = target.consider(2, &file("c", longest + 1));
+    assert_eq!(too_long, Answer::Failed(Failure { operation: Operation::Create, errno: libc::EFBIG }));
+}
+
+/// More short files may wait to be put in place than a process may have open.
+#[test]
+fn files_that_wait_are_not_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let ((replies, _heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
+    let digest = digest::of_piece(b"x", 0, 1);
+    let piece = |entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
+    for entry in 0..9 {
+        let file = offered(&entry.to_string(), EntryKind::File { size: 1 });
+        assert_eq!(target.consider(entry, &file), Answer::Send);
+        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+        // It is whole, and is not queued again.
+        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+    }
+    assert_eq!(queue.try_iter().count(), 9);
+    let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let open = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    let own = folder.path().join(".landspeed-copy/");
+    assert_eq!(open.filter(|path| path.starts_with(&own) && *path != own).count(), 0);
+}

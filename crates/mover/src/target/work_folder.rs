@@ -1,0 +1,240 @@
+//! The folder for what is not yet whole, in the target's folder: incomplete files, which no other user can see, and the lock
+//! that keeps a second copy out.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::incoming::times;
+use crate::Error;
+use crate::beneath::Root;
+use crate::name::RelativeName;
+use crate::tree::FileIdentity;
+
+/// The name of the folder. No entry with this name is copied into a target's folder.
+pub(super) const NAME: &[u8] = b".landspeed-copy";
+/// The end of the names of long files, of which a part stays for the next copy.
+const PART: &[u8] = b".part";
+/// The end of the names of short files and of links, which are sent anew in the next copy.
+const SHORT: &[u8] = b".short";
+/// The file that says which copy holds the lock.
+const HOLDER: &[u8] = b"landspeed-holder";
+/// The number of attempts to make the folder while other copies end and remove it.
+const TRIES: usize = 16;
+
+#[derive(Debug)]
+pub(super) struct WorkFolder {
+    folder: OwnedFd,
+    /// The target's folder, from which this one is removed at the end.
+    above: OwnedFd,
+}
+
+impl WorkFolder {
+    /// Makes the folder, or opens one of an earlier copy, and locks it.
+    pub(super) fn open(root: &Root, path: &Path) -> Result<Self, Error> {
+        let path = path.join(".landspeed-copy");
+        let failed = |operation| {
+            let failed = Error::at(&path, operation);
+            move |error: Errno| failed(error.into())
+        };
+        for _ in 0..TRIES {
+            match rustix::fs::mkdirat(root, NAME, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(failed("create it")(error)),
+            }
+            let folder = match open_folder(root, NAME) {
+                // A copy that ends removes it.
+                Err(Errno::NOENT) => continue,
+                opened => opened.map_err(failed("open it"))?,
+            };
+            is_private(&folder, &path)?;
+            lock(&folder, &path)?;
+            if rustix::fs::fstat(&folder).map_err(failed("read it"))?.st_nlink == 0 {
+                continue;
+            }
+            let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
+            let work = WorkFolder { folder, above };
+            work.write_holder().map_err(Error::at(&path, "write to it"))?;
+            work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
+            return Ok(work);
+        }
+        Err(failed("create it")(Errno::AGAIN))
+    }
+
+    fn write_holder(&self) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.folder, HOLDER, flags, Mode::RUSR | Mode::WUSR)?;
+        let text = format!("process {} of user {}", std::process::id(), rustix::process::geteuid().as_raw());
+        rustix::io::write(file, text.as_bytes())?;
+        Ok(())
+    }
+
+    /// Opens a file for reading and writing. It is created, for this user alone, if it is missing.
+    pub(super) fn file(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?)
+    }
+
+    /// Opens a file that an earlier copy may have left; `None` if there is none.
+    pub(super) fn left(&self, name: &[u8]) -> io::Result<Option<OwnedFd>> {
+        let mut opened = self.open_as(name, OFlags::RDWR);
+        if opened.as_ref().is_err_and(|error| *error == Errno::ACCESS) {
+            // It was whole, and had the mode of the source's file already.
+            rustix::fs::chmodat(&self.folder, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+            opened = self.open_as(name, OFlags::RDWR);
+        }
+        match opened {
+            Ok(file) => Ok(Some(file)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Puts the content of a file on stable storage. Returns false if its mode forbids to open it.
+    pub(super) fn sync(&self, name: &[u8]) -> io::Result<bool> {
+        match self.open_as(name, OFlags::RDONLY) {
+            Err(Errno::ACCESS) => Ok(false),
+            opened => Ok(rustix::fs::fdatasync(opened?).map(|()| true)?),
+        }
+    }
+
+    fn open_as(&self, name: &[u8], flags: OFlags) -> rustix::io::Result<OwnedFd> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.folder, name, flags, Mode::empty())
+    }
+
+    /// Makes a symbolic link.
+    pub(super) fn link(&self, to: &[u8], name: &[u8]) -> io::Result<()> {
+        self.remove(name);
+        Ok(rustix::fs::symlinkat(to, &self.folder, name)?)
+    }
+
+    /// Gives an entry of this folder its name at the target, in place of one that may be there.
+    pub(super) fn put_in_place(&self, name: &[u8], folder: impl AsFd, leaf: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::renameat(&self.folder, name, folder, leaf)?)
+    }
+
+    /// Removes an entry, if it is there.
+    pub(super) fn remove(&self, name: &[u8]) {
+        let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
+    }
+
+    /// Removes what is left of short files and links. Other names are left, because a user who owns the target's folder could
+    /// have put a folder of another copy in the place of this one.
+    fn remove_short_files(&self) -> io::Result<()> {
+        for entry in Dir::read_from(&self.folder)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if name.ends_with(SHORT) {
+                self.remove(name);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for WorkFolder {
+    /// Removes the folder unless it has parts for the next copy. The folder above keeps its time, which the copy has set.
+    fn drop(&mut self) {
+        let _ = self.remove_short_files();
+        self.remove(HOLDER);
+        let before = rustix::fs::fstat(&self.above);
+        let removed = rustix::fs::unlinkat(&self.above, NAME, AtFlags::REMOVEDIR);
+        if let (Ok(before), Ok(())) = (before, removed) {
+            let _ = rustix::fs::futimens(&self.above, &times(FileIdentity::of(&before).modified));
+        }
+    }
+}
+
+impl AsFd for WorkFolder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.folder.as_fd()
+    }
+}
+
+fn open_folder(root: &Root, name: &[u8]) -> rustix::io::Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(root, name, flags, Mode::empty())
+}
+
+fn lock(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    match rustix::fs::flock(folder, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => {
+            Err(Error::Locked { path: path.display().to_string(), holder: holder(folder) })
+        }
+        Err(error) => Err(Error::at(path, "lock it")(error.into())),
+    }
+}
+
+/// Returns what the copy that holds the lock says of itself.
+fn holder(folder: &OwnedFd) -> String {
+    let mut text = [0; 64];
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(folder, HOLDER, flags, Mode::empty());
+    let length = file.and_then(|file| rustix::io::read(file, &mut text)).unwrap_or(0);
+    String::from_utf8_lossy(&text[..length]).into_owned()
+}
+
+/// Returns the name of the incomplete file of a long file, which is the same in the next copy.
+pub(super) fn part(name: &RelativeName) -> Vec<u8> {
+    let hash = blake3::hash(name.as_bytes()).to_hex();
+    [&hash.as_bytes()[..32], PART].concat()
+}
+
+/// Returns the name of the incomplete file of a short file or of a link.
+pub(super) fn short(entry: u64) -> Vec<u8> {
+    [entry.to_string().as_bytes(), SHORT].concat()
+}
+
+/// Checks that no other user can put anything into the folder.
+fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let stat = rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))?;
+    let unsafe_folder = |why| Err(Error::UnsafeFolder { path: path.display().to_string(), why });
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return unsafe_folder("it belongs to another user");
+    }
+    if stat.st_mode & 0o077 != 0 { unsafe_folder("other users have rights to it") } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_short_files_is_removed_at_the_end() {
+        let all = tempfile::tempdir().unwrap();
+        let root = Root::open(all.path()).unwrap();
+        let open = || WorkFolder::open(&root, all.path()).unwrap();
+        let work = open();
+        work.file(&short(7)).unwrap();
+        work.file(b"abc.part").unwrap();
+        work.file(b"7").unwrap();
+        drop(work);
+        let left = std::fs::read_dir(all.path().join(".landspeed-copy")).unwrap().flatten();
+        let mut names: Vec<_> = left.map(|entry| entry.file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["7", "abc.part"], "what no copy has made is left");
+        let work = open();
+        work.remove(b"abc.part");
+        work.remove(b"7");
+        drop(work);
+        assert_eq!(std::fs::read_dir(all.path()).unwrap().count(), 0);
+    }
+
+    /// A copy that ended between the last piece and the final name has left a file with the mode of the source's.
+    #[test]
+    fn a_part_that_may_not_be_written_is_opened_all_the_same() {
+        let all = tempfile::tempdir().unwrap();
+        let root = Root::open(all.path()).unwrap();
+        let work = WorkFolder::open(&root, all.path()).unwrap();
+        let part = work.file(b"abc.part").unwrap();
+        rustix::fs::fchmod(&part, Mode::empty()).unwrap();
+        assert_eq!(work.sync(b"abc.part").unwrap(), rustix::process::geteuid().is_root());
+        assert!(work.left(b"abc.part").unwrap().is_some());
+        assert!(work.left(b"none").unwrap().is_none());
+    }
+}

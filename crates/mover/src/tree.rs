@@ -1,0 +1,274 @@
+//! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{Dir, FileType, OFlags, Stat};
+
+use crate::beneath::Root;
+use crate::name::RelativeName;
+use crate::wire::{EntryKind, Failure, OfferedEntry, Operation, Timestamp};
+
+/// Where an entry is in the source, and what the file system said of it when it was found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SourcePlace {
+    /// The number of the tree.
+    pub(crate) tree: usize,
+    /// The name in that tree.
+    pub(crate) inner: RelativeName,
+    pub(crate) identity: FileIdentity,
+}
+
+/// What tells a file from another one, and from itself before a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    pub(crate) modified: Timestamp,
+    /// The time of the last change of content or metadata (st_ctime), which no program can set.
+    pub(crate) changed: Timestamp,
+}
+
+/// An entry that the walk has found.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FoundEntry {
+    pub(crate) offered: OfferedEntry,
+    pub(crate) place: SourcePlace,
+}
+
+impl FoundEntry {
+    /// Returns the length of a file; zero for other entries.
+    pub(crate) fn size(&self) -> u64 {
+        match self.offered.kind {
+            EntryKind::File { size } => size,
+            EntryKind::Folder | EntryKind::Symlink { .. } => 0,
+        }
+    }
+}
+
+// The types of these members differ between processors.
+#[allow(clippy::unnecessary_cast)]
+impl FileIdentity {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let time = |seconds, nanos| Timestamp { seconds, nanos };
+        FileIdentity {
+            device: stat.st_dev as u64,
+            inode: stat.st_ino as u64,
+            size: u64::try_from(stat.st_size).unwrap_or_default(),
+            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
+            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
+        }
+    }
+}
+
+/// The receiver of a walk. Each function returns false to end the walk.
+pub(crate) trait Visitor {
+    fn found(&mut self, entry: FoundEntry) -> bool;
+
+    fn failed(&mut self, name: RelativeName, failure: Failure) -> bool;
+}
+
+/// A tree of the source, and the name that it gets at the target.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// The number of the tree among those of the copy.
+    pub(crate) number: usize,
+    pub(crate) root: Root,
+    /// The entry below the root at which the walk begins.
+    pub(crate) start: RelativeName,
+    /// The name of that entry at the target.
+    pub(crate) target: RelativeName,
+}
+
+impl Tree {
+    /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries.
+    pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
+        let mut folders = Vec::new();
+        if !self.visit(RelativeName::root(), only_folders, &mut folders, visitor) {
+            return;
+        }
+        // A tree has as many folders as it has: each is read once.
+        while let Some(folder) = folders.pop() {
+            match self.entries(&folder) {
+                Ok(entries) => {
+                    if !self.visit_all(&folder, entries, only_folders, &mut folders, visitor) {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    let failure = Failure::of(Operation::ReadFolder, &error);
+                    if !only_folders && !self.fail(&folder, failure, visitor) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns the entry `inner` of the tree as it is now.
+    ///
+    /// # Errors
+    /// Returns a failure if it cannot be read, or is an entry that is not copied.
+    pub(crate) fn look(&self, inner: &RelativeName) -> Result<FoundEntry, Failure> {
+        let name = self.start.join(inner.as_bytes()).ok_or(Failure::plain(Operation::Name))?;
+        let target = self.target.join(inner.as_bytes()).ok_or(Failure::plain(Operation::Name))?;
+        let open = |error: io::Error| Failure::of(Operation::Open, &error);
+        let gone = || open(io::Error::from_raw_os_error(libc::ENOENT));
+        let stat = self.root.stat(&name).map_err(open)?.ok_or_else(gone)?;
+        let kind = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => EntryKind::File { size: FileIdentity::of(&stat).size },
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => EntryKind::Symlink { to: link(&self.root, &name).map_err(open)? },
+            _ => return Err(Failure::plain(Operation::Special)),
+        };
+        let identity = FileIdentity::of(&stat);
+        Ok(FoundEntry {
+            offered: OfferedEntry {
+                name: target,
+                kind,
+                mode: stat.st_mode & 0o777,
+                modified: identity.modified,
+            },
+            place: SourcePlace { tree: self.number, inner: inner.clone(), identity },
+        })
+    }
+
+    /// Opens a file of the tree. It never waits for another program, as a FIFO would.
+    pub(crate) fn open(&self, inner: &RelativeName) -> io::Result<OwnedFd> {
+        let name = self.start.join(inner.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
+        self.root.file(&name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+
+    /// Visits an entry, and adds a folder to those that are to be read. Returns false to end the walk.
+    fn visit(
+        &self,
+        inner: RelativeName,
+        only_folders: bool,
+        folders: &mut Vec<RelativeName>,
+        visitor: &mut dyn Visitor,
+    ) -> bool {
+        match self.look(&inner) {
+            Ok(found) => {
+                let is_folder = found.offered.kind == EntryKind::Folder;
+                if is_folder {
+                    folders.push(inner);
+                }
+                if is_folder || !only_folders { visitor.found(found) } else { true }
+            }
+            Err(failure) => only_folders || self.fail(&inner, failure, visitor),
+        }
+    }
+
+    fn visit_all(
+        &self,
+        folder: &RelativeName,
+        entries: Dir,
+        only_folders: bool,
+        folders: &mut Vec<RelativeName>,
+        visitor: &mut dyn Visitor,
+    ) -> bool {
+        for entry in entries {
+            let Ok(entry) = entry else {
+                let failure = Failure::plain(Operation::ReadFolder);
+                return only_folders || self.fail(folder, failure, visitor);
+            };
+            let leaf = entry.file_name().to_bytes();
+            let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
+            if matches!(leaf, b"." | b"..") || (only_folders && !may_be_folder) {
+                continue;
+            }
+            let goes_on = match folder.join(leaf) {
+                Some(inner) => self.visit(inner, only_folders, folders, visitor),
+                None => only_folders || self.fail(folder, Failure::plain(Operation::Name), visitor),
+            };
+            if !goes_on {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
+        let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        Ok(Dir::new(self.root.file(&name, flags)?)?)
+    }
+
+    fn fail(&self, inner: &RelativeName, failure: Failure, visitor: &mut dyn Visitor) -> bool {
+        visitor.failed(self.target.join(inner.as_bytes()).unwrap_or_default(), failure)
+    }
+}
+
+/// Returns what a symbolic link says.
+fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
+    let (folder, leaf) = name.split().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder: OwnedFd = root.folder(&folder)?;
+    Ok(rustix::fs::readlinkat(folder.as_fd(), leaf, Vec::new())?.into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Seen {
+        found: BTreeMap<String, EntryKind>,
+        failed: Vec<(String, Failure)>,
+    }
+
+    impl Visitor for Seen {
+        fn found(&mut self, entry: FoundEntry) -> bool {
+            let name = String::from_utf8_lossy(entry.offered.name.as_bytes()).into_owned();
+            self.found.insert(name, entry.offered.kind);
+            true
+        }
+
+        fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
+            self.failed.push((String::from_utf8_lossy(name.as_bytes()).into_owned(), failure));
+            true
+        }
+    }
+
+    fn walked(folder: &std::path::Path, only_folders: bool) -> Seen {
+        let mut seen = Seen::default();
+        let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
+        Tree { number: 0, root, start: RelativeName::root(), target }.walk(only_folders, &mut seen);
+        seen
+    }
+
+    #[test]
+    fn a_tree_is_walked_with_its_links_and_without_what_is_special() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("a/b")).unwrap();
+        std::fs::write(at("a/b/f"), "12345").unwrap();
+        symlink("/etc", at("a/out")).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        let seen = walked(folder.path(), false);
+        let names: Vec<&str> = seen.found.keys().map(String::as_str).collect();
+        assert_eq!(names, ["t", "t/a", "t/a/b", "t/a/b/f", "t/a/out"]);
+        assert_eq!(seen.found["t/a/b/f"], EntryKind::File { size: 5 });
+        assert_eq!(seen.found["t/a/out"], EntryKind::Symlink { to: b"/etc".to_vec() });
+        assert_eq!(seen.failed, [("t/pipe".to_owned(), Failure::plain(Operation::Special))]);
+        let folders = walked(folder.path(), true);
+        assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a", "t/a/b"]);
+        assert!(folders.failed.is_empty());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_named() {
+        if rustix::process::geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let shut = folder.path().join("shut");
+        std::fs::create_dir(&shut).unwrap();
+        std::fs::set_permissions(&shut, PermissionsExt::from_mode(0o0)).unwrap();
+        let seen = walked(folder.path(), false);
+        assert_eq!(seen.failed[0].0, "t/shut");
+    }
+}

@@ -1,0 +1,195 @@
+//! The messages of a copy on its flows. Names travel as bytes here, and nowhere else (docs/decisions/0075-copy.md).
+
+mod frame;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use frame::{FrameReader, FrameWriter};
+
+use crate::digest::Digest;
+use crate::name::RelativeName;
+
+/// The largest number of entries in one offer.
+pub(crate) const MOST_OFFERED: usize = 256;
+/// The largest number of pieces in one message.
+pub(crate) const MOST_PIECES: usize = 256;
+
+/// Numbers what a message lists from `first`. Numbers end with the largest one, which no honest end uses.
+pub(crate) fn numbered<I: IntoIterator>(first: u64, listed: I) -> impl Iterator<Item = (u64, I::Item)> {
+    (0..).zip(listed).map(move |(distance, one)| (first.saturating_add(distance), one))
+}
+
+/// A message of the source to the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum ToTarget {
+    /// Entries of the source, numbered from `first`. Answered with [`ToSource::Answers`].
+    Offer { first: u64, entries: Vec<OfferedEntry> },
+    /// Folders whose contents are complete, numbered from `first`: the target sets their modes and times. Answered with
+    /// [`ToSource::Answers`].
+    Folders { first: u64, entries: Vec<OfferedEntry> },
+    /// Pieces of files. The frame's body has the bytes of those that are sent, one after the other. Each is answered
+    /// with a [`ToSource::Outcome`].
+    Pieces(Vec<PieceHeader>),
+    /// The target has taken all pieces of a file of several pieces, whose digest is this. Answered with an outcome.
+    Install { entry: u64, digest: Digest },
+    /// The source sends no more of this entry. Answered with [`EntryOutcome::Withdrawn`].
+    Withdraw { entry: u64 },
+    /// All entries are settled. Answered with [`ToSource::Finished`].
+    Finish,
+}
+
+/// An entry of the source's tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct OfferedEntry {
+    pub(crate) name: RelativeName,
+    pub(crate) kind: EntryKind,
+    /// The permission bits, as in chmod(2).
+    pub(crate) mode: u32,
+    pub(crate) modified: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum EntryKind {
+    File {
+        /// The length in bytes.
+        size: u64,
+    },
+    Folder,
+    Symlink {
+        /// What the link says, which is never followed.
+        to: Vec<u8>,
+    },
+}
+
+/// A time of a file: seconds since 1970, which are negative before, and nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Timestamp {
+    pub(crate) seconds: i64,
+    pub(crate) nanos: u32,
+}
+
+/// A piece of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PieceHeader {
+    pub(crate) entry: u64,
+    pub(crate) index: u32,
+    /// The number of its bytes.
+    pub(crate) length: u32,
+    pub(crate) digest: Digest,
+    /// True if the body has the piece; false if the target has it from an interrupted copy, and compares its digest.
+    pub(crate) is_sent: bool,
+}
+
+/// A message of the target to the source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) enum ToSource {
+    /// The answers to an offer, in its order.
+    Answers {
+        first: u64,
+        answers: Vec<Answer>,
+    },
+    Outcome {
+        entry: u64,
+        outcome: EntryOutcome,
+    },
+    /// Everything is on stable storage; or why it is not known to be.
+    Finished(Result<(), Failure>),
+}
+
+/// The target's answer to an offered entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// The target has the entry. Nothing was changed.
+    Unchanged,
+    /// The target has made the entry, which has no content to send.
+    Made,
+    /// All pieces are to be sent.
+    Send,
+    /// The target has a part of the file: it compares the pieces of these ranges, each as (first, number). All others
+    /// are to be sent.
+    Compare(Vec<(u32, u32)>),
+    Failed(Failure),
+}
+
+/// What became of a piece or of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum EntryOutcome {
+    /// The target has taken the piece with this index.
+    Taken(u32),
+    /// What the target has of the piece with this index is something else: it is to be sent.
+    Again(u32),
+    /// The entry has its name, and its content is on stable storage.
+    Installed,
+    Withdrawn,
+    Failed(Failure),
+}
+
+/// Why an operation on an entry failed. The text for people is made where it is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Failure {
+    pub(crate) operation: Operation,
+    /// The error number of the system, as in errno(3); zero if the system refused nothing.
+    pub(crate) errno: i32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Operation {
+    Open,
+    Read,
+    ReadFolder,
+    MakeFolder,
+    MakeLink,
+    Create,
+    Write,
+    SetModeAndTimes,
+    Sync,
+    Install,
+    /// The file changed while it was read, twice.
+    Unsteady,
+    /// The entry is no file, folder or symbolic link.
+    Special,
+    /// The bytes that arrived do not have the digest that came with them.
+    Damaged,
+    /// The name is too long, or one that a copy keeps for itself.
+    Name,
+}
+
+impl Failure {
+    pub(crate) fn of(operation: Operation, error: &std::io::Error) -> Self {
+        Failure { operation, errno: error.raw_os_error().unwrap_or_default() }
+    }
+
+    /// Returns a failure in which the system refused nothing.
+    pub(crate) fn plain(operation: Operation) -> Self {
+        Failure { operation, errno: 0 }
+    }
+
+    /// Returns true if the target has no room: no further entry can succeed.
+    pub(crate) fn is_full(&self) -> bool {
+        [libc::ENOSPC, libc::EDQUOT].contains(&self.errno)
+    }
+
+    /// Returns the failure in words.
+    pub(crate) fn words(&self) -> String {
+        let what = match self.operation {
+            Operation::Open => "cannot be opened",
+            Operation::Read => "cannot be read",
+            Operation::ReadFolder => "its entries cannot be read",
+            Operation::MakeFolder => "the folder cannot be made",
+            Operation::MakeLink => "the symbolic link cannot be made",
+            Operation::Create => "cannot be created",
+            Operation::Write => "cannot be written",
+            Operation::SetModeAndTimes => "its mode and times cannot be set",
+            Operation::Sync => "cannot be put on stable storage",
+            Operation::Install => "cannot be put in place",
+            Operation::Unsteady => "changed while it was read, and again when it was read anew",
+            Operation::Special => "is no file, folder or symbolic link, and was left out",
+            Operation::Damaged => "arrived damaged",
+            Operation::Name => "has a name that cannot be copied",
+        };
+        match self.errno {
+            0 => what.to_owned(),
+            errno => format!("{what}: {}", std::io::Error::from_raw_os_error(errno)),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Puts the kernel's SMC-R (Shared Memory Communications over RDMA, RFC 7609) below a program that opens TCP sockets.
+//!
+//! The two kernels connect over TCP, agree in a handshake, and then exchange the program's bytes by RDMA. If they do
+//! not agree, the connection stays on that TCP.
+
+mod devices;
+mod reason;
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use landspeed_kernel::netlink::{SockDiag, smc_eid_count};
+use landspeed_record::{KernelNeed, KernelVersion};
+use libc::{AF_INET, AF_INET6, SOCK_STREAM, c_int};
+
+use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier, socket};
+use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
+use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
+use devices::RdmaPort;
+
+/// What SMC-R of version 2 needs, which RoCE v2 takes.
+pub(crate) const ROCE_V2: KernelNeed =
+    KernelNeed { of: "RoCE v2", since: KernelVersion(5, 16), instead: "RoCE v1" };
+
+/// The protocols of the family AF_SMC (net/smc/smc.h), for IPv4 and for IPv6.
+const SMCPROTO_SMC: c_int = 0;
+const SMCPROTO_SMC6: c_int = 1;
+
+/// Conditions for getsockopt(2) of the options that reveal the protocol. An accepted socket has the family AF_SMC even
+/// where its listener has another (smc_clcsock_accept() in af_smc.c).
+const REVEALING: &[&[ArgumentCondition]] =
+    &[&kernel_socket::option(libc::SO_DOMAIN), &kernel_socket::option(libc::SO_PROTOCOL)];
+const RULES: &[SyscallRule] = &kernel_socket::rules(REVEALING);
+
+/// The path over SMC.
+pub(crate) struct SmcPath;
+
+impl Path for SmcPath {
+    fn name(&self) -> &'static str {
+        "smc"
+    }
+
+    fn describe(&self) -> &'static str {
+        "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP"
+    }
+
+    fn rules(&self) -> &'static [SyscallRule] {
+        RULES
+    }
+
+    fn kernel(&self) -> &'static [KernelNeed] {
+        &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS]
+    }
+
+    fn takes_all(&self) -> Option<&'static str> {
+        Some(kernel_socket::TAKES_ALL)
+    }
+
+    fn carrier(
+        &self,
+        _shared: &Arc<SupervisorNotes>,
+        options: &Options,
+    ) -> Result<Box<dyn PathCarrier>, Error> {
+        Ok(Box::new(KernelSocketCarrier::new(Smc::probe()?, options)))
+    }
+
+    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
+        Box::new(KernelSocketCarrier::alone(Smc::default()))
+    }
+}
+
+/// SMC as this kernel offers it.
+#[derive(Default)]
+struct Smc {
+    /// True if a socket of AF_INET and AF_INET6 can have the protocol SMC (Linux 6.11); false if SMC is only a family
+    /// of its own.
+    is_protocol: bool,
+    ports: Vec<RdmaPort>,
+}
+
+impl Smc {
+    /// Returns an error if the kernel lacks SMC, or if no RDMA device can carry its connections.
+    fn probe() -> Result<Self, Error> {
+        let is_protocol = socket(AF_INET, SOCK_STREAM, IPPROTO_SMC).is_ok();
+        if !is_protocol {
+            socket(AF_SMC, SOCK_STREAM, SMCPROTO_SMC).map(drop).map_err(without_smc)?;
+        }
+        let tells = SockDiag::open().and_then(|diag| diag.smc_fallback(0));
+        tells.map_err(|error| Error::NoSmcDiag(error.to_string()))?;
+        let ports = devices::ports();
+        let first = ports.first().ok_or(Error::NoRdmaDevice)?;
+        if !ports.iter().any(|port| port.has_roce_v1) && smc_eid_count().unwrap_or(0) == 0 {
+            return Err(Error::NoSmcEid { device: first.device.clone() });
+        }
+        Ok(Smc { is_protocol, ports })
+    }
+}
+
+/// Returns the error of a kernel that opens no socket of SMC. It also opens none where the module is there and cannot be
+/// loaded on demand.
+fn without_smc(source: io::Error) -> Error {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let modules = fs::read_to_string(format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    if modules.contains("/smc.ko") { Error::SmcNotLoaded } else { Error::NoSmc(source) }
+}
+
+impl KernelProtocol for Smc {
+    const KIND: DescriptorKind = DescriptorKind::Smc;
+    /// The handshake takes up to 6 s (CLC_WAIT_TIME), and waits for that of other connections between the same hosts.
+    const WATCHED: Duration = Duration::from_secs(30);
+
+    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+        match domain {
+            _ if self.is_protocol => socket(domain, kind, IPPROTO_SMC),
+            AF_INET6 => socket(AF_SMC, kind, SMCPROTO_SMC6),
+            _ => socket(AF_SMC, kind, SMCPROTO_SMC),
+        }
+    }
+
+    /// A socket that has fallen back is the TCP socket of its handshake (smc_switch_to_fallback() in af_smc.c).
+    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+        let is_carried = kind(fd) == DescriptorKind::Smc;
+        (!is_carried).then(|| reason::of(fd).unwrap_or(FallbackReason::Refused))
+    }
+
+    /// An option of TCP may have made a TCP socket of one of SMC, before it is connected.
+    fn why_tcp(&self, fd: &OwnedFd) -> FallbackReason {
+        reason::of(fd).unwrap_or(FallbackReason::PlainSocket)
+    }
+
+    fn complete(&self, counts: ConnectionCounts) -> ConnectionCounts {
+        ConnectionCounts { rdma: self.ports.iter().map(RdmaPort::meanwhile).collect(), ..counts }
+    }
+}

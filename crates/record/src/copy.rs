@@ -1,0 +1,97 @@
+//! What a copy of files came to.
+
+use data_encoding::HEXLOWER_PERMISSIVE;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Bytes;
+
+/// The counts of a copy at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyCounts {
+    /// Entries that the walk of the source has found.
+    pub found: u64,
+    /// Bytes of their content.
+    pub found_bytes: Bytes,
+    /// True if the walk is over, so that `found` and `found_bytes` are final.
+    pub is_walked: bool,
+    /// Entries that are settled: copied, made, unchanged or failed.
+    pub settled: u64,
+    /// Bytes of content that the target has taken, or had already.
+    pub moved_bytes: Bytes,
+}
+
+/// What a copy came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyOutcome {
+    /// Files whose content was sent.
+    pub copied: u64,
+    /// Bytes of their content.
+    pub copied_bytes: Bytes,
+    /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed meanwhile.
+    pub sent_bytes: Bytes,
+    /// Folders and symbolic links that were made.
+    pub made: u64,
+    /// Entries that the target had already.
+    pub unchanged: u64,
+    /// Entries that could not be copied.
+    pub failed: u64,
+    /// The first of the entries that could not be copied.
+    pub failures: Vec<CopyFailure>,
+    /// Why it is not known that everything is on stable storage; empty if it is.
+    pub unfinished: String,
+}
+
+/// An entry that could not be copied.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyFailure {
+    /// Its name at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// The reason.
+    pub why: String,
+}
+
+impl CopyOutcome {
+    /// Returns true if every entry is at the target, and on stable storage.
+    pub fn is_complete(&self) -> bool {
+        self.failed == 0 && self.unfinished.is_empty()
+    }
+}
+
+/// The bytes of a path, which need not be text. In a document they are hexadecimal digits, because the text of a document is
+/// escaped when it is read.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
+pub struct PathBytes(pub Vec<u8>);
+
+impl TryFrom<String> for PathBytes {
+    type Error = &'static str;
+
+    fn try_from(digits: String) -> Result<Self, &'static str> {
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes());
+        bytes.map(PathBytes).map_err(|_| "a path is written as pairs of hexadecimal digits")
+    }
+}
+
+impl From<PathBytes> for String {
+    fn from(path: PathBytes) -> Self {
+        HEXLOWER_PERMISSIVE.encode(&path.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_keeps_all_its_bytes() {
+        let path = PathBytes(b"a\n\xff/b".to_vec());
+        let text = serde_json::to_string(&path).unwrap();
+        assert_eq!(text, "\"610aff2f62\"");
+        assert_eq!(crate::decode::<PathBytes>(text.as_bytes()).unwrap(), path);
+        for bad in ["\"6\"", "\"zz\"", "7"] {
+            assert!(crate::decode::<PathBytes>(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+}

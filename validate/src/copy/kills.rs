@@ -1,0 +1,176 @@
+//! `make copy-kills`: ends a copy at random moments, at either end, at the controller, at all of them, or by a cut of the link, and
+//! checks that no name at the target holds a part of a file, and that the same command completes the copy and sends little
+//! again.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Child;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use clap::Args;
+use landspeed_record::units::Bytes;
+use landspeed_stats::Random;
+
+use super::site::Site;
+use crate::landspeed::landspeed;
+use crate::table::{self, BrokenPromises};
+
+/// What may be sent again after an interruption, beyond what the target has: 64 MiB, and what was on its way.
+const AGAIN: u64 = (64 + 32) << 20;
+/// The time for which the link is cut.
+const CUT: Duration = Duration::from_secs(2);
+/// The time within which processes of an interrupted copy have ended.
+const ENDED: Duration = Duration::from_secs(60);
+const COPY: &str = "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO";
+
+#[derive(Debug, Args)]
+pub(crate) struct Options {
+    /// Kills, of each process in turn
+    #[arg(long, default_value_t = 200)]
+    kills: u32,
+    /// Cuts of the link
+    #[arg(long, default_value_t = 50)]
+    cuts: u32,
+    /// The content of the long file, in MiB
+    #[arg(long, default_value_t = 384)]
+    mib: u64,
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The folder in which all is copied
+    #[arg(long, default_value = "/dev/shm")]
+    folder: std::path::PathBuf,
+}
+
+/// What ends a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interruption {
+    Controller,
+    Source,
+    Target,
+    All,
+    Cut,
+}
+
+impl Interruption {
+    const KILLS: [Interruption; 4] =
+        [Interruption::Controller, Interruption::Source, Interruption::Target, Interruption::All];
+
+    /// Ends the copy, or cuts its link for a while.
+    fn strike(self, site: &Site) -> Result<()> {
+        // The brackets keep a pattern from matching its own command line.
+        let kill = |end: usize, pattern: &str| site.kill(end, pattern);
+        match self {
+            Interruption::Controller => kill(0, "[l]andspeed copy"),
+            Interruption::Source => kill(0, "[l]andspeed agent"),
+            Interruption::Target => kill(1, "[l]andspeed.*agent"),
+            Interruption::All => kill(0, "[l]andspeed").and(kill(1, "[l]andspeed")),
+            Interruption::Cut => {
+                site.link("down")?;
+                thread::sleep(CUT);
+                site.link("up")
+            }
+        }
+    }
+}
+
+/// What a round found.
+#[derive(Debug, Default, Clone, Copy)]
+struct Round {
+    /// True if the copy was over before it was to be ended.
+    is_late: bool,
+    has_partial: bool,
+    is_complete: bool,
+    /// Bytes that were sent although the target had them.
+    again: u64,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let site = Site::new(&options.folder, &landspeed()?)?;
+    site.fill(options.mib, 0)?;
+    site.fill(0, 500)?;
+    let sshd = site.start_sshd()?;
+    site.empty_target()?;
+    let begun = Instant::now();
+    ensure!(site.run(COPY)?.success(), "an undisturbed copy fails");
+    let longest = begun.elapsed();
+    let mut random = Random::new(options.seed);
+    let mut rounds: Vec<(Interruption, Round)> = Vec::new();
+    for number in 0..options.kills {
+        let what = Interruption::KILLS[number as usize % Interruption::KILLS.len()];
+        rounds.push((what, round(&site, what, longest.mul_f64(random.uniform()))?));
+    }
+    for _ in 0..options.cuts {
+        rounds.push((Interruption::Cut, round(&site, Interruption::Cut, longest.mul_f64(random.uniform()))?));
+    }
+    sshd.end()?;
+    report(&rounds)
+}
+
+/// Starts a copy, ends it at this moment, looks at the target, and copies again.
+fn round(site: &Site, what: Interruption, at: Duration) -> Result<Round> {
+    site.empty_target()?;
+    let mut copy = site.command(COPY).spawn()?;
+    thread::sleep(at);
+    let is_late = copy.try_wait()?.is_some();
+    what.strike(site)?;
+    wait(&mut copy)?;
+    site.wait_for_agents(ENDED)?;
+    let (has_partial, present) = (site.differing()?.is_some(), present(&site.target())?);
+    let output = site.command(COPY).output().context("copy again")?;
+    let sent = || serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()?["sent_bytes"].as_u64();
+    let missing = site.bytes()?.saturating_sub(present);
+    let again = sent().unwrap_or(u64::MAX).saturating_sub(missing);
+    Ok(Round { is_late, has_partial, is_complete: output.status.success() && site.compare().is_ok(), again })
+}
+
+/// Waits for the end of an interrupted copy. One that outlasts the cut of its link ends by itself.
+fn wait(copy: &mut Child) -> Result<()> {
+    let end = Instant::now() + ENDED;
+    while copy.try_wait()?.is_none() {
+        if Instant::now() > end {
+            copy.kill()?;
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+/// Returns the bytes that the target's folder holds, in whole files and in incomplete ones.
+fn present(folder: &Path) -> Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let seen = entry.metadata()?;
+        bytes += if seen.is_dir() { present(&entry.path())? } else { (seen.blocks() * 512).min(seen.len()) };
+    }
+    Ok(bytes)
+}
+
+fn report(rounds: &[(Interruption, Round)]) -> Result<()> {
+    let mut broken = BrokenPromises::default();
+    table::head(
+        "ended | rounds | too late | a part under a final name | not completed | most sent again | promise",
+    );
+    for what in [&Interruption::KILLS[..], &[Interruption::Cut]].concat() {
+        let own: Vec<Round> =
+            rounds.iter().filter(|(other, _)| *other == what).map(|(_, round)| *round).collect();
+        let count = |is: fn(&Round) -> bool| own.iter().filter(|round| is(round)).count();
+        let (parts, incomplete) = (count(|round| round.has_partial), count(|round| !round.is_complete));
+        let again = own.iter().map(|round| round.again).max().unwrap_or_default();
+        let kept = broken.check(parts == 0 && incomplete == 0 && again <= AGAIN);
+        let cells: [&dyn std::fmt::Display; 7] = [
+            &format!("{what:?}"),
+            &own.len(),
+            &count(|round| round.is_late),
+            &parts,
+            &incomplete,
+            &Bytes(again),
+            &kept,
+        ];
+        table::row(&cells);
+    }
+    broken.sum_up()
+}

@@ -1,0 +1,218 @@
+//! Two hosts of a comparison: network namespaces with a pair of veth between them, and an sshd in the second one.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+/// The address of the second host.
+const ADDRESS: &str = "10.97.0.2";
+const HOST: &str = "root@10.97.0.2";
+
+/// Removes the namespaces and the folder when dropped.
+pub(super) struct Site {
+    folder: tempfile::TempDir,
+    landspeed: PathBuf,
+    /// The names of the namespaces.
+    names: [String; 2],
+}
+
+impl Site {
+    pub(super) fn new(above: &Path, landspeed: &Path) -> Result<Site> {
+        let folder = tempfile::Builder::new().prefix("copy-bench").tempdir_in(above)?;
+        let names = ["a", "b"].map(|end| format!("cb{}{end}", std::process::id()));
+        let site = Site { folder, landspeed: landspeed.to_path_buf(), names };
+        let [a, b] = &site.names;
+        let folder = site.folder.path().display();
+        shell(&format!(
+            "set -e
+            ip netns add {a}; ip netns add {b}
+            ip link add d0 netns {a} type veth peer name d0 netns {b}
+            ip -n {a} addr add 10.97.0.1/24 dev d0; ip -n {b} addr add {ADDRESS}/24 dev d0
+            for one in {a} {b}; do ip -n $one link set lo up; ip -n $one link set d0 up; done
+            mkdir -p /run/sshd {folder}/from {folder}/to
+            ssh-keygen -q -t ed25519 -N '' -f {folder}/host
+            ssh-keygen -q -t ed25519 -N '' -f {folder}/user
+            cp {folder}/user.pub {folder}/authorized"
+        ))?;
+        let config = format!(
+            "ListenAddress {ADDRESS}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
+             StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\n"
+        );
+        fs::write(site.folder.path().join("sshd_config"), config)?;
+        Ok(site)
+    }
+
+    /// Writes content that does not compress: one file, or `files` small ones of 4 KiB. Returns the bytes.
+    pub(super) fn fill(&self, mib: u64, files: u64) -> Result<u64> {
+        let from = self.folder.path().join("from");
+        let mut random = fs::File::open("/dev/urandom")?;
+        if files == 0 {
+            let mut file = fs::File::create(from.join("large"))?;
+            return Ok(std::io::copy(&mut std::io::Read::take(&mut random, mib << 20), &mut file)?);
+        }
+        let mut content = [0; 4096];
+        std::io::Read::read_exact(&mut random, &mut content)?;
+        for number in 0..files {
+            content[..8].copy_from_slice(&number.to_le_bytes());
+            fs::File::create(from.join(number.to_string()))?.write_all(&content)?;
+        }
+        Ok(files * content.len() as u64)
+    }
+
+    /// Returns true if this program is installed.
+    pub(super) fn has(&self, program: &str) -> bool {
+        let found = shell(&format!("command -v {program} > /dev/null"));
+        program == "landspeed" || found.is_ok()
+    }
+
+    pub(super) fn empty_target(&self) -> Result<()> {
+        let to = self.folder.path().join("to");
+        fs::remove_dir_all(&to)?;
+        Ok(fs::create_dir(&to)?)
+    }
+
+    pub(super) fn start_sshd(&self) -> Result<Sshd> {
+        let config = self.folder.path().join("sshd_config");
+        let mut sshd = Command::new("ip");
+        sshd.args(["netns", "exec", &self.names[1], "/usr/sbin/sshd", "-D", "-f"]).arg(config);
+        let sshd = Sshd(sshd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("start sshd")?);
+        let end = Instant::now() + Duration::from_secs(10);
+        let listens = format!("ip netns exec {} ss -Hltn 'sport = :22' | grep -q .", self.names[1]);
+        while shell(&listens).is_err() {
+            ensure!(Instant::now() < end, "sshd does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(sshd)
+    }
+
+    /// Runs a command on the first host, with the words of [`super::Mover`] filled in.
+    pub(super) fn run(&self, command: &str) -> Result<ExitStatus> {
+        self.command(command).stdout(Stdio::null()).status().with_context(|| command.to_owned())
+    }
+
+    /// Returns a command on the first host, with the words of [`super::Mover`] filled in.
+    pub(super) fn command(&self, command: &str) -> Command {
+        let folder = self.folder.path().display().to_string();
+        let options = [
+            format!("IdentityFile={folder}/user"),
+            format!("UserKnownHostsFile={folder}/known"),
+            "IdentitiesOnly=yes".to_owned(),
+            "StrictHostKeyChecking=no".to_owned(),
+            "LogLevel=ERROR".to_owned(),
+        ];
+        let each =
+            |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
+        let landspeed = self.landspeed.display().to_string();
+        let command = command
+            .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
+            .replace("SCP_OPTIONS", &each("-o"))
+            .replace("SSH", &format!("ssh {}", each("-o")))
+            .replace("landspeed copy", &format!("{landspeed} copy"))
+            .replace("FROM", &format!("{folder}/from"))
+            .replace("TO", &format!("{folder}/to"))
+            .replace("HOST", HOST);
+        let mut shell = Command::new("ip");
+        shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+        shell
+    }
+
+    /// Returns the target's folder.
+    pub(super) fn target(&self) -> PathBuf {
+        self.folder.path().join("to")
+    }
+
+    /// Returns the bytes of the source.
+    pub(super) fn bytes(&self) -> Result<u64> {
+        let files = fs::read_dir(self.folder.path().join("from"))?;
+        files.map(|file| Ok(file?.metadata()?.len())).sum()
+    }
+
+    /// Returns the name of a file at the target that is not as at the source; `None` if each that is there is whole.
+    pub(super) fn differing(&self) -> Result<Option<PathBuf>> {
+        for entry in fs::read_dir(self.target())? {
+            let entry = entry?;
+            let source = self.folder.path().join("from").join(entry.file_name());
+            if entry.file_type()?.is_file() && fs::read(entry.path())? != fs::read(source)? {
+                return Ok(Some(entry.path()));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Kills the processes of a host whose command line matches the pattern. There may be none.
+    pub(super) fn kill(&self, end: usize, pattern: &str) -> Result<()> {
+        let name = &self.names[end];
+        shell(&format!(
+            "for one in $(ip netns pids {name}); do \
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '{pattern}' && kill -9 $one; done; true"
+        ))
+    }
+
+    /// Sets the link between the hosts up or down.
+    pub(super) fn link(&self, to: &str) -> Result<()> {
+        shell(&format!("ip -n {} link set d0 {to}", self.names[0]))
+    }
+
+    /// Waits until no agent runs on either host.
+    pub(super) fn wait_for_agents(&self, within: Duration) -> Result<()> {
+        let end = Instant::now() + within;
+        let [a, b] = &self.names;
+        let runs = format!(
+            "for one in $(ip netns pids {a}; ip netns pids {b}); do \
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null; echo; done | grep -q '[l]andspeed'"
+        );
+        while shell(&runs).is_ok() {
+            ensure!(Instant::now() < end, "an agent still runs {within:?} after its copy was ended");
+            thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+
+    /// Returns an error if what has arrived is not the source.
+    pub(super) fn compare(&self) -> Result<()> {
+        let folder = self.folder.path().display();
+        shell(&format!("diff -r {folder}/from {folder}/to > /dev/null"))
+            .context("the copy differs from its source")
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for name in &self.names {
+            let _ = shell(&format!("ip netns del {name}"));
+        }
+    }
+}
+
+/// A running sshd.
+pub(super) struct Sshd(Child);
+
+impl Sshd {
+    /// Ends it, so that the processor time of its sessions counts as that of this program's children.
+    pub(super) fn end(mut self) -> Result<()> {
+        // Its sessions have ended with their clients, or are about to.
+        thread::sleep(Duration::from_millis(200));
+        shell(&format!("kill -TERM {}", self.0.id()))?;
+        self.0.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for Sshd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+pub(super) fn shell(script: &str) -> Result<()> {
+    let status = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).status()?;
+    ensure!(status.success(), "{script}: {status}");
+    Ok(())
+}
