@@ -147,10 +147,14 @@ fn copied(
 }
 
 fn flow() -> Result<Settings> {
-    let settings: Settings =
-        FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let settings = chosen();
     let transport = landspeed_transport::find(TRANSPORT.of(&settings)).context("the table has TLS")?;
     Ok(landspeed_engine::flow(transport, &settings)?)
+}
+
+/// Returns the settings of [`FLOW`].
+fn chosen() -> Settings {
+    FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
 fn report(
@@ -165,7 +169,7 @@ fn report(
         from: places.from.clone(),
         to: places.to.clone(),
         target,
-        flow: FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        flow: chosen(),
         flows: args.flows,
         duration_ns: duration,
         goodput_bps: outcome.copied_bytes.per(duration),

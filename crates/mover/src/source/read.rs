@@ -1,6 +1,8 @@
 //! Reads pieces of files, and sends them with their digests.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 
 use rustix::fd::AsFd;
 
@@ -52,11 +54,12 @@ impl Sending<'_> {
     /// Appends a piece to `body`, if its file is as it was offered, before the piece is read and after it.
     fn read(&self, piece: &PieceWork, body: &mut Vec<u8>) -> Result<(), ReadProblem> {
         let failed = |operation| move |error: io::Error| ReadProblem::Failed(Failure::of(operation, &error));
-        let file = self.trees[piece.place.tree].open(&piece.place.inner).map_err(failed(Operation::Open))?;
+        let file = self.trees[piece.place.tree].open(&piece.place.inner);
+        let file = File::from(file.map_err(failed(Operation::Open))?);
         self.is_as_offered(piece, &file)?;
         let begin = body.len();
         body.resize(begin + piece.length, 0);
-        match read_exactly(&file, &mut body[begin..], digest::offset(piece.index)) {
+        match file.read_exact_at(&mut body[begin..], digest::offset(piece.index)) {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(ReadProblem::Changed),
             read => read.map_err(failed(Operation::Read))?,
         }
@@ -81,19 +84,4 @@ impl Sending<'_> {
             ReadProblem::Failed(failure) => self.change(|plan| plan.unreadable(piece.entry, failure)),
         }
     }
-}
-
-fn read_exactly(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
-    while !into.is_empty() {
-        match rustix::io::pread(&file, &mut *into, offset) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => {
-                into = &mut into[read..];
-                offset += read as u64;
-            }
-            Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,9 @@
 //! A file that arrives in pieces.
 
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
@@ -81,7 +83,7 @@ impl IncomingFile {
         }
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
         let offset = digest::offset(header.index);
-        write_all_at(&file, bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
+        file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
         if self.pieces > 1 {
             start_writeback(&file, offset, bytes.len());
         }
@@ -136,11 +138,11 @@ impl IncomingFile {
 
     /// Opens the incomplete file. It is created for the first piece alone, because a file that is missing later has lost
     /// what was taken.
-    fn file(&self, work: &WorkFolder) -> io::Result<OwnedFd> {
+    fn file(&self, work: &WorkFolder) -> io::Result<File> {
         let has_any = self.done.lock().has_any();
         match has_any {
-            true => work.left(&self.own)?.ok_or_else(|| Errno::NOENT.into()),
-            false => work.file(&self.own),
+            true => work.left(&self.own)?.map(File::from).ok_or_else(|| Errno::NOENT.into()),
+            false => work.file(&self.own).map(File::from),
         }
     }
 }
@@ -193,21 +195,6 @@ fn piece_at(offset: u64) -> u32 {
     u32::try_from(offset / digest::PIECE as u64).unwrap_or(u32::MAX)
 }
 
-fn write_all_at(file: impl AsFd, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match rustix::io::pwrite(&file, bytes, offset) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => {
-                bytes = &bytes[written..];
-                offset += written as u64;
-            }
-            Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
 /// Fills `into` from a file. What lies beyond its end stays as it is.
 fn read_at(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !into.is_empty() {
@@ -233,8 +220,6 @@ fn start_writeback(file: impl AsFd, offset: u64, length: usize) {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::FileExt;
-
     use super::*;
 
     #[test]
