@@ -41,7 +41,7 @@ impl Site {
         ))?;
         let config = format!(
             "ListenAddress {ADDRESS}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
-             StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\n"
+             StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
         );
         fs::write(site.folder.path().join("sshd_config"), config)?;
         Ok(site)
