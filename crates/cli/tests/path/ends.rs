@@ -43,7 +43,8 @@ fn signals_that_a_process_sends_reach_the_program_over_every_path() {
         for (name, number) in [("TERM", Signal::TERM), ("INT", Signal::INT), ("HUP", Signal::HUP)] {
             let does =
                 format!("trap 'exit 42' {name}; echo; echo ready; for _ in $(seq 1000); do sleep 0.02; done");
-            let mut started = exec(&["--path", path], &["bash", "-c", &does]);
+            // Not bash(1): it loses about one SIGINT in two hundred where the signal arrives as its child ends.
+            let mut started = exec(&["--path", path], &["sh", "-c", &does]);
             let mut started = started.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("it runs");
             said(&mut BufReader::new(started.stdout.take().expect("a pipe")), "ready");
             signal(started.id() as i32, number);
