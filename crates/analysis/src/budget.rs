@@ -10,7 +10,7 @@ use crate::summary::trials;
 /// The prefix of `Trial::step` in a budget's trials; the id of the kept step follows.
 pub const BUDGET: &str = "budget";
 
-/// A part of the path that a datagram passes.
+/// A stage of a datagram's way, at which it spends time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathStage {
     /// The sender's program and stack, down to the device layer.

@@ -21,7 +21,7 @@ use crate::groups::DataArgs;
 pub(crate) struct KeptSettingsArgs {
     /// Record of the run
     pub(crate) record: RecordArg,
-    /// Host of the run [default: the one that this host is]
+    /// Side of the run that this host is to be [default: the one that it was]
     #[arg(long, value_parser = sides())]
     pub(crate) host: Option<Side>,
     /// Include kept steps that the run did not confirm

@@ -16,7 +16,7 @@ pub enum Error {
     Unknown {
         /// The unknown name.
         name: String,
-        /// The end of the message: a suggestion such as "; did you mean cubic?", or empty.
+        /// A part of the message: a suggestion such as "; did you mean cubic?", or empty.
         near: String,
     },
     /// The control cannot be loaded, because it is the kernel's own.

@@ -21,10 +21,10 @@ pub struct RecoveryLosses {
 }
 
 impl RecoveryLosses {
-    /// Chooses the losses for a path. Slow start doubles the window until its first loss is reported. By then about as
-    /// many packets are in flight as the number of the lost packet. Path and queue must hold this window, and the loss
-    /// halves it. So a queue of one BDP or more gives a window of nine tenths of the packets that the path holds, and a
-    /// shorter queue gives a smaller window. The queue is empty when the second packet is lost.
+    /// Chooses the losses for a path. When the first loss is reported, slow start has brought about as many packets into
+    /// flight as the lost packet's number. That number is the packets of the path and 0.8 of the queue (at most 0.8 BDP),
+    /// so path and queue hold them. The loss halves the window: to nine tenths of the packets that the path holds with a
+    /// queue of one BDP or more, to fewer with a shorter one. By the second loss the queue is empty.
     pub fn on(path_segments: u64, queue_segments: u64, rtt: Nanos) -> RecoveryLosses {
         let first = (path_segments + queue_segments.min(path_segments) * 8 / 10).max(20);
         let left = first / 2;

@@ -50,7 +50,7 @@ impl DeviceControl {
         128 << ((self.value >> READ_REQUEST) & 7)
     }
 
-    /// Returns the bits of the register that hold a largest read request of `bytes`: a power of two from 128 to 4096.
+    /// Returns the Max_Read_Request_Size bits of Device Control for `bytes`, a power of two from 128 to 4096.
     pub fn read_request_bits(bytes: u32) -> u16 {
         ((bytes.max(128) / 128).ilog2() as u16 & 7) << READ_REQUEST
     }

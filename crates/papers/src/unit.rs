@@ -55,7 +55,7 @@ impl Unit {
         })
     }
 
-    /// Prints a value with six significant digits and its unit.
+    /// Returns the text of a value, with at most six significant digits, and its unit.
     pub fn print(self, value: f64) -> String {
         let number = significant(value);
         match self.symbol() {

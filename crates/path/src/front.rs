@@ -90,7 +90,7 @@ impl FrontSignals {
 
 /// Returns true if this process is the leader of its session.
 fn leads_session() -> bool {
-    // rustix takes no session 0, which is that of a leader in an outer PID namespace.
+    // getsid(2) returns 0 where the leader is outside this PID namespace, which rustix does not accept.
     // SAFETY: the calls take and return numbers.
     unsafe { libc::getsid(0) == libc::getpid() }
 }

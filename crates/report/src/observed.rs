@@ -44,9 +44,7 @@ fn cell(amount: &FigureValue) -> TableCell {
         FigureValue::RateBps(rate) => (*rate).into(),
         FigureValue::TimeNs(time) => (*time).into(),
         FigureValue::CpuNs(time) => (*time).into(),
-        FigureValue::Measured(CustomQuantity { value, unit }) => {
-            TableCell::number(*value, format!("{} {unit}", crate::words::amount(*value)))
-        }
+        FigureValue::Measured(CustomQuantity { value, unit }) => TableCell::in_unit(*value, unit),
         FigureValue::Text(text) => text.into(),
     }
 }

@@ -19,7 +19,8 @@ pub fn exponential(random: &mut Random, mean: f64) -> f64 {
     -mean * (1.0 - random.uniform()).ln()
 }
 
-/// Returns a value of Pareto's law with this mean: values above x have the share `(least / x)^tail`. `tail` is above 1.
+/// Returns a value of Pareto's law with this mean. A value exceeds x with probability `(least / x)^tail`, where the
+/// smallest value `least` is `mean * (tail - 1) / tail`. `tail` is above 1.
 pub fn pareto(random: &mut Random, mean: f64, tail: f64) -> f64 {
     mean * (tail - 1.0) / tail * (1.0 - random.uniform()).powf(-1.0 / tail)
 }

@@ -81,7 +81,8 @@ pub struct StepJudgement {
 }
 
 impl StepDesign {
-    /// Returns the design of a step of up to `max_blocks` blocks (raised to the first look, 4). A step helps if its
+    /// Returns the design of a step of at most `max_blocks` blocks, but never fewer than the 4 after which it is first
+    /// judged. A step helps if its
     /// mean log ratio is above `least_effect_ln`. The probability that a step without such an effect is found to help
     /// is `alpha` at most.
     pub fn new(alpha: f64, least_effect_ln: f64, max_blocks: u32) -> Self {

@@ -46,8 +46,8 @@ impl SocketOptions {
         self.set_but(socket, settings, &[]);
     }
 
-    /// Sets the options of an accepted socket, except the buffer sizes. These take effect only before connecting, so
-    /// the listener has set them.
+    /// Sets the options of an accepted socket, except the buffer sizes. The listener has set them, because TCP's window
+    /// scale is fixed when a connection is opened.
     pub(crate) fn set_accepted(&self, socket: &Socket, settings: &Settings) {
         self.set_but(socket, settings, &["sndbuf", "rcvbuf"]);
     }

@@ -179,8 +179,8 @@ pub trait Flow: Send + Sync {
     /// Returns the settings whose current values on the flow's sockets differ from the requested ones.
     fn not_as_asked(&self) -> Vec<SettingMismatch>;
 
-    /// Applies `settings` to an accepted flow in place of its listener's settings. Buffer sizes stay as they are,
-    /// because they take effect only before connecting.
+    /// Applies `settings` to an accepted flow in place of its listener's settings. Buffer sizes stay those of the
+    /// listener, because TCP's window scale is fixed when a connection is opened.
     fn adopt(&mut self, settings: &Settings);
 
     /// Returns the sending half, as the flow's settings require. Only one sending half may exist at a time.

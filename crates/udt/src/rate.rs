@@ -363,8 +363,8 @@ mod tests {
     fn the_increase_is_the_drafts_formula() {
         let mut control = after_slow_start();
         control.on_ack(Nanos::millis(10), Seq::new(500), &path());
-        // The period is longer than at the last decrease, so only a ninth of the capacity counts: 11,111 packets/s
-        // are 133 Mb/s, and 10^9 * 0.0000015 / 1500 is one more than the 100 packets of a SYN.
+        // The period is longer than at the last decrease, so only a ninth of the capacity counts: 11,111 packets/s, which
+        // are 133 Mb/s. The formula rounds that up to 10^9 bit/s: 10^9 * 0.0000015 / 1500 is one packet more in a SYN.
         assert_eq!(control.period(), Nanos(99_009));
         assert_eq!(control.window(), 10_000 / 20 + 16);
     }

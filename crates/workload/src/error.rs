@@ -65,7 +65,7 @@ pub enum Error {
 const SAYS_WHY: &str = "its own report says why";
 
 impl Error {
-    /// Returns true if `text`, the error of one host, says that the report of the other host names the cause.
+    /// Returns true if `text`, the error of one end, only refers to the peer's report for the cause.
     pub fn is_of_peer(text: &str) -> bool {
         text.contains(SAYS_WHY)
     }

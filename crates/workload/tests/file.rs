@@ -101,7 +101,7 @@ fn every_kind_of_mistake_is_told_with_its_line_and_the_remedy() {
         ("within = \"10s\"", "within = \"10h\"", 21, "a time of 1ms to"),
         ("user = \"daemon\"", "user = \"a:b\"", 22, "is no name of a user"),
         ("disk = \"64M\"", "disk = \"64T\"", 23, "size does not take"),
-        ("/etc/resolv.conf", "etc/../x", 24, "hides takes whole paths"),
+        ("/etc/resolv.conf", "etc/../x", 24, "hides takes absolute paths"),
         ("SIGINT", "SIGIN", 25, "did you mean SIGINT"),
         ("data/echo.conf", "../echo.conf", 27, "must lie below {dir}"),
         ("text = \"size = {size}\"", "", 27, "give text"),

@@ -97,7 +97,8 @@ impl PendingReply {
     }
 
     /// Waits for the answer, at most `wait`, and returns it with the time of its arrival; `None` if it does not arrive
-    /// in time. [`Reply::Failed`] becomes [`Error::Refused`].
+    /// in time. [`Reply::Failed`] becomes [`Error::Refused`], and [`Reply::Lost`] becomes [`Error::Lost`]. A session that
+    /// is over gives the reason why it ended.
     pub fn poll(&self, wait: Duration) -> Option<(Instant, Result<Reply, Error>)> {
         match self.answer.recv_timeout(wait) {
             Ok((at, reply)) => Some((at, accepted(reply))),

@@ -26,11 +26,11 @@ pub struct FlowRates {
     pub rates: Vec<BitRate>,
 }
 
-/// The long flows of a run over time, on one grid. The grid has the sampling times of the flow with the most samples.
-/// The bytes of other flows are distributed over it in proportion to time. Short flows have no samples.
+/// The long flows of a run over time, on one time axis: the sampling times of the flow with the most samples. The bytes
+/// of other flows are distributed over its intervals in proportion to time. Short flows have no samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// The grid, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
+    /// The intervals of the time axis, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
     /// short a time is noise.
     pub slots: Vec<TimeSlot>,
     /// The flows, in the order of the run.

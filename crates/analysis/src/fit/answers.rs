@@ -201,7 +201,7 @@ fn by_line(part: &PerPacketCost, draft: &mut AnswerDraft) {
     }
     draft.known(format!("mtu_{mtu}_first_cut_ns"), both.first_cut_ns);
     let once = both.first_cut_ns.map_or("not known".to_owned(), |ns| format!("{} once", time(ns)));
-    let once = format!("what being cut at all costs: {once}");
+    let once = format!("the first cut of a packet costs: {once}");
     let left = format!(
         "the line over {} sizes leaves {:.0} % unexplained",
         part.points.len(),

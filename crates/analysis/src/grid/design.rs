@@ -44,7 +44,7 @@ pub struct GridVisit {
     /// change (`GridFactor::is_slow`) keeps its value within the group.
     pub plot: u32,
     pub cell: u32,
-    /// True if the block measures the cell a second time, as a placebo.
+    /// True for the extra visit by which a block measures a cell twice, as a placebo.
     pub is_placebo: bool,
 }
 

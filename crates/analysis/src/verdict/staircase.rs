@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_papers_staircase() {
-        // Section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory is ruled out.
+        // feng-2003 section 3.5.2: link 10, bus 8.5, pktgen 5.5, one flow 4.11 Gb/s; memory is ruled out.
         let limits = HostLimits {
             memory: vec![MemoryBandwidth {
                 kernel: MemoryKernel::Copy,

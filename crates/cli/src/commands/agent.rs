@@ -41,7 +41,7 @@ pub(crate) struct AgentArgs {
     /// Run in this named network namespace
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Option<String>,
-    /// Started from a file without a name, on a descriptor that is in the way
+    /// Set by take.sh: this program runs from a nameless file on descriptor 9, and starts again without it
     #[arg(long, hide = true)]
     pub(crate) sent: bool,
 }

@@ -202,7 +202,7 @@ fn too_old(release: &str) -> Option<SettingFinding> {
         severity: Severity::Hint,
         knob: "",
         now: landspeed_report::safe(release),
-        what: format!("by its version this kernel is too old for: {}", parts.join(", ")),
+        what: format!("this kernel, by its version, is too old for: {}", parts.join(", ")),
         source: PAGE,
         remedy: format!("{PAGE} says what serves in their place"),
         command: None,

@@ -6,7 +6,10 @@
 //! To add a sysctl, add a row to the file whose first line names its subject. Its base is `NAMESPACED` if a new network
 //! namespace can write the sysctl (`unshare -n sysctl -w NAME=VALUE`), else `MACHINE`. `interacts` names at least one
 //! other factor, as the test `every_factor_is_whole_and_has_a_name_of_its_own` of the engine (`factors_tests.rs`)
-//! requires. `disturbs` names what else a write changes; the conformance suite fails if something is missing.
+//! requires; one of the two rows is enough. The name is the sysctl's without `tcp_`, unless the rest alone is ambiguous.
+//! `kernel` has the version whose commit added the sysctl to ip-sysctl.rst. The number after proposed values is their
+//! rank (`Proposal::rank`). A sysctl from which no source expects a gain has `nothing`: `--vary` and `--set` turn it,
+//! `tune` does not try it. `disturbs` names what else a write changes; the conformance suite fails if something is missing.
 
 use crate::{Factor, FactorScope, Knob};
 

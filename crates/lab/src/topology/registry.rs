@@ -20,7 +20,7 @@ pub struct TopologyDescription {
     pub name: &'static str,
     /// Its syntax on a command line, such as "lab:switch:N" or "A B".
     pub syntax: &'static str,
-    /// Example words of command lines, separated by spaces.
+    /// Examples. Each holds the words of one command line, separated by spaces.
     pub examples: &'static [&'static str],
     /// One line that describes it.
     pub line: &'static str,

@@ -39,8 +39,8 @@ pub struct Target {
     /// The folder that gets the entries. It is created if it is missing, and the folder above it is not. One that is there
     /// keeps its mode.
     pub folder: PathBuf,
-    /// The names that the source may use, with all that is below them: those of [`crate::SourceRoot::target`]. Only their
-    /// first components count.
+    /// The names that the source may create here, and everything below them: the [`crate::SourceRoot::target`] of each
+    /// root. Only the first component is compared. The empty name allows all names.
     pub names: Vec<RelativeName>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,

@@ -37,7 +37,7 @@ pub(crate) static TCP_INFO: Observer = Observer {
     cannot_see: &[
         "what happens between two samples: each is the state at one moment",
         "busy and limited times on the receiving end: only a sender keeps them",
-        "time limited by the congestion window, other than as busy time that neither window nor buffer explains",
+        "time limited by the congestion window: it is the busy time that neither window nor buffer explains",
         "the own receive window before Linux 6.2",
         "other programs' sockets: these are asked through the workload's own descriptors",
     ],

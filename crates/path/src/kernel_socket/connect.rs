@@ -41,7 +41,7 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
         match connected(&fd, &to).err().and_then(|error| error.raw_os_error()) {
             None => {
                 call.is_done();
-                // A socket that does not wait has returned EINPROGRESS before, and `watch` counts its connection.
+                // A non-blocking socket had EINPROGRESS first, and `watch` counts its connection.
                 if again || blocks(&fd) {
                     self.seen_once(of, &fd);
                 }
@@ -54,7 +54,7 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
                 self.count.expect(&fd);
                 self.is_counted(of);
                 self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
-                // The program runs again from here on.
+                // The program runs again, while the connection is still being made.
                 self.watch(&fd);
             }
             Some(libc::EISCONN) if again => {

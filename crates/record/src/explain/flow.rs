@@ -144,7 +144,7 @@ pub struct TcpState {
     /// Window that this end advertises; `None` if the kernel does not report it (before Linux 6.2). Older records
     /// have 0 there.
     pub receive_window_bytes: Option<Bytes>,
-    /// Pacing rate; `None` without pacing.
+    /// Rate at which the kernel would pace the flow, whether it is paced or not; `None` if it reports none or no limit.
     pub pacing_rate_bps: Option<BitRate>,
     /// Latest rate of delivery, as the kernel estimates it; `None` before the first estimate.
     #[serde(with = "unknown::Measured::<BitRate>")]

@@ -116,6 +116,7 @@ pub struct FactorDeclaration<'a> {
     pub protocol: &'static str,
     pub scope: FactorScope,
     pub on: FactorPlacement,
+    /// Every value that a host may have now must be in it. A knob whose value is not is read, but never changed.
     pub domain: Domain<'a>,
     /// The default value, in canonical spelling. Empty for a knob, because its host has a value already.
     pub default: &'a str,

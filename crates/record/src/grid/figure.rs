@@ -35,7 +35,7 @@ pub enum FigureUnit {
 pub struct FigureRow {
     /// Name on the command line and in experiment files.
     pub name: &'static str,
-    /// Name in records, which ends with the unit.
+    /// Name in records, which ends with the unit. A percentile is `pNN_ns`, without a separator.
     pub recorded: &'static str,
     /// Heading of the figure in reports.
     pub title: &'static str,
@@ -43,9 +43,10 @@ pub struct FigureRow {
     pub about: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
-    /// True if a report shows the figure only if it is the grid's main figure or the subject of an expectation.
+    /// True unless every grid with such a workload should show the figure. A report then shows it only if it is the grid's main figure or the subject of an expectation.
     pub is_on_request: bool,
-    /// Computes the figure in its unit; `None` if the trial does not have it. Zero counts as `None`, because grids
+    /// Computes the figure in its unit; `None` if the trial does not have it. It may use what the observers saw that
+    /// always run (`RunPolicy::Always`); no other observer runs in a trial. Zero counts as `None`, because grids
     /// compare logarithms.
     pub(super) of: fn(&GridTrial) -> Option<f64>,
 }
@@ -112,7 +113,7 @@ const FIGURES: &[FigureRow] = &[
         name: "latency-p99",
         recorded: "p99_ns",
         title: "Latency, 99th percentile",
-        about: "99th percentile of it",
+        about: "99th percentile of the round trip or set-up time",
         unit: FigureUnit::Time,
         less_is_better: true,
         of: |trial| trial.percentile(0.99),
@@ -122,7 +123,7 @@ const FIGURES: &[FigureRow] = &[
         name: "latency-p999",
         recorded: "p999_ns",
         title: "Latency, 99.9th percentile",
-        about: "99.9th percentile of it",
+        about: "99.9th percentile of the round trip or set-up time",
         unit: FigureUnit::Time,
         less_is_better: true,
         is_on_request: true,

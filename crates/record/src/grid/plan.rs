@@ -201,7 +201,7 @@ impl Grid {
         self.base.iter().chain(sets.flat_map(|(factor, place)| factor.sets.get(place).into_iter().flatten()))
     }
 
-    /// Returns the settings of all cells.
+    /// Returns every setting that a cell may have, each once: those of the base, then those of each factor's levels.
     pub fn all_settings(&self) -> impl Iterator<Item = &GridSetting> {
         self.base.iter().chain(self.factors.iter().flat_map(GridFactor::settings))
     }

@@ -62,7 +62,8 @@ impl GridTrial {
         self.latency().is_none().then_some(figure)
     }
 
-    /// Returns a percentile of the latency, in nanoseconds, or `None` if the trial has too few samples.
+    /// Returns a percentile of the latency, in nanoseconds, or `None` if the trial has too few samples: ten must lie
+    /// beyond a percentile above the median.
     pub(super) fn percentile(&self, share: f64) -> Option<f64> {
         Some(self.latency()?.percentile(share)?.0 as f64)
     }

@@ -83,7 +83,7 @@ fn printed(table: &ReportTable) -> String {
 struct CsvColumn<'a> {
     index: usize,
     column: &'a TableColumn,
-    units: Vec<&'static str>,
+    units: Vec<&'a str>,
     /// The names of the additional numbers in each text: "±" for "18.1 ±0.5", "low" and "high" for an interval.
     ends: &'static [&'static str],
 }
@@ -135,16 +135,16 @@ fn numbers(text: &str) -> Option<(&'static [&'static str], Vec<String>)> {
     parts.iter().all(|part| part.parse::<f64>().is_ok()).then_some((ends, parts))
 }
 
-fn units(table: &ReportTable, index: usize) -> Vec<&'static str> {
+fn units(table: &ReportTable, index: usize) -> Vec<&str> {
     let mut units: Vec<_> = table.rows.iter().filter_map(|row| unit(row.cells.get(index)?)).collect();
     units.sort_unstable();
     units.dedup();
     units
 }
 
-fn unit(cell: &TableCell) -> Option<&'static str> {
+fn unit(cell: &TableCell) -> Option<&str> {
     match &cell.value {
-        CellValue::Quantity(quantity) if !quantity.unit.is_empty() => Some(quantity.unit),
+        CellValue::Quantity(quantity) if !quantity.unit.is_empty() => Some(&quantity.unit),
         _ => None,
     }
 }
@@ -227,6 +227,15 @@ mod tests {
             steps.text,
             "step,rate,rate low,rate high,round trip [ns]\r\n\"a, \"\"b\"\"\",1.25,1,1.5,41234\r\n'=cmd(),,,,\r\n"
         );
+    }
+
+    #[test]
+    fn the_unit_that_a_program_names_is_in_the_heading() {
+        let table = ReportTable::new("requests", "", vec![TableColumn::number("served")])
+            .row(TableRow::from([TableCell::in_unit(1500.0, "requests/s")]));
+        let document =
+            Document { sections: vec![ReportSection::new("x", "").with(table)], ..Document::default() };
+        assert_eq!(document.csv()[0].text, "served [requests/s]\r\n1500\r\n");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Tables whose cells keep the exact values of their figures beside the text that is shown.
 
+use std::borrow::Cow;
+
 use landspeed_record::Estimate;
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 
@@ -62,7 +64,7 @@ impl TableColumn {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Quantity {
     pub(crate) value: f64,
-    pub(crate) unit: &'static str,
+    pub(crate) unit: Cow<'static, str>,
     pub(crate) shown: String,
 }
 
@@ -95,7 +97,14 @@ impl TableCell {
 
     /// Returns the cell of a figure without a unit, or with a unit that the column's name states.
     pub(crate) fn number(value: f64, shown: impl Into<String>) -> Self {
-        TableCell::of(CellValue::Quantity(Quantity { value, unit: "", shown: shown.into() }))
+        TableCell::of(CellValue::Quantity(Quantity { value, unit: "".into(), shown: shown.into() }))
+    }
+
+    /// Returns the cell of a figure whose unit a program or an observer names.
+    pub(crate) fn in_unit(value: f64, unit: &str) -> Self {
+        let unit = crate::safe(unit);
+        let shown = format!("{} {unit}", crate::words::amount(value)).trim_end().to_owned();
+        TableCell::of(CellValue::Quantity(Quantity { value, unit: unit.into(), shown }))
     }
 
     pub(crate) fn bar(share: f64) -> Self {
@@ -166,7 +175,7 @@ macro_rules! quantities {
         impl From<$name> for TableCell {
             fn from(of: $name) -> Self {
                 let shown = StyledText::from(of.to_string()).words();
-                Quantity { value: $value(of), unit: $unit, shown }.into()
+                Quantity { value: $value(of), unit: $unit.into(), shown }.into()
             }
         }
     )*};

@@ -59,10 +59,7 @@ pub(super) fn own(curves: &GridCurves) -> Option<&ProgramMetric> {
 /// Returns the table cell of a value, with the program's unit if the figure is a program's.
 pub(super) fn shown_of(curves: &GridCurves, value: f64) -> TableCell {
     match own(curves) {
-        Some(program) => {
-            let shown = format!("{} {}", crate::words::amount(value), safe(&program.unit));
-            TableCell::number(value, shown.trim_end().to_owned())
-        }
+        Some(program) => TableCell::in_unit(value, &program.unit),
         None => shown(curves.figure.unit, value),
     }
 }
@@ -80,14 +77,18 @@ fn shown(unit: FigureUnit, value: f64) -> TableCell {
         FigureUnit::Time => Nanos(value as u64).into(),
         FigureUnit::DatagramRate => {
             let shown = crate::words::grouped(value as u64);
-            Quantity { value, unit: "datagrams/s", shown }.into()
+            Quantity { value, unit: "datagrams/s".into(), shown }.into()
         }
-        FigureUnit::Share => Quantity { value, unit: "", shown: format!("{:.3} %", value * 100.0) }.into(),
+        FigureUnit::Share => {
+            Quantity { value, unit: "".into(), shown: format!("{:.3} %", value * 100.0) }.into()
+        }
         FigureUnit::Program | FigureUnit::ProgramPerCpuSecond => {
-            Quantity { value, unit: "", shown: crate::words::amount(value) }.into()
+            Quantity { value, unit: "".into(), shown: crate::words::amount(value) }.into()
         }
-        FigureUnit::Cores => Quantity { value, unit: "cores", shown: number(value) }.into(),
-        FigureUnit::CoresPerGbps => Quantity { value, unit: "cores/(Gb/s)", shown: number(value) }.into(),
+        FigureUnit::Cores => Quantity { value, unit: "cores".into(), shown: number(value) }.into(),
+        FigureUnit::CoresPerGbps => {
+            Quantity { value, unit: "cores/(Gb/s)".into(), shown: number(value) }.into()
+        }
     }
 }
 

@@ -11,7 +11,6 @@ use crate::block::{
 };
 use crate::chart;
 use crate::output::Tone;
-use crate::safe;
 use crate::words;
 
 pub(super) fn cards(summary: &TuneSummary) -> ReportBlock {
@@ -126,17 +125,14 @@ pub(super) fn percent_lost(share: f64) -> String {
 /// Returns the cell of a figure with its unit, or `None` if it was not measured.
 fn shown(figure: Metric, of: &TrialFigures, program: Option<&ProgramMetric>) -> Option<TableCell> {
     let value = figure.of_figures(of)?;
-    let own = |unit: &str| {
-        TableCell::number(value, format!("{} {}", words::amount(value), safe(unit)).trim_end().to_owned())
-    };
     Some(match (figure, program) {
-        (Metric::Rate, Some(program)) => own(&program.unit),
-        (Metric::Cost, Some(_)) => own(""),
+        (Metric::Rate, Some(program)) => TableCell::in_unit(value, &program.unit),
+        (Metric::Cost, Some(_)) => TableCell::in_unit(value, ""),
         (Metric::Rate, None) => of.rate_bps.into(),
         (Metric::Cost, None) => {
             // The row's name has the rest of the unit.
             let shown = of.bytes_per_cpu_s.to_string().trim_end_matches("/cpu-s").to_owned();
-            Quantity { value, unit: "B/cpu-s", shown }.into()
+            Quantity { value, unit: "B/cpu-s".into(), shown }.into()
         }
         (Metric::Latency, _) => of.latency_ns.into(),
     })

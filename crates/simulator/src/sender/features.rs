@@ -1,7 +1,7 @@
 //! What senders of TCP do differently from each other beside their congestion control: each a switch.
 
-/// How a sender finds losses if it has selective acknowledgements. Without them it counts duplicate acknowledgements and
-/// sends one segment again a round trip (NewReno, RFC 6582), whatever this is.
+/// How a sender with selective acknowledgements finds losses. A sender without them ignores this: it counts duplicate
+/// acknowledgements and retransmits one segment per round trip (NewReno, RFC 6582).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LossDetection {
     /// By the times of sending (RFC 8985), as Linux does since 4.18. It also finds lost retransmissions.
@@ -11,9 +11,9 @@ pub enum LossDetection {
     /// 1996; net.ipv4.tcp_fack, tcp_update_scoreboard of Linux 2.4). A retransmission is lost once a segment arrives that
     /// was first sent after it (tcp_sacktag_write_queue).
     ForwardAcknowledgement,
-    /// Only the first outstanding segment is found lost, once a segment three above it has arrived, and the next one when
-    /// that is made good: tcp_update_scoreboard of Linux 2.4 with net.ipv4.tcp_fack off. 2.4 sends a segment again
-    /// before it knows that it is lost if it may send nothing new (tcp_xmit_retransmit_queue); this is left out.
+    /// Only the first outstanding segment is marked lost, once a segment three above it has arrived. The next one is
+    /// marked only after the first is acknowledged (tcp_update_scoreboard of Linux 2.4 with net.ipv4.tcp_fack off). What
+    /// 2.4 retransmits early when it may send nothing new (tcp_xmit_retransmit_queue) is not simulated.
     Head,
 }
 

@@ -285,7 +285,7 @@ fn cells_that_differ_one_and_all_are_compared_within_blocks() {
     assert_close(compared[0].ln, mean, 1e-9);
     assert_close(compared[0].error, error, 1e-9);
     assert_close(compared[0].alone.1 - mean, 2.200985 * error, 1e-5);
-    // The quietest cells' errors are not those of the loudest.
+    // Each cell has its own error: the noisiest does not widen the quietest.
     assert!(compared[8].error > 50.0 * compared[0].error, "{compared:?}");
 }
 

@@ -253,8 +253,8 @@ impl Connection {
         Some(closing.map_or(phase, |closing| closing.min(phase)))
     }
 
-    /// Returns true if data could be sent, but must wait for its departure time. Packets that arrive from the peer
-    /// before [`next_timeout`](Self::next_timeout) then change little.
+    /// Returns true if data could be sent, but must wait for its departure time. A caller may then sleep until
+    /// [`next_timeout`](Self::next_timeout) and handle what has arrived afterwards.
     pub fn is_pacing(&self) -> bool {
         matches!(&self.phase, ConnectionPhase::Open(open) if self.closed.is_none() && open.sender.is_pacing())
     }

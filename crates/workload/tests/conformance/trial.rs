@@ -165,7 +165,7 @@ pub(crate) fn meddled(
 pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
     match meddled(row, spec, |_, _| ())?.0 {
         [Ok(client), Ok(server)] => Ok([client, server]),
-        // The end that failed first names the cause.
+        // Which end failed first is not known, and that one names the cause.
         [client, server] => Err(format!("client: {client:?}; server: {server:?}")),
     }
 }

@@ -43,19 +43,26 @@ pub(super) fn cpu_quota(view: &VerdictView<'_>) -> Option<Finding> {
     )
 }
 
+/// What helps a sender that waits for its disk.
+const READS_FASTER: &str =
+    "a faster disk, larger reads ahead (blockdev --setra), or files that are in memory already";
+/// What helps a receiver that waits for its disk.
+const WRITES_FASTER: &str =
+    "a faster disk, or a program that writes beside its reading and syncs less often (fsync, O_SYNC)";
+
 /// Judges a sending or receiving program that waits for its disk.
 pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
-    let reads =
-        view.sender.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {
-            Some((end, starves(view)?.weight.min(end.blocked()), "what it sends is read from"))
+    let reads = view.sender.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {
+        Some((end, starves(view)?.weight.min(end.blocked()), "what it sends is read from", READS_FASTER))
+    });
+    // A reader that waits either closes the window or, with a larger buffer, reads late.
+    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader).map(|limit| limit.share);
+    let late = limit.or(view.late_reads.filter(|late| *late >= NOTABLE));
+    let writes =
+        view.receiver.as_ref().filter(|end| end.blocked() >= NOTABLE).and_then(|end| {
+            Some((end, late?.min(end.blocked()), "what arrives is written to", WRITES_FASTER))
         });
-    let limit = view.window_limit.filter(|limit| limit.by == WindowCause::Reader);
-    let writes = view
-        .receiver
-        .as_ref()
-        .filter(|end| end.blocked() >= NOTABLE)
-        .and_then(|end| Some((end, limit?.share.min(end.blocked()), "what arrives is written to")));
-    let (end, weight, what) = reads.into_iter().chain(writes).max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let (end, weight, what, remedy) = reads.into_iter().chain(writes).max_by(|a, b| a.1.total_cmp(&b.1))?;
     let who = end.blocked_process().map_or_else(|| program(end), |process| shown(&process.name));
     let summary = format!("{who} waits for a disk: {what} one that is slower than the path");
     Some(
@@ -66,7 +73,7 @@ pub(super) fn slow_disk(view: &VerdictView<'_>) -> Option<Finding> {
                 percent(end.blocked())
             ))
             .saw_if(instead(end))
-            .ask("a faster disk, larger reads ahead (blockdev --setra), or files that are in memory already")
+            .ask(remedy)
             .expect(view.won_back(weight)),
     )
 }

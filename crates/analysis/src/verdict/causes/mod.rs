@@ -4,10 +4,11 @@
 //! A new cause is a variant of [`Cause`], a judge and a row of [`CAUSES`]. `super::evidence` names what must have been
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
 //! program. Where another cause sees the same effect (a drop at a host is also a loss of the path), the quantity in
-//! `super::view` that both use says which cause is responsible. [`Relieves`] says how `super::order` weighs the cause
+//! `super::view` that both use says which cause is responsible. Two judges may share a guard instead: `slow_reader`
+//! leaves a reader that waits for its disk (`EndView::blocked`) to `slow_disk`. [`Relieves`] says how `super::order` weighs the cause
 //! beside a path that is the limit.
 //!
-//! `tests/verdict/faults.rs` has a path for most causes; nothing fails if a new cause has none. The limits of the path
+//! `tests/verdict/faults` has a path for most causes; nothing fails if a new cause has none. The limits of the path
 //! are in `paths.rs` beside it, cases in which a cause must not be named in `main.rs`, and the causes of a path that
 //! carries nothing in the tests of `stall.rs`.
 
@@ -86,7 +87,7 @@ pub static CAUSES: &[CauseJudge] = &[
         |view| path::lossy(view, true), |view| path::lossy_next(view, true))),
     // Reordering that the sender saw, and retransmissions of segments that the peer already had.
     on_path(fault(Cause::Reordering, "reordering", &[SENDER_TCP], path::reordering, unseen)),
-    // A full congestion window, or a pacing rate below it, without loss, queue or load.
+    // A full congestion window, or a pacing rate below a window per round trip, without loss, queue or load.
     fault(Cause::CongestionControl, "the congestion control", &[SENDER_TCP],
         path::congestion_control, path::congestion_control_next),
     // A flow that stalls on full-sized segments, the kernel's own probing, and the MTUs of both ends.

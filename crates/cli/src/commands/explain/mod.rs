@@ -62,7 +62,7 @@ pub(crate) struct ExplainArgs {
     /// Do not measure what memory, copies and raw packets can do
     #[arg(long, hide_short_help = true)]
     pub(crate) no_limits: bool,
-    /// Measure that for existing flows too
+    /// Measure what memory, copies and raw packets can do for existing flows too
     #[arg(long, hide_short_help = true, conflicts_with = "no_limits")]
     pub(crate) limits: bool,
     /// Also send datagrams, to find the rate that the path carries

@@ -164,7 +164,7 @@ fn mtus(pair: &Pair<'_>, options: &SizesOptions) -> (Vec<Bytes>, Vec<String>) {
 pub(super) fn may_turn(pair: &Pair<'_>, options: &SizesOptions, knobs: &[&str]) -> Result<(), String> {
     if !options.may_turn {
         return Err(
-            "explain turns nothing but in lab:back-to-back; `landspeed tune` tries it elsewhere".into()
+            "explain changes settings only in lab:back-to-back; elsewhere `landspeed tune` tries them".into(),
         );
     }
     for host in [pair.a, pair.b] {

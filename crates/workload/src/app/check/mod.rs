@@ -267,7 +267,7 @@ fn hidden(path: &Spanned<String>) -> Result<String, FileMistake> {
         Path::new(text).components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     if !text.starts_with('/') || text.len() == 1 || !plain {
         return Err(here(path)(format!(
-            "hides takes whole paths of directories and files, such as \"/etc/resolv.conf\", not '{text}'"
+            "hides takes absolute paths of directories and files, such as \"/etc/resolv.conf\", not '{text}'"
         )));
     }
     Ok(text.clone())
