@@ -72,7 +72,8 @@ pub struct TopologyDescription {
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
 
-    /// Returns what a reader must know of all figures from such hosts, in a few words; `None` if they are like others.
+    /// Returns what a reader must know of all figures from such hosts, in a few words: what they are, a colon, and what
+    /// follows from it. What they are also marks every answer. `None` if they are like others.
     fn caveat(&self) -> Option<&'static str> {
         None
     }
