@@ -21,7 +21,8 @@ pub(crate) fn shares_kernel(words: &[String]) -> bool {
 
 /// Returns true if the words name a lab whose hosts are virtual machines.
 pub(crate) fn are_guests(words: &[String]) -> bool {
-    is_lab(words) && !shares_kernel(words)
+    let plan = topology::find(words).and_then(|topology| topology.plan(words));
+    plan.is_ok_and(|plan| plan.has_guests())
 }
 
 /// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.

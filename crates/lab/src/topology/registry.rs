@@ -142,7 +142,12 @@ impl TopologyPlan {
 
     /// Returns true if landspeed makes the hosts, and they share the kernel of this machine.
     pub fn shares_kernel(&self) -> bool {
-        matches!(self, TopologyPlan::Lab(plan) if !plan.has_guests())
+        self.is_lab() && !self.has_guests()
+    }
+
+    /// Returns true if the hosts are virtual machines that landspeed boots.
+    pub fn has_guests(&self) -> bool {
+        matches!(self, TopologyPlan::Lab(plan) if plan.has_guests())
     }
 }
 
