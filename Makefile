@@ -29,12 +29,12 @@ deb: static
 
 # Static for this machine's kind of processor. A target is named, so that build scripts and macros are not static too. libelf
 # names what it needs itself: zlib, on newer systems also libzstd; -Bstatic, because one shared library breaks a static-pie.
-static: MACHINE = $(shell rustc --print host-tuple)
+MACHINE = $(shell rustc --print host-tuple)
+STATIC = RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p $(1) --bin $(1) --target $(MACHINE) \
+	-- -C strip=symbols -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)"
 static: setup
-	for one in landspeed landspeed-helpers; do \
-		RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) rustc --profile dist --locked -p $$one --bin $$one --target $(MACHINE) \
-			-- -C strip=symbols -C link-args="-Wl,-Bstatic $$(pkg-config --static --libs-only-l libelf)" || exit; \
-	done
+	$(call STATIC,landspeed)
+	$(call STATIC,landspeed-helpers)
 	rm -rf $(DIST) && mkdir -p $(DIST)
 	cp target/$(MACHINE)/dist/landspeed target/$(MACHINE)/dist/landspeed-helpers $(DIST)
 	$(DIST)/landspeed generate $(DIST)/share
@@ -428,6 +428,16 @@ vm: setup-vm static build-validate
 # fetches Debian 13's QEMU, which has igb. Then LANDSPEED_VM=$PWD/target/vm make test boots guests too.
 vm-images: setup-vm
 	$(SUDO) validate/vm/prepare $(LANDSPEED_VM) $(or $(KERNELS),5.10 6.1 6.12 newest)
+
+# landspeed's own link beside the kernel's netem with the same settings, by turns in one virtual machine of Linux 6.12 whose clock counts
+# instructions: losses, order, rate and one-way delay (up to half an hour, and some minutes once for a static build). TURNS=1 takes a fifth.
+# NETEM_OF has options of `validate netem`.
+.PHONY: netem-agreement
+netem-agreement: TURNS ?= 5
+netem-agreement: setup setup-vm
+	$(call STATIC,validate)
+	$(SUDO) validate/vm/prepare $(LANDSPEED_VM) 6.12
+	LANDSPEED_VM=$(LANDSPEED_VM) target/$(MACHINE)/dist/validate netem --turns $(TURNS) $(NETEM_OF)
 
 setup-vm:
 	@.ci/install --no-services qemu-system-x86_64:qemu-system-x86 debootstrap mksquashfs:squashfs-tools busybox:busybox-static \

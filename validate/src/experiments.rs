@@ -8,7 +8,8 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_engine::read_experiment;
+use landspeed_engine::{Experiment, read_experiment};
+use landspeed_lab::topology;
 use landspeed_record::{ExpectationReport, GridReport};
 
 use crate::applications::ListedPart;
@@ -41,10 +42,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let listed: Vec<ListedPart> = document(Command::new(&landspeed).args(["experiments", "--json"]))?;
     let names = listed.iter().map(|one| one.name.as_str()).filter(|name| !name.starts_with(BENCH));
     let began = Instant::now();
-    let mut failed = Vec::new();
+    let (mut failed, mut left_out) = (Vec::new(), Vec::new());
     table::head("experiment | control | expected | came out | published | here | of what, and why");
     for name in names.filter(|name| name.contains(&options.only)) {
-        let controls = if names_control(&landspeed, name)? { vec![None] } else { options.each_control() };
+        let experiment = shipped(&landspeed, name)?;
+        if are_guests(&experiment.words)? {
+            left_out.push(name);
+            continue;
+        }
+        let controls = if names_control(&experiment) { vec![None] } else { options.each_control() };
         for control in controls {
             let run = ExperimentRun { name, control, is_full: options.full };
             match run.measured(&landspeed, &pages) {
@@ -53,17 +59,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             }
         }
     }
+    if !left_out.is_empty() {
+        println!("\nLeft out, because their hosts are virtual machines: {}.", left_out.join(", "));
+    }
     println!("\n{} min; pages in {}", began.elapsed().as_secs() / 60, pages.display());
     ensure!(failed.is_empty(), "{}", failed.join("\n"));
     Ok(())
 }
 
+/// Returns an experiment that ships, in its short version.
+fn shipped(landspeed: &Path, name: &str) -> Result<Experiment> {
+    let text = Command::new(landspeed).args(["experiments", name]).output()?.stdout;
+    Ok(read_experiment(Path::new(name), &String::from_utf8(text)?, true)?)
+}
+
 /// Returns true if an experiment's flows name their congestion controls themselves, so that the hosts' default decides
 /// nothing.
-fn names_control(landspeed: &Path, name: &str) -> Result<bool> {
-    let text = Command::new(landspeed).args(["experiments", name]).output()?.stdout;
-    let experiment = read_experiment(Path::new(name), &String::from_utf8(text)?, true)?;
-    Ok(experiment.grid.all_settings().any(|one| one.name == "socket-congestion"))
+fn names_control(experiment: &Experiment) -> bool {
+    experiment.grid.all_settings().any(|one| one.name == "socket-congestion")
+}
+
+/// Returns true if these words name virtual machines. They have no place in an occasion of the lab, and many machines
+/// cannot boot them.
+fn are_guests(words: &[String]) -> Result<bool> {
+    Ok(topology::find(words)?.plan(words)?.has_guests())
 }
 
 impl Options {
@@ -111,5 +130,18 @@ impl ExperimentRun<'_> {
         let claim = format!("{} ({})", one.claim, one.source);
         let control = self.control.unwrap_or("as found");
         table::row(&[&self.name, &control, &claim, &came_out, &published, &table::ratio(one.ours), &one.why]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_experiment_in_virtual_machines_is_known_by_its_file() {
+        let text = include_str!("../../experiments/feng/coalescing.toml");
+        let experiment = read_experiment(Path::new("coalescing.toml"), text, true).unwrap();
+        assert!(are_guests(&experiment.words).unwrap());
+        assert!(!are_guests(&["lab:back-to-back".to_owned()]).unwrap() && !are_guests(&[]).unwrap());
     }
 }

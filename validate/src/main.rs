@@ -15,6 +15,7 @@ mod full_path;
 mod gates;
 mod grid_coverage;
 mod landspeed;
+mod netem;
 mod occasions;
 mod placebos;
 mod rejudge;
@@ -64,6 +65,11 @@ enum ValidationStudy {
     Gates(gates::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
     GridCoverage(grid_coverage::Options),
+    /// landspeed's own link beside the kernel's netem, in a virtual machine.
+    Netem(netem::Options),
+    /// What `netem` runs in the virtual machine.
+    #[command(name = netem::INSIDE, hide = true)]
+    NetemInside(netem::StudySize),
     /// Pools occasions of the experiments, and holds later ones against what earlier ones predicted.
     Occasions(occasions::Options),
     /// Real decisions between equal settings, in the lab.
@@ -102,6 +108,8 @@ fn main() -> ExitCode {
         ValidationStudy::FullPath(options) => full_path::run(&options),
         ValidationStudy::Gates(options) => gates::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
+        ValidationStudy::Netem(options) => netem::run(&options),
+        ValidationStudy::NetemInside(size) => netem::run_inside(&size),
         ValidationStudy::Occasions(options) => occasions::run(&options),
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
@@ -148,6 +156,9 @@ mod tests {
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
+            "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
+            "validate netem --from target/netem/runs.jsonl",
+            "validate netem-inside --turns 5 --seconds 5 --seed 3",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stalled --runs 3 --only buffer",
             "validate stolen --pairs 2",

@@ -19,6 +19,12 @@ pub(crate) fn shares_kernel(words: &[String]) -> bool {
     plan.is_ok_and(|plan| plan.shares_kernel())
 }
 
+/// Returns true if the words name a lab whose hosts are virtual machines.
+pub(crate) fn are_guests(words: &[String]) -> bool {
+    let plan = topology::find(words).and_then(|topology| topology.plan(words));
+    plan.is_ok_and(|plan| plan.has_guests())
+}
+
 /// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.
 pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
     let topology = topology::find(words)?;

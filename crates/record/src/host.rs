@@ -100,6 +100,12 @@ impl HostFacts {
         let is_known = !self.boot_id.is_empty() && self.netns_cookie != 0;
         is_known.then_some((self.boot_id.as_str(), self.netns_cookie))
     }
+
+    /// Returns what the host is, where that limits its figures: the caveat up to its colon, such as "virtual machines without
+    /// KVM". `None` if there is no caveat.
+    pub fn caveat_mark(&self) -> Option<&str> {
+        self.caveat.split(':').next().filter(|mark| !mark.is_empty())
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -161,5 +167,15 @@ mod tests {
         };
         assert_eq!(namespace("b", 7), Some(("b".to_owned(), 7)));
         assert_eq!([namespace("", 7), namespace("b", 0)], [None, None]);
+    }
+
+    #[test]
+    fn the_mark_is_what_the_host_is() {
+        let mark = |caveat: &str| {
+            let facts = HostFacts { caveat: caveat.into(), ..HostFacts::default() };
+            facts.caveat_mark().map(str::to_owned)
+        };
+        assert_eq!(mark("virtual machines: settings hold").as_deref(), Some("virtual machines"));
+        assert_eq!((mark("emulated").as_deref(), mark("")), (Some("emulated"), None));
     }
 }

@@ -34,7 +34,7 @@ pub use laws::{exponential, geometric, pareto};
 pub use noninferiority::{ArmTotals, GuardVerdict, guard, guard_sums};
 pub use occasions::{OccasionEstimate, over_occasions, spread_by_chance};
 pub use paired::{holm, mean_interval, paired_test};
-pub use proportion::proportion_interval;
+pub use proportion::{binomial_interval, proportion_interval};
 pub use random::Random;
 pub use sequential::{Objection, StepDesign, StepJudgement, StepState, judge, judge_last};
 pub use share::jain;

@@ -74,7 +74,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
         expected: expected.collect(),
         placebos_by_chance: by_chance,
-        notes: notes(&all, is_today, is_wide).into_iter().chain(deviating).collect(),
+        notes: caveat(first).into_iter().chain(notes(&all, is_today, is_wide)).chain(deviating).collect(),
     })
 }
 
@@ -95,6 +95,14 @@ fn same_design(one: &GridReport, other: &GridReport) -> Result<(), String> {
     if one.workload.name != other.workload.name {
         let (a, b) = (&one.workload.name, &other.workload.name);
         return Err(format!("{} measured {a}, {} measured {b}", named(one), named(other)));
+    }
+    if one.caveat_mark() != other.caveat_mark() {
+        let mark = one.caveat_mark().or(other.caveat_mark()).unwrap_or_default();
+        return Err(format!(
+            "one of {} and {} was measured in {mark}, the other was not",
+            named(one),
+            named(other)
+        ));
     }
     match levels(one) == levels(other) {
         true => Ok(()),
@@ -215,6 +223,12 @@ fn left_out(reports: &[GridReport]) -> Vec<String> {
     reports.iter().filter_map(line).collect()
 }
 
+/// Returns what a reader must know of all figures of the hosts.
+fn caveat(report: &GridReport) -> Option<String> {
+    let mut of_hosts = [&report.host_a, &report.host_b].into_iter().map(|host| &host.caveat);
+    of_hosts.find(|caveat| !caveat.is_empty()).cloned()
+}
+
 fn notes(reports: &[GridReport], is_today: bool, is_wide: bool) -> Vec<String> {
     let few = format!("answers are of today: other days need {FEW} occasions on {FEW_BOOTS} boots");
     let wide = "no answer counts: the placebos of these occasions spread more than their ranges promise";
@@ -224,6 +238,8 @@ fn notes(reports: &[GridReport], is_today: bool, is_wide: bool) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::HostFacts;
+
     use super::*;
 
     fn number(ratio: f64) -> ExpectationReport {
@@ -270,6 +286,21 @@ mod tests {
             ..ExpectationReport::default()
         };
         assert_eq!(expectation_over(&[&not_here, &not_here], true).agreement, NotHere);
+    }
+
+    #[test]
+    fn occasions_in_virtual_machines_are_not_pooled_with_others() {
+        let of = |caveat: &str| {
+            let host_a = HostFacts { caveat: caveat.into(), ..HostFacts::default() };
+            GridReport { host_a, ..GridReport::default() }
+        };
+        let (real, guests) = (of(""), of("virtual machines: speeds do not hold"));
+        assert!(same_design(&real, &real).is_ok() && same_design(&guests, &guests).is_ok());
+        for pair in [[&real, &guests], [&guests, &real]] {
+            assert!(same_design(pair[0], pair[1]).unwrap_err().contains("in virtual machines, the other"));
+        }
+        assert_eq!(caveat(&guests).as_deref(), Some("virtual machines: speeds do not hold"));
+        assert_eq!(caveat(&real), None);
     }
 
     #[test]

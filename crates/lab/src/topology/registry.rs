@@ -72,7 +72,8 @@ pub struct TopologyDescription {
 pub trait Topology: Sync {
     fn about(&self) -> &'static TopologyDescription;
 
-    /// Returns what a reader must know of all figures from such hosts, in a few words; `None` if they are like others.
+    /// Returns what a reader must know of all figures from such hosts, in a few words: what they are, a colon, and what
+    /// follows from it. What they are also marks every answer. `None` if they are like others.
     fn caveat(&self) -> Option<&'static str> {
         None
     }
@@ -141,7 +142,12 @@ impl TopologyPlan {
 
     /// Returns true if landspeed makes the hosts, and they share the kernel of this machine.
     pub fn shares_kernel(&self) -> bool {
-        matches!(self, TopologyPlan::Lab(plan) if !plan.has_guests())
+        self.is_lab() && !self.has_guests()
+    }
+
+    /// Returns true if the hosts are virtual machines that landspeed boots.
+    pub fn has_guests(&self) -> bool {
+        matches!(self, TopologyPlan::Lab(plan) if plan.has_guests())
     }
 }
 

@@ -67,6 +67,13 @@ pub struct GridReport {
     pub record: Option<String>,
 }
 
+impl GridReport {
+    /// Returns what a host is that limits its figures ([`HostFacts::caveat_mark`]); `None` if no host is of that kind.
+    pub fn caveat_mark(&self) -> Option<&str> {
+        self.host_a.caveat_mark().or(self.host_b.caveat_mark())
+    }
+}
+
 /// A cell that blocks measured a second time under another name.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]

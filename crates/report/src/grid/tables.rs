@@ -153,7 +153,7 @@ pub(super) fn expected(report: &GridReport) -> Option<ReportTable> {
         let cells = vec![
             TableCell::from(safe(&one.claim)),
             words::expectation(one).into(),
-            StyledText::default().with(TextStyle::Toned, word).into(),
+            StyledText::default().with(TextStyle::Toned, words::marked(report, word)).into(),
             published.into(),
             one.ours.map(TableCell::from).into(),
             safe(&one.why).into(),

@@ -148,6 +148,12 @@ pub(super) fn agreement(agreement: ExpectationAgreement) -> (&'static str, Tone,
     }
 }
 
+/// Returns the word for an expectation's result on the hosts of a report, which are named where they limit all figures:
+/// "reproduces, in virtual machines without KVM".
+pub(super) fn marked(report: &GridReport, word: &str) -> String {
+    report.caveat_mark().map_or_else(|| word.to_owned(), |hosts| format!("{word}, in {}", safe(hosts)))
+}
+
 /// Returns what an expectation holds against the paper: "a number", "a direction", or "in kind: X in place of Y".
 pub(super) fn expectation(of: &ExpectationReport) -> String {
     match of.kind {
@@ -194,7 +200,7 @@ fn agreements(report: &GridReport) -> Option<String> {
 /// reference.
 pub(super) fn headline(report: &GridReport) -> String {
     if let Some(found) = agreements(report) {
-        return format!("{}: {found}", safe(&report.title));
+        return format!("{}: {}", safe(&report.title), marked(report, &found));
     }
     let Some(curves) = report.figures.first() else {
         return "no trial gave a figure".to_owned();
@@ -256,5 +262,28 @@ fn percent(share: f64) -> String {
     match share * 100.0 {
         percent if percent < 9.95 => format!("{percent:.1} %"),
         percent => format!("{percent:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::HostFacts;
+
+    use super::*;
+
+    #[test]
+    fn answers_say_that_their_hosts_are_virtual_machines() {
+        let one =
+            ExpectationReport { agreement: ExpectationAgreement::Reproduces, ..ExpectationReport::default() };
+        let of = |caveat: &str| GridReport {
+            title: "Latency".into(),
+            expected: vec![one.clone()],
+            host_a: HostFacts { caveat: caveat.into(), ..HostFacts::default() },
+            ..GridReport::default()
+        };
+        assert_eq!(headline(&of("")), "Latency: 1 of 1 reproduce");
+        let guests = of("virtual machines without KVM: settings hold, speeds do not");
+        assert_eq!(headline(&guests), "Latency: 1 of 1 reproduce, in virtual machines without KVM");
+        assert_eq!(marked(&guests, "? undecided"), "? undecided, in virtual machines without KVM");
     }
 }

@@ -1,5 +1,6 @@
 //! `landspeed run FILE`: measures an experiment of a file, or one that ships.
 
+mod hosts;
 mod series;
 
 use std::process::ExitCode;
@@ -28,6 +29,7 @@ use series::Series;
              sudo landspeed run cottrell/streams --short measure one of them in a few minutes\n  \
              sudo landspeed run balaji/streams --set socket-congestion=reno\n  \
              sudo landspeed run balaji/streams --occasions 5 --apart 1h\n  \
+             sudo landspeed run balaji/latency lab:vm:6.12,driver=e1000e   in two virtual machines\n  \
              landspeed run --check mine.toml             look for mistakes, measure nothing"
 )]
 pub(crate) struct RunArgs {
@@ -73,13 +75,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let (path, text) = found(&args.file)?;
     let mut experiment = read_experiment(&path, &text, args.short).map_err(usage)?;
     args.set.iter().try_for_each(|text| experiment.set(text)).map_err(usage)?;
+    let words = hosts::words(&experiment, &args.hosts.hosts)?;
     if args.check {
         out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
-    let Experiment { words, grid, .. } = experiment;
-    let words = if args.hosts.hosts.is_empty() { words } else { args.hosts.hosts.clone() };
+    let grid = experiment.grid;
     let options = GridOptions {
         yes: args.yes,
         report_missing: true,

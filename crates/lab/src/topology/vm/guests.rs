@@ -230,8 +230,9 @@ fn card(driver: &str) -> String {
     }
 }
 
-/// Returns QEMU's arguments for a disk. In a file's name, QEMU takes two commas for one.
-fn drive(id: &str, file: &Path, is_read_only: &str) -> [String; 4] {
+/// Returns QEMU's arguments for a disk, which a guest may only read if `is_read_only` is "on". In a file's name, QEMU takes
+/// two commas for one.
+pub fn drive(id: &str, file: &Path, is_read_only: &str) -> [String; 4] {
     let file = file.display().to_string().replace(',', ",,");
     [
         "-drive".to_owned(),

@@ -55,7 +55,7 @@ fn can_boot(folder: &Path) -> Result<(), String> {
 ///
 /// # Errors
 /// Returns the reason and the remedy if the kernel was not prepared.
-pub(super) fn kernel(name: &str, folder: &Path) -> Result<PathBuf, String> {
+pub fn kernel(name: &str, folder: &Path) -> Result<PathBuf, String> {
     let kernel = folder.join(name);
     if kernel.join("initrd").is_file() {
         return Ok(kernel);

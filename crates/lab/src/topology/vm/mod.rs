@@ -8,9 +8,9 @@ mod images;
 mod login;
 mod spec;
 
-pub use guests::Guests;
 pub(crate) use guests::NETWORKS;
-pub use images::{FOLDER_VARIABLE, folder, has_device};
+pub use guests::{Guests, drive};
+pub use images::{FOLDER_VARIABLE, folder, has_device, kernel};
 pub use login::GuestLogin;
 pub(crate) use spec::GuestSpec;
 
