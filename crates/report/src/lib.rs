@@ -40,7 +40,7 @@ pub use gauges::{Gauge, Labels, labels, open_metrics};
 pub use grid::{gate, grid, occasions};
 pub use measure::measure;
 pub use output::OutputCapabilities;
-pub use record_run::record_run;
+pub use record_run::{RECORD_RUN_CLAIMS, record_run};
 pub use records::{
     ListedResult, RecordRow, RecordState, RecordsReport, gain_is_proven, grid_result, records, study_result,
     tune_result,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::{LabRecovery, RecordRunFigures, RecordRunReport};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{ExpectationKind, LabRecovery, RecordRunFigures, RecordRunReport};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
@@ -10,6 +11,22 @@ use crate::block::{
 };
 use crate::words::{number, quoted_hosts, unrestored};
 use crate::{conditions, gauges, safe};
+
+/// The claims of the papers' ledger that a record run over the paper's path holds its figures against, and how. Those about
+/// the window need a lab that loses a segment.
+pub const RECORD_RUN_CLAIMS: [(&str, ExpectationKind); 5] = [
+    ("feng.wan.rate", ExpectationKind::Number),
+    ("feng.wan.efficiency", ExpectationKind::Number),
+    ("feng.wan.metric", ExpectationKind::Number),
+    ("feng.aimd.increase", ExpectationKind::Number),
+    ("feng.aimd.decrease", ExpectationKind::Number),
+];
+
+/// The path of the paper's record.
+const PAPERS_RATE: BitRate = BitRate(2.5e9);
+const PAPERS_RTT: Nanos = Nanos::millis(180);
+/// The share by which the rate and the round trip of another path may differ from those of the paper's.
+const SAME_PATH: f64 = 0.1;
 
 /// Returns the report of a record run as a document.
 pub fn record_run(run: &RecordRunReport) -> Document {
@@ -38,6 +55,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
             "headers leave {} of the path's rate at most",
             percent(run.capped.ceiling)
         )))
+        .all(papers(run).map(ReportBlock::text))
         .all(recovery(run).into_iter().map(ReportBlock::text))
         .all(unfit.chain(left).map(bad))
         .with(ReportBlock::Commands(vec![("next:".into(), next(run))]));
@@ -90,6 +108,16 @@ fn row(name: &str, figures: &RecordRunFigures) -> [TableCell; 8] {
     ]
 }
 
+/// Returns the paper's figures; `None` if the path is not the paper's.
+fn papers(run: &RecordRunReport) -> Option<String> {
+    let near = |ours: f64, papers: f64| (ours / papers - 1.0).abs() <= SAME_PATH;
+    let is_papers = near(run.path_rate_bps.0, PAPERS_RATE.0)
+        && near(run.path.rtt_ns.as_secs_f64(), PAPERS_RTT.as_secs_f64());
+    is_papers.then(|| {
+        "SC'03 had 2.38 Gb/s, a payload efficiency of about 99 %, and 2.389e16 bit-metres/s over 10,037 km".to_owned()
+    })
+}
+
 fn recovery(run: &RecordRunReport) -> Vec<String> {
     let simulated =
         run.recovery.simulated_s.map_or_else(String::new, |s| format!(", {} s in the simulator", number(s)));
@@ -97,16 +125,19 @@ fn recovery(run: &RecordRunReport) -> Vec<String> {
         "one loss would cost Reno {} s to grow back by the formula (half the window, a segment a round trip){simulated}",
         number(run.recovery.formula_s)
     );
-    std::iter::once(formula).chain(run.recovery.lab.as_ref().map(in_lab)).collect()
+    let lab = run.recovery.lab.as_ref().map(|seen| in_lab(seen, run.path.rtt_ns));
+    std::iter::once(formula).chain(lab).collect()
 }
 
-fn in_lab(seen: &LabRecovery) -> String {
+fn in_lab(seen: &LabRecovery, rtt: Nanos) -> String {
+    let [window, least] = [seen.window_segments, seen.least_segments].map(f64::from);
     let said = match seen.back_s {
         Some(s) => format!(
-            "a window of {} segments fell to {} and was back after {} s (formula for that window: {} s)",
-            seen.window_segments,
-            seen.least_segments,
+            "a window of {window} segments fell to {least} ({:.2} of it) and was back after {} s, by {:.2} segments a round trip \
+             (by the formula, from half of it and by one segment: {} s)",
+            least / window.max(1.0),
             number(s),
+            (window - least) * rtt.as_secs_f64() / s,
             number(seen.expected_s)
         ),
         None => "no window was seen to fall and come back".to_owned(),
@@ -125,7 +156,7 @@ fn percent(share: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::units::{BitRate, Bytes, Nanos};
+    use landspeed_record::units::Bytes;
 
     use super::*;
 
@@ -171,10 +202,15 @@ mod tests {
             "6277 segments fell to 3138",
             "NOT everything",
             "180 ms",
+            "2.38 Gb/s",
+            "0.50 of it",
+            "0.99 segments",
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
         assert!(!text.contains('\u{1b}'));
         assert!(crate::json(&run).contains("\"bit_metres_per_s\""));
+        let short = landspeed_record::PathFacts { rtt_ns: Nanos::millis(20), ..Default::default() };
+        assert_eq!(papers(&RecordRunReport { path: short, ..run }), None, "another path");
     }
 }

@@ -12,8 +12,10 @@ use landspeed_analysis::fit::size_claims;
 use landspeed_engine::read_experiment;
 use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
 use landspeed_record::ExpectationKind;
+use landspeed_report::RECORD_RUN_CLAIMS;
 use serde::Serialize;
 
+use super::cc::recovery;
 use super::experiments::shipped;
 use crate::groups::ListArgs;
 use crate::output::{list, out, usage};
@@ -21,7 +23,7 @@ use crate::output::{list, out, usage};
 /// List what the papers claim, and whether landspeed tests it
 #[derive(Debug, Args)]
 #[command(
-    after_help = "States: number (an experiment, a study or `explain --sizes` holds a figure of ours against the paper's), direction (it tests which is more), \
+    after_help = "States: number (an experiment, a study, `explain --sizes`, `cc recovery` or `tune --record-run` holds a figure of ours against the paper's), direction (it tests which is more), \
              in-kind (with another mechanism), computed (by `landspeed calc`), not-here (it needs other hardware, or is no result), untested.\n\n\
              Examples:\n  \
              landspeed papers feng                 the claims of one paper\n  \
@@ -158,11 +160,12 @@ fn counted(all: &[ClaimEntry]) -> String {
 /// A claim with its state, and the experiment or the command that gives it.
 type TestedClaim = (String, ClaimState, String);
 
-/// Returns the state of each claim that an experiment that ships, a study or a sweep over sizes tests, and which of them
+/// Returns the state of each claim that an experiment that ships or one of the commands below tests, and which of them
 /// does. A number comes before a direction, and a direction before what holds in kind.
 fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
     let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
-    for (claim, state, by) in by_experiments()?.into_iter().chain(by_study()).chain(by_sizes()) {
+    let by_commands = by_study().chain(by_sizes()).chain(by_record_run()).chain(by_recovery());
+    for (claim, state, by) in by_experiments()?.into_iter().chain(by_commands) {
         let known = tested.entry(claim).or_insert_with(|| (state, by.clone()));
         if state < known.0 {
             *known = (state, by);
@@ -192,6 +195,20 @@ fn by_study() -> impl Iterator<Item = TestedClaim> {
 
 fn by_sizes() -> impl Iterator<Item = TestedClaim> {
     size_claims().map(|(claim, kind)| (claim.to_owned(), state(kind), "explain --sizes".to_owned()))
+}
+
+fn by_record_run() -> impl Iterator<Item = TestedClaim> {
+    let by = |claim: &str| match claim.starts_with("feng.aimd.") {
+        true => "tune --record-run --recovery",
+        false => "tune --record-run",
+    };
+    RECORD_RUN_CLAIMS
+        .into_iter()
+        .map(move |(claim, kind)| (claim.to_owned(), state(kind), by(claim).to_owned()))
+}
+
+fn by_recovery() -> impl Iterator<Item = TestedClaim> {
+    recovery::claims().map(|claim| (claim.to_owned(), ClaimState::Number, "cc recovery".to_owned()))
 }
 
 fn state(kind: ExpectationKind) -> ClaimState {
@@ -250,6 +267,9 @@ mod tests {
         }
         for one in study_claims() {
             assert!(known(&one.claim), "{}", one.claim);
+        }
+        for (claim, by) in [("feng.t1.lan", "cc recovery"), ("feng.wan.metric", "tune --record-run")] {
+            assert_eq!(state_of(claim, &tested), (ClaimState::Number, by));
         }
     }
 }
