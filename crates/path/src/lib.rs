@@ -208,7 +208,7 @@ const ANSWERS_CALLS: KernelNeed =
 
 /// All paths. The first one leaves all connections on TCP. Some tests repeat the names of the others (see
 /// CONTRIBUTING.md).
-pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath, &smc::SmcPath];
+pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::PATH, &smc::PATH];
 
 /// Returns the path with this name, or `None` if there is none.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

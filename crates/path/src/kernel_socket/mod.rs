@@ -7,6 +7,7 @@
 mod connect;
 mod open;
 mod options;
+mod row;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +25,7 @@ use crate::socket::{DescriptorKind, kind, peer};
 use crate::{ConnectionCounts, FallbackReason, Options, PathCarrier};
 
 pub(crate) use open::socket;
+pub(crate) use row::{KernelSocketPath, ProtocolRow};
 
 /// Index of the domain among the arguments of socket(2).
 const DOMAIN: u32 = 0;
@@ -64,9 +66,6 @@ pub(crate) const fn rules(reveals: &'static [&'static [ArgumentCondition]]) -> [
         SyscallRule { call: libc::SYS_getsockopt, when: reveals },
     ]
 }
-
-/// Why such a path carries all connections of a program.
-pub(crate) const TAKES_ALL: &str = "a socket is made before its program says where it connects to";
 
 /// A protocol of the kernel whose sockets take the place of TCP sockets.
 pub(crate) trait KernelProtocol: Send + Sync {

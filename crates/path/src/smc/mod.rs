@@ -9,17 +9,16 @@ mod reason;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_kernel::netlink::{SockDiag, smc_eid_count};
 use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{AF_INET, AF_INET6, SOCK_STREAM, c_int};
 
-use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier, socket};
+use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow, socket};
 use crate::notify::{ArgumentCondition, SyscallRule};
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
-use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
+use crate::{ConnectionCounts, Error, FallbackReason};
 use devices::RdmaPort;
 
 /// What SMC-R of version 2 needs, which RoCE v2 takes.
@@ -34,55 +33,26 @@ const SMCPROTO_SMC6: c_int = 1;
 /// where its listener has another (smc_clcsock_accept() in af_smc.c).
 const REVEALING: &[&[ArgumentCondition]] =
     &[&kernel_socket::option(libc::SO_DOMAIN), &kernel_socket::option(libc::SO_PROTOCOL)];
-const RULES: &[SyscallRule] = &kernel_socket::rules(REVEALING);
 
 /// The path over SMC.
-pub(crate) struct SmcPath;
-
-impl Path for SmcPath {
-    fn name(&self) -> &'static str {
-        "smc"
-    }
-
-    fn describe(&self) -> &'static str {
-        "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP"
-    }
-
-    fn rules(&self) -> &'static [SyscallRule] {
-        RULES
-    }
-
-    fn kernel(&self) -> &'static [KernelNeed] {
-        &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS]
-    }
-
-    fn takes_all(&self) -> Option<&'static str> {
-        Some(kernel_socket::TAKES_ALL)
-    }
-
-    fn carrier(
-        &self,
-        _shared: &Arc<SupervisorNotes>,
-        options: &Options,
-    ) -> Result<Box<dyn PathCarrier>, Error> {
-        Ok(Box::new(KernelSocketCarrier::new(Smc::probe()?, options)))
-    }
-
-    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
-        Box::new(KernelSocketCarrier::alone(Smc::default()))
-    }
-}
+pub(crate) const PATH: KernelSocketPath<Smc> = KernelSocketPath::new();
 
 /// SMC as this kernel offers it.
 #[derive(Default)]
-struct Smc {
+pub(crate) struct Smc {
     /// True if a socket of AF_INET and AF_INET6 can have the protocol SMC (Linux 6.11); false if SMC is only a family
     /// of its own.
     is_protocol: bool,
     ports: Vec<RdmaPort>,
 }
 
-impl Smc {
+impl ProtocolRow for Smc {
+    const NAME: &'static str = "smc";
+    const ABOUT: &'static str =
+        "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP";
+    const RULES: &'static [SyscallRule] = &kernel_socket::rules(REVEALING);
+    const NEEDS: &'static [KernelNeed] = &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS];
+
     /// Returns an error if the kernel lacks SMC, or if no RDMA device can carry its connections.
     fn probe() -> Result<Self, Error> {
         let is_protocol = socket(AF_INET, SOCK_STREAM, IPPROTO_SMC).is_ok();
