@@ -132,8 +132,21 @@ pub struct RdmaDevice {
     pub device: String,
     /// Name of its network interface.
     pub interface: String,
+    /// Its addresses.
+    pub addresses: Vec<RdmaAddress>,
+    /// True if the device is software (rxe, siw).
+    pub soft: bool,
     /// Packets sent; `None` if the driver does not count them.
     pub packets_sent: Option<u64>,
+}
+
+/// An address of a port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RdmaAddress {
+    /// The address (GID): that of an IPv4 address is such as "::ffff:10.0.0.1".
+    pub gid: String,
+    /// The protocol that uses it: "IB/RoCE v1" or "RoCE v2".
+    pub kind: String,
 }
 
 /// Bytes that a program sent and received.

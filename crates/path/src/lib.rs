@@ -11,6 +11,7 @@
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
 //! | `smc` | the kernel's SMC-R in place of TCP: RDMA between two hosts |
 //! | `kernel_socket` | what `mptcp` and `smc` share: a protocol of the kernel in place of TCP |
+//! | `rdma` | the RDMA devices of a path, and what they send meanwhile |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
 //! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |
@@ -43,6 +44,7 @@ mod late;
 mod local;
 mod mptcp;
 mod notify;
+mod rdma;
 mod rights;
 mod selector;
 mod shared;
@@ -50,7 +52,7 @@ mod smc;
 mod socket;
 mod supervisor;
 
-pub use count::{ByteCounts, ConnectionCounts, FallbackReason, RdmaDevice};
+pub use count::{ByteCounts, ConnectionCounts, FallbackReason, RdmaAddress, RdmaDevice};
 pub use error::Error;
 pub use exec::{ExecOutcome, exec};
 pub use heir::{Inheritance, keep};

@@ -206,17 +206,42 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     lines
 }
 
-/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 sent 1234 packets meanwhile".
+/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) sent 1234 packets meanwhile".
 fn sent_by(port: &RdmaDevice) -> String {
     let sent = match port.packets_sent {
         Some(packets) => format!("sent {packets} packets meanwhile"),
         None => "does not count its packets".to_owned(),
     };
-    format!("{} on {} {sent}", port.device, port.interface)
+    let addresses = port.addresses.iter().map(|one| format!("{}, {}", one.gid, one.kind));
+    let about: Vec<String> = addresses.chain(port.soft.then(|| "software".to_owned())).collect();
+    format!("{} on {} ({}) {sent}", port.device, port.interface, about.join("; "))
 }
 
 /// Returns the program's own exit code, or a shell's code (128 + N) if signal N ended it.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_path::RdmaAddress;
+
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_with_its_addresses_and_what_it_sent() {
+        let address = RdmaAddress { gid: "::ffff:10.0.0.1".into(), kind: "RoCE v2".into() };
+        let port = |soft, packets_sent| RdmaDevice {
+            device: "rxe0".into(),
+            interface: "eth0".into(),
+            addresses: vec![address.clone()],
+            soft,
+            packets_sent,
+        };
+        let soft = "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2; software) sent 42 packets meanwhile";
+        assert_eq!(sent_by(&port(true, Some(42))), soft);
+        let silent = "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) does not count its packets";
+        assert_eq!(sent_by(&port(false, None)), silent);
+    }
 }

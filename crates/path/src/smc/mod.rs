@@ -3,7 +3,6 @@
 //! The two kernels connect over TCP, agree in a handshake, and then exchange the program's bytes by RDMA. If they do
 //! not agree, the connection stays on that TCP.
 
-mod devices;
 mod reason;
 
 use std::fs;
@@ -12,14 +11,15 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use landspeed_kernel::netlink::{SockDiag, smc_eid_count};
+use landspeed_kernel::rdma::{self, RdmaPort};
 use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{AF_INET, AF_INET6, SOCK_STREAM, c_int};
 
 use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow, socket};
 use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::rdma::CountedPorts;
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
 use crate::{ConnectionCounts, Error, FallbackReason};
-use devices::RdmaPort;
 
 /// What SMC-R of version 2 needs, which RoCE v2 takes.
 pub(crate) const ROCE_V2: KernelNeed =
@@ -43,7 +43,7 @@ pub(crate) struct Smc {
     /// True if a socket of AF_INET and AF_INET6 can have the protocol SMC (Linux 6.11); false if SMC is only a family
     /// of its own.
     is_protocol: bool,
-    ports: Vec<RdmaPort>,
+    ports: CountedPorts,
 }
 
 impl ProtocolRow for Smc {
@@ -61,12 +61,13 @@ impl ProtocolRow for Smc {
         }
         let tells = SockDiag::open().and_then(|diag| diag.smc_fallback(0));
         tells.map_err(|error| Error::NoSmcDiag(error.to_string()))?;
-        let ports = devices::ports();
+        let mut ports = rdma::ports();
+        ports.retain(|port| port.is_roce);
         let first = ports.first().ok_or(Error::NoRdmaDevice)?;
-        if !ports.iter().any(|port| port.has_roce_v1) && smc_eid_count().unwrap_or(0) == 0 {
+        if !ports.iter().any(RdmaPort::has_roce_v1) && smc_eid_count().unwrap_or(0) == 0 {
             return Err(Error::NoSmcEid { device: first.device.clone() });
         }
-        Ok(Smc { is_protocol, ports })
+        Ok(Smc { is_protocol, ports: CountedPorts::new(ports) })
     }
 }
 
@@ -103,6 +104,6 @@ impl KernelProtocol for Smc {
     }
 
     fn complete(&self, counts: ConnectionCounts) -> ConnectionCounts {
-        ConnectionCounts { rdma: self.ports.iter().map(RdmaPort::meanwhile).collect(), ..counts }
+        ConnectionCounts { rdma: self.ports.meanwhile(), ..counts }
     }
 }
