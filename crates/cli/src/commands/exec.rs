@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use landspeed_path::{
-    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, PATHS, Path, PortOrNetwork,
-    RdmaDevice, find,
+    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, MissingFeature, Options, PATHS, Path,
+    PortOrNetwork, RdmaDevice, find,
 };
 use landspeed_record::units::{Bytes, Nanos, parse_duration};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(crate) struct ExecArgs {
     ///
     /// A port (6379) is the one that the server listens on, whichever end the program is. A network (10.0.0.0/8, fd00::/8) or an
     /// address (10.0.0.1) is the peer's. Of several, one must fit. Other connections stay on TCP and are not counted, so that
-    /// --require does not fail for them. mptcp and smc take all.
+    /// --require does not fail for them. mptcp, smc and rsocket take all.
     #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<PortOrNetwork>)]
     pub(crate) only: Vec<PortOrNetwork>,
     /// Fail where a connection stayed on TCP, or where there was none
@@ -104,14 +104,16 @@ impl ExecReport {
     pub(crate) fn why_not(&self) -> Option<String> {
         let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
-        match left {
+        let failed = self.counts.lacks.iter().find(|(what, _)| what.fails());
+        match (failed, left) {
             _ if !carries => None,
             _ if self.unable.is_some() => self.unable.clone(),
-            Some((why, count)) => {
+            (Some((what, count)), _) => Some(did(*what, *count)),
+            (None, Some((why, count))) => {
                 Some(format!("{count} of {all} connections stayed on TCP: {}", why.words()))
             }
-            None if all == 0 => Some("it made and accepted no connection over TCP".to_owned()),
-            None => None,
+            (None, None) if all == 0 => Some("it made and accepted no connection over TCP".to_owned()),
+            (None, None) => None,
         }
     }
 }
@@ -199,11 +201,18 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     }));
     lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
     lines.extend(counts.rdma.iter().map(sent_by));
+    lines.extend(counts.lacks.iter().map(|(what, count)| did(*what, *count)));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
     lines.extend(ended.goes_on.then(|| {
         "it goes on in the background: connections there are carried, and not counted any more".to_owned()
     }));
     lines
+}
+
+/// Returns what the program did that the path lacks: "3 times it put a socket of RDMA into an epoll set, ...".
+fn did(what: MissingFeature, count: u64) -> String {
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    format!("{times} {}", what.words())
 }
 
 /// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) sent 1234 packets meanwhile".

@@ -22,6 +22,8 @@ pub(crate) trait ProtocolRow: KernelProtocol + Default + 'static {
     const RULES: &'static [SyscallRule];
     /// What the path needs of the kernel.
     const NEEDS: &'static [KernelNeed];
+    /// True if RDMA devices carry the connections.
+    const IS_RDMA: bool = false;
 
     /// Returns the protocol as this kernel offers it.
     ///
@@ -58,6 +60,10 @@ impl<P: ProtocolRow> Path for KernelSocketPath<P> {
 
     fn takes_all(&self) -> Option<&'static str> {
         Some(TAKES_ALL)
+    }
+
+    fn is_rdma(&self) -> bool {
+        P::IS_RDMA
     }
 
     fn carrier(

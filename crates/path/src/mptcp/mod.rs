@@ -8,7 +8,7 @@ use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{IPPROTO_MPTCP, c_int};
 
 use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow};
-use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallRule};
 use crate::socket::{DescriptorKind, option};
 use crate::{Error, FallbackReason};
 
@@ -55,7 +55,7 @@ impl KernelProtocol for Mptcp {
     }
 
     /// A socket that has fallen back to TCP has no MPTCP_INFO.
-    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+    fn fallback(&self, fd: &OwnedFd, _call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         let is_multipath = option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok();
         (!is_multipath).then_some(FallbackReason::PlainPeer)
     }

@@ -16,7 +16,7 @@ use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{AF_INET, AF_INET6, SOCK_STREAM, c_int};
 
 use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow, socket};
-use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallRule};
 use crate::rdma::CountedPorts;
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
 use crate::{ConnectionCounts, Error, FallbackReason};
@@ -52,6 +52,7 @@ impl ProtocolRow for Smc {
         "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP";
     const RULES: &'static [SyscallRule] = &kernel_socket::rules(REVEALING);
     const NEEDS: &'static [KernelNeed] = &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS];
+    const IS_RDMA: bool = true;
 
     /// Returns an error if the kernel lacks SMC, or if no RDMA device can carry its connections.
     fn probe() -> Result<Self, Error> {
@@ -93,7 +94,7 @@ impl KernelProtocol for Smc {
     }
 
     /// A socket that has fallen back is the TCP socket of its handshake (smc_switch_to_fallback() in af_smc.c).
-    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+    fn fallback(&self, fd: &OwnedFd, _call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         let is_carried = kind(fd) == DescriptorKind::Smc;
         (!is_carried).then(|| reason::of(fd).unwrap_or(FallbackReason::Refused))
     }
