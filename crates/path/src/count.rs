@@ -87,7 +87,7 @@ impl MissingFeature {
                 "it put a socket of RDMA into an epoll set, and failed: librspreload.so takes epoll from rdma-core 65 on"
             }
             MissingFeature::Accept4 => {
-                "it called accept4 on a socket of RDMA, and failed: librspreload.so takes it from rdma-core 64 on"
+                "it called accept4 on a socket of RDMA, and failed: librspreload.so takes it from rdma-core 63 on"
             }
             MissingFeature::Fork => "it forked while it had sockets of RDMA, which the child cannot use",
         }
