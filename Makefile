@@ -148,7 +148,7 @@ install-applications: install-bench
 	for one in file tile mpi; do $(SUDO) mpicc -O2 -o $(PROGRAMS)/mpi/$$one apps/mpi/$$one.c || exit; done
 
 install-bench:
-	@.ci/install --no-services iperf3 nuttcp sockperf qperf gcc g++ /usr/include/udt/udt.h:libudt-dev nft:nftables ip:iproute2
+	@.ci/install --no-services iperf iperf3 nuttcp sockperf qperf gcc g++ /usr/include/udt/udt.h:libudt-dev nft:nftables ip:iproute2
 	$(SUDO) mkdir -p $(PROGRAMS)
 	$(SUDO) g++ -O2 -Wall -o $(PROGRAMS)/libudt apps/libudt/stream.cpp -ludt -lpthread
 	$(SUDO) gcc -O2 -Wall -o $(PROGRAMS)/udp-loop apps/udp-loop/loop.c

@@ -38,7 +38,7 @@ use support::LANDSPEED;
 use support::ours::signal;
 
 /// Paths that are compared with TCP: all of the table but `kernel`.
-const PATHS: &[&str] = &["local", "mptcp", "smc"];
+const PATHS: &[&str] = &["local", "mptcp", "smc", "rsocket"];
 /// The user documentation of the differences.
 const PAGE: &str = include_str!("../../../docs/reference/paths.md");
 /// Environment variable that makes the test binary run the check of this name.
@@ -334,17 +334,18 @@ fn wrong_once(path: &str, check: &ConformanceCheck) -> Vec<String> {
     wrong
 }
 
-/// Returns true if the path works on this kernel; otherwise reports a skipped test. SMC works only where an RDMA device
-/// carries loopback.
+/// Returns true if the path works on this kernel; otherwise reports a skipped test. SMC and rsockets work only where an
+/// RDMA device carries loopback, and rsockets only with a library that takes the checks' sockets (SOCK_CLOEXEC).
 fn carries(path: &str) -> bool {
     let out = Command::new(LANDSPEED).args(["exec", "--path", path, "--", "true"]).output().expect("it runs");
     if !out.status.success() {
         support::skip(&format!("{path} does not work here: {}", String::from_utf8_lossy(&out.stderr)));
         return false;
     }
-    let on_loopback = path != "smc" || run(path, &CHECKS[0]).carried > 0;
+    let is_rdma = ["smc", "rsocket"].contains(&path);
+    let on_loopback = !is_rdma || run(path, &CHECKS[0]).carried > 0;
     if !on_loopback {
-        support::skip("no RDMA device carries loopback");
+        support::skip(&format!("{path} carries nothing on loopback"));
     }
     on_loopback
 }

@@ -8,4 +8,5 @@ pub mod namespace;
 pub mod netlink;
 pub mod pattern;
 pub mod pci;
+pub mod rdma;
 pub mod sockopt;

@@ -54,6 +54,44 @@ pub enum FallbackReason {
     PeerDeclined,
     /// The handshake of SMC failed at this end.
     Handshake,
+    /// The process has not loaded the library of rsockets.
+    NotPreloaded,
+    /// The program opened the socket with SOCK_CLOEXEC or SOCK_NONBLOCK, which the library of rsockets does not take.
+    SocketFlags,
+    /// No RDMA connection could be made: the other end does not listen over rsockets, or no RDMA device leads to it.
+    NoRdmaConnection,
+}
+
+/// Something that a program did, and that its path lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingFeature {
+    /// The program put a socket of RDMA into an epoll set. The call failed.
+    Epoll,
+    /// The program accepted a connection by accept4(2) from a socket of RDMA. The call failed.
+    Accept4,
+    /// The program forked while it had sockets of RDMA. The child cannot use them.
+    Fork,
+}
+
+impl MissingFeature {
+    /// Returns true if a call of the program failed for it.
+    pub fn fails(self) -> bool {
+        self != MissingFeature::Fork
+    }
+
+    /// Returns what the program did as a clause that follows "3 times".
+    pub fn words(self) -> &'static str {
+        match self {
+            MissingFeature::Epoll => {
+                "it put a socket of RDMA into an epoll set, and failed: librspreload.so takes epoll from rdma-core 65 on"
+            }
+            MissingFeature::Accept4 => {
+                "it called accept4 on a socket of RDMA, and failed: librspreload.so takes it from rdma-core 63 on"
+            }
+            MissingFeature::Fork => "it forked while it had sockets of RDMA, which the child cannot use",
+        }
+    }
 }
 
 impl FallbackReason {
@@ -101,6 +139,15 @@ impl FallbackReason {
             }
             FallbackReason::PeerDeclined => "the other end declined SMC",
             FallbackReason::Handshake => "the handshake of SMC failed: no memory, time-out or another error",
+            FallbackReason::NotPreloaded => {
+                "the process has not loaded rsockets: it is a static or a set-user-ID program, or LD_PRELOAD was removed"
+            }
+            FallbackReason::SocketFlags => {
+                "the program opened the socket with SOCK_CLOEXEC or SOCK_NONBLOCK, which rsockets take from rdma-core 63 on"
+            }
+            FallbackReason::NoRdmaConnection => {
+                "the other end does not listen over rsockets, or no RDMA device leads to it"
+            }
         }
     }
 }
@@ -120,6 +167,9 @@ pub struct ConnectionCounts {
     /// The reason why bytes could not be counted; `None` if they were counted or not requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_bytes: Option<String>,
+    /// What the program did that the path lacks, by kind, and how often.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub lacks: BTreeMap<MissingFeature, u64>,
     /// The RDMA devices that could carry connections; empty for a path without RDMA.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rdma: Vec<RdmaDevice>,
@@ -132,8 +182,21 @@ pub struct RdmaDevice {
     pub device: String,
     /// Name of its network interface.
     pub interface: String,
+    /// Its addresses.
+    pub addresses: Vec<RdmaAddress>,
+    /// True if the device is software (rxe, siw).
+    pub soft: bool,
     /// Packets sent; `None` if the driver does not count them.
     pub packets_sent: Option<u64>,
+}
+
+/// An address of a port of an RDMA device.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RdmaAddress {
+    /// The address (GID): that of an IPv4 address is such as "::ffff:10.0.0.1".
+    pub gid: String,
+    /// The protocol that uses it: "IB/RoCE v1" or "RoCE v2".
+    pub kind: String,
 }
 
 /// Bytes that a program sent and received.

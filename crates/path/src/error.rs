@@ -45,6 +45,21 @@ pub enum Error {
         since = crate::smc::ROCE_V2.since
     )]
     NoSmcEid { device: String },
+    #[error(
+        "no library of rsockets (librspreload.so) on this host: install librdmacm1 (Debian, Ubuntu) or librdmacm"
+    )]
+    NoRsockets,
+    #[error(
+        "libibverbs has no driver of any RDMA device (/etc/libibverbs.d): install ibverbs-providers (Debian, Ubuntu) or libibverbs"
+    )]
+    NoVerbsDriver,
+    #[error("no /dev/infiniband/rdma_cm, by which programs connect over RDMA: run `modprobe rdma_ucm`")]
+    NoConnectionManager,
+    #[error(
+        "RDMAV_FORK_SAFE makes rsockets connect over TCP first, which cannot be told from connections that stay there: run \
+         `unset RDMAV_FORK_SAFE`"
+    )]
+    ForkSafe,
     #[error("cannot {what}: {source}")]
     Refused { what: String, source: io::Error },
     #[error("{0}; or set XDG_RUNTIME_DIR to a folder of your own")]

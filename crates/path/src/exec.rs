@@ -279,6 +279,7 @@ fn supervised(
     unsafe { command.pre_exec(as_before) };
     let shared = Arc::new(SupervisorNotes::new().map_err(Error::refused("make shared memory"))?);
     let carrier = path.carrier(&shared, options)?;
+    command.envs(path.environment());
     let supervise = |listener| {
         let supervisor = Supervisor::new(listener, carrier, shared, options.only.clone());
         let follows = supervisor.heirlooms().and_then(|heirlooms| follow(&keeper, heirlooms));

@@ -10,7 +10,9 @@
 //! | `local` | an AF_UNIX socket in place of a connection between two programs on one host |
 //! | `mptcp` | the kernel's Multipath TCP in place of TCP |
 //! | `smc` | the kernel's SMC-R in place of TCP: RDMA between two hosts |
+//! | `rsocket` | librdmacm's rsockets in place of TCP: RDMA between two hosts, by a library that is preloaded |
 //! | `kernel_socket` | what `mptcp` and `smc` share: a protocol of the kernel in place of TCP |
+//! | `rdma` | the RDMA devices of a path, and what they send meanwhile |
 //! | `bytes` | counts the bytes that carried sockets send and receive |
 //! | `notify` | passes system calls of a program to another process, which answers them (seccomp_unotify(2)) |
 //! | `gate`, `rights` | select the calls that the kernel answers before a path gets them |
@@ -19,10 +21,11 @@
 //! | `exec`, `begin`, `front` | run a program over a path: the run, its start, the process that a shell waits for |
 //!
 //! A new path needs a folder, an entry in [`PATHS`] and a row in the table above. If a protocol of the kernel carries it,
-//! begin with a copy of `mptcp`. The supervisor calls [`Path::carrier`] once for a program, then [`PathCarrier::answer`]
-//! for each call that [`Path::rules`] selects. If the supervisor is killed, the keeper calls [`Path::alone`], and then
-//! [`PathCarrier::resume`] for each call that the supervisor had received but not answered. A path answers calls that
-//! it does not handle with [`SyscallAnswer::Continue`].
+//! begin with a copy of `mptcp`; if a library in the program carries it, see `rsocket`. The supervisor calls
+//! [`Path::carrier`] once for a program, then [`PathCarrier::answer`] for each call that [`Path::rules`] selects. If the
+//! supervisor is killed, the keeper calls [`Path::alone`], and then [`PathCarrier::resume`] for each call that the
+//! supervisor had received but not answered. A path answers calls that it does not handle with
+//! [`SyscallAnswer::Continue`].
 
 #![warn(missing_docs)]
 
@@ -43,20 +46,23 @@ mod late;
 mod local;
 mod mptcp;
 mod notify;
+mod rdma;
 mod rights;
+mod rsocket;
 mod selector;
 mod shared;
 mod smc;
 mod socket;
 mod supervisor;
 
-pub use count::{ByteCounts, ConnectionCounts, FallbackReason, RdmaDevice};
+pub use count::{ByteCounts, ConnectionCounts, FallbackReason, MissingFeature, RdmaAddress, RdmaDevice};
 pub use error::Error;
 pub use exec::{ExecOutcome, exec};
 pub use heir::{Inheritance, keep};
 pub use selector::{ConnectionSelector, PortOrNetwork, PortOrNetworkError};
 pub use shared::SupervisorNotes;
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,6 +153,16 @@ pub trait Path: Sync {
         None
     }
 
+    /// Returns true if RDMA devices carry the connections.
+    fn is_rdma(&self) -> bool {
+        false
+    }
+
+    /// Returns environment variables that the program gets, as names and values.
+    fn environment(&self) -> Vec<(&'static str, OsString)> {
+        Vec::new()
+    }
+
     /// Creates the carrier for the connections of one program.
     ///
     /// # Errors
@@ -208,7 +224,8 @@ const ANSWERS_CALLS: KernelNeed =
 
 /// All paths. The first one leaves all connections on TCP. Some tests repeat the names of the others (see
 /// CONTRIBUTING.md).
-pub const PATHS: &[&dyn Path] = &[&kernel::KernelPath, &local::LocalPath, &mptcp::MptcpPath, &smc::SmcPath];
+pub const PATHS: &[&dyn Path] =
+    &[&kernel::KernelPath, &local::LocalPath, &mptcp::PATH, &smc::PATH, &rsocket::RsocketPath];
 
 /// Returns the path with this name, or `None` if there is none.
 pub fn find(name: &str) -> Option<&'static dyn Path> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
-use super::{devices, kills, networks, persist, programs};
+use super::{devices, kills, persist, programs, rsocket, smc};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -21,8 +21,15 @@ pub(super) struct Check {
 }
 
 /// The tables of checks, in the order in which they run.
-const TABLES: &[&[Check]] =
-    &[SETTINGS, kills::CHECKS, programs::CHECKS, devices::CHECKS, persist::CHECKS, networks::CHECKS];
+const TABLES: &[&[Check]] = &[
+    SETTINGS,
+    kills::CHECKS,
+    programs::CHECKS,
+    devices::CHECKS,
+    persist::CHECKS,
+    smc::CHECKS,
+    rsocket::CHECKS,
+];
 
 const SETTINGS: &[Check] = &[
     Check { name: "boots", is_short: true, look: boots },

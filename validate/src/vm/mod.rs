@@ -13,12 +13,15 @@
 
 mod battery;
 mod devices;
+mod exec_counts;
 mod guests;
 mod kills;
-mod networks;
 mod persist;
 mod programs;
+mod rdma;
 mod results;
+mod rsocket;
+mod smc;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

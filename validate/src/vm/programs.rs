@@ -3,9 +3,9 @@
 
 use anyhow::{Context, Result, ensure};
 use landspeed_record::MeasureReport;
-use serde_json::Value;
 
 use super::battery::{Check, is_due, leaves_all_as_it_was, succeeded};
+use super::exec_counts::ExecCounts;
 use super::guests::Guests;
 use super::kills::KILL_ALL;
 
@@ -16,6 +16,9 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "congestion control of a session", is_short: false, look: control_of_a_session },
     Check { name: "agents by hand", is_short: false, look: agents_by_hand },
 ];
+
+/// The paths that need an RDMA device.
+const OVER_RDMA: [&str; 2] = ["smc", "rsocket"];
 
 /// A program in Python that has both ends of 20 connections. It holds no single quote.
 const TALKS: &str = r#"
@@ -44,11 +47,12 @@ fn lab(guests: &Guests) -> Result<String> {
     succeeded(guests.try_on(1, &format!("{program} measure stream lab -t 300ms"))?).map(|_| String::new())
 }
 
-/// Runs a program over each path that `exec` lists, but for smc: that needs a device, which its own check makes.
+/// Runs a program over each path that `exec` lists, but for those over RDMA: they need a device, which their own checks
+/// make.
 fn exec_paths(guests: &Guests) -> Result<String> {
     let program = guests.installed(1)?;
     let help = guests.on(1, &format!("{program} exec -h"))?;
-    let paths: Vec<&str> = listed(&help).into_iter().filter(|path| *path != "smc").collect();
+    let paths: Vec<&str> = listed(&help).into_iter().filter(|path| !OVER_RDMA.contains(path)).collect();
     ensure!(paths.len() > 2, "`exec -h` lists only {paths:?}");
     let mut found = Vec::new();
     for path in paths {
@@ -71,12 +75,9 @@ fn listed(help: &str) -> Vec<&str> {
 fn talked(guests: &Guests, program: &str, path: &str) -> Result<String> {
     let command = format!("{program} exec --path {path} --json -- python3 -c '{TALKS}'");
     let output = succeeded(guests.try_on(1, &command)?)?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    let counts = said.lines().rev().find(|line| line.starts_with('{')).context("it prints no counts")?;
-    let counts: Value = serde_json::from_str(counts)?;
-    let carried = counts["carried"].as_u64().unwrap_or_default();
-    ensure!(path == "kernel" || carried > 0, "the path carried nothing: {counts}");
-    Ok(format!("carried {carried}"))
+    let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
+    ensure!(path == "kernel" || counts.carried > 0, "the path carried nothing: {}", counts.left);
+    Ok(format!("carried {}", counts.carried))
 }
 
 /// Keeps a congestion control of landspeed's in the kernel of guest 1, sends by it, and unloads it.

@@ -11,8 +11,8 @@ use anyhow::{Context, Result};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use landspeed_path::{
-    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, Options, PATHS, Path, PortOrNetwork,
-    RdmaDevice, find,
+    ConnectionCounts, ConnectionSelector, Error, ExecOutcome, MissingFeature, Options, PATHS, Path,
+    PortOrNetwork, RdmaDevice, find,
 };
 use landspeed_record::units::{Bytes, Nanos, parse_duration};
 use serde::{Deserialize, Serialize};
@@ -42,7 +42,7 @@ pub(crate) struct ExecArgs {
     ///
     /// A port (6379) is the one that the server listens on, whichever end the program is. A network (10.0.0.0/8, fd00::/8) or an
     /// address (10.0.0.1) is the peer's. Of several, one must fit. Other connections stay on TCP and are not counted, so that
-    /// --require does not fail for them. mptcp and smc take all.
+    /// --require does not fail for them. mptcp, smc and rsocket take all.
     #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<PortOrNetwork>)]
     pub(crate) only: Vec<PortOrNetwork>,
     /// Fail where a connection stayed on TCP, or where there was none
@@ -104,14 +104,16 @@ impl ExecReport {
     pub(crate) fn why_not(&self) -> Option<String> {
         let carries = find(&self.path).is_some_and(|path| !path.rules().is_empty());
         let (all, left) = (self.counts.all(), self.counts.left.iter().next());
-        match left {
+        let failed = self.counts.lacks.iter().find(|(what, _)| what.fails());
+        match (failed, left) {
             _ if !carries => None,
             _ if self.unable.is_some() => self.unable.clone(),
-            Some((why, count)) => {
+            (Some((what, count)), _) => Some(did(*what, *count)),
+            (None, Some((why, count))) => {
                 Some(format!("{count} of {all} connections stayed on TCP: {}", why.words()))
             }
-            None if all == 0 => Some("it made and accepted no connection over TCP".to_owned()),
-            None => None,
+            (None, None) if all == 0 => Some("it made and accepted no connection over TCP".to_owned()),
+            (None, None) => None,
         }
     }
 }
@@ -199,6 +201,7 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     }));
     lines.extend(counts.no_bytes.as_ref().map(|why| format!("bytes were not counted: {why}")));
     lines.extend(counts.rdma.iter().map(sent_by));
+    lines.extend(counts.lacks.iter().map(|(what, count)| did(*what, *count)));
     lines.extend(counts.left.iter().map(|(why, count)| format!("{count} stayed on TCP: {}", why.words())));
     lines.extend(ended.goes_on.then(|| {
         "it goes on in the background: connections there are carried, and not counted any more".to_owned()
@@ -206,17 +209,48 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     lines
 }
 
-/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 sent 1234 packets meanwhile".
+/// Returns what the program did that the path lacks: "3 times it put a socket of RDMA into an epoll set, ...".
+fn did(what: MissingFeature, count: u64) -> String {
+    let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
+    format!("{times} {}", what.words())
+}
+
+/// Returns what an RDMA device sent meanwhile: "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) sent 1234 packets meanwhile".
 fn sent_by(port: &RdmaDevice) -> String {
     let sent = match port.packets_sent {
         Some(packets) => format!("sent {packets} packets meanwhile"),
         None => "does not count its packets".to_owned(),
     };
-    format!("{} on {} {sent}", port.device, port.interface)
+    let addresses = port.addresses.iter().map(|one| format!("{}, {}", one.gid, one.kind));
+    let about: Vec<String> = addresses.chain(port.soft.then(|| "software".to_owned())).collect();
+    format!("{} on {} ({}) {sent}", port.device, port.interface, about.join("; "))
 }
 
 /// Returns the program's own exit code, or a shell's code (128 + N) if signal N ended it.
 fn code(status: ExitStatus) -> ExitCode {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     ExitCode::from(u8::try_from(code).unwrap_or(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_path::RdmaAddress;
+
+    use super::*;
+
+    #[test]
+    fn a_device_is_named_with_its_addresses_and_what_it_sent() {
+        let address = RdmaAddress { gid: "::ffff:10.0.0.1".into(), kind: "RoCE v2".into() };
+        let port = |soft, packets_sent| RdmaDevice {
+            device: "rxe0".into(),
+            interface: "eth0".into(),
+            addresses: vec![address.clone()],
+            soft,
+            packets_sent,
+        };
+        let soft = "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2; software) sent 42 packets meanwhile";
+        assert_eq!(sent_by(&port(true, Some(42))), soft);
+        let silent = "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) does not count its packets";
+        assert_eq!(sent_by(&port(false, None)), silent);
+    }
 }

@@ -83,6 +83,7 @@ fn a_choice_that_is_none_or_that_a_path_cannot_make_is_refused() {
         ("local --only 10.0.0.1/8", "write 10.0.0.0/8"),
         ("mptcp --only 80", "mptcp cannot choose between connections: a socket is made before"),
         ("smc --only 80", "smc cannot choose between connections: a socket is made before"),
+        ("rsocket --only 80", "rsocket cannot choose between connections: its library takes every socket"),
     ] {
         let out = run(Some(over), "ask 1 0 0");
         let (_, err) = text(&out);

@@ -9,6 +9,7 @@ mod listeners;
 mod mptcp;
 mod namespaces;
 mod programs;
+mod rsocket;
 mod run;
 mod smc;
 #[path = "../support/mod.rs"]

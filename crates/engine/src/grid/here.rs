@@ -7,7 +7,7 @@ use landspeed_record::{
     HostFacts, Line, ProgramFigure, ProgramFigures, ProgramMetric, Side, Workload,
 };
 
-use super::begin;
+use super::{begin, soft_rdma};
 use crate::drive::{RunClock, drive};
 use crate::{Error, RecordSink};
 
@@ -60,6 +60,7 @@ pub fn run_here(
     sink: &mut dyn RecordSink,
 ) -> Result<(), Error> {
     begin(grid, head, sink)?;
+    soft_rdma::note(grid, &[&facts], sink)?;
     sink.line(&Line::Host { side: Side::A, facts: Box::new(facts) })?;
     let clock = RunClock::after(Nanos(0));
     let end = drive(&mut GridDesigner::new(grid, &[]), clock, sink, |visit, stop| {

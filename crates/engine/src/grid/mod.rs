@@ -7,6 +7,7 @@ mod cell_setup;
 mod contestant;
 mod gate;
 mod here;
+mod soft_rdma;
 mod vary;
 
 use std::collections::BTreeSet;
@@ -233,6 +234,7 @@ pub fn begin_grid(
         sink.line(&Line::Host { side, facts: Box::new(pair.host(side).facts.clone()) })?;
     }
     sink.line(&Line::Path(pair.path.clone()))?;
+    soft_rdma::note(grid, &Side::BOTH.map(|side| &pair.host(side).facts), sink)?;
     group.record_others(sink)
 }
 

@@ -7,6 +7,7 @@
 use std::net::IpAddr;
 
 use landspeed_kernel::netlink::{Error, Ethtool, InterfaceAddress, Link, Rtnl, SettingGroup};
+use landspeed_kernel::rdma::{self, RdmaPort};
 use landspeed_record::LinkFacts;
 use landspeed_record::units::cpu_list;
 
@@ -25,12 +26,21 @@ pub(super) fn all(root: &SystemFiles) -> Result<HostLinks, Error> {
     let mut found = HostLinks { links: Vec::new(), notes: Vec::new() };
     let ethtool = Ethtool::open().map_err(|error| found.notes.push(format!("links: {error}"))).ok();
     let addresses = rtnl.all_addresses()?;
+    let ports = rdma::ports();
     for link in rtnl.links()? {
         if link.flags & libc::IFF_LOOPBACK as u32 == 0 {
-            found.links.push(facts(root, &link, &addresses, ethtool.as_ref()));
+            let soft_rdma = soft_rdma(&ports, &link.name);
+            let facts = facts(root, &link, &addresses, ethtool.as_ref());
+            found.links.push(LinkFacts { soft_rdma, ..facts });
         }
     }
     Ok(found)
+}
+
+/// Returns the name of the RDMA device in software on an interface; `None` if there is none.
+fn soft_rdma(ports: &[RdmaPort], interface: &str) -> Option<String> {
+    let port = ports.iter().find(|port| port.is_soft && port.interface == interface)?;
+    Some(port.device.clone())
 }
 
 fn facts(
@@ -62,6 +72,7 @@ fn facts(
         upper: link.master,
         lower: lower(link),
         up: link.up && link.carrier,
+        soft_rdma: None,
     }
 }
 

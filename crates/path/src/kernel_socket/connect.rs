@@ -43,7 +43,7 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
                 call.is_done();
                 // A non-blocking socket had EINPROGRESS first, and `watch` counts its connection.
                 if again || blocks(&fd) {
-                    self.seen_once(of, &fd);
+                    self.seen_once(of, &fd, call);
                 }
                 drop(fd);
                 self.answered(call, of, SyscallAnswer::Return(0));
@@ -55,10 +55,10 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
                 self.is_counted(of);
                 self.answered(call, of, SyscallAnswer::Errno(libc::EINPROGRESS));
                 // The program runs again, while the connection is still being made.
-                self.watch(&fd);
+                self.watch(&fd, call);
             }
             Some(libc::EISCONN) if again => {
-                self.seen_once(of, &fd);
+                self.seen_once(of, &fd, call);
                 drop(fd);
                 self.answered(call, of, SyscallAnswer::Return(0));
             }
@@ -103,11 +103,11 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
 
     /// Counts a connection unless it was counted before. Call it before the answer to connect(2), because after the
     /// answer the program may close the connection.
-    fn seen_once(&self, inode: u64, fd: &OwnedFd) {
+    fn seen_once(&self, inode: u64, fd: &OwnedFd, call: &NotifiedCall<'_>) {
         if let Some(is_counted) = self.unanswered.lock().get_mut(&inode)
             && !std::mem::replace(is_counted, true)
         {
-            self.seen(fd);
+            self.seen(fd, call);
         }
     }
 
@@ -129,14 +129,14 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
     }
 
     /// Waits for at most `P::WATCHED` until the connection of a non-blocking socket is established, and counts it.
-    fn watch(&self, fd: &OwnedFd) {
+    fn watch(&self, fd: &OwnedFd, call: &NotifiedCall<'_>) {
         let events = || wait([(fd.as_fd(), PollFlags::OUT)], Some(P::WATCHED));
         if self.pending.fetch_add(1, Ordering::AcqRel) >= MOST_PENDING {
             self.count.left(FallbackReason::TooManyAtOnce);
         } else if events().iter().all(|flags| flags.is_empty()) {
             self.count.left(FallbackReason::NotConnected);
         } else {
-            self.seen(fd);
+            self.seen(fd, call);
         }
         self.pending.fetch_sub(1, Ordering::AcqRel);
     }

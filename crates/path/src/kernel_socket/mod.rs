@@ -7,6 +7,7 @@
 mod connect;
 mod open;
 mod options;
+mod row;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +25,7 @@ use crate::socket::{DescriptorKind, kind, peer};
 use crate::{ConnectionCounts, FallbackReason, Options, PathCarrier};
 
 pub(crate) use open::socket;
+pub(crate) use row::{KernelSocketPath, ProtocolRow};
 
 /// Index of the domain among the arguments of socket(2).
 const DOMAIN: u32 = 0;
@@ -65,9 +67,6 @@ pub(crate) const fn rules(reveals: &'static [&'static [ArgumentCondition]]) -> [
     ]
 }
 
-/// Why such a path carries all connections of a program.
-pub(crate) const TAKES_ALL: &str = "a socket is made before its program says where it connects to";
-
 /// A protocol of the kernel whose sockets take the place of TCP sockets.
 pub(crate) trait KernelProtocol: Send + Sync {
     /// The kind of the protocol's sockets.
@@ -79,8 +78,9 @@ pub(crate) trait KernelProtocol: Send + Sync {
     /// Opens a socket. `domain` and `kind` are arguments of the program's socket(2).
     fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd>;
 
-    /// Returns why the connection of a connected socket stayed on TCP; `None` if the protocol carries it.
-    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason>;
+    /// Returns why the connection of a connected socket stayed on TCP; `None` if the protocol carries it. `call` is the
+    /// program's call that connected or accepted, which may be answered already.
+    fn fallback(&self, fd: &OwnedFd, call: &NotifiedCall<'_>) -> Option<FallbackReason>;
 
     /// Returns why a TCP socket of the program is none of the protocol.
     fn why_tcp(&self, fd: &OwnedFd) -> FallbackReason {
@@ -144,7 +144,7 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
             Err(answer) => return answer,
         };
         if accepted.is_new {
-            self.seen_by_server(of, &accepted.fd);
+            self.seen_by_server(of, &accepted.fd, call);
         }
         let from = peer(&accepted.fd);
         drop(listener);
@@ -153,11 +153,11 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
 
     /// Counts an accepted connection. If the client does not use the protocol, the accepted socket is a TCP socket,
     /// even if the listener is one of the protocol.
-    fn seen_by_server(&self, listener: DescriptorKind, accepted: &OwnedFd) {
+    fn seen_by_server(&self, listener: DescriptorKind, accepted: &OwnedFd, call: &NotifiedCall<'_>) {
         if kind(accepted) == P::KIND {
-            self.seen(accepted);
+            self.seen(accepted, call);
         } else if listener == P::KIND {
-            self.protocol.fallback(accepted).into_iter().for_each(|why| self.count.left(why));
+            self.protocol.fallback(accepted, call).into_iter().for_each(|why| self.count.left(why));
         } else {
             self.count.left(self.protocol.why_tcp(accepted));
         }
@@ -165,9 +165,9 @@ impl<P: KernelProtocol> KernelSocketCarrier<P> {
 
     /// Counts the connection of a socket of the protocol as carried or as fallen back to TCP. A failed connection is
     /// not counted.
-    fn seen(&self, fd: &OwnedFd) {
+    fn seen(&self, fd: &OwnedFd, call: &NotifiedCall<'_>) {
         if peer(fd).is_some() {
-            match self.protocol.fallback(fd) {
+            match self.protocol.fallback(fd, call) {
                 None => return self.count.carried(fd),
                 Some(why) => self.count.left(why),
             }

@@ -2,16 +2,15 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{IPPROTO_MPTCP, c_int};
 
-use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier};
-use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow};
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallRule};
 use crate::socket::{DescriptorKind, option};
-use crate::{Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
+use crate::{Error, FallbackReason};
 
 pub(crate) const NEED: KernelNeed =
     KernelNeed { of: "", since: KernelVersion(5, 16), instead: "the kernel's TCP" };
@@ -22,47 +21,32 @@ const MPTCP_INFO: c_int = 1;
 
 /// Conditions for getsockopt(2) of the options that reveal the protocol.
 const REVEALING: &[&[ArgumentCondition]] = &[&kernel_socket::option(libc::SO_PROTOCOL)];
-const RULES: &[SyscallRule] = &kernel_socket::rules(REVEALING);
 
 /// The path over Multipath TCP.
-pub(crate) struct MptcpPath;
+pub(crate) const PATH: KernelSocketPath<Mptcp> = KernelSocketPath::new();
 
-impl Path for MptcpPath {
-    fn name(&self) -> &'static str {
-        "mptcp"
-    }
+/// Multipath TCP as a protocol below programs.
+#[derive(Default)]
+pub(crate) struct Mptcp;
 
-    fn describe(&self) -> &'static str {
-        "Multipath TCP of the kernel: one connection over every path that `ip mptcp endpoint` names"
-    }
+impl ProtocolRow for Mptcp {
+    const NAME: &'static str = "mptcp";
+    const ABOUT: &'static str =
+        "Multipath TCP of the kernel: one connection over every path that `ip mptcp endpoint` names";
+    const RULES: &'static [SyscallRule] = &kernel_socket::rules(REVEALING);
+    const NEEDS: &'static [KernelNeed] = &[NEED, crate::bytes::COUNTS];
 
-    fn rules(&self) -> &'static [SyscallRule] {
-        RULES
-    }
-
-    fn kernel(&self) -> &'static [KernelNeed] {
-        &[NEED, crate::bytes::COUNTS]
-    }
-
-    fn takes_all(&self) -> Option<&'static str> {
-        Some(kernel_socket::TAKES_ALL)
-    }
-
-    fn carrier(
-        &self,
-        _shared: &Arc<SupervisorNotes>,
-        options: &Options,
-    ) -> Result<Box<dyn PathCarrier>, Error> {
-        probe()?;
-        Ok(Box::new(KernelSocketCarrier::new(MptcpPath, options)))
-    }
-
-    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
-        Box::new(KernelSocketCarrier::alone(MptcpPath))
+    /// Returns an error if this kernel lacks Multipath TCP, or if this network namespace disables it.
+    fn probe() -> Result<Self, Error> {
+        let opened = kernel_socket::socket(libc::AF_INET, libc::SOCK_STREAM, IPPROTO_MPTCP);
+        opened.map(|_| Mptcp).map_err(|source| match source.raw_os_error() {
+            Some(libc::ENOPROTOOPT) => Error::MptcpOff,
+            _ => Error::NoMptcp(source),
+        })
     }
 }
 
-impl KernelProtocol for MptcpPath {
+impl KernelProtocol for Mptcp {
     const KIND: DescriptorKind = DescriptorKind::Mptcp;
     const WATCHED: Duration = Duration::from_secs(5);
 
@@ -71,17 +55,8 @@ impl KernelProtocol for MptcpPath {
     }
 
     /// A socket that has fallen back to TCP has no MPTCP_INFO.
-    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+    fn fallback(&self, fd: &OwnedFd, _call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         let is_multipath = option(fd, SOL_MPTCP, MPTCP_INFO, &mut [0; 256]).is_ok();
         (!is_multipath).then_some(FallbackReason::PlainPeer)
     }
-}
-
-/// Returns an error if this kernel lacks Multipath TCP, or if this network namespace disables it.
-fn probe() -> Result<(), Error> {
-    let opened = kernel_socket::socket(libc::AF_INET, libc::SOCK_STREAM, IPPROTO_MPTCP);
-    opened.map(drop).map_err(|source| match source.raw_os_error() {
-        Some(libc::ENOPROTOOPT) => Error::MptcpOff,
-        _ => Error::NoMptcp(source),
-    })
 }

@@ -3,24 +3,23 @@
 //! The two kernels connect over TCP, agree in a handshake, and then exchange the program's bytes by RDMA. If they do
 //! not agree, the connection stays on that TCP.
 
-mod devices;
 mod reason;
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_kernel::netlink::{SockDiag, smc_eid_count};
+use landspeed_kernel::rdma::{self, RdmaPort};
 use landspeed_record::{KernelNeed, KernelVersion};
 use libc::{AF_INET, AF_INET6, SOCK_STREAM, c_int};
 
-use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier, socket};
-use crate::notify::{ArgumentCondition, SyscallRule};
+use crate::kernel_socket::{self, KernelProtocol, KernelSocketPath, ProtocolRow, socket};
+use crate::notify::{ArgumentCondition, NotifiedCall, SyscallRule};
+use crate::rdma::CountedPorts;
 use crate::socket::{AF_SMC, DescriptorKind, IPPROTO_SMC, kind};
-use crate::{ConnectionCounts, Error, FallbackReason, Options, Path, PathCarrier, SupervisorNotes};
-use devices::RdmaPort;
+use crate::{ConnectionCounts, Error, FallbackReason};
 
 /// What SMC-R of version 2 needs, which RoCE v2 takes.
 pub(crate) const ROCE_V2: KernelNeed =
@@ -34,55 +33,27 @@ const SMCPROTO_SMC6: c_int = 1;
 /// where its listener has another (smc_clcsock_accept() in af_smc.c).
 const REVEALING: &[&[ArgumentCondition]] =
     &[&kernel_socket::option(libc::SO_DOMAIN), &kernel_socket::option(libc::SO_PROTOCOL)];
-const RULES: &[SyscallRule] = &kernel_socket::rules(REVEALING);
 
 /// The path over SMC.
-pub(crate) struct SmcPath;
-
-impl Path for SmcPath {
-    fn name(&self) -> &'static str {
-        "smc"
-    }
-
-    fn describe(&self) -> &'static str {
-        "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP"
-    }
-
-    fn rules(&self) -> &'static [SyscallRule] {
-        RULES
-    }
-
-    fn kernel(&self) -> &'static [KernelNeed] {
-        &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS]
-    }
-
-    fn takes_all(&self) -> Option<&'static str> {
-        Some(kernel_socket::TAKES_ALL)
-    }
-
-    fn carrier(
-        &self,
-        _shared: &Arc<SupervisorNotes>,
-        options: &Options,
-    ) -> Result<Box<dyn PathCarrier>, Error> {
-        Ok(Box::new(KernelSocketCarrier::new(Smc::probe()?, options)))
-    }
-
-    fn alone(&self, _shared: &Arc<SupervisorNotes>) -> Box<dyn PathCarrier> {
-        Box::new(KernelSocketCarrier::alone(Smc::default()))
-    }
-}
+pub(crate) const PATH: KernelSocketPath<Smc> = KernelSocketPath::new();
 
 /// SMC as this kernel offers it.
 #[derive(Default)]
-struct Smc {
+pub(crate) struct Smc {
     /// True if a socket of AF_INET and AF_INET6 can have the protocol SMC (Linux 6.11); false if SMC is only a family
     /// of its own.
     is_protocol: bool,
-    ports: Vec<RdmaPort>,
+    ports: CountedPorts,
 }
 
-impl Smc {
+impl ProtocolRow for Smc {
+    const NAME: &'static str = "smc";
+    const ABOUT: &'static str =
+        "SMC-R of the kernel: RDMA between two hosts with RDMA devices, below the sockets of TCP";
+    const RULES: &'static [SyscallRule] = &kernel_socket::rules(REVEALING);
+    const NEEDS: &'static [KernelNeed] = &[crate::ANSWERS_CALLS, ROCE_V2, crate::bytes::COUNTS];
+    const IS_RDMA: bool = true;
+
     /// Returns an error if the kernel lacks SMC, or if no RDMA device can carry its connections.
     fn probe() -> Result<Self, Error> {
         let is_protocol = socket(AF_INET, SOCK_STREAM, IPPROTO_SMC).is_ok();
@@ -91,12 +62,13 @@ impl Smc {
         }
         let tells = SockDiag::open().and_then(|diag| diag.smc_fallback(0));
         tells.map_err(|error| Error::NoSmcDiag(error.to_string()))?;
-        let ports = devices::ports();
+        let mut ports = rdma::ports();
+        ports.retain(|port| port.is_roce);
         let first = ports.first().ok_or(Error::NoRdmaDevice)?;
-        if !ports.iter().any(|port| port.has_roce_v1) && smc_eid_count().unwrap_or(0) == 0 {
+        if !ports.iter().any(RdmaPort::has_roce_v1) && smc_eid_count().unwrap_or(0) == 0 {
             return Err(Error::NoSmcEid { device: first.device.clone() });
         }
-        Ok(Smc { is_protocol, ports })
+        Ok(Smc { is_protocol, ports: CountedPorts::new(ports) })
     }
 }
 
@@ -122,7 +94,7 @@ impl KernelProtocol for Smc {
     }
 
     /// A socket that has fallen back is the TCP socket of its handshake (smc_switch_to_fallback() in af_smc.c).
-    fn fallback(&self, fd: &OwnedFd) -> Option<FallbackReason> {
+    fn fallback(&self, fd: &OwnedFd, _call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         let is_carried = kind(fd) == DescriptorKind::Smc;
         (!is_carried).then(|| reason::of(fd).unwrap_or(FallbackReason::Refused))
     }
@@ -133,6 +105,6 @@ impl KernelProtocol for Smc {
     }
 
     fn complete(&self, counts: ConnectionCounts) -> ConnectionCounts {
-        ConnectionCounts { rdma: self.ports.iter().map(RdmaPort::meanwhile).collect(), ..counts }
+        ConnectionCounts { rdma: self.ports.meanwhile(), ..counts }
     }
 }

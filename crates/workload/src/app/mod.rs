@@ -34,7 +34,7 @@ mod run;
 mod shipped;
 mod workload;
 
-pub use check::{METRIC, read};
+pub use check::{METRIC, PATH, is_over_rdma, read};
 pub(crate) use error::Error;
 pub(crate) use figure::picture;
 pub use figure::{RoleOutput, figures};

@@ -21,9 +21,8 @@ use crate::app::model::{
     ReadyCondition, ServiceEnd, ServiceLifetime,
 };
 use figure::{OutputRoles, figures};
-pub use parameter::METRIC;
-pub(crate) use parameter::PATH;
 use parameter::parameters;
+pub use parameter::{METRIC, PATH, is_over_rdma};
 
 /// The default user of a role.
 const USER: &str = "nobody";

@@ -12,7 +12,7 @@ use crate::app::model::ApplicationParameter;
 /// Name of the parameter that chooses the deciding figure.
 pub const METRIC: &str = "metric";
 /// Name of the parameter that chooses the path of the programs' connections.
-pub(crate) const PATH: &str = "path";
+pub const PATH: &str = "path";
 /// The parameter `port`, which every application has.
 const PORT: Factor = Factor {
     name: "port",
@@ -26,6 +26,11 @@ const PORT: Factor = Factor {
 fn path() -> Factor {
     let about = "what carries its connections below the sockets; a trial fails where one stayed on TCP";
     Factor { name: PATH, about, domain: Domain::Names(paths), default: paths()[0], ..Factor::FLOW }
+}
+
+/// Returns true if RDMA devices carry the connections of programs over the path with this name.
+pub fn is_over_rdma(path: &str) -> bool {
+    landspeed_path::find(path).is_some_and(|path| path.is_rdma())
 }
 
 fn paths() -> Vec<&'static str> {

@@ -1,10 +1,11 @@
-//! Checks of networks other than TCP's: programs over RDMA.
+//! Checks of programs over SMC between the guests, with RDMA in software.
 
 use anyhow::{Context, Result, ensure};
-use serde_json::Value;
 
 use super::battery::{Check, succeeded};
+use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
+use super::rdma::{self, SentCounts};
 
 pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
 
@@ -18,30 +19,11 @@ const PING: &str = "redis-cli -h 198.18.0.2 -p 6400 ping";
 const BENCHMARK: &str = "redis-benchmark -h 198.18.0.2 -p 6400 -t set,get --csv";
 const STOP: &str = "pkill redis-server; \
     for i in $(seq 60); do grep '^{\"path\"' /run/smc && exit 0; sleep 1; done; tail -n 3 /run/smc; exit 1";
-const TEAR_DOWN: &str = "pkill redis-server; rdma link delete rxe0";
+const TEAR_DOWN: &str = "pkill redis-server";
 /// The clients of a benchmark, of which each opens a connection for each of two tests.
 const CLIENTS: u64 = 20;
 /// The packets that a guest sends by RDMA for thousands of requests, at least.
 const PACKETS: u64 = 1000;
-
-/// The connections of a program that ran over SMC.
-struct SmcCounts {
-    carried: u64,
-    all: u64,
-    told: String,
-}
-
-impl SmcCounts {
-    /// Reads the line in which `landspeed exec --json` tells them.
-    fn of(said: &str) -> Result<Self> {
-        let line = said.lines().find(|line| line.starts_with("{\"path\"")).context("it told no counts")?;
-        let counts: Value = serde_json::from_str(line)?;
-        let carried = counts["carried"].as_u64().context("no count of carried connections")?;
-        let left = counts["left"].as_object().context("no count of the others")?;
-        let left: u64 = left.values().filter_map(Value::as_u64).sum();
-        Ok(SmcCounts { carried, all: carried + left, told: counts["left"].to_string() })
-    }
-}
 
 /// Redis over RDMA between the guests, then over TCP because one guest has no RDMA device any more.
 fn exec_smc(guests: &Guests) -> Result<String> {
@@ -53,6 +35,7 @@ fn exec_smc(guests: &Guests) -> Result<String> {
     let found = carried_and_not(guests, program);
     for number in 1..=2 {
         guests.try_on(number, TEAR_DOWN)?;
+        guests.try_on(number, rdma::REMOVE)?;
     }
     found
 }
@@ -78,7 +61,7 @@ fn is_refused(guests: &Guests, program: &str) -> Result<String> {
 /// Makes an RDMA device in software on the data link of each guest.
 fn set_up(guests: &Guests) -> Result<()> {
     for number in 1..=2 {
-        let device = "modprobe -a smc smc_diag rdma_rxe && rdma link add rxe0 type rxe netdev d0";
+        let device = format!("modprobe -a smc smc_diag rdma_rxe && {}", rdma::MAKE);
         guests.on(number, &format!("{device} && python3 - d0 <<'END'\n{SETUP}\nEND"))?;
     }
     Ok(())
@@ -89,22 +72,22 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     // The first connection sets the link between the two kernels up, which takes long.
     let pong = guests.on(1, &format!("{program} exec --path smc -- {PING}"))?;
     ensure!(pong.trim() == "PONG", "the server said {pong}");
-    let before = sent(guests)?;
+    let before = SentCounts::read(guests)?;
     let client = asked(guests, program, 2000)?;
-    let after = sent(guests)?;
-    let server = SmcCounts::of(&guests.on(2, STOP)?)?;
+    let after = SentCounts::read(guests)?;
+    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(
             counts.carried * 100 >= counts.all * 95,
             "the {end}: {} of {} carried, {}",
             counts.carried,
             counts.all,
-            counts.told
+            counts.left
         );
     }
     // The ping was one more.
     ensure!(client.all + 1 == server.all, "the client counts {}, the server {}", client.all, server.all);
-    let risen = [after[0] - before[0], after[1] - before[1]];
+    let risen = [0, 1].map(|end: usize| after[end].since(before[end]).packets);
     ensure!(risen.iter().all(|packets| *packets > PACKETS), "rxe0 sent {risen:?} packets");
     Ok(format!("{} of {} by RDMA, {risen:?} packets", client.carried, client.all))
 }
@@ -112,14 +95,14 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
 /// The server starts with an RDMA device, and loses it before a client connects.
 fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
     serve(guests, program)?;
-    guests.on(2, "rdma link delete rxe0")?;
+    guests.on(2, rdma::REMOVE)?;
     let client = asked(guests, program, 200)?;
-    let server = SmcCounts::of(&guests.on(2, STOP)?)?;
+    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(counts.carried == 0, "without RDMA, the {end} carried {} of {}", counts.carried, counts.all);
     }
     ensure!(client.all == server.all, "the client counts {}, the server {}", client.all, server.all);
-    Ok(format!("without it {} on TCP: {} and {}", client.all, client.told, server.told))
+    Ok(format!("without it {} on TCP: {} and {}", client.all, client.left, server.left))
 }
 
 /// Starts the server on guest 2, and waits until it accepts connections.
@@ -129,7 +112,7 @@ fn serve(guests: &Guests, program: &str) -> Result<()> {
 }
 
 /// Runs the benchmark on guest 1 with this many requests in each of its two tests.
-fn asked(guests: &Guests, program: &str, requests: u32) -> Result<SmcCounts> {
+fn asked(guests: &Guests, program: &str, requests: u32) -> Result<ExecCounts> {
     let command =
         format!("{program} exec --path smc --json -- {BENCHMARK} -c {CLIENTS} -n {requests} </dev/null");
     let output = succeeded(guests.try_on(1, &command)?)?;
@@ -137,31 +120,7 @@ fn asked(guests: &Guests, program: &str, requests: u32) -> Result<SmcCounts> {
     for test in ["\"SET\"", "\"GET\""] {
         ensure!(figures.contains(test), "the benchmark tells nothing of {test}: {figures}");
     }
-    let counts = SmcCounts::of(&String::from_utf8_lossy(&output.stderr))?;
-    ensure!(counts.all >= 2 * CLIENTS, "only {} connections: {}", counts.all, counts.told);
+    let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
+    ensure!(counts.all >= 2 * CLIENTS, "only {} connections: {}", counts.all, counts.left);
     Ok(counts)
-}
-
-/// Returns how many packets rxe0 of each guest has sent.
-fn sent(guests: &Guests) -> Result<[u64; 2]> {
-    let of = |number| -> Result<u64> {
-        let sent = guests.on(number, "cat /sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts")?;
-        sent.trim().parse().with_context(|| sent.clone())
-    };
-    Ok([of(1)?, of(2)?])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn connections_are_read_from_among_what_a_program_says() {
-        let said = "Ready to accept connections\n\
-            {\"path\":\"smc\",\"carried\":41,\"left\":{\"handshake\":1,\"no-device\":2},\"took_ns\":1,\"cpu_ns\":1}\n";
-        let counts = SmcCounts::of(said).unwrap();
-        assert_eq!((counts.carried, counts.all), (41, 44));
-        assert!(counts.told.contains("\"no-device\":2"), "{}", counts.told);
-        assert!(SmcCounts::of("bye bye\n").is_err());
-    }
 }

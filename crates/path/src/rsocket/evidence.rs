@@ -1,0 +1,61 @@
+//! What /proc tells of a process that uses rsockets, or was meant to.
+
+use std::fs;
+use std::os::fd::RawFd;
+
+use super::{MANAGER, library};
+use crate::FallbackReason;
+use crate::notify::NotifiedCall;
+
+/// Returns why the connection of a call of connect(2), accept(2) or accept4(2) stayed on TCP.
+pub(super) fn why_tcp(call: &NotifiedCall<'_>) -> FallbackReason {
+    let (process, fd) = (call.process(), call.int(0));
+    match call.number {
+        _ if lacks_library(process) => FallbackReason::NotPreloaded,
+        // The library opens its own sockets, and /dev/null in place of them, without flags.
+        _ if closes_on_exec(process, fd) => FallbackReason::SocketFlags,
+        libc::SYS_connect => FallbackReason::NoRdmaConnection,
+        _ => FallbackReason::PlainSocket,
+    }
+}
+
+/// Returns true if a process has not loaded the library. A process that has ended has nothing loaded, and is not meant.
+fn lacks_library(process: i32) -> bool {
+    let maps = fs::read_to_string(format!("/proc/{process}/maps"));
+    maps.is_ok_and(|maps| !maps.is_empty() && !maps.contains(library::NAME))
+}
+
+/// Returns true if a descriptor of a process has FD_CLOEXEC (proc_pid_fdinfo(5)).
+fn closes_on_exec(process: i32, fd: RawFd) -> bool {
+    let about = fs::read_to_string(format!("/proc/{process}/fdinfo/{fd}")).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0)
+}
+
+/// Returns true if a process has sockets of RDMA: each has the connection manager open.
+pub(super) fn has_rsockets(process: i32) -> bool {
+    let all = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
+    let mut names = all.filter_map(|entry| fs::read_link(entry.path()).ok());
+    names.any(|name| name.as_os_str() == MANAGER)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use rustix::io::{FdFlags, fcntl_setfd};
+
+    use super::*;
+
+    #[test]
+    fn what_a_process_has_loaded_and_opened_is_read() {
+        let own = std::process::id() as i32;
+        assert!(lacks_library(own) && !lacks_library(-1));
+        assert!(!has_rsockets(own));
+        let file = fs::File::open("/dev/null").unwrap();
+        assert!(closes_on_exec(own, file.as_raw_fd()));
+        fcntl_setfd(&file, FdFlags::empty()).unwrap();
+        assert!(!closes_on_exec(own, file.as_raw_fd()) && !closes_on_exec(own, -1));
+    }
+}

@@ -1,0 +1,118 @@
+//! Checks of programs over rsockets between the guests, with RDMA in software.
+
+use anyhow::{Context, Result, ensure};
+
+use super::battery::{Check, succeeded};
+use super::exec_counts::ExecCounts;
+use super::guests::{Guests, said};
+use super::rdma::{self, SentCounts};
+
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "exec --path rsocket", is_short: false, look: exec_rsocket }];
+
+const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
+/// The command lines of the server on guest 2, and of the client on guest 1. The server's address is that of rxe0.
+const SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
+const CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --num 16M";
+/// Wait until a server listens, over RDMA or over TCP.
+const LISTENS: &str = "for i in $(seq 60); do rdma resource show cm_id | grep -q LISTEN && exit 0; sleep 1; done; \
+    tail -n 3 /run/rsocket; exit 1";
+const LISTENS_ON_TCP: &str = "for i in $(seq 60); do ss -ltn | grep -q :5010 && exit 0; sleep 1; done; \
+    tail -n 3 /run/rsocket; exit 1";
+/// End the server, and print what landspeed says of it.
+const STOP: &str = "pkill -KILL -x iperf; \
+    for i in $(seq 60); do grep '^{\"path\"' /run/rsocket && exit 0; sleep 1; done; tail -n 3 /run/rsocket; exit 1";
+const REDIS: &str =
+    "timeout 120 redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save '' </dev/null";
+const TEAR_DOWN: &str = "pkill -KILL -x iperf";
+
+/// The packets that the client sends at least: its bytes over the largest payload of rxe's packets on a link with an MTU
+/// of 1500 bytes.
+const PACKETS: u64 = (16 << 20) / 1024;
+
+/// iperf between the guests by RDMA and over TCP, then Redis, whose epoll the library of Debian 12 lacks, and at last
+/// without an RDMA device.
+fn exec_rsocket(guests: &Guests) -> Result<String> {
+    let program = guests.installed(1)?;
+    guests.installed(2)?;
+    let refused = is_refused(guests, 1, program)?;
+    if !guests.try_on(1, MODULES)?.status.success() {
+        return Ok(refused);
+    }
+    let found = with_devices(guests, program);
+    for number in 1..=2 {
+        guests.try_on(number, TEAR_DOWN)?;
+        guests.try_on(number, rdma::REMOVE)?;
+    }
+    found
+}
+
+fn with_devices(guests: &Guests, program: &str) -> Result<String> {
+    for number in 1..=2 {
+        guests.on(number, &format!("{MODULES} && {}", rdma::MAKE))?;
+    }
+    let carried = over_rdma(guests, program)?;
+    let left = to_a_server_on_tcp(guests, program)?;
+    lacks_epoll(guests, program)?;
+    guests.on(2, rdma::REMOVE)?;
+    let refused = is_refused(guests, 2, program)?;
+    Ok(format!("{carried}; {left}; Redis told that epoll is missing; {refused}"))
+}
+
+/// Checks that landspeed says that a guest has no RDMA device, and runs nothing.
+fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
+    let output = guests.try_on(number, &format!("{program} exec --path rsocket -- true"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let line = errors.lines().find(|line| line.contains("no RDMA device on any interface"));
+    let line = line.with_context(|| said(&output))?;
+    ensure!(!output.status.success(), "it ran all the same: {line}");
+    Ok("refused without a device".to_owned())
+}
+
+/// Checks that both ends count the connection as carried, that rxe0 of the client sent the bytes, and that TCP did not.
+fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
+    let server =
+        format!("setsid {program} exec --path rsocket --json -- {SERVER} >/run/rsocket 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {LISTENS}"))?;
+    let before = SentCounts::read(guests)?;
+    let client = asked(guests, &format!("{program} exec --path rsocket --require --json -- {CLIENT}"))?;
+    let after = SentCounts::read(guests)?;
+    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
+    for (end, counts) in [("client", &client), ("server", &server)] {
+        let (carried, all) = (counts.carried, counts.all);
+        ensure!(carried == all && all == 1, "the {end}: {carried} of {all} carried, {}", counts.left);
+    }
+    let sent = [after[0].since(before[0]), after[1].since(before[1])];
+    let packets = sent[0].packets;
+    ensure!((PACKETS..4 * PACKETS).contains(&packets), "the client's rxe0 sent {packets} packets");
+    ensure!(sent[1].packets > 0, "the server's rxe0 sent nothing");
+    // The commands of this check go over ssh.
+    ensure!(sent.iter().all(|sent| sent.segments < PACKETS / 10), "TCP sent too: {sent:?}");
+    Ok(format!("{packets} packets by RDMA, {} segments by TCP", sent[0].segments))
+}
+
+/// Checks that a client reaches a server that does not run over rsockets, and why landspeed counts it as left on TCP.
+fn to_a_server_on_tcp(guests: &Guests, program: &str) -> Result<String> {
+    guests.on(2, &format!("setsid {SERVER} >/run/rsocket 2>&1 </dev/null & {LISTENS_ON_TCP}"))?;
+    for (before, why) in [("", "no-rdma-connection"), ("env -u LD_PRELOAD", "not-preloaded")] {
+        let counts = asked(guests, &format!("{program} exec --path rsocket --json -- {before} {CLIENT}"))?;
+        ensure!(counts.carried == 0 && counts.left[why] == 1, "not {why}: {}", counts.left);
+    }
+    guests.on(2, TEAR_DOWN)?;
+    Ok("the others counted as left on TCP".to_owned())
+}
+
+/// Checks that landspeed says why Redis cannot work with the library of Debian 12.
+fn lacks_epoll(guests: &Guests, program: &str) -> Result<()> {
+    let output = guests.try_on(2, &format!("{program} exec --path rsocket --json -- {REDIS}"))?;
+    let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
+    let times = counts.lacks["epoll"].as_u64().unwrap_or_default();
+    ensure!(times > 0, "nothing is missing for Redis: {}", said(&output));
+    Ok(())
+}
+
+/// Runs a client on guest 1 to its end, and returns what landspeed counted.
+fn asked(guests: &Guests, command: &str) -> Result<ExecCounts> {
+    let output = succeeded(guests.try_on(1, &format!("timeout 600 {command} </dev/null"))?)?;
+    ExecCounts::read(&String::from_utf8_lossy(&output.stderr))
+}
