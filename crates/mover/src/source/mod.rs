@@ -18,6 +18,7 @@ use crate::threads::{FirstError, watch};
 use crate::tree::Tree;
 use crate::wire::{Failure, FrameReader, FrameWriter, ToSource, ToTarget};
 use crate::{CopyProgress, Error};
+use read::Body;
 
 /// What is copied.
 #[derive(Debug, Clone)]
@@ -161,14 +162,14 @@ impl Sending<'_> {
     /// Sends over one flow until the copy is over.
     fn send(&self, flow: &dyn Flow) -> Result<(), Error> {
         let mut writer = FrameWriter::new(flow.sender()?);
-        let mut body = Vec::new();
+        let mut body = Body::default();
         while let Some(work) = self.next() {
             self.carry_out(work, &mut writer, &mut body).map_err(Error::Flow)?;
         }
         Ok(())
     }
 
-    fn carry_out(&self, work: Work, writer: &mut FrameWriter<'_>, body: &mut Vec<u8>) -> std::io::Result<()> {
+    fn carry_out(&self, work: Work, writer: &mut FrameWriter<'_>, body: &mut Body) -> std::io::Result<()> {
         match work {
             Work::Offer { first, entries, are_complete: false } => {
                 writer.send(&ToTarget::Offer { first, entries }, &[])
@@ -196,8 +197,8 @@ impl Sending<'_> {
                 Some((ToSource::Answers { first, answers }, _)) => {
                     self.change(|plan| plan.answered(first, answers));
                 }
-                Some((ToSource::Outcome { entry, outcome }, _)) => {
-                    self.change(|plan| plan.became(entry, outcome));
+                Some((ToSource::Outcomes(outcomes), _)) => {
+                    self.change(|plan| outcomes.into_iter().for_each(|(entry, one)| plan.became(entry, one)));
                 }
                 Some((ToSource::Finished(result), _)) => self.finish(result)?,
                 None => return Err(Error::Flow(std::io::ErrorKind::UnexpectedEof.into())),

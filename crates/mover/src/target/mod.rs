@@ -16,7 +16,7 @@ use landspeed_transport::{CancelFlag, Flow};
 use parking_lot::Mutex;
 
 use crate::Error;
-use crate::beneath::Root;
+use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::name::RelativeName;
 use crate::threads::{FirstError, watch};
@@ -24,7 +24,7 @@ use crate::wire::{
     Answer, EntryOutcome, Failure, FrameReader, FrameWriter, MOST_OFFERED, MOST_PIECES, OfferedEntry,
     Operation, PieceHeader, ToSource, ToTarget, numbered,
 };
-use commit::{Commit, MOST_WAITING};
+use commit::{Commit, MOST_WAITING, WholeFile};
 use incoming::IncomingFile;
 use work_folder::WorkFolder;
 
@@ -58,10 +58,10 @@ pub fn receive(flows: &[Box<dyn Flow>], target: &Target, cancel: &CancelFlag) ->
         let (receiving, first) = (&receiving, &first);
         let (commits, queue) = sync_channel(MOST_WAITING);
         let mut threads = vec![scope.spawn(move || receiving.commit_all(&queue))];
-        for flow in flows {
+        for (number, flow) in flows.iter().enumerate() {
             let commits = commits.clone();
             threads.push(scope.spawn(move || {
-                if let Err(error) = receiving.serve(flow.as_ref(), commits) {
+                if let Err(error) = receiving.serve(number, flow.as_ref(), commits) {
                     first.keep(error);
                 }
             }));
@@ -88,7 +88,26 @@ struct Receiving {
 }
 
 /// The channel to the source on one flow.
-type Replies = SyncSender<ToSource>;
+#[derive(Clone)]
+struct Replies {
+    /// The number of the flow.
+    flow: usize,
+    queue: SyncSender<ToSource>,
+}
+
+impl Replies {
+    /// Sends a message to the source. If its flow has ended, the thread that reads the flow reports that.
+    fn tell(&self, message: ToSource) {
+        let _ = self.queue.send(message);
+    }
+
+    /// Tells the source what became of entries, if there are any.
+    fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
+        if !outcomes.is_empty() {
+            self.tell(ToSource::Outcomes(outcomes));
+        }
+    }
+}
 
 impl Receiving {
     fn open(target: &Target) -> Result<Self, Error> {
@@ -114,8 +133,9 @@ impl Receiving {
     }
 
     /// Serves one flow until it ends.
-    fn serve(&self, flow: &dyn Flow, commits: SyncSender<Commit>) -> Result<(), Error> {
-        let (replies, outgoing) = sync_channel(MOST_REPLIES);
+    fn serve(&self, number: usize, flow: &dyn Flow, commits: SyncSender<Commit>) -> Result<(), Error> {
+        let (queue, outgoing) = sync_channel(MOST_REPLIES);
+        let replies = Replies { flow: number, queue };
         std::thread::scope(|scope| {
             let writer = scope.spawn(move || write_replies(flow, outgoing));
             let heard = self.hear(flow, &replies, &commits);
@@ -139,7 +159,9 @@ impl Receiving {
         while let Some((message, body)) = reader.next::<ToTarget>().map_err(Error::Flow)? {
             match message {
                 ToTarget::Offer { first, entries } => {
-                    self.answer(replies, first, &entries, |entry, offered| self.consider(entry, offered))?;
+                    let mut last = LastFolder::default();
+                    let consider = |entry, offered: &OfferedEntry| self.consider(entry, offered, &mut last);
+                    self.answer(replies, first, &entries, consider)?;
                 }
                 ToTarget::Folders { first, entries } => {
                     self.answer(replies, first, &entries, |_, offered| self.complete_folder(offered))?;
@@ -161,17 +183,17 @@ impl Receiving {
         replies: &Replies,
         first: u64,
         entries: &[OfferedEntry],
-        answer: impl Fn(u64, &OfferedEntry) -> Answer,
+        mut answer: impl FnMut(u64, &OfferedEntry) -> Answer,
     ) -> Result<(), Error> {
         if entries.len() > MOST_OFFERED || self.files.lock().len() > MOST_FILES {
             return Err(Error::Protocol("it offers more entries at a time than a copy may"));
         }
         let answers = numbered(first, entries).map(|(entry, offered)| answer(entry, offered)).collect();
-        reply(replies, ToSource::Answers { first, answers });
+        replies.tell(ToSource::Answers { first, answers });
         Ok(())
     }
 
-    /// Takes pieces, whose bytes are in `body` one after the other.
+    /// Takes pieces, whose bytes are in `body` one after the other. The files that are whole then are committed together.
     fn take_pieces(
         &self,
         headers: &[PieceHeader],
@@ -182,28 +204,34 @@ impl Receiving {
         if headers.len() > MOST_PIECES {
             return Err(Error::Protocol("a message has more pieces than a copy may send"));
         }
+        let (mut whole, mut outcomes) = (Vec::new(), Vec::new());
         for header in headers {
             let length = if header.is_sent { header.length as usize } else { 0 };
             let (bytes, rest) =
                 body.split_at_checked(length).ok_or(Error::Protocol("a piece is shorter than it says"))?;
             body = rest;
             // A file that was withdrawn, or that has failed, may have pieces on other flows.
-            let file = self.files.lock().get(&header.entry).cloned();
-            if let Some(file) = file {
-                self.take(&file, header, bytes, replies, commits)?;
+            let Some(file) = self.files.lock().get(&header.entry).cloned() else { continue };
+            match self.take(&file, header, bytes)? {
+                Some(EntryOutcome::Taken(_)) if file.pieces() == 1 => whole.push((header.entry, file)),
+                outcome => outcomes.extend(outcome.map(|outcome| (header.entry, outcome))),
             }
         }
-        if body.is_empty() { Ok(()) } else { Err(Error::Protocol("a message has bytes of no piece")) }
+        if !body.is_empty() {
+            return Err(Error::Protocol("a message has bytes of no piece"));
+        }
+        replies.tell_outcomes(outcomes);
+        commit(commits, whole, replies);
+        Ok(())
     }
 
+    /// Takes one piece. Returns what became of it; `None` if it was taken before, or if its file takes no more.
     fn take(
         &self,
-        file: &Arc<IncomingFile>,
+        file: &IncomingFile,
         header: &PieceHeader,
         bytes: &[u8],
-        replies: &Replies,
-        commits: &SyncSender<Commit>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<EntryOutcome>, Error> {
         if !file.fits(header) {
             return Err(Error::Protocol("a piece is of another length than its file has"));
         }
@@ -211,49 +239,20 @@ impl Receiving {
             true => file.take(&self.work, header, bytes),
             false => file.compare(&self.work, header),
         };
-        let outcome = match taken {
-            Ok(Some(EntryOutcome::Taken(_))) if file.pieces() == 1 => {
-                self.complete(header.entry, file, replies, commits);
-                return Ok(());
-            }
-            Ok(Some(outcome)) => outcome,
-            Ok(None) => return Ok(()),
-            Err(failure) => self.failed(header.entry, failure),
-        };
-        reply(replies, ToSource::Outcome { entry: header.entry, outcome });
-        Ok(())
+        Ok(taken.unwrap_or_else(|failure| Some(self.failed(header.entry, failure))))
     }
 
-    /// Puts a file in place whose pieces were all taken, if its digest is the source's.
+    /// Puts a file in place whose pieces were all taken, if its digest is the source's. Sets mode and time, and queues it to be
+    /// put on stable storage.
     fn install(&self, entry: u64, digest: Digest, replies: &Replies, commits: &SyncSender<Commit>) {
         let Some(file) = self.files.lock().get(&entry).cloned() else { return };
-        match file.digest() {
-            Some(own) if own == digest => self.complete(entry, &file, replies, commits),
-            _ => {
-                let outcome = self.failed(entry, Failure::plain(Operation::Damaged));
-                reply(replies, ToSource::Outcome { entry, outcome });
-            }
-        }
-    }
-
-    /// Sets mode and time of a whole file, and queues it to be put on stable storage and in place.
-    fn complete(
-        &self,
-        entry: u64,
-        file: &Arc<IncomingFile>,
-        replies: &Replies,
-        commits: &SyncSender<Commit>,
-    ) {
-        match file.complete(&self.work) {
-            Ok(()) => {
-                let (file, replies) = (Arc::clone(file), replies.clone());
-                // The thread that commits ends after those that send to it.
-                let _ = commits.send(Commit::Install { entry, file, replies });
-            }
-            Err(failure) => {
-                let outcome = self.failed(entry, failure);
-                reply(replies, ToSource::Outcome { entry, outcome });
-            }
+        let completed = match file.digest() {
+            Some(own) if own == digest => file.complete(&self.work),
+            _ => Err(Failure::plain(Operation::Damaged)),
+        };
+        match completed {
+            Ok(()) => commit(commits, vec![(entry, file)], replies),
+            Err(failure) => replies.tell_outcomes(vec![(entry, self.failed(entry, failure))]),
         }
     }
 
@@ -265,7 +264,7 @@ impl Receiving {
 
     fn withdraw(&self, entry: u64, replies: &Replies) {
         self.forget(entry);
-        reply(replies, ToSource::Outcome { entry, outcome: EntryOutcome::Withdrawn });
+        replies.tell_outcomes(vec![(entry, EntryOutcome::Withdrawn)]);
     }
 
     fn forget(&self, entry: u64) {
@@ -277,9 +276,12 @@ impl Receiving {
     }
 }
 
-/// Sends a message to the source. If its flow has ended, the thread that reads the flow reports that.
-fn reply(replies: &Replies, message: ToSource) {
-    let _ = replies.send(message);
+/// Queues files to be put on stable storage and in place.
+fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, replies: &Replies) {
+    if !files.is_empty() {
+        // The thread that commits ends after those that send to it.
+        let _ = commits.send(Commit::Install { files, replies: replies.clone() });
+    }
 }
 
 /// Writes replies to a flow until no thread has any more. Those that wait go together.

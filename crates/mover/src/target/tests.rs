@@ -15,6 +15,10 @@ fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
 }
 
+fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer {
+    target.consider(entry, offered, &mut LastFolder::default())
+}
+
 /// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
 #[test]
 fn a_source_writes_only_what_it_was_asked_for() {
@@ -24,19 +28,19 @@ fn a_source_writes_only_what_it_was_asked_for() {
     for name in ["", ".bashrc", "ff", "other/f", ".landspeed-copy/7", ".Landspeed-Copy"] {
         let link = EntryKind::Symlink { to: b"/".to_vec() };
         for kind in [EntryKind::File { size: 1 }, EntryKind::Folder, link] {
-            assert_eq!(asked.consider(0, &offered(name, kind)), refused, "{name}");
+            assert_eq!(considered(&asked, 0, &offered(name, kind)), refused, "{name}");
         }
         assert_eq!(asked.complete_folder(&offered(name, EntryKind::Folder)), refused, "{name}");
     }
-    assert_eq!(asked.consider(0, &offered("f", EntryKind::File { size: 1 })), Answer::Send);
-    assert_eq!(asked.consider(1, &offered("d", EntryKind::Folder)), Answer::Made);
-    assert_eq!(asked.consider(2, &offered("d/.bashrc", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(considered(&asked, 0, &offered("f", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(considered(&asked, 1, &offered("d", EntryKind::Folder)), Answer::Made);
+    assert_eq!(considered(&asked, 2, &offered("d/.bashrc", EntryKind::File { size: 1 })), Answer::Send);
     drop(asked);
     let all = target(folder.path(), &[""]);
     assert_eq!(all.complete_folder(&offered(".landspeed-copy", EntryKind::Folder)), refused);
     let own = folder.path().join(".landspeed-copy");
     assert_eq!(std::fs::metadata(own).unwrap().mode() & 0o777, 0o700, "no other user gets into it");
-    assert_eq!(all.consider(0, &offered("any", EntryKind::Folder)), Answer::Made);
+    assert_eq!(considered(&all, 0, &offered("any", EntryKind::Folder)), Answer::Made);
 }
 
 #[test]
@@ -47,10 +51,10 @@ fn numbers_and_long_files_are_used_once() {
     let file = |name: &str, size| offered(name, EntryKind::File { size });
     // The longest file that pieces have numbers for: nothing is kept of what has not arrived.
     let longest = u64::from(u32::MAX) * digest::PIECE as u64;
-    assert_eq!(target.consider(0, &file("a", longest)), Answer::Send);
-    assert_eq!(target.consider(1, &file("a", longest)), twice);
-    assert_eq!(target.consider(0, &file("b", 1)), twice);
-    let too_long = target.consider(2, &file("c", longest + 1));
+    assert_eq!(considered(&target, 0, &file("a", longest)), Answer::Send);
+    assert_eq!(considered(&target, 1, &file("a", longest)), twice);
+    assert_eq!(considered(&target, 0, &file("b", 1)), twice);
+    let too_long = considered(&target, 2, &file("c", longest + 1));
     assert_eq!(too_long, Answer::Failed(Failure { operation: Operation::Create, errno: libc::EFBIG }));
 }
 
@@ -59,12 +63,13 @@ fn numbers_and_long_files_are_used_once() {
 fn files_that_wait_are_not_open() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
-    let ((replies, _heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
+    let ((told, _heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
+    let replies = Replies { flow: 0, queue: told };
     let digest = digest::of_piece(b"x", 0, 1);
     let piece = |entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
     for entry in 0..9 {
         let file = offered(&entry.to_string(), EntryKind::File { size: 1 });
-        assert_eq!(target.consider(entry, &file), Answer::Send);
+        assert_eq!(considered(&target, entry, &file), Answer::Send);
         target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
         // It is whole, and is not queued again.
         target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
@@ -74,4 +79,27 @@ fn files_that_wait_are_not_open() {
     let open = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     let own = folder.path().join(".landspeed-copy/");
     assert_eq!(open.filter(|path| path.starts_with(&own) && *path != own).count(), 0);
+}
+
+/// Files of one message are put in place together, and the source is told so in one message.
+#[test]
+fn what_arrives_together_is_committed_and_told_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let ((told, heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
+    let replies = Replies { flow: 0, queue: told };
+    let digest = digest::of_piece(b"x", 0, 1);
+    let pieces: Vec<PieceHeader> =
+        (0..9).map(|entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true }).collect();
+    for entry in 0..9 {
+        let name = format!("{}/{entry}", entry / 3);
+        assert_eq!(considered(&target, entry, &offered(&name, EntryKind::File { size: 1 })), Answer::Send);
+    }
+    target.take_pieces(&pieces, b"xxxxxxxxx", &replies, &commits).unwrap();
+    drop(commits);
+    target.commit_all(&queue);
+    let outcomes = (0..9).map(|entry| (entry, EntryOutcome::Installed)).collect();
+    assert_eq!(heard.try_iter().collect::<Vec<_>>(), [ToSource::Outcomes(outcomes)]);
+    let there = std::fs::metadata(folder.path().join("2/8")).unwrap();
+    assert_eq!((there.mode() & 0o7777, there.mtime(), there.len()), (0o777, 1, 1));
 }

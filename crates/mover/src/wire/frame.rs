@@ -80,6 +80,7 @@ fn is_wait(error: &io::Error) -> bool {
 pub(crate) struct FrameReader<'a> {
     bytes: ByteReader<'a>,
     message: Vec<u8>,
+    /// Room for the longest body so far.
     body: Vec<u8>,
 }
 
@@ -99,9 +100,12 @@ impl<'a> FrameReader<'a> {
         self.message.resize(message, 0);
         self.bytes.fill(&mut self.message)?;
         let message = postcard::from_bytes(&self.message).map_err(|_| invalid("a message cannot be read"))?;
-        self.body.resize(body, 0);
-        self.bytes.fill(&mut self.body)?;
-        Ok(Some((message, self.body.as_slice())))
+        // The room keeps its length: zeros would be written into room that is made anew.
+        if self.body.len() < body {
+            self.body.resize(body, 0);
+        }
+        self.bytes.fill(&mut self.body[..body])?;
+        Ok(Some((message, &self.body[..body])))
     }
 }
 
