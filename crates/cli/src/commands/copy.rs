@@ -43,6 +43,9 @@ An entry that is there with the same size and time is left as it is. What an
 interrupted copy has received stays in TARGET/.landspeed-copy: the same command
 goes on from there.
 
+Where the path breaks for a while, flows are opened again for ten times
+--patience, 5 minutes by default, and nothing that has arrived is sent again.
+
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
@@ -252,6 +255,9 @@ fn words(seen: &[(Instant, CopyCounts)]) -> String {
     if seconds > 0.0 {
         words.push_str(&format!(", {}/s", Bytes(rate as u64)));
     }
+    if last.broken_flows > 0 {
+        words.push_str(&format!(", the path broke: {} flows are being opened again", last.broken_flows));
+    }
     if last.is_walked && rate > 1.0 {
         let left = last.found_bytes.0.saturating_sub(last.moved_bytes.0) as f64 / rate;
         words.push_str(&format!(", {} left", clock(Nanos((left * 1e9) as u64))));
@@ -274,12 +280,15 @@ mod tests {
             is_walked,
             settled: 3,
             moved_bytes: Bytes::mib(moved),
+            broken_flows: 0,
         };
         let later = begun + Duration::from_secs(2);
         let walking = words(&[(begun, counts(10, false)), (later, counts(30, false))]);
         assert_eq!(walking, "30 MiB of at least 100 MiB, 3 of 9 entries, 10 MiB/s");
         let walked = words(&[(begun, counts(10, true)), (later, counts(30, true))]);
         assert!(walked.starts_with("30 MiB of 100 MiB") && walked.ends_with("left"), "{walked}");
+        let broken = CopyCounts { broken_flows: 3, ..counts(30, false) };
+        assert!(words(&[(begun, broken)]).ends_with(", the path broke: 3 flows are being opened again"));
         assert_eq!(words(&[]), "copying");
     }
 

@@ -7,10 +7,11 @@ use std::os::unix::fs::FileExt;
 use rustix::fd::AsFd;
 
 use super::Sending;
+use crate::Error;
 use crate::digest;
 use crate::plan::PieceWork;
 use crate::tree::FileIdentity;
-use crate::wire::{Failure, FrameWriter, Operation, PieceHeader, ToTarget};
+use crate::wire::{Failure, FrameWriter, Operation, PieceHeader, ToTarget, encode};
 
 /// Why a piece was not read.
 enum ReadProblem {
@@ -57,11 +58,12 @@ impl Sending<'_> {
     pub(super) fn send_pieces(
         &self,
         pieces: &[PieceWork],
-        writer: &mut FrameWriter<'_>,
+        writer: &FrameWriter<'_>,
         body: &mut Body,
-    ) -> io::Result<()> {
+    ) -> Result<(), Error> {
         let headers = self.read_all(pieces, body);
-        if headers.is_empty() { Ok(()) } else { writer.send(&ToTarget::Pieces(headers), body.bytes()) }
+        // Without any piece it is a message all the same, because both ends count them.
+        writer.send(&encode(&ToTarget::Pieces(headers)), body.bytes())
     }
 
     /// Reads and hashes pieces into `body`, and returns the headers of those that could be read.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use super::incoming::IncomingFile;
-use super::{Receiving, Replies};
+use super::{Receiving, SourceLink};
 use crate::beneath::LastFolder;
 use crate::wire::{EntryOutcome, Failure, Operation, ToSource};
 
@@ -22,9 +22,9 @@ pub(super) type WholeFile = (u64, Arc<IncomingFile>);
 /// What the thread that commits is to do.
 pub(super) enum Commit {
     /// Put whole files in place.
-    Install { files: Vec<WholeFile>, replies: Replies },
+    Install { files: Vec<WholeFile>, link: Arc<SourceLink> },
     /// Put everything on stable storage, and say so.
-    Finish { replies: Replies },
+    Finish { link: Arc<SourceLink> },
 }
 
 impl Commit {
@@ -37,8 +37,8 @@ impl Commit {
     }
 }
 
-/// What became of files, by the flow on which the source is told.
-type OutcomesByFlow = BTreeMap<usize, (Replies, Vec<(u64, EntryOutcome)>)>;
+/// What became of files, by the link on which the source is told.
+type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>;
 
 impl Receiving {
     /// Carries out what is queued, until no thread queues any more.
@@ -46,17 +46,17 @@ impl Receiving {
         while let Ok(first) = queue.recv() {
             let batch = gather(first, queue);
             let synced = self.sync(&batch);
-            let (mut last, mut outcomes) = (LastFolder::default(), OutcomesByFlow::new());
+            let (mut last, mut outcomes) = (LastFolder::default(), OutcomesByLink::new());
             for one in batch {
                 match one {
-                    Commit::Install { files, replies } => {
+                    Commit::Install { files, link } => {
                         let installed = files.iter().map(|file| self.install_one(file, &synced, &mut last));
-                        let (_, told) = outcomes.entry(replies.flow).or_insert((replies, Vec::new()));
+                        let (_, told) = outcomes.entry(link.number).or_insert((link, Vec::new()));
                         told.extend(installed);
                     }
-                    Commit::Finish { replies } => {
+                    Commit::Finish { link } => {
                         tell(&mut outcomes);
-                        self.finish(&replies);
+                        self.finish(&link);
                     }
                 }
             }
@@ -107,11 +107,11 @@ impl Receiving {
     }
 
     /// Puts names, modes and times on stable storage too, and tells the source.
-    fn finish(&self, replies: &Replies) {
+    fn finish(&self, link: &SourceLink) {
         let synced = if self.is_synced { rustix::fs::syncfs(&self.root) } else { Ok(()) };
         self.is_finished.store(true, Ordering::Release);
         let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error.into()));
-        replies.tell(ToSource::Finished(finished));
+        link.tell(&ToSource::Finished(finished));
     }
 }
 
@@ -128,7 +128,7 @@ fn gather(first: Commit, queue: &Receiver<Commit>) -> Vec<Commit> {
     batch
 }
 
-/// Tells the source what became of files: all that it is told on one flow in one message.
-fn tell(outcomes: &mut OutcomesByFlow) {
-    std::mem::take(outcomes).into_values().for_each(|(replies, outcomes)| replies.tell_outcomes(outcomes));
+/// Tells the source what became of files: all that it is told on one link in one message.
+fn tell(outcomes: &mut OutcomesByLink) {
+    std::mem::take(outcomes).into_values().for_each(|(link, outcomes)| link.tell_outcomes(outcomes));
 }

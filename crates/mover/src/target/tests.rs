@@ -19,6 +19,12 @@ fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer 
     target.consider(entry, offered, &mut LastFolder::default())
 }
 
+/// Returns what the source is told on a link.
+fn told(link: &SourceLink) -> Vec<ToSource> {
+    let messages = (0..).map_while(|number| link.message(number));
+    messages.map(|message| postcard::from_bytes(&message).expect("a message")).collect()
+}
+
 /// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
 #[test]
 fn a_source_writes_only_what_it_was_asked_for() {
@@ -63,16 +69,15 @@ fn numbers_and_long_files_are_used_once() {
 fn files_that_wait_are_not_open() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
-    let ((told, _heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
-    let replies = Replies { flow: 0, queue: told };
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
     let digest = digest::of_piece(b"x", 0, 1);
     let piece = |entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
     for entry in 0..9 {
         let file = offered(&entry.to_string(), EntryKind::File { size: 1 });
         assert_eq!(considered(&target, entry, &file), Answer::Send);
-        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+        target.take_pieces(&[piece(entry)], b"x", &link, &commits).unwrap();
         // It is whole, and is not queued again.
-        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+        target.take_pieces(&[piece(entry)], b"x", &link, &commits).unwrap();
     }
     assert_eq!(queue.try_iter().count(), 9);
     let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -86,8 +91,7 @@ fn files_that_wait_are_not_open() {
 fn what_arrives_together_is_committed_and_told_together() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
-    let ((told, heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
-    let replies = Replies { flow: 0, queue: told };
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
     let digest = digest::of_piece(b"x", 0, 1);
     let pieces: Vec<PieceHeader> =
         (0..9).map(|entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true }).collect();
@@ -95,11 +99,41 @@ fn what_arrives_together_is_committed_and_told_together() {
         let name = format!("{}/{entry}", entry / 3);
         assert_eq!(considered(&target, entry, &offered(&name, EntryKind::File { size: 1 })), Answer::Send);
     }
-    target.take_pieces(&pieces, b"xxxxxxxxx", &replies, &commits).unwrap();
+    target.take_pieces(&pieces, b"xxxxxxxxx", &link, &commits).unwrap();
     drop(commits);
     target.commit_all(&queue);
     let outcomes = (0..9).map(|entry| (entry, EntryOutcome::Installed)).collect();
-    assert_eq!(heard.try_iter().collect::<Vec<_>>(), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
     let there = std::fs::metadata(folder.path().join("2/8")).unwrap();
     assert_eq!((there.mode() & 0o7777, there.mtime(), there.len()), (0o777, 1, 1));
+}
+
+/// A source may send a piece twice, at once and later.
+#[test]
+fn a_duplicate_piece_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    let content: Vec<u8> = (0..digest::PIECE + 3).map(|n| (n % 251) as u8).collect();
+    let (first, second) = content.split_at(digest::PIECE);
+    let piece = |index, bytes: &[u8]| {
+        let digest = digest::of_piece(bytes, index, 2);
+        PieceHeader { entry: 5, index, length: bytes.len() as u32, digest, is_sent: true }
+    };
+    let file = offered("a", EntryKind::File { size: content.len() as u64 });
+    assert_eq!(considered(&target, 5, &file), Answer::Send);
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    let twice = [piece(1, second), piece(1, second)];
+    target.take_pieces(&twice, &second.repeat(2), &link, &commits).unwrap();
+    let digest = Digest(*blake3::hash(&content).as_bytes());
+    target.install(5, digest, &link, &commits);
+    drop(commits);
+    target.commit_all(&queue);
+    // A piece that comes after the end is of no file.
+    let (commits, _queue) = sync_channel(99);
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    let outcomes = [EntryOutcome::Taken(0), EntryOutcome::Taken(1), EntryOutcome::Installed];
+    assert_eq!(told(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
+    assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
 }

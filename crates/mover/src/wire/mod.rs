@@ -4,7 +4,7 @@ mod frame;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use frame::{FrameReader, FrameWriter};
+pub(crate) use frame::{FrameReader, FrameWriter, encode};
 
 use crate::digest::Digest;
 use crate::name::RelativeName;
@@ -36,6 +36,8 @@ pub(crate) enum ToTarget {
     Withdraw { entry: u64 },
     /// All entries are settled. Answered with [`ToSource::Finished`].
     Finish,
+    /// The source says nothing more: it has heard that all is finished, or it cannot go on.
+    Over,
 }
 
 /// An entry of the source's tree.
