@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
 use landspeed_transport::settings::TRANSPORT;
@@ -106,7 +106,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
     stop.at_once("ended: what was copied stays, and the same command goes on from there");
-    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo)?;
+    // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
+    let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
+    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo, outlasted)?;
     let landing = lands(&joined, &places)?;
     let shown = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{shown}", safe(&places.sources_shown()), places.to);
