@@ -47,7 +47,12 @@ impl<'a> FrameWriter<'a> {
     pub(crate) fn send(&self, message: &[u8], body: &[u8]) -> Result<(), Error> {
         let mut waiting = self.waiting.lock();
         push_frame(&mut waiting, message, body.len(), self.taken.load(Ordering::Acquire));
-        self.flush(&mut waiting, body)
+        if body.len() > ROOM {
+            return self.flush(&mut waiting, body);
+        }
+        // To copy a short body costs less than another call.
+        waiting.extend_from_slice(body);
+        self.flush(&mut waiting, &[])
     }
 
     /// Sends messages without bodies.
