@@ -5,12 +5,11 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use landspeed_mover::{CopyProgress, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{CopyCounts, PathBytes, Role};
+use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCounts, PathBytes, Role};
+use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience};
 use landspeed_workload::ClientPlan;
 use parking_lot::Mutex;
 
@@ -20,12 +19,12 @@ use crate::session::{CopyFlows, CopyRoot, PathKind, Reply};
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 
-/// The copy that this agent sends, or has sent last.
+/// The copy in which this agent takes part, or has taken part last.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
 
 impl Copies {
-    /// Returns the counts of the copy so far.
+    /// Returns the counts of the copy so far. Only its source counts entries.
     pub(crate) fn counts(&self) -> CopyCounts {
         self.0.lock().counts()
     }
@@ -39,24 +38,31 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let source = Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? };
-        let progress = Arc::new(CopyProgress::default());
-        *self.0.lock() = Arc::clone(&progress);
-        let flows = open(ports, flows, cancel)?;
-        let outcome = landspeed_mover::send(&flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
+        let progress = self.begin();
+        let flows = flows_of(ports, flows)?;
+        let outcome = landspeed_mover::send(flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
     }
-}
 
-/// Receives files until the copy is over.
-pub(crate) fn receive(
-    ports: &DataPorts,
-    flows: &CopyFlows,
-    target: &Target,
-    cancel: &CancelFlag,
-) -> Result<Reply, String> {
-    let flows = open(ports, flows, cancel)?;
-    landspeed_mover::receive(&flows, target, cancel).map_err(|e| e.to_string())?;
-    Ok(Reply::Done {})
+    /// Receives files until the copy is over.
+    pub(crate) fn receive(
+        &self,
+        ports: &DataPorts,
+        flows: &CopyFlows,
+        target: &Target,
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        let progress = self.begin();
+        let flows = flows_of(ports, flows)?;
+        landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
+        Ok(Reply::Done {})
+    }
+
+    fn begin(&self) -> Arc<CopyProgress> {
+        let progress = Arc::new(CopyProgress::default());
+        *self.0.lock() = Arc::clone(&progress);
+        progress
+    }
 }
 
 pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
@@ -96,36 +102,34 @@ fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
     RelativeName::parse(&bytes.0).ok_or_else(|| why.to_owned())
 }
 
-/// Opens or accepts the flows.
-fn open(ports: &DataPorts, asked: &CopyFlows, cancel: &CancelFlag) -> Result<Vec<Box<dyn Flow>>, String> {
+/// Returns how this end gets the flows.
+fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<Flows, String> {
     if asked.count == 0 || asked.count > MOST_FLOWS {
         return Err(format!("a copy has 1 to {MOST_FLOWS} flows"));
     }
-    let patience = Patience { until: Instant::now() + Duration::from(asked.patience_ns), cancel };
-    let flows = match asked.role {
-        Role::Client => connect(asked, &patience),
-        Role::Server => accept(ports, asked, &patience),
+    let opening = match asked.role {
+        Role::Client => connect(asked),
+        Role::Server => accept(ports, asked),
     };
-    flows.map_err(|error| error.to_string())
+    let opening = opening.map_err(|error| error.to_string())?;
+    // Both ends are told the same patience.
+    let patience = asked.patience_ns.into();
+    let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
+    Ok(Flows { count: asked.count, opening, patience, give_up_after })
 }
 
-type OpenedFlows = Result<Vec<Box<dyn Flow>>, Box<dyn std::error::Error>>;
+type OpeningResult = Result<Opening, Box<dyn std::error::Error>>;
 
-fn connect(asked: &CopyFlows, patience: &Patience<'_>) -> OpenedFlows {
+fn connect(asked: &CopyFlows) -> OpeningResult {
     let name = TRANSPORT.of(&asked.settings);
     let transport = landspeed_transport::find(name).ok_or_else(|| format!("there is no transport {name}"))?;
     let key = *asked.key.as_bytes();
     let server = ClientPlan { server: asked.at, source_port: 0, key }.towards(transport)?;
-    let open = |number| {
-        let call = ConnectRequest { server, number, source_port: 0, settings: &asked.settings, key: &key };
-        transport.connect(&call, patience)
-    };
-    Ok((0..asked.count).map(open).collect::<Result<_, _>>()?)
+    Ok(Opening::Connect(Caller { transport, server, settings: asked.settings.clone(), key }))
 }
 
-fn accept(ports: &DataPorts, asked: &CopyFlows, patience: &Patience<'_>) -> OpenedFlows {
-    let mut listener = ports.get(asked.at.port())?.listen(&asked.settings)?;
-    Ok((0..asked.count).map(|_| listener.accept(patience)).collect::<Result<_, _>>()?)
+fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
+    Ok(Opening::Accept(ports.get(asked.at.port())?.listen(&asked.settings)?))
 }
 
 #[cfg(test)]

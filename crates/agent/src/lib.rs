@@ -143,7 +143,7 @@ impl Agent {
             Request::CopyIn { flows, folder_hex, names_hex, is_synced } => {
                 self.may_run.check_copy()?;
                 let target = copies::target(folder_hex, &names_hex, is_synced)?;
-                copies::receive(&self.ports, &flows, &target, &self.cancel())
+                self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
             Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
             Request::Run { role, at, source_port, key, link, spec } => {

@@ -167,13 +167,20 @@ pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Ve
 /// Connects to this machine and to the host `word`, and opens the path between them, for commands that change no
 /// settings.
 pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
-    joined(&["local".to_owned(), word.to_owned()], args, pairing)
+    joined(&["local".to_owned(), word.to_owned()], args, pairing, Nanos(0))
 }
 
-/// Connects to two hosts, and opens the path between them, for commands that change no settings.
-pub(crate) fn joined(words: &[String; 2], args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
+/// Connects to two hosts, and opens the path between them, for commands that change no settings. The sessions outlast a
+/// silence of this length at least, at most an hour.
+pub(crate) fn joined(
+    words: &[String; 2],
+    args: &ReachArgs,
+    pairing: Pairing,
+    outlasted: Nanos,
+) -> Result<JoinedHosts> {
     topology::find(words).map_err(usage)?;
-    let reaching = reaching(args, false);
+    let mut reaching = reaching(args, false);
+    reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
     let notices = reaching.options.notices.clone();
     let wishes = PathOptions { notices, patience: args.patience, ..PathOptions::default() };
     Ok(JoinedHosts::open(labs::open(words)?, pairing, &reaching, &wishes)?)
@@ -219,8 +226,10 @@ fn options(patience: Nanos, tune: bool) -> Options {
     }
 }
 
-/// The longest lease that agents accept.
+/// The longest lease that follows from the patience alone.
 const LONGEST_LEASE: Nanos = Nanos::secs(120);
+/// The longest lease that agents accept.
+const LONGEST_OUTLASTED: Nanos = Nanos::secs(3_600);
 
 pub(crate) fn flow_of(args: &FlowArgs, usual: FlowDefaults) -> Result<(&'static dyn Transport, Settings)> {
     let (transport, set) = set_of(args, usual)?;

@@ -68,16 +68,38 @@ impl Root {
     }
 
     /// Returns what the file system says of the entry `name`, a symbolic link itself included; `None` if there is none.
-    pub(crate) fn stat(&self, name: &RelativeName) -> io::Result<Option<Stat>> {
+    /// Opens the entry's folder unless it is the last one.
+    pub(crate) fn stat(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<Option<Stat>> {
         let Some((folder, leaf)) = name.split() else { return Ok(Some(rustix::fs::fstat(&self.0)?)) };
-        let folder = match self.folder(&folder) {
+        let folder = match last.get(folder, |folder| self.folder(folder)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened?,
         };
-        match rustix::fs::statat(&folder, leaf, AtFlags::SYMLINK_NOFOLLOW) {
+        match rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => Ok(None),
             seen => Ok(Some(seen?)),
         }
+    }
+}
+
+/// The folder of the entry that was handled last. Entries of one folder mostly follow each other, so that it is opened once
+/// for a batch of them. It is kept for no longer, because another program may put a folder into its place.
+#[derive(Debug, Default)]
+pub(crate) struct LastFolder(Option<(RelativeName, OwnedFd)>);
+
+impl LastFolder {
+    /// Returns the folder `name`. Opens it by `open` unless it is the last one.
+    pub(crate) fn get(
+        &mut self,
+        name: RelativeName,
+        open: impl FnOnce(&RelativeName) -> io::Result<OwnedFd>,
+    ) -> io::Result<BorrowedFd<'_>> {
+        let last = self.0.take().filter(|(last, _)| *last == name);
+        let opened = match last {
+            Some((_, folder)) => folder,
+            None => open(&name)?,
+        };
+        Ok(self.0.insert((name, opened)).1.as_fd())
     }
 }
 
@@ -125,7 +147,29 @@ mod tests {
         root.made_folder(&name(b"a/b/c")).unwrap();
         let mode = std::fs::metadata(all.path().join("a/b")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        assert!(root.stat(&name(b"a/b")).unwrap().is_some());
-        assert!(root.stat(&name(b"x/y")).unwrap().is_none());
+        let mut last = LastFolder::default();
+        assert!(root.stat(&name(b"a/b"), &mut last).unwrap().is_some());
+        assert!(root.stat(&name(b"x/y"), &mut last).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_folder_is_opened_once_for_the_entries_that_follow_each_other() {
+        let all = tempfile::tempdir().unwrap();
+        let root = Root::open(all.path()).unwrap();
+        let (mut last, opened) = (LastFolder::default(), std::cell::Cell::new(0));
+        let mut get = |folder: &[u8]| {
+            let found = last.get(name(folder), |folder| {
+                opened.set(opened.get() + 1);
+                root.folder(folder)
+            });
+            found.map(|folder| rustix::fs::fstat(folder).unwrap().st_ino)
+        };
+        root.made_folder(&name(b"a/b")).unwrap();
+        let [a, again, inner, back] = [&b"a"[..], b"a", b"a/b", b"a"].map(|folder| get(folder).unwrap());
+        assert_eq!((opened.get(), a), (3, again));
+        assert!(a == back && a != inner);
+        assert!(get(b"missing").is_err() && get(b"a").is_ok(), "an error is not kept");
+        let there = root.stat(&name(b"a/b"), &mut LastFolder::default()).unwrap();
+        assert_eq!(there.map(|there| there.st_ino), Some(inner));
     }
 }

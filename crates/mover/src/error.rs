@@ -1,11 +1,25 @@
 use std::io;
 
+use landspeed_record::units::Nanos;
+
 /// An error that ends a copy. An entry that fails does not end it.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A data flow broke.
     #[error("a data flow broke: {0}")]
     Flow(#[source] io::Error),
+    /// Nothing was heard of the other end.
+    #[error(
+        "a data flow broke, and nothing was heard on it for {waited}: the same command goes on from there; --patience \
+         waits longer"
+    )]
+    Silent {
+        /// The time since the other end was heard.
+        waited: Nanos,
+    },
+    /// The other end cannot go on, and says why itself.
+    #[error("a data flow broke: the other end ended the copy")]
+    Ended,
     /// The other end sent what no honest end sends.
     #[error("the other end broke the protocol of a copy: {0}")]
     Protocol(&'static str),
@@ -44,6 +58,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns true if the error is one of a flow, which can be opened again.
+    pub(crate) fn is_of_flow(&self) -> bool {
+        matches!(self, Error::Flow(_) | Error::Transport(_))
+    }
+
     /// Returns a function that turns the system's refusal of `operation` on `path` into an error.
     pub(crate) fn at(path: &std::path::Path, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.display().to_string();

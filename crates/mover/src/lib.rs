@@ -6,6 +6,7 @@
 //! | `beneath` | opens files below a root, and never outside of it |
 //! | `digest` | BLAKE3 of a file from its pieces |
 //! | `wire` | the messages on the flows, and their frames |
+//! | `link` | each message once and in order, over flows that break and are opened again |
 //! | `plan` | what the source does next: pure, without files and flows |
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
@@ -22,16 +23,18 @@
 mod beneath;
 mod digest;
 mod error;
+mod first_error;
+mod link;
 mod name;
 mod plan;
 mod progress;
 mod source;
 mod target;
-mod threads;
 mod tree;
 mod wire;
 
 pub use error::Error;
+pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
 pub use source::{Source, SourceRoot, send};

@@ -20,9 +20,11 @@ impl RelativeName {
     /// Returns the name with these bytes, or `None` if they are no name: a component is empty, "." or "..", there is a
     /// NUL, or the name is longer than Linux takes.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
-        let fine = |component: &[u8]| !matches!(component, b"" | b"." | b"..") && !component.contains(&0);
-        let is_name = bytes.is_empty() || bytes.split(|byte| *byte == b'/').all(fine);
-        (is_name && bytes.len() <= LONGEST).then(|| RelativeName(bytes.to_vec()))
+        is_name(bytes).then(|| RelativeName(bytes.to_vec()))
+    }
+
+    fn of(bytes: Vec<u8>) -> Option<Self> {
+        is_name(&bytes).then_some(RelativeName(bytes))
     }
 
     /// Returns the name of the entry `inner` below this one, or `None` if that is no name.
@@ -30,7 +32,7 @@ impl RelativeName {
         match (self.0.is_empty(), inner.is_empty()) {
             (true, _) => Self::parse(inner),
             (_, true) => Some(self.clone()),
-            (false, false) => Self::parse(&[self.as_bytes(), b"/", inner].concat()),
+            (false, false) => Self::of([self.as_bytes(), b"/", inner].concat()),
         }
     }
 
@@ -58,8 +60,14 @@ impl TryFrom<Vec<u8>> for RelativeName {
     type Error = &'static str;
 
     fn try_from(bytes: Vec<u8>) -> Result<Self, &'static str> {
-        Self::parse(&bytes).ok_or("a name leads out of the copy or is too long")
+        Self::of(bytes).ok_or("a name leads out of the copy or is too long")
     }
+}
+
+fn is_name(bytes: &[u8]) -> bool {
+    let fine = |component: &[u8]| !matches!(component, b"" | b"." | b"..") && !component.contains(&0);
+    let is_fine = bytes.is_empty() || bytes.split(|byte| *byte == b'/').all(fine);
+    is_fine && bytes.len() <= LONGEST
 }
 
 impl From<RelativeName> for Vec<u8> {

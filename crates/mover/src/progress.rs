@@ -1,11 +1,11 @@
 //! The counts of a copy while it runs.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use landspeed_record::CopyCounts;
 use landspeed_record::units::Bytes;
 
-/// The counts of a copy so far, which the source keeps.
+/// The counts of a copy so far.
 #[derive(Debug, Default)]
 pub struct CopyProgress {
     found: AtomicU64,
@@ -13,6 +13,7 @@ pub struct CopyProgress {
     is_walked: AtomicBool,
     settled: AtomicU64,
     moved_bytes: AtomicU64,
+    broken_flows: AtomicU32,
 }
 
 impl CopyProgress {
@@ -25,6 +26,7 @@ impl CopyProgress {
             found_bytes: Bytes(get(&self.found_bytes)),
             settled: get(&self.settled),
             moved_bytes: Bytes(get(&self.moved_bytes)),
+            broken_flows: self.broken_flows.load(Ordering::Relaxed),
         }
     }
 
@@ -41,5 +43,10 @@ impl CopyProgress {
     pub(crate) fn moved(&self, settled: u64, bytes: u64) {
         self.settled.store(settled, Ordering::Relaxed);
         self.moved_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Sets the number of flows that are broken now.
+    pub(crate) fn has_broken(&self, flows: u32) {
+        self.broken_flows.store(flows, Ordering::Relaxed);
     }
 }

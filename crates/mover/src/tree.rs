@@ -1,9 +1,10 @@
 //! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{Dir, FileType, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::beneath::Root;
 use crate::name::RelativeName;
@@ -84,25 +85,12 @@ pub(crate) struct Tree {
 impl Tree {
     /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries.
     pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
-        let mut folders = Vec::new();
-        if !self.visit(RelativeName::root(), only_folders, &mut folders, visitor) {
-            return;
-        }
+        let mut walk = Walk { tree: self, only_folders, folders: Vec::new(), visitor };
+        let start = RelativeName::root();
+        let mut goes_on = walk.take(&start, self.look(&start));
         // A tree has as many folders as it has: each is read once.
-        while let Some(folder) = folders.pop() {
-            match self.entries(&folder) {
-                Ok(entries) => {
-                    if !self.visit_all(&folder, entries, only_folders, &mut folders, visitor) {
-                        return;
-                    }
-                }
-                Err(error) => {
-                    let failure = Failure::of(Operation::ReadFolder, &error);
-                    if !only_folders && !self.fail(&folder, failure, visitor) {
-                        return;
-                    }
-                }
-            }
+        while let Some(folder) = walk.folders.pop().filter(|_| goes_on) {
+            goes_on = walk.read(&folder);
         }
     }
 
@@ -112,17 +100,36 @@ impl Tree {
     /// Returns a failure if it cannot be read, or is an entry that is not copied.
     pub(crate) fn look(&self, inner: &RelativeName) -> Result<FoundEntry, Failure> {
         let name = self.start.join(inner.as_bytes()).ok_or(Failure::plain(Operation::Name))?;
+        match name.split() {
+            Some((folder, leaf)) => {
+                let folder = self.root.folder(&folder);
+                let folder = folder.map_err(|error| Failure::of(Operation::Open, &error))?;
+                self.look_in(folder.as_fd(), leaf, inner)
+            }
+            None => self.look_in(self.root.as_fd(), b".", inner),
+        }
+    }
+
+    /// Returns the entry `inner`, which is called `leaf` in its open folder.
+    fn look_in(
+        &self,
+        folder: BorrowedFd<'_>,
+        leaf: &[u8],
+        inner: &RelativeName,
+    ) -> Result<FoundEntry, Failure> {
         let target = self.target.join(inner.as_bytes()).ok_or(Failure::plain(Operation::Name))?;
-        let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        let gone = || open(io::Error::from_raw_os_error(libc::ENOENT));
-        let stat = self.root.stat(&name).map_err(open)?.ok_or_else(gone)?;
+        let open = |error: Errno| Failure::of(Operation::Open, &error.into());
+        let stat = rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).map_err(open)?;
+        let identity = FileIdentity::of(&stat);
         let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => EntryKind::File { size: FileIdentity::of(&stat).size },
+            FileType::RegularFile => EntryKind::File { size: identity.size },
             FileType::Directory => EntryKind::Folder,
-            FileType::Symlink => EntryKind::Symlink { to: link(&self.root, &name).map_err(open)? },
+            FileType::Symlink => {
+                let to = rustix::fs::readlinkat(folder, leaf, Vec::new()).map_err(open)?;
+                EntryKind::Symlink { to: to.into_bytes() }
+            }
             _ => return Err(Failure::plain(Operation::Special)),
         };
-        let identity = FileIdentity::of(&stat);
         Ok(FoundEntry {
             offered: OfferedEntry {
                 name: target,
@@ -140,47 +147,56 @@ impl Tree {
         self.root.file(&name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 
-    /// Visits an entry, and adds a folder to those that are to be read. Returns false to end the walk.
-    fn visit(
-        &self,
-        inner: RelativeName,
-        only_folders: bool,
-        folders: &mut Vec<RelativeName>,
-        visitor: &mut dyn Visitor,
-    ) -> bool {
-        match self.look(&inner) {
+    fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
+        let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
+        Ok(Dir::new(self.root.file(&name, flags)?)?)
+    }
+}
+
+/// A walk under way.
+struct Walk<'a> {
+    tree: &'a Tree,
+    only_folders: bool,
+    /// The folders that are to be read.
+    folders: Vec<RelativeName>,
+    visitor: &'a mut dyn Visitor,
+}
+
+impl Walk<'_> {
+    /// Takes an entry that was looked at, and adds a folder to those that are to be read. Returns false to end the walk.
+    fn take(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
+        match seen {
             Ok(found) => {
                 let is_folder = found.offered.kind == EntryKind::Folder;
                 if is_folder {
-                    folders.push(inner);
+                    self.folders.push(inner.clone());
                 }
-                if is_folder || !only_folders { visitor.found(found) } else { true }
+                if is_folder || !self.only_folders { self.visitor.found(found) } else { true }
             }
-            Err(failure) => only_folders || self.fail(&inner, failure, visitor),
+            Err(failure) => self.fail(inner, failure),
         }
     }
 
-    fn visit_all(
-        &self,
-        folder: &RelativeName,
-        entries: Dir,
-        only_folders: bool,
-        folders: &mut Vec<RelativeName>,
-        visitor: &mut dyn Visitor,
-    ) -> bool {
-        for entry in entries {
-            let Ok(entry) = entry else {
-                let failure = Failure::plain(Operation::ReadFolder);
-                return only_folders || self.fail(folder, failure, visitor);
+    /// Takes the entries of a folder. Looks at them in the open folder, which is not opened anew for each. Returns false to
+    /// end the walk.
+    fn read(&mut self, folder: &RelativeName) -> bool {
+        let mut entries = match self.tree.entries(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error)),
+        };
+        while let Some(entry) = entries.read() {
+            let (Ok(entry), Ok(open)) = (entry, entries.fd()) else {
+                return self.fail(folder, Failure::plain(Operation::ReadFolder));
             };
             let leaf = entry.file_name().to_bytes();
             let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
-            if matches!(leaf, b"." | b"..") || (only_folders && !may_be_folder) {
+            if matches!(leaf, b"." | b"..") || (self.only_folders && !may_be_folder) {
                 continue;
             }
             let goes_on = match folder.join(leaf) {
-                Some(inner) => self.visit(inner, only_folders, folders, visitor),
-                None => only_folders || self.fail(folder, Failure::plain(Operation::Name), visitor),
+                Some(inner) => self.take(&inner, self.tree.look_in(open, leaf, &inner)),
+                None => self.fail(folder, Failure::plain(Operation::Name)),
             };
             if !goes_on {
                 return false;
@@ -189,22 +205,11 @@ impl Tree {
         true
     }
 
-    fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
-        let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY;
-        Ok(Dir::new(self.root.file(&name, flags)?)?)
+    /// Names an entry that failed, unless only folders are walked: all failures are known then.
+    fn fail(&mut self, inner: &RelativeName, failure: Failure) -> bool {
+        let name = self.tree.target.join(inner.as_bytes()).unwrap_or_default();
+        self.only_folders || self.visitor.failed(name, failure)
     }
-
-    fn fail(&self, inner: &RelativeName, failure: Failure, visitor: &mut dyn Visitor) -> bool {
-        visitor.failed(self.target.join(inner.as_bytes()).unwrap_or_default(), failure)
-    }
-}
-
-/// Returns what a symbolic link says.
-fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
-    let (folder, leaf) = name.split().ok_or(io::ErrorKind::InvalidInput)?;
-    let folder: OwnedFd = root.folder(&folder)?;
-    Ok(rustix::fs::readlinkat(folder.as_fd(), leaf, Vec::new())?.into_bytes())
 }
 
 #[cfg(test)]

@@ -6,6 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::Bytes;
 
+/// A copy gives up once its path has been silent for so many times the longest wait of a run: five minutes with
+/// [`crate::PATIENCE`].
+pub const COPY_PATIENCE_TIMES: u64 = 10;
+
 /// The counts of a copy at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CopyCounts {
@@ -19,6 +23,9 @@ pub struct CopyCounts {
     pub settled: u64,
     /// Bytes of content that the target has taken, or had already.
     pub moved_bytes: Bytes,
+    /// Flows that have broken and are being opened again.
+    #[serde(default)]
+    pub broken_flows: u32,
 }
 
 /// What a copy came to.
@@ -28,7 +35,7 @@ pub struct CopyOutcome {
     pub copied: u64,
     /// Bytes of their content.
     pub copied_bytes: Bytes,
-    /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed meanwhile.
+    /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed or flows broke meanwhile.
     pub sent_bytes: Bytes,
     /// Folders and symbolic links that were made.
     pub made: u64,

@@ -19,8 +19,8 @@ pub(crate) const PROTOCOL: u32 = protocol!();
 pub const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " (protocol ", protocol!(), ")");
 
 /// Shortest and longest lease that a peer may announce. With a shorter one, beats would flood the path. With a longer
-/// one, the settings of a dead controller would stay for minutes.
-const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(120);
+/// one, an agent would wait for a dead controller for hours. One that may change settings has a lease of its own.
+const LEASES: std::ops::RangeInclusive<Nanos> = Nanos::millis(100)..=Nanos::secs(3_600);
 
 /// An end's versions and lease. Unknown fields are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,8 +29,8 @@ pub struct Hello {
     pub protocol: u32,
     #[serde(default)]
     pub landspeed: String,
-    /// The longest silence of the other end, after which this end ends the session. The other end sends four beats in
-    /// this time.
+    /// The longest silence of the other end, after which this end ends the session. The other end sends at least four
+    /// beats in this time.
     #[serde(default = "default_lease")]
     pub lease_ns: Nanos,
 }

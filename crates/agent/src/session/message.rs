@@ -37,7 +37,8 @@ pub struct CopyFlows {
     pub settings: Settings,
     /// The number of flows.
     pub count: u32,
-    /// Longest time to wait for the flows to open.
+    /// Longest time to wait for the flows to open. A flow that is silent for as long counts as broken and is opened again, for
+    /// [`landspeed_record::COPY_PATIENCE_TIMES`] times as long.
     pub patience_ns: Nanos,
 }
 
@@ -157,7 +158,7 @@ pub enum Request {
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
     },
-    /// Report the counts of the copy that this agent sends. Answered with [`Reply::CopyState`].
+    /// Report the counts of the copy in which this agent takes part. Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {

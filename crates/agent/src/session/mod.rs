@@ -12,7 +12,7 @@
 //! 2. Over TLS only, the controller proves the one-time token over the channel binding, then the agent does. Before
 //!    that, neither end reads anything but `hello`.
 //! 3. The controller sends requests; several may be under way, and the agent answers them in any order. Both ends send
-//!    beats (signs of life), four in each lease of the other end.
+//!    beats (signs of life), at least four in each lease of the other end.
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
 //!    the agent calls its [`RequestHandler`], which restores everything.
 //!

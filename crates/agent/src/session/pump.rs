@@ -46,9 +46,12 @@ impl SessionEnd {
     }
 }
 
-/// Returns the interval between beats for a peer whose lease is `lease`: a quarter of it.
+/// The longest interval between beats. Firewalls forget a connection on which nothing passes for minutes.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Returns the interval between beats for a peer whose lease is `lease`: a quarter of it, or less.
 pub(crate) fn beat_every(lease: Nanos) -> Duration {
-    Duration::from(lease) / 4
+    (Duration::from(lease) / 4).min(LONGEST_INTERVAL)
 }
 
 /// Sends the frames of `queue`, and a beat at each interval `every`. Returns `Ok` once the last frame is sent or every

@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
 use landspeed_transport::settings::TRANSPORT;
@@ -25,8 +25,9 @@ use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
 use place::{CopyPlaces, places};
 
-/// The settings of a copy's flows: TLS 1.3 with AES-128-GCM.
-const FLOW: [(&str, &str); 2] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm")];
+/// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
+/// acknowledged, because the other end may have nothing else to do.
+const FLOW: [(&str, &str); 3] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm"), ("nodelay", "on")];
 /// The number of failures that are printed. `--json` lists more.
 const SHOWN: usize = 20;
 
@@ -42,6 +43,9 @@ FIFOs, sockets and devices are named and left out.
 An entry that is there with the same size and time is left as it is. What an
 interrupted copy has received stays in TARGET/.landspeed-copy: the same command
 goes on from there.
+
+Where the path breaks for a while, flows are opened again for ten times
+--patience, 5 minutes by default, and nothing that has arrived is sent again.
 
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
@@ -103,7 +107,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
     stop.at_once("ended: what was copied stays, and the same command goes on from there");
-    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo)?;
+    // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
+    let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
+    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo, outlasted)?;
     let landing = lands(&joined, &places)?;
     let shown = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{shown}", safe(&places.sources_shown()), places.to);
@@ -252,6 +258,9 @@ fn words(seen: &[(Instant, CopyCounts)]) -> String {
     if seconds > 0.0 {
         words.push_str(&format!(", {}/s", Bytes(rate as u64)));
     }
+    if last.broken_flows > 0 {
+        words.push_str(&format!(", the path broke: {} flows are being opened again", last.broken_flows));
+    }
     if last.is_walked && rate > 1.0 {
         let left = last.found_bytes.0.saturating_sub(last.moved_bytes.0) as f64 / rate;
         words.push_str(&format!(", {} left", clock(Nanos((left * 1e9) as u64))));
@@ -274,12 +283,15 @@ mod tests {
             is_walked,
             settled: 3,
             moved_bytes: Bytes::mib(moved),
+            broken_flows: 0,
         };
         let later = begun + Duration::from_secs(2);
         let walking = words(&[(begun, counts(10, false)), (later, counts(30, false))]);
         assert_eq!(walking, "30 MiB of at least 100 MiB, 3 of 9 entries, 10 MiB/s");
         let walked = words(&[(begun, counts(10, true)), (later, counts(30, true))]);
         assert!(walked.starts_with("30 MiB of 100 MiB") && walked.ends_with("left"), "{walked}");
+        let broken = CopyCounts { broken_flows: 3, ..counts(30, false) };
+        assert!(words(&[(begun, broken)]).ends_with(", the path broke: 3 flows are being opened again"));
         assert_eq!(words(&[]), "copying");
     }
 

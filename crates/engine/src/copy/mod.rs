@@ -16,7 +16,8 @@ pub use landing::{CopyPaths, Landing, LandingError, landing};
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);
-/// A copy takes as long as it takes. This bounds the wait for its end all the same.
+/// A copy takes as long as it takes: its ends give up by themselves where a path stays silent. This bounds the wait for the
+/// copy's end all the same.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// What is copied, and how.
@@ -61,12 +62,12 @@ pub fn copy(
     // The server first, so that it listens when the client comes.
     let server = pair.b.start(&requests[1])?;
     let client = pair.a.start(&requests[0])?;
-    let reported = Cell::new(Instant::now());
+    let (reported, last) = (Cell::new(Instant::now()), Cell::new(CopyCounts::default()));
     let report = || {
         if reported.get().elapsed() >= REPORT {
             reported.set(Instant::now());
-            // A host that does not answer is noticed by its session.
-            if let Ok(Reply::CopyState { counts }) = pair.host(what.from).call(&Request::CopyState {}) {
+            if let Some(counts) = counts(pair, what.from, last.get()) {
+                last.set(counts);
                 on_counts(counts);
             }
         }
@@ -78,6 +79,22 @@ pub fn copy(
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => Ok(*outcome),
         None => Err(pair.host(what.from).unexpected("send files")),
+    }
+}
+
+/// Returns the counts of the source, with the number of broken flows; `None` if a host does not answer, which its session
+/// notices. The host that opens flows is asked first. It may be this machine, and behind a broken path the other host does not
+/// answer: then the counts are the `last` ones.
+fn counts(pair: &Pair<'_>, from: Side, last: CopyCounts) -> Option<CopyCounts> {
+    let ask = |side| match pair.host(side).call(&Request::CopyState {}) {
+        Ok(Reply::CopyState { counts }) => Some(counts),
+        _ => None,
+    };
+    let opener = ask(Side::A)?;
+    match (from, opener.broken_flows) {
+        (Side::A, _) => Some(opener),
+        (Side::B, 0) => ask(Side::B),
+        (Side::B, broken_flows) => Some(CopyCounts { broken_flows, ..last }),
     }
 }
 

@@ -6,10 +6,13 @@ use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
 
 impl Plan {
-    /// Takes the digest of a piece, before the piece is sent.
+    /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not kept: the target puts such a
+    /// file in place without asking for the digest of the whole.
     pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest) {
         let Some(open) = self.open.get_mut(&piece.entry) else { return };
-        open.awaited.insert(piece.index, digest);
+        if piece.pieces > 1 {
+            open.awaited.insert(piece.index, digest);
+        }
         self.settled.sent_bytes += if piece.is_sent { piece.length as u64 } else { 0 };
     }
 

@@ -4,20 +4,22 @@ mod read;
 mod walk;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyFailure, CopyOutcome, PathBytes};
-use landspeed_transport::{CancelFlag, Flow};
+use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex};
 
 use crate::beneath::Root;
+use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
-use crate::plan::{FailedEntry, NextStep, Plan, Settled, Work};
-use crate::threads::{FirstError, watch};
+use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
 use crate::tree::Tree;
-use crate::wire::{Failure, FrameReader, FrameWriter, ToSource, ToTarget};
+use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
+use read::Body;
 
 /// What is copied.
 #[derive(Debug, Clone)]
@@ -38,10 +40,10 @@ pub struct SourceRoot {
 /// Sends the source over the flows, and returns what came of it. The other end calls [`crate::receive`].
 ///
 /// # Errors
-/// Returns an error if a path of the source cannot be opened, if a flow breaks, or if `cancel` is set. An entry that
-/// fails is in the outcome.
+/// Returns an error if a path of the source cannot be opened, if a flow breaks and cannot be opened again in time, or if
+/// `cancel` is set. An entry that fails is in the outcome.
 pub fn send(
-    flows: &[Box<dyn Flow>],
+    flows: Flows,
     source: &Source,
     progress: &CopyProgress,
     cancel: &CancelFlag,
@@ -54,28 +56,14 @@ pub fn send(
         finished: Mutex::new(None),
         progress,
     };
-    let first = FirstError::default();
-    let guard = |end: Result<(), Error>| {
-        if let Err(error) = end {
-            first.keep(error);
-            sending.end();
-        }
-    };
+    let links = Links::new(&flows);
     std::thread::scope(|scope| {
-        let mut threads = vec![scope.spawn(|| sending.walk())];
-        for flow in flows {
-            let (sending, guard) = (&sending, &guard);
-            threads.push(scope.spawn(move || guard(sending.send(flow.as_ref()))));
-            threads.push(scope.spawn(move || guard(sending.hear(flow.as_ref()))));
-        }
-        watch(flows, cancel, &first, &|| {
-            if sending.plan.lock().is_over() {
-                flows.iter().for_each(|flow| flow.wake_receiver());
-            }
-            threads.iter().all(|thread| thread.is_finished())
-        });
-    });
-    first.into_result()?;
+        scope.spawn(|| sending.walk());
+        let ran = links.run(flows.opening, cancel, &sending);
+        // The walk ends with the plan.
+        sending.end();
+        ran
+    })?;
     let unfinished = sending.finished.into_inner().and_then(Result::err);
     Ok(outcome(sending.plan.into_inner().settled(), unfinished))
 }
@@ -113,8 +101,11 @@ fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
     Ok(Tree { number, root: Root::open(above).map_err(failed("open its folder"))?, start, target })
 }
 
-/// The time between two looks of the walk at a plan that is full.
+/// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.
 const LOOK: Duration = Duration::from_millis(5);
+/// The largest number of messages on a link that the target has not taken. It bounds what has to be sent again, and the
+/// target's answers that are under way.
+const MOST_UNHEARD: usize = 4_096;
 
 /// What the threads of the source share.
 struct Sending<'a> {
@@ -128,12 +119,6 @@ struct Sending<'a> {
 }
 
 impl Sending<'_> {
-    /// Ends the copy for all threads.
-    fn end(&self) {
-        self.plan.lock().finish();
-        self.moved.notify_all();
-    }
-
     /// Changes the plan, and wakes the threads for which there may be something to do.
     fn change<T>(&self, change: impl FnOnce(&mut Plan) -> T) -> T {
         let mut plan = self.plan.lock();
@@ -146,62 +131,37 @@ impl Sending<'_> {
         changed
     }
 
-    /// Returns what is to be sent next; `None` once the copy is over.
-    fn next(&self) -> Option<Work> {
+    /// Returns the message of this number: one that was on a flow that has broken, or what the plan says next. Returns `None`
+    /// once the flow is broken or the copy is over.
+    fn next(&self, link: &Link<Arc<Outgoing>>, number: u64, flow: &OpenFlow<'_>) -> Option<Arc<Outgoing>> {
+        if let Some(unheard) = link.message(number) {
+            return Some(unheard);
+        }
+        let outgoing = Arc::new(Outgoing::of(self.next_work(link, flow)?));
+        link.say(Arc::clone(&outgoing), 1);
+        Some(outgoing)
+    }
+
+    fn next_work(&self, link: &Link<Arc<Outgoing>>, flow: &OpenFlow<'_>) -> Option<Work> {
         let mut plan = self.plan.lock();
-        loop {
+        while !flow.is_broken() {
+            if link.weight() >= MOST_UNHEARD {
+                self.moved.wait_for(&mut plan, LOOK);
+                continue;
+            }
             match plan.step() {
                 NextStep::Work(work) => return Some(work),
                 NextStep::Over => return None,
                 NextStep::Wait => self.moved.wait(&mut plan),
             }
         }
+        None
     }
 
-    /// Sends over one flow until the copy is over.
-    fn send(&self, flow: &dyn Flow) -> Result<(), Error> {
-        let mut writer = FrameWriter::new(flow.sender()?);
-        let mut body = Vec::new();
-        while let Some(work) = self.next() {
-            self.carry_out(work, &mut writer, &mut body).map_err(Error::Flow)?;
-        }
-        Ok(())
-    }
-
-    fn carry_out(&self, work: Work, writer: &mut FrameWriter<'_>, body: &mut Vec<u8>) -> std::io::Result<()> {
-        match work {
-            Work::Offer { first, entries, are_complete: false } => {
-                writer.send(&ToTarget::Offer { first, entries }, &[])
-            }
-            Work::Offer { first, entries, are_complete: true } => {
-                writer.send(&ToTarget::Folders { first, entries }, &[])
-            }
-            Work::Small(pieces) => self.send_pieces(&pieces, writer, body),
-            Work::Piece(piece) => self.send_pieces(&[piece], writer, body),
-            Work::Install { entry, digest } => writer.send(&ToTarget::Install { entry, digest }, &[]),
-            Work::Withdraw { entry } => writer.send(&ToTarget::Withdraw { entry }, &[]),
-            Work::Finish => writer.send(&ToTarget::Finish, &[]),
-        }
-    }
-
-    /// Takes the target's messages on one flow until the copy is over.
-    fn hear(&self, flow: &dyn Flow) -> Result<(), Error> {
-        let mut reader = FrameReader::new(flow.receiver()?);
-        loop {
-            let heard = reader.next::<ToSource>();
-            if self.plan.lock().is_over() {
-                return Ok(());
-            }
-            match heard.map_err(Error::Flow)? {
-                Some((ToSource::Answers { first, answers }, _)) => {
-                    self.change(|plan| plan.answered(first, answers));
-                }
-                Some((ToSource::Outcome { entry, outcome }, _)) => {
-                    self.change(|plan| plan.became(entry, outcome));
-                }
-                Some((ToSource::Finished(result), _)) => self.finish(result)?,
-                None => return Err(Error::Flow(std::io::ErrorKind::UnexpectedEof.into())),
-            }
+    fn carry_out(&self, outgoing: &Outgoing, writer: &FrameWriter<'_>, body: &mut Body) -> Result<(), Error> {
+        match outgoing {
+            Outgoing::Message(message) => writer.send(message, &[]),
+            Outgoing::Pieces(pieces) => self.send_pieces(pieces, writer, body),
         }
     }
 
@@ -212,5 +172,79 @@ impl Sending<'_> {
         *self.finished.lock() = Some(result);
         self.end();
         Ok(())
+    }
+}
+
+impl End for Sending<'_> {
+    type Kept = Arc<Outgoing>;
+    type Heard = ToSource;
+
+    fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error> {
+        let mut body = Body::default();
+        let mut number = flow.next;
+        while let Some(outgoing) = self.next(link, number, flow) {
+            self.carry_out(&outgoing, flow.writer, &mut body)?;
+            number += 1;
+        }
+        if flow.is_broken() { Ok(()) } else { flow.writer.send(&encode(&ToTarget::Over), &[]) }
+    }
+
+    fn take(&self, _: &Arc<Link<Self::Kept>>, message: ToSource, _: &[u8]) -> Result<bool, Error> {
+        match message {
+            ToSource::Answers { first, answers } => self.change(|plan| plan.answered(first, answers)),
+            ToSource::Outcomes(outcomes) => {
+                self.change(|plan| outcomes.into_iter().for_each(|(entry, one)| plan.became(entry, one)));
+            }
+            ToSource::Finished(result) => self.finish(result)?,
+        }
+        // After the end, the target closes the flow.
+        Ok(true)
+    }
+
+    fn wake(&self, _: &Link<Self::Kept>) {
+        // A thread that has just looked does not wait yet, but holds the lock.
+        drop(self.plan.lock());
+        self.moved.notify_all();
+    }
+
+    /// Ends the copy for all threads.
+    fn end(&self) {
+        self.plan.lock().finish();
+        self.moved.notify_all();
+    }
+
+    fn is_over(&self) -> bool {
+        self.plan.lock().is_over()
+    }
+
+    fn is_done(&self) -> bool {
+        self.is_over()
+    }
+
+    fn has_broken(&self, flows: u32) {
+        self.progress.has_broken(flows);
+    }
+}
+
+/// What is sent on a link, as it is kept until the target has taken it. Pieces are read anew if they are sent again.
+#[derive(Debug)]
+enum Outgoing {
+    /// A message without a body.
+    Message(Vec<u8>),
+    Pieces(Vec<PieceWork>),
+}
+
+impl Outgoing {
+    fn of(work: Work) -> Self {
+        let message = match work {
+            Work::Small(pieces) => return Outgoing::Pieces(pieces),
+            Work::Piece(piece) => return Outgoing::Pieces(vec![piece]),
+            Work::Offer { first, entries, are_complete: false } => ToTarget::Offer { first, entries },
+            Work::Offer { first, entries, are_complete: true } => ToTarget::Folders { first, entries },
+            Work::Install { entry, digest } => ToTarget::Install { entry, digest },
+            Work::Withdraw { entry } => ToTarget::Withdraw { entry },
+            Work::Finish => ToTarget::Finish,
+        };
+        Outgoing::Message(encode(&message))
     }
 }

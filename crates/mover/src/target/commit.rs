@@ -1,34 +1,66 @@
 //! Puts whole files on stable storage, and then in place. Files that wait together share one sync.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
 use super::incoming::IncomingFile;
-use super::{Receiving, Replies, reply};
+use super::{Receiving, SourceLink};
+use crate::beneath::LastFolder;
 use crate::wire::{EntryOutcome, Failure, Operation, ToSource};
 
-/// The largest number of files that share a sync.
+/// The number of files that share a sync, beyond which no further message's files are added.
 const MOST: usize = 1_024;
-/// The largest number of files that wait for one. Beyond it, the flows wait.
-pub(super) const MOST_WAITING: usize = 4 * MOST;
+/// The largest number of messages whose files wait for a sync. Beyond it, the flows wait.
+pub(super) const MOST_WAITING: usize = 64;
+
+/// A whole file with the number of its entry.
+pub(super) type WholeFile = (u64, Arc<IncomingFile>);
 
 /// What the thread that commits is to do.
 pub(super) enum Commit {
-    /// Put a whole file in place.
-    Install { entry: u64, file: Arc<IncomingFile>, replies: Replies },
+    /// Put whole files in place.
+    Install { files: Vec<WholeFile>, link: Arc<SourceLink> },
     /// Put everything on stable storage, and say so.
-    Finish { replies: Replies },
+    Finish { link: Arc<SourceLink> },
 }
+
+impl Commit {
+    /// Returns the files that are to be put in place.
+    fn files(&self) -> &[WholeFile] {
+        match self {
+            Commit::Install { files, .. } => files,
+            Commit::Finish { .. } => &[],
+        }
+    }
+}
+
+/// What became of files, by the link on which the source is told.
+type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>;
 
 impl Receiving {
     /// Carries out what is queued, until no thread queues any more.
     pub(super) fn commit_all(&self, queue: &Receiver<Commit>) {
         while let Ok(first) = queue.recv() {
-            let batch: Vec<Commit> = std::iter::once(first).chain(queue.try_iter().take(MOST - 1)).collect();
+            let batch = gather(first, queue);
             let synced = self.sync(&batch);
-            batch.into_iter().for_each(|one| self.commit(one, &synced));
+            let (mut last, mut outcomes) = (LastFolder::default(), OutcomesByLink::new());
+            for one in batch {
+                match one {
+                    Commit::Install { files, link } => {
+                        let installed = files.iter().map(|file| self.install_one(file, &synced, &mut last));
+                        let (_, told) = outcomes.entry(link.number).or_insert((link, Vec::new()));
+                        told.extend(installed);
+                    }
+                    Commit::Finish { link } => {
+                        tell(&mut outcomes);
+                        self.finish(&link);
+                    }
+                }
+            }
+            tell(&mut outcomes);
         }
     }
 
@@ -37,35 +69,31 @@ impl Receiving {
         if !self.is_synced {
             return Ok(());
         }
-        let is_done = match batch {
-            [Commit::Install { file, .. }] => self.work.sync(file.own())?,
+        let mut files = batch.iter().flat_map(Commit::files);
+        let is_done = match (files.next(), files.next()) {
+            (Some((_, file)), None) => self.work.sync(file.own())?,
             _ => false,
         };
         if is_done { Ok(()) } else { Ok(rustix::fs::syncfs(&self.work)?) }
     }
 
-    fn commit(&self, one: Commit, synced: &io::Result<()>) {
-        match one {
-            Commit::Install { entry, file, replies } => {
-                let outcome = match synced.as_ref().map_err(|error| Failure::of(Operation::Sync, error)) {
-                    Ok(()) => self.put_in_place(entry, &file),
-                    Err(failure) => self.failed(entry, failure),
-                };
-                reply(&replies, ToSource::Outcome { entry, outcome });
-            }
-            Commit::Finish { replies } => {
-                let finished = self.finish().map_err(|error| Failure::of(Operation::Sync, &error));
-                self.is_finished.store(true, Ordering::Release);
-                reply(&replies, ToSource::Finished(finished));
-            }
-        }
+    fn install_one(
+        &self,
+        (entry, file): &WholeFile,
+        synced: &io::Result<()>,
+        last: &mut LastFolder,
+    ) -> (u64, EntryOutcome) {
+        let outcome = match synced.as_ref().map_err(|error| Failure::of(Operation::Sync, error)) {
+            Ok(()) => self.put_in_place(*entry, file, last),
+            Err(failure) => self.failed(*entry, failure),
+        };
+        (*entry, outcome)
     }
 
-    fn put_in_place(&self, entry: u64, file: &IncomingFile) -> EntryOutcome {
+    fn put_in_place(&self, entry: u64, file: &IncomingFile, last: &mut LastFolder) -> EntryOutcome {
         let placed = match file.name().split() {
-            Some((folder, leaf)) => self
-                .root
-                .made_folder(&folder)
+            Some((folder, leaf)) => last
+                .get(folder, |folder| self.root.made_folder(folder))
                 .and_then(|folder| self.work.put_in_place(file.own(), folder, leaf)),
             None => Err(io::Error::from_raw_os_error(libc::EISDIR)),
         };
@@ -78,8 +106,29 @@ impl Receiving {
         }
     }
 
-    /// Puts names, modes and times on stable storage too.
-    fn finish(&self) -> io::Result<()> {
-        if self.is_synced { Ok(rustix::fs::syncfs(&self.root)?) } else { Ok(()) }
+    /// Puts names, modes and times on stable storage too, and tells the source.
+    fn finish(&self, link: &SourceLink) {
+        let synced = if self.is_synced { rustix::fs::syncfs(&self.root) } else { Ok(()) };
+        self.is_finished.store(true, Ordering::Release);
+        let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error.into()));
+        link.tell(&ToSource::Finished(finished));
     }
+}
+
+/// Returns what is queued, until it has enough files for one sync.
+fn gather(first: Commit, queue: &Receiver<Commit>) -> Vec<Commit> {
+    let mut files = first.files().len();
+    let mut batch = vec![first];
+    while files < MOST
+        && let Ok(next) = queue.try_recv()
+    {
+        files += next.files().len();
+        batch.push(next);
+    }
+    batch
+}
+
+/// Tells the source what became of files: all that it is told on one link in one message.
+fn tell(outcomes: &mut OutcomesByLink) {
+    std::mem::take(outcomes).into_values().for_each(|(link, outcomes)| link.tell_outcomes(outcomes));
 }

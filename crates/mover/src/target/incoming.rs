@@ -81,17 +81,32 @@ impl IncomingFile {
         if !*is_open || self.done.lock().has(header.index) {
             return Ok(None);
         }
-        let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
-        let offset = digest::offset(header.index);
-        file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
-        if self.pieces > 1 {
-            start_writeback(&file, offset, bytes.len());
+        match self.pieces {
+            1 => self.write_whole(work, bytes)?,
+            _ => self.write_piece(work, bytes, digest::offset(header.index))?,
         }
         Ok(self.mark(header))
     }
 
+    /// Writes a file of one piece, which needs its incomplete file open for one time alone: the file is new, so that nothing
+    /// else can be in it.
+    fn write_whole(&self, work: &WorkFolder, bytes: &[u8]) -> Result<(), Failure> {
+        let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
+        let file = File::from(work.new_file(&self.own).map_err(failed(Operation::Create))?);
+        file.write_all_at(bytes, 0).map_err(failed(Operation::Write))?;
+        set(&file, self.offered.mode & 0o777, self.offered.modified)
+            .map_err(failed(Operation::SetModeAndTimes))
+    }
+
+    fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+        let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
+        file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
+        start_writeback(&file, offset, bytes.len());
+        Ok(())
+    }
+
     /// Takes a piece that an interrupted copy has left, if it has the digest. Returns what became of it; `None` if the file
-    /// takes no more.
+    /// takes no more. Of a file of one piece, nothing is ever left.
     pub(super) fn compare(
         &self,
         work: &WorkFolder,
@@ -100,6 +115,9 @@ impl IncomingFile {
         let is_open = self.is_open.read();
         if !*is_open {
             return Ok(None);
+        }
+        if self.pieces == 1 {
+            return Ok(Some(EntryOutcome::Again(header.index)));
         }
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
         let mut bytes = vec![0; header.length as usize];
@@ -118,7 +136,7 @@ impl IncomingFile {
         self.done.lock().digest()
     }
 
-    /// Gives the incomplete file its length, mode and time.
+    /// Gives the incomplete file of several pieces its length, mode and time.
     pub(super) fn complete(&self, work: &WorkFolder) -> Result<(), Failure> {
         let written = |error: io::Error| Failure::of(Operation::Write, &error);
         let file = self.file(work).map_err(written)?;
@@ -150,9 +168,12 @@ impl IncomingFile {
 /// Sets permissions and modification time as they were offered. A folder keeps its sticky bit and its set-group-ID bit.
 pub(super) fn set_mode_and_times(file: impl AsFd, offered: &OfferedEntry) -> io::Result<()> {
     let own = rustix::fs::fstat(&file)?.st_mode & 0o7000;
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(own | (offered.mode & 0o777)))?;
-    rustix::fs::futimens(&file, &times(offered.modified))?;
-    Ok(())
+    set(&file, own | (offered.mode & 0o777), offered.modified)
+}
+
+fn set(file: impl AsFd, mode: u32, modified: Timestamp) -> io::Result<()> {
+    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
+    Ok(rustix::fs::futimens(&file, &times(modified))?)
 }
 
 /// Returns the times that set the modification time, and leave that of the last access.
@@ -256,7 +277,11 @@ mod tests {
         let taken = file.take(&work, &header(right), b"abc").unwrap();
         assert_eq!((taken, file.digest()), (Some(EntryOutcome::Taken(0)), Some(right)));
         assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
-        file.complete(&work).unwrap();
+        let seen = rustix::fs::fstat(work.left(file.own()).unwrap().expect("a file")).unwrap();
+        assert_eq!(seen.st_mode & 0o7777, 0o640);
+        assert_eq!(crate::tree::FileIdentity::of(&seen).modified, offered.modified);
+        let compared = file.compare(&work, &PieceHeader { is_sent: false, ..header(right) });
+        assert_eq!(compared.unwrap(), Some(EntryOutcome::Again(0)), "a short file is never left");
         file.close(&work);
         assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
         assert!(work.left(file.own()).unwrap().is_none(), "nothing is written after the end");

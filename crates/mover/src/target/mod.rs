@@ -10,28 +10,32 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 
-use landspeed_transport::{CancelFlag, Flow};
+use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use crate::Error;
-use crate::beneath::Root;
+use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
+use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
-use crate::threads::{FirstError, watch};
 use crate::wire::{
-    Answer, EntryOutcome, Failure, FrameReader, FrameWriter, MOST_OFFERED, MOST_PIECES, OfferedEntry,
-    Operation, PieceHeader, ToSource, ToTarget, numbered,
+    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader, ToSource,
+    ToTarget, encode, numbered,
 };
-use commit::{Commit, MOST_WAITING};
+use crate::{CopyProgress, Error};
+use commit::{Commit, MOST_WAITING, WholeFile};
 use incoming::IncomingFile;
 use work_folder::WorkFolder;
 
 /// The largest number of files under way: more than an honest source offers at a time.
 const MOST_FILES: usize = 32_768;
-/// The largest number of messages that wait to be sent on a flow. Beyond it, the target takes no more from the source.
-const MOST_REPLIES: usize = 1_024;
+/// The largest weight of messages on a link that the source has not heard: far more than an honest source ever has under way.
+const MOST_UNHEARD: usize = 64 << 20;
+/// The weight of a message beside its bytes.
+const WEIGHT: usize = 64;
+/// The largest number of messages that are sent together.
+const MOST_TOGETHER: usize = 64;
 
 /// Where a copy goes.
 #[derive(Debug, Clone)]
@@ -46,30 +50,26 @@ pub struct Target {
     pub is_synced: bool,
 }
 
-/// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`].
+/// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the
+/// target keeps only that of broken flows.
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be used, if another copy writes into it, if a flow breaks before the
-/// end, or if `cancel` is set. What has arrived until then stays for the next copy.
-pub fn receive(flows: &[Box<dyn Flow>], target: &Target, cancel: &CancelFlag) -> Result<(), Error> {
-    let receiving = Receiving::open(target)?;
-    let first = FirstError::default();
+/// end and cannot be opened again in time, or if `cancel` is set. What has arrived until then stays for the next copy.
+pub fn receive(
+    flows: Flows,
+    target: &Target,
+    progress: &CopyProgress,
+    cancel: &CancelFlag,
+) -> Result<(), Error> {
+    let receiving = &Receiving::open(target)?;
     std::thread::scope(|scope| {
-        let (receiving, first) = (&receiving, &first);
         let (commits, queue) = sync_channel(MOST_WAITING);
-        let mut threads = vec![scope.spawn(move || receiving.commit_all(&queue))];
-        for flow in flows {
-            let commits = commits.clone();
-            threads.push(scope.spawn(move || {
-                if let Err(error) = receiving.serve(flow.as_ref(), commits) {
-                    first.keep(error);
-                }
-            }));
-        }
-        drop(commits);
-        watch(flows, cancel, first, &|| threads.iter().all(|thread| thread.is_finished()));
-    });
-    first.into_result()
+        scope.spawn(move || receiving.commit_all(&queue));
+        // The thread that commits ends with what queues for it.
+        let serving = Serving { receiving, commits, progress };
+        Links::new(&flows).run(flows.opening, cancel, &serving)
+    })
 }
 
 /// What the threads of the target share.
@@ -85,10 +85,28 @@ struct Receiving {
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     /// True once everything is done.
     is_finished: AtomicBool,
+    /// True once the source has said its last, and after an error.
+    is_over: AtomicBool,
 }
 
-/// The channel to the source on one flow.
-type Replies = SyncSender<ToSource>;
+/// A link to the source, on which encoded messages are sent.
+type SourceLink = Link<Arc<[u8]>>;
+
+impl SourceLink {
+    /// Sends a message to the source.
+    fn tell(&self, message: &ToSource) {
+        let message: Arc<[u8]> = encode(message).into();
+        let weight = message.len() + WEIGHT;
+        self.say(message, weight);
+    }
+
+    /// Tells the source what became of entries, if there are any.
+    fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
+        if !outcomes.is_empty() {
+            self.tell(&ToSource::Outcomes(outcomes));
+        }
+    }
+}
 
 impl Receiving {
     fn open(target: &Target) -> Result<Self, Error> {
@@ -110,100 +128,64 @@ impl Receiving {
             is_synced: target.is_synced,
             files: Mutex::default(),
             is_finished: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
         })
-    }
-
-    /// Serves one flow until it ends.
-    fn serve(&self, flow: &dyn Flow, commits: SyncSender<Commit>) -> Result<(), Error> {
-        let (replies, outgoing) = sync_channel(MOST_REPLIES);
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(move || write_replies(flow, outgoing));
-            let heard = self.hear(flow, &replies, &commits);
-            drop((replies, commits));
-            if heard.is_err() {
-                // The writer may wait for a source that reads no more.
-                drop(flow.abort());
-            }
-            let written = writer.join().expect("writing replies does not panic");
-            match self.is_finished.load(Ordering::Acquire) {
-                // The source ends its flows as it likes once it knows that all is done.
-                true => Ok(()),
-                false => heard.and(written),
-            }
-        })
-    }
-
-    /// Takes the source's messages on one flow until it ends.
-    fn hear(&self, flow: &dyn Flow, replies: &Replies, commits: &SyncSender<Commit>) -> Result<(), Error> {
-        let mut reader = FrameReader::new(flow.receiver()?);
-        while let Some((message, body)) = reader.next::<ToTarget>().map_err(Error::Flow)? {
-            match message {
-                ToTarget::Offer { first, entries } => {
-                    self.answer(replies, first, &entries, |entry, offered| self.consider(entry, offered))?;
-                }
-                ToTarget::Folders { first, entries } => {
-                    self.answer(replies, first, &entries, |_, offered| self.complete_folder(offered))?;
-                }
-                ToTarget::Pieces(headers) => self.take_pieces(&headers, body, replies, commits)?,
-                ToTarget::Install { entry, digest } => self.install(entry, digest, replies, commits),
-                ToTarget::Withdraw { entry } => self.withdraw(entry, replies),
-                ToTarget::Finish => drop(commits.send(Commit::Finish { replies: replies.clone() })),
-            }
-        }
-        match self.is_finished.load(Ordering::Acquire) {
-            true => Ok(()),
-            false => Err(Error::Flow(std::io::ErrorKind::UnexpectedEof.into())),
-        }
     }
 
     fn answer(
         &self,
-        replies: &Replies,
+        link: &SourceLink,
         first: u64,
         entries: &[OfferedEntry],
-        answer: impl Fn(u64, &OfferedEntry) -> Answer,
+        mut answer: impl FnMut(u64, &OfferedEntry) -> Answer,
     ) -> Result<(), Error> {
         if entries.len() > MOST_OFFERED || self.files.lock().len() > MOST_FILES {
             return Err(Error::Protocol("it offers more entries at a time than a copy may"));
         }
         let answers = numbered(first, entries).map(|(entry, offered)| answer(entry, offered)).collect();
-        reply(replies, ToSource::Answers { first, answers });
+        link.tell(&ToSource::Answers { first, answers });
         Ok(())
     }
 
-    /// Takes pieces, whose bytes are in `body` one after the other.
+    /// Takes pieces, whose bytes are in `body` one after the other. The files that are whole then are committed together.
     fn take_pieces(
         &self,
         headers: &[PieceHeader],
         mut body: &[u8],
-        replies: &Replies,
+        link: &Arc<SourceLink>,
         commits: &SyncSender<Commit>,
     ) -> Result<(), Error> {
         if headers.len() > MOST_PIECES {
             return Err(Error::Protocol("a message has more pieces than a copy may send"));
         }
+        let (mut whole, mut outcomes) = (Vec::new(), Vec::new());
         for header in headers {
             let length = if header.is_sent { header.length as usize } else { 0 };
             let (bytes, rest) =
                 body.split_at_checked(length).ok_or(Error::Protocol("a piece is shorter than it says"))?;
             body = rest;
             // A file that was withdrawn, or that has failed, may have pieces on other flows.
-            let file = self.files.lock().get(&header.entry).cloned();
-            if let Some(file) = file {
-                self.take(&file, header, bytes, replies, commits)?;
+            let Some(file) = self.files.lock().get(&header.entry).cloned() else { continue };
+            match self.take(&file, header, bytes)? {
+                Some(EntryOutcome::Taken(_)) if file.pieces() == 1 => whole.push((header.entry, file)),
+                outcome => outcomes.extend(outcome.map(|outcome| (header.entry, outcome))),
             }
         }
-        if body.is_empty() { Ok(()) } else { Err(Error::Protocol("a message has bytes of no piece")) }
+        if !body.is_empty() {
+            return Err(Error::Protocol("a message has bytes of no piece"));
+        }
+        link.tell_outcomes(outcomes);
+        commit(commits, whole, link);
+        Ok(())
     }
 
+    /// Takes one piece. Returns what became of it; `None` if it was taken before, or if its file takes no more.
     fn take(
         &self,
-        file: &Arc<IncomingFile>,
+        file: &IncomingFile,
         header: &PieceHeader,
         bytes: &[u8],
-        replies: &Replies,
-        commits: &SyncSender<Commit>,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<EntryOutcome>, Error> {
         if !file.fits(header) {
             return Err(Error::Protocol("a piece is of another length than its file has"));
         }
@@ -211,49 +193,20 @@ impl Receiving {
             true => file.take(&self.work, header, bytes),
             false => file.compare(&self.work, header),
         };
-        let outcome = match taken {
-            Ok(Some(EntryOutcome::Taken(_))) if file.pieces() == 1 => {
-                self.complete(header.entry, file, replies, commits);
-                return Ok(());
-            }
-            Ok(Some(outcome)) => outcome,
-            Ok(None) => return Ok(()),
-            Err(failure) => self.failed(header.entry, failure),
-        };
-        reply(replies, ToSource::Outcome { entry: header.entry, outcome });
-        Ok(())
+        Ok(taken.unwrap_or_else(|failure| Some(self.failed(header.entry, failure))))
     }
 
-    /// Puts a file in place whose pieces were all taken, if its digest is the source's.
-    fn install(&self, entry: u64, digest: Digest, replies: &Replies, commits: &SyncSender<Commit>) {
+    /// Puts a file in place whose pieces were all taken, if its digest is the source's. Sets mode and time, and queues it to be
+    /// put on stable storage.
+    fn install(&self, entry: u64, digest: Digest, link: &Arc<SourceLink>, commits: &SyncSender<Commit>) {
         let Some(file) = self.files.lock().get(&entry).cloned() else { return };
-        match file.digest() {
-            Some(own) if own == digest => self.complete(entry, &file, replies, commits),
-            _ => {
-                let outcome = self.failed(entry, Failure::plain(Operation::Damaged));
-                reply(replies, ToSource::Outcome { entry, outcome });
-            }
-        }
-    }
-
-    /// Sets mode and time of a whole file, and queues it to be put on stable storage and in place.
-    fn complete(
-        &self,
-        entry: u64,
-        file: &Arc<IncomingFile>,
-        replies: &Replies,
-        commits: &SyncSender<Commit>,
-    ) {
-        match file.complete(&self.work) {
-            Ok(()) => {
-                let (file, replies) = (Arc::clone(file), replies.clone());
-                // The thread that commits ends after those that send to it.
-                let _ = commits.send(Commit::Install { entry, file, replies });
-            }
-            Err(failure) => {
-                let outcome = self.failed(entry, failure);
-                reply(replies, ToSource::Outcome { entry, outcome });
-            }
+        let completed = match file.digest() {
+            Some(own) if own == digest => file.complete(&self.work),
+            _ => Err(Failure::plain(Operation::Damaged)),
+        };
+        match completed {
+            Ok(()) => commit(commits, vec![(entry, file)], link),
+            Err(failure) => link.tell_outcomes(vec![(entry, self.failed(entry, failure))]),
         }
     }
 
@@ -263,9 +216,9 @@ impl Receiving {
         EntryOutcome::Failed(failure)
     }
 
-    fn withdraw(&self, entry: u64, replies: &Replies) {
+    fn withdraw(&self, entry: u64, link: &SourceLink) {
         self.forget(entry);
-        reply(replies, ToSource::Outcome { entry, outcome: EntryOutcome::Withdrawn });
+        link.tell_outcomes(vec![(entry, EntryOutcome::Withdrawn)]);
     }
 
     fn forget(&self, entry: u64) {
@@ -277,21 +230,83 @@ impl Receiving {
     }
 }
 
-/// Sends a message to the source. If its flow has ended, the thread that reads the flow reports that.
-fn reply(replies: &Replies, message: ToSource) {
-    let _ = replies.send(message);
+/// Queues files to be put on stable storage and in place.
+fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, link: &Arc<SourceLink>) {
+    if !files.is_empty() {
+        // The thread that commits ends after those that send to it.
+        let _ = commits.send(Commit::Install { files, link: Arc::clone(link) });
+    }
 }
 
-/// Writes replies to a flow until no thread has any more. Those that wait go together.
-/// After an error it takes no more, so that no thread waits to hand one over.
-fn write_replies(flow: &dyn Flow, outgoing: Receiver<ToSource>) -> Result<(), Error> {
-    let mut writer = FrameWriter::new(flow.sender()?);
-    while let Ok(message) = outgoing.recv() {
-        let mut all = std::iter::once(message).chain(outgoing.try_iter());
-        all.try_for_each(|message| writer.push(&message)).map_err(Error::Flow)?;
-        writer.flush().map_err(Error::Flow)?;
+/// The target while its links are served.
+struct Serving<'a> {
+    receiving: &'a Receiving,
+    commits: SyncSender<Commit>,
+    progress: &'a CopyProgress,
+}
+
+impl End for Serving<'_> {
+    type Kept = Arc<[u8]>;
+    type Heard = ToTarget;
+
+    fn send(&self, link: &SourceLink, flow: &OpenFlow<'_>) -> Result<(), Error> {
+        let mut number = flow.next;
+        loop {
+            let messages = link.wait_for_messages(number, MOST_TOGETHER, flow);
+            if messages.is_empty() {
+                return Ok(());
+            }
+            flow.writer.send_together(&messages)?;
+            number += messages.len() as u64;
+        }
     }
-    Ok(())
+
+    fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {
+        if link.weight() > MOST_UNHEARD {
+            return Err(Error::Protocol("it does not say what it has heard"));
+        }
+        let Serving { receiving, commits, .. } = self;
+        match message {
+            ToTarget::Offer { first, entries } => {
+                let mut last = LastFolder::default();
+                let consider = |entry, offered: &OfferedEntry| receiving.consider(entry, offered, &mut last);
+                receiving.answer(link, first, &entries, consider)?;
+            }
+            ToTarget::Folders { first, entries } => {
+                receiving.answer(link, first, &entries, |_, offered| receiving.complete_folder(offered))?;
+            }
+            ToTarget::Pieces(headers) => receiving.take_pieces(&headers, body, link, commits)?,
+            ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
+            ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
+            ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
+            ToTarget::Over if !self.is_done() => return Err(Error::Ended),
+            ToTarget::Over => {
+                self.end();
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn wake(&self, link: &SourceLink) {
+        link.wake();
+    }
+
+    fn end(&self) {
+        self.receiving.is_over.store(true, Ordering::Release);
+    }
+
+    fn is_over(&self) -> bool {
+        self.receiving.is_over.load(Ordering::Acquire)
+    }
+
+    fn is_done(&self) -> bool {
+        self.receiving.is_finished.load(Ordering::Acquire)
+    }
+
+    fn has_broken(&self, flows: u32) {
+        self.progress.has_broken(flows);
+    }
 }
 
 #[cfg(test)]

@@ -7,19 +7,20 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use super::incoming::{IncomingFile, left_pieces, set_mode_and_times, times};
 use super::{Receiving, work_folder};
+use crate::beneath::LastFolder;
 use crate::digest;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, Failure, OfferedEntry, Operation};
 
 impl Receiving {
-    /// Answers an offered entry.
-    pub(super) fn consider(&self, entry: u64, offered: &OfferedEntry) -> Answer {
+    /// Answers an offered entry. `last` is the folder of the entry before it.
+    pub(super) fn consider(&self, entry: u64, offered: &OfferedEntry, last: &mut LastFolder) -> Answer {
         let considered = match (&offered.kind, self.is_allowed(&offered.name)) {
             (_, false) => Err(Failure::plain(Operation::Name)),
-            (EntryKind::Folder, _) => self.make_folder(&offered.name),
+            (EntryKind::Folder, _) => self.make_folder(&offered.name, last),
             (EntryKind::Symlink { to }, _) => self.make_link(entry, offered, to),
-            (EntryKind::File { size }, _) => self.want(entry, offered, *size),
+            (EntryKind::File { size }, _) => self.want(entry, offered, *size, last),
         };
         considered.unwrap_or_else(Answer::Failed)
     }
@@ -31,9 +32,9 @@ impl Receiving {
         is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
     }
 
-    fn make_folder(&self, name: &RelativeName) -> Result<Answer, Failure> {
+    fn make_folder(&self, name: &RelativeName, last: &mut LastFolder) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeFolder, &error);
-        match self.root.stat(name).map_err(failed)?.map(|stat| kind(&stat)) {
+        match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
             Some(FileType::Directory) => Ok(Answer::Unchanged),
             Some(_) => Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
             None => self.root.made_folder(name).map(|_| Answer::Made).map_err(failed),
@@ -65,9 +66,15 @@ impl Receiving {
         kind(there) == FileType::RegularFile && identity.size == size && identity.modified == offered.modified
     }
 
-    fn want(&self, entry: u64, offered: &OfferedEntry, size: u64) -> Result<Answer, Failure> {
+    fn want(
+        &self,
+        entry: u64,
+        offered: &OfferedEntry,
+        size: u64,
+        last: &mut LastFolder,
+    ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        match self.root.stat(&offered.name).map_err(open)? {
+        match self.root.stat(&offered.name, last).map_err(open)? {
             Some(there) if self.has(offered, size, &there) => return self.keep(offered, &there),
             Some(there) if kind(&there) == FileType::Directory => {
                 return Err(open(io::Error::from_raw_os_error(libc::EISDIR)));

@@ -15,6 +15,16 @@ fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
 }
 
+fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer {
+    target.consider(entry, offered, &mut LastFolder::default())
+}
+
+/// Returns what the source is told on a link.
+fn told(link: &SourceLink) -> Vec<ToSource> {
+    let messages = (0..).map_while(|number| link.message(number));
+    messages.map(|message| postcard::from_bytes(&message).expect("a message")).collect()
+}
+
 /// A source that was asked for one file does not get to write another one (CVE-2019-6111 of scp).
 #[test]
 fn a_source_writes_only_what_it_was_asked_for() {
@@ -24,19 +34,19 @@ fn a_source_writes_only_what_it_was_asked_for() {
     for name in ["", ".bashrc", "ff", "other/f", ".landspeed-copy/7", ".Landspeed-Copy"] {
         let link = EntryKind::Symlink { to: b"/".to_vec() };
         for kind in [EntryKind::File { size: 1 }, EntryKind::Folder, link] {
-            assert_eq!(asked.consider(0, &offered(name, kind)), refused, "{name}");
+            assert_eq!(considered(&asked, 0, &offered(name, kind)), refused, "{name}");
         }
         assert_eq!(asked.complete_folder(&offered(name, EntryKind::Folder)), refused, "{name}");
     }
-    assert_eq!(asked.consider(0, &offered("f", EntryKind::File { size: 1 })), Answer::Send);
-    assert_eq!(asked.consider(1, &offered("d", EntryKind::Folder)), Answer::Made);
-    assert_eq!(asked.consider(2, &offered("d/.bashrc", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(considered(&asked, 0, &offered("f", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(considered(&asked, 1, &offered("d", EntryKind::Folder)), Answer::Made);
+    assert_eq!(considered(&asked, 2, &offered("d/.bashrc", EntryKind::File { size: 1 })), Answer::Send);
     drop(asked);
     let all = target(folder.path(), &[""]);
     assert_eq!(all.complete_folder(&offered(".landspeed-copy", EntryKind::Folder)), refused);
     let own = folder.path().join(".landspeed-copy");
     assert_eq!(std::fs::metadata(own).unwrap().mode() & 0o777, 0o700, "no other user gets into it");
-    assert_eq!(all.consider(0, &offered("any", EntryKind::Folder)), Answer::Made);
+    assert_eq!(considered(&all, 0, &offered("any", EntryKind::Folder)), Answer::Made);
 }
 
 #[test]
@@ -47,10 +57,10 @@ fn numbers_and_long_files_are_used_once() {
     let file = |name: &str, size| offered(name, EntryKind::File { size });
     // The longest file that pieces have numbers for: nothing is kept of what has not arrived.
     let longest = u64::from(u32::MAX) * digest::PIECE as u64;
-    assert_eq!(target.consider(0, &file("a", longest)), Answer::Send);
-    assert_eq!(target.consider(1, &file("a", longest)), twice);
-    assert_eq!(target.consider(0, &file("b", 1)), twice);
-    let too_long = target.consider(2, &file("c", longest + 1));
+    assert_eq!(considered(&target, 0, &file("a", longest)), Answer::Send);
+    assert_eq!(considered(&target, 1, &file("a", longest)), twice);
+    assert_eq!(considered(&target, 0, &file("b", 1)), twice);
+    let too_long = considered(&target, 2, &file("c", longest + 1));
     assert_eq!(too_long, Answer::Failed(Failure { operation: Operation::Create, errno: libc::EFBIG }));
 }
 
@@ -59,19 +69,71 @@ fn numbers_and_long_files_are_used_once() {
 fn files_that_wait_are_not_open() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
-    let ((replies, _heard), (commits, queue)) = (sync_channel(99), sync_channel(99));
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
     let digest = digest::of_piece(b"x", 0, 1);
     let piece = |entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
     for entry in 0..9 {
         let file = offered(&entry.to_string(), EntryKind::File { size: 1 });
-        assert_eq!(target.consider(entry, &file), Answer::Send);
-        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+        assert_eq!(considered(&target, entry, &file), Answer::Send);
+        target.take_pieces(&[piece(entry)], b"x", &link, &commits).unwrap();
         // It is whole, and is not queued again.
-        target.take_pieces(&[piece(entry)], b"x", &replies, &commits).unwrap();
+        target.take_pieces(&[piece(entry)], b"x", &link, &commits).unwrap();
     }
     assert_eq!(queue.try_iter().count(), 9);
     let links = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
     let open = links.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     let own = folder.path().join(".landspeed-copy/");
     assert_eq!(open.filter(|path| path.starts_with(&own) && *path != own).count(), 0);
+}
+
+/// Files of one message are put in place together, and the source is told so in one message.
+#[test]
+fn what_arrives_together_is_committed_and_told_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    let digest = digest::of_piece(b"x", 0, 1);
+    let pieces: Vec<PieceHeader> =
+        (0..9).map(|entry| PieceHeader { entry, index: 0, length: 1, digest, is_sent: true }).collect();
+    for entry in 0..9 {
+        let name = format!("{}/{entry}", entry / 3);
+        assert_eq!(considered(&target, entry, &offered(&name, EntryKind::File { size: 1 })), Answer::Send);
+    }
+    target.take_pieces(&pieces, b"xxxxxxxxx", &link, &commits).unwrap();
+    drop(commits);
+    target.commit_all(&queue);
+    let outcomes = (0..9).map(|entry| (entry, EntryOutcome::Installed)).collect();
+    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    let there = std::fs::metadata(folder.path().join("2/8")).unwrap();
+    assert_eq!((there.mode() & 0o7777, there.mtime(), there.len()), (0o777, 1, 1));
+}
+
+/// A source may send a piece twice, at once and later.
+#[test]
+fn a_duplicate_piece_does_no_harm() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    let content: Vec<u8> = (0..digest::PIECE + 3).map(|n| (n % 251) as u8).collect();
+    let (first, second) = content.split_at(digest::PIECE);
+    let piece = |index, bytes: &[u8]| {
+        let digest = digest::of_piece(bytes, index, 2);
+        PieceHeader { entry: 5, index, length: bytes.len() as u32, digest, is_sent: true }
+    };
+    let file = offered("a", EntryKind::File { size: content.len() as u64 });
+    assert_eq!(considered(&target, 5, &file), Answer::Send);
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    let twice = [piece(1, second), piece(1, second)];
+    target.take_pieces(&twice, &second.repeat(2), &link, &commits).unwrap();
+    let digest = Digest(*blake3::hash(&content).as_bytes());
+    target.install(5, digest, &link, &commits);
+    drop(commits);
+    target.commit_all(&queue);
+    // A piece that comes after the end is of no file.
+    let (commits, _queue) = sync_channel(99);
+    target.take_pieces(&[piece(0, first)], first, &link, &commits).unwrap();
+    let outcomes = [EntryOutcome::Taken(0), EntryOutcome::Taken(1), EntryOutcome::Installed];
+    assert_eq!(told(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
+    assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
 }

@@ -72,6 +72,12 @@ impl WorkFolder {
         Ok(())
     }
 
+    /// Creates a file for writing, for this user alone. One that is there is an error.
+    pub(super) fn new_file(&self, name: &[u8]) -> io::Result<OwnedFd> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?)
+    }
+
     /// Opens a file for reading and writing. It is created, for this user alone, if it is missing.
     pub(super) fn file(&self, name: &[u8]) -> io::Result<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;

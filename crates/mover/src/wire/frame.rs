@@ -1,63 +1,94 @@
 //! Frames: a message in postcard's encoding, and a body of bytes. Both are bounded before memory is taken.
 
 use std::io::{self, ErrorKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_transport::{Receiver, Sender};
+use landspeed_transport::{Flow, Receiver, Sender};
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::Error;
 use crate::digest::PIECE;
+use crate::link::Pulse;
 
-/// The length of a frame's head: the lengths of message and body, as little-endian numbers of 32 bits.
-const HEAD: usize = 8;
+/// The length of a frame's head: the lengths of message and body, as little-endian numbers of 32 bits, and the number of
+/// messages that the sender has taken, of 64 bits.
+const HEAD: usize = 16;
 /// The longest message: an offer of [`super::MOST_OFFERED`] entries, each with the longest name and the longest link, or
 /// the answers to it, each with the most ranges.
 const LONGEST_MESSAGE: usize = 4 << 20;
 /// The room for what arrives with one call.
 const ROOM: usize = 64 << 10;
 
-/// Writes frames to a flow.
+/// Returns a message as it is sent, which is never empty.
+pub(crate) fn encode(message: &impl Serialize) -> Vec<u8> {
+    let encoded = postcard::to_stdvec(message).expect("a message has an encoding");
+    debug_assert!((1..=LONGEST_MESSAGE).contains(&encoded.len()), "{} bytes", encoded.len());
+    encoded
+}
+
+/// Writes frames to a flow. Several threads may write: each frame is written whole.
 pub(crate) struct FrameWriter<'a> {
-    sender: Box<dyn Sender + 'a>,
-    /// Messages that are not yet sent.
-    waiting: Vec<u8>,
+    flow: &'a dyn Flow,
+    /// The number of messages of the other end that this end has taken.
+    taken: &'a AtomicU64,
+    /// Frames that are about to be sent.
+    waiting: Mutex<Vec<u8>>,
 }
 
 impl<'a> FrameWriter<'a> {
-    pub(crate) fn new(sender: Box<dyn Sender + 'a>) -> Self {
-        FrameWriter { sender, waiting: Vec::new() }
+    pub(crate) fn new(flow: &'a dyn Flow, taken: &'a AtomicU64) -> Self {
+        FrameWriter { flow, taken, waiting: Mutex::default() }
     }
 
-    /// Sends a message with a body, and those that wait.
-    pub(crate) fn send(&mut self, message: &impl Serialize, body: &[u8]) -> io::Result<()> {
-        self.queue(message, body.len())?;
-        self.flush()?;
-        send_all(self.sender.as_mut(), body)
-    }
-
-    /// Adds a message without a body to those that wait. They are sent if they are many.
-    pub(crate) fn push(&mut self, message: &impl Serialize) -> io::Result<()> {
-        self.queue(message, 0)?;
-        if self.waiting.len() >= ROOM { self.flush() } else { Ok(()) }
-    }
-
-    /// Sends the messages that wait.
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        let sent = send_all(self.sender.as_mut(), &self.waiting);
-        self.waiting.clear();
-        sent
-    }
-
-    fn queue(&mut self, message: &impl Serialize, body: usize) -> io::Result<()> {
-        let encoded = postcard::to_stdvec(message).map_err(io::Error::other)?;
-        if encoded.len() > LONGEST_MESSAGE || body > PIECE {
-            return Err(io::Error::other("a message is longer than the other end takes"));
+    /// Sends a message with a body.
+    pub(crate) fn send(&self, message: &[u8], body: &[u8]) -> Result<(), Error> {
+        let mut waiting = self.waiting.lock();
+        push_frame(&mut waiting, message, body.len(), self.taken.load(Ordering::Acquire));
+        if body.len() > ROOM {
+            return self.flush(&mut waiting, body);
         }
-        self.waiting.extend_from_slice(&(encoded.len() as u32).to_le_bytes());
-        self.waiting.extend_from_slice(&(body as u32).to_le_bytes());
-        self.waiting.extend_from_slice(&encoded);
-        Ok(())
+        // To copy a short body costs less than another call.
+        waiting.extend_from_slice(body);
+        self.flush(&mut waiting, &[])
     }
+
+    /// Sends messages without bodies.
+    pub(crate) fn send_together(&self, messages: &[Arc<[u8]>]) -> Result<(), Error> {
+        let mut waiting = self.waiting.lock();
+        let taken = self.taken.load(Ordering::Acquire);
+        messages.iter().for_each(|message| push_frame(&mut waiting, message, 0, taken));
+        self.flush(&mut waiting, &[])
+    }
+
+    /// Sends a frame without a message, which says that this end lives and how many messages it has taken.
+    pub(crate) fn beat(&self) -> Result<(), Error> {
+        self.send(&[], &[])
+    }
+
+    /// Sends the frames that wait, and the body of the last one. A sending half is made for each call, because a thread cannot
+    /// hand one over.
+    fn flush(&self, waiting: &mut Vec<u8>, body: &[u8]) -> Result<(), Error> {
+        let mut sender = self.flow.sender()?;
+        let sent = send_all(sender.as_mut(), waiting).and_then(|()| send_all(sender.as_mut(), body));
+        waiting.clear();
+        if sent.is_err() {
+            // The other end would read the next frame as the rest of this one.
+            drop(self.flow.abort());
+        }
+        sent.map_err(Error::Flow)
+    }
+}
+
+/// Appends a frame without its body.
+fn push_frame(frames: &mut Vec<u8>, message: &[u8], body: usize, taken: u64) {
+    // No message is longer than LONGEST_MESSAGE, and no body longer than PIECE.
+    frames.extend_from_slice(&(message.len() as u32).to_le_bytes());
+    frames.extend_from_slice(&(body as u32).to_le_bytes());
+    frames.extend_from_slice(&taken.to_le_bytes());
+    frames.extend_from_slice(message);
 }
 
 fn send_all(sender: &mut dyn Sender, mut bytes: &[u8]) -> io::Result<()> {
@@ -76,53 +107,71 @@ fn is_wait(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
+/// A frame that has arrived.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Frame<'r, M> {
+    /// `None` in a frame that only says what its sender has taken.
+    pub(crate) message: Option<M>,
+    pub(crate) body: &'r [u8],
+    /// The number of messages that its sender has taken.
+    pub(crate) taken: u64,
+}
+
 /// Reads frames from a flow.
 pub(crate) struct FrameReader<'a> {
     bytes: ByteReader<'a>,
     message: Vec<u8>,
+    /// Room for the longest body so far.
     body: Vec<u8>,
 }
 
 impl<'a> FrameReader<'a> {
-    pub(crate) fn new(receiver: Box<dyn Receiver + 'a>) -> Self {
-        let bytes = ByteReader { receiver, room: vec![0; ROOM], from: 0, to: 0 };
+    pub(crate) fn new(receiver: Box<dyn Receiver + 'a>, pulse: &'a Pulse) -> Self {
+        let bytes = ByteReader { receiver, pulse, room: vec![0; ROOM], from: 0, to: 0 };
         FrameReader { bytes, message: Vec::new(), body: Vec::new() }
     }
 
-    /// Waits for the next frame, and returns its message and its body; `None` if the flow has ended between frames.
-    pub(crate) fn next<M: DeserializeOwned>(&mut self) -> io::Result<Option<(M, &[u8])>> {
+    /// Waits for the next frame; `None` if the flow has ended between frames.
+    pub(crate) fn next<M: DeserializeOwned>(&mut self) -> Result<Option<Frame<'_, M>>, Error> {
         let mut head = [0; HEAD];
-        if !self.bytes.fill_or_end(&mut head)? {
+        if !self.bytes.fill_or_end(&mut head).map_err(Error::Flow)? {
             return Ok(None);
         }
-        let (message, body) = lengths(head)?;
+        let (message, body, taken) = fields(head)?;
         self.message.resize(message, 0);
-        self.bytes.fill(&mut self.message)?;
-        let message = postcard::from_bytes(&self.message).map_err(|_| invalid("a message cannot be read"))?;
-        self.body.resize(body, 0);
-        self.bytes.fill(&mut self.body)?;
-        Ok(Some((message, self.body.as_slice())))
+        self.bytes.fill(&mut self.message).map_err(Error::Flow)?;
+        let message = decode(&self.message)?;
+        // The room keeps its length: zeros would be written into room that is made anew.
+        if self.body.len() < body {
+            self.body.resize(body, 0);
+        }
+        self.bytes.fill(&mut self.body[..body]).map_err(Error::Flow)?;
+        Ok(Some(Frame { message, body: &self.body[..body], taken }))
     }
 }
 
-/// Returns the lengths of message and body, if they are within their bounds.
-fn lengths(head: [u8; HEAD]) -> io::Result<(usize, usize)> {
-    let [m0, m1, m2, m3, b0, b1, b2, b3] = head;
+/// Returns the lengths of message and body, if they are within their bounds, and the number of messages that were taken.
+fn fields(head: [u8; HEAD]) -> Result<(usize, usize, u64), Error> {
+    let [m0, m1, m2, m3, b0, b1, b2, b3, taken @ ..] = head;
     let length = |bytes| u32::from_le_bytes(bytes) as usize;
     let (message, body) = (length([m0, m1, m2, m3]), length([b0, b1, b2, b3]));
-    match message <= LONGEST_MESSAGE && body <= PIECE {
-        true => Ok((message, body)),
-        false => Err(invalid("a message is longer than any end sends")),
+    match message <= LONGEST_MESSAGE && body <= PIECE && (message > 0 || body == 0) {
+        true => Ok((message, body, u64::from_le_bytes(taken))),
+        false => Err(Error::Protocol("a frame is not as long as one that an end sends")),
     }
 }
 
-fn invalid(why: &'static str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, why)
+fn decode<M: DeserializeOwned>(message: &[u8]) -> Result<Option<M>, Error> {
+    if message.is_empty() {
+        return Ok(None);
+    }
+    postcard::from_bytes(message).map(Some).map_err(|_| Error::Protocol("a message cannot be read"))
 }
 
 /// Reads bytes from a flow through a buffer, so that short messages do not cost a call each.
 struct ByteReader<'a> {
     receiver: Box<dyn Receiver + 'a>,
+    pulse: &'a Pulse,
     room: Vec<u8>,
     /// The bytes of `room` that have arrived and were not yet read.
     from: usize,
@@ -154,9 +203,9 @@ impl ByteReader<'_> {
     fn some(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.from == self.to {
             if into.len() >= self.room.len() {
-                return receive(self.receiver.as_mut(), into);
+                return receive(self.receiver.as_mut(), into, self.pulse);
             }
-            (self.from, self.to) = (0, receive(self.receiver.as_mut(), &mut self.room)?);
+            (self.from, self.to) = (0, receive(self.receiver.as_mut(), &mut self.room, self.pulse)?);
         }
         let taken = into.len().min(self.to - self.from);
         into[..taken].copy_from_slice(&self.room[self.from..self.from + taken]);
@@ -165,13 +214,15 @@ impl ByteReader<'_> {
     }
 }
 
-fn receive(receiver: &mut dyn Receiver, into: &mut [u8]) -> io::Result<usize> {
-    loop {
-        match receiver.receive(into) {
-            Err(error) if is_wait(&error) => {}
-            received => return received,
+fn receive(receiver: &mut dyn Receiver, into: &mut [u8], pulse: &Pulse) -> io::Result<usize> {
+    pulse.listen(|| {
+        loop {
+            match receiver.receive(into) {
+                Err(error) if is_wait(&error) => {}
+                received => return received,
+            }
         }
-    }
+    })
 }
 
 #[cfg(test)]
@@ -214,39 +265,73 @@ mod tests {
         }
     }
 
+    fn frame(message: &[u8], body: &[u8], taken: u64) -> Vec<u8> {
+        let mut frame = Vec::new();
+        push_frame(&mut frame, message, body.len(), taken);
+        [frame.as_slice(), body].concat()
+    }
+
+    fn read(held: Held, look: impl FnOnce(&mut FrameReader<'_>)) {
+        let pulse = Pulse::new();
+        look(&mut FrameReader::new(Box::new(held), &pulse));
+    }
+
     #[test]
     fn frames_arrive_as_they_were_sent() {
         let digest = Digest([3; 32]);
         let header = PieceHeader { entry: 7, index: 1, length: 200_000, digest, is_sent: true };
         let body: Vec<u8> = (0..200_000).map(|n| (n % 253) as u8).collect();
+        let pieces = ToTarget::Pieces(vec![header]);
         for step in [1, 7, 100_000] {
             let mut held = Held { bytes: Vec::new(), step };
-            let mut writer = FrameWriter::new(Box::new(&mut held));
-            writer.push(&ToTarget::Finish).unwrap();
-            writer.send(&ToTarget::Pieces(vec![header]), &body).unwrap();
-            drop(writer);
-            let mut reader = FrameReader::new(Box::new(held));
-            assert_eq!(reader.next::<ToTarget>().unwrap(), Some((ToTarget::Finish, &b""[..])));
-            let pieces = reader.next::<ToTarget>().unwrap();
-            assert_eq!(pieces, Some((ToTarget::Pieces(vec![header]), &body[..])));
-            assert_eq!(reader.next::<ToTarget>().unwrap(), None);
+            let all = [
+                frame(&encode(&ToTarget::Finish), &[], 5),
+                frame(&[], &[], 6),
+                frame(&encode(&pieces), &body, 7),
+            ];
+            send_all(&mut &mut held, &all.concat()).unwrap();
+            read(held, |reader| {
+                let finish = Frame { message: Some(ToTarget::Finish), body: &[], taken: 5 };
+                assert_eq!(reader.next::<ToTarget>().unwrap(), Some(finish));
+                let beat = Frame { message: None, body: &[], taken: 6 };
+                assert_eq!(reader.next::<ToTarget>().unwrap(), Some(beat));
+                let arrived = reader.next::<ToTarget>().unwrap().expect("a frame");
+                assert!(
+                    arrived.message.as_ref() == Some(&pieces) && arrived.body == body && arrived.taken == 7
+                );
+                assert_eq!(reader.next::<ToTarget>().unwrap(), None);
+            });
         }
     }
 
     #[test]
-    fn a_frame_that_is_cut_off_is_an_error() {
-        let mut held = Held { bytes: Vec::new(), step: 1 << 20 };
-        FrameWriter::new(Box::new(&mut held)).send(&ToTarget::Pieces(Vec::new()), b"body").unwrap();
-        held.bytes.pop();
-        let error = FrameReader::new(Box::new(held)).next::<ToTarget>().unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::UnexpectedEof);
+    fn a_frame_that_is_cut_off_is_an_error_of_the_flow() {
+        let mut bytes = frame(&encode(&ToTarget::Pieces(Vec::new())), b"body", 0);
+        bytes.pop();
+        read(Held { bytes, step: 1 << 20 }, |reader| {
+            let error = reader.next::<ToTarget>().unwrap_err();
+            assert!(error.is_of_flow(), "{error}");
+        });
+    }
+
+    /// A flow that is opened again would bring the same.
+    #[test]
+    fn what_no_end_sends_is_no_error_of_the_flow() {
+        let long = [frame(&[], b"body", 0), u64::MAX.to_le_bytes().repeat(2), frame(&[0xff], &[], 0)];
+        for bytes in long {
+            read(Held { bytes, step: 64 }, |reader| {
+                let error = reader.next::<ToTarget>().unwrap_err();
+                assert!(matches!(error, Error::Protocol(_)), "{error}");
+            });
+        }
     }
 
     proptest! {
         /// Bytes of a stranger give messages or an error, and never more memory than the bounds.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
-            let mut reader = FrameReader::new(Box::new(Held { bytes, step: 64 }));
+            let pulse = Pulse::new();
+            let mut reader = FrameReader::new(Box::new(Held { bytes, step: 64 }), &pulse);
             while let Ok(Some(_)) = reader.next::<ToTarget>() {}
             prop_assert!(reader.message.len() <= LONGEST_MESSAGE && reader.body.len() <= PIECE);
         }

@@ -4,7 +4,7 @@ mod frame;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use frame::{FrameReader, FrameWriter};
+pub(crate) use frame::{FrameReader, FrameWriter, encode};
 
 use crate::digest::Digest;
 use crate::name::RelativeName;
@@ -28,7 +28,7 @@ pub(crate) enum ToTarget {
     /// [`ToSource::Answers`].
     Folders { first: u64, entries: Vec<OfferedEntry> },
     /// Pieces of files. The frame's body has the bytes of those that are sent, one after the other. Each is answered
-    /// with a [`ToSource::Outcome`].
+    /// with an outcome ([`ToSource::Outcomes`]).
     Pieces(Vec<PieceHeader>),
     /// The target has taken all pieces of a file of several pieces, whose digest is this. Answered with an outcome.
     Install { entry: u64, digest: Digest },
@@ -36,6 +36,8 @@ pub(crate) enum ToTarget {
     Withdraw { entry: u64 },
     /// All entries are settled. Answered with [`ToSource::Finished`].
     Finish,
+    /// The source says nothing more: it has heard that all is finished, or it cannot go on.
+    Over,
 }
 
 /// An entry of the source's tree.
@@ -84,14 +86,9 @@ pub(crate) struct PieceHeader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToSource {
     /// The answers to an offer, in its order.
-    Answers {
-        first: u64,
-        answers: Vec<Answer>,
-    },
-    Outcome {
-        entry: u64,
-        outcome: EntryOutcome,
-    },
+    Answers { first: u64, answers: Vec<Answer> },
+    /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message.
+    Outcomes(Vec<(u64, EntryOutcome)>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
 }

@@ -1,5 +1,7 @@
 //! Copies between two folders, over real flows on loopback.
 
+mod broken_path;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -8,38 +10,42 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use landspeed_mover::{CopyProgress, Error, RelativeName, Source, SourceRoot, Target, receive, send};
+use landspeed_mover::{
+    Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
+};
 use landspeed_record::CopyOutcome;
 use landspeed_record::factor::Factor;
 use landspeed_transport::settings::{TRANSPORT, with};
-use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience, find};
+use landspeed_transport::{CancelFlag, Listener, find};
 use rustix::fs::{CWD, FileType, Mode};
 
 const MIB: usize = 1 << 20;
 
-type Ends = [Vec<Box<dyn Flow>>; 2];
+/// How the two ends of a copy get their flows.
+type Ends = [Flows; 2];
 
-/// Opens flows of a transport on loopback, and returns both ends of each.
+/// Returns the ends of a copy over flows of a transport on loopback.
 fn flows(transport: &str, count: u32) -> Ends {
+    let (caller, listener) = openings(transport);
+    let limit = Duration::from_secs(10);
+    let of = |opening| Flows { count, opening, patience: limit, give_up_after: limit };
+    [of(Opening::Connect(caller)), of(Opening::Accept(listener))]
+}
+
+/// Returns what the end that opens flows needs, and the listener of the other one.
+fn openings(transport: &str) -> (Caller, Box<dyn Listener>) {
     let transport = find(transport).expect("a transport");
     let factor: &'static Factor = &TRANSPORT;
     let (settings, key) = (with(&[(factor, transport.name())]), [7; 32]);
-    let cancel = CancelFlag::default();
-    let patience = Patience { until: Instant::now() + Duration::from_secs(10), cancel: &cancel };
     let port = transport.reserve("127.0.0.1:0".parse().unwrap()).unwrap();
-    let mut listener = port.listen(&settings, &key).unwrap();
-    let mut ends = [Vec::new(), Vec::new()];
-    for number in 0..count {
-        let (settings, key) = (&settings, &key);
-        let call = ConnectRequest { server: port.address(), number, source_port: 0, settings, key };
-        let (flow, peer) = std::thread::scope(|scope| {
-            let accepted = scope.spawn(|| listener.accept(&patience));
-            (transport.connect(&call, &patience), accepted.join().expect("no panic"))
-        });
-        ends[0].push(flow.unwrap());
-        ends[1].push(peer.unwrap());
-    }
-    ends
+    let listener = port.listen(&settings, &key).unwrap();
+    (Caller { transport, server: port.address(), settings, key }, listener)
+}
+
+/// Receives from a source that never comes, and returns the error.
+fn refusal(target: &Target) -> Error {
+    let [_, accepting] = flows("tcp", 1);
+    receive(accepting, target, &CopyProgress::default(), &CancelFlag::default()).unwrap_err()
 }
 
 fn target(folder: &Path) -> Target {
@@ -59,12 +65,10 @@ fn copy_until(
 ) -> Result<CopyOutcome, Error> {
     let source =
         Source { roots: vec![SourceRoot { path: from.to_path_buf(), target: RelativeName::root() }] };
-    let target = target(to);
+    let target = &target(to);
     std::thread::scope(|scope| {
-        let received = scope.spawn(|| receive(&receiving, &target, cancel));
-        let outcome = send(&sending, &source, &CopyProgress::default(), cancel);
-        // The other end waits for the end of the flows.
-        drop(sending);
+        let received = scope.spawn(move || receive(receiving, target, &CopyProgress::default(), cancel));
+        let outcome = send(sending, &source, &CopyProgress::default(), cancel);
         let received = received.join().expect("no panic");
         let outcome = outcome?;
         received.map(|()| outcome)
@@ -235,13 +239,12 @@ fn a_second_copy_into_the_same_target_is_refused() {
     fs::set_permissions(&work, PermissionsExt::from_mode(0o700)).unwrap();
     let held = fs::File::open(&work).unwrap();
     rustix::fs::flock(&held, rustix::fs::FlockOperation::LockExclusive).unwrap();
-    let [_, receiving] = flows("tcp", 1);
     let target = target(to.path());
-    let error = receive(&receiving, &target, &CancelFlag::default()).unwrap_err();
+    let error = refusal(&target);
     assert!(matches!(error, Error::Locked { .. }), "{error}");
     drop(held);
     fs::set_permissions(&work, PermissionsExt::from_mode(0o777)).unwrap();
-    let error = receive(&receiving, &target, &CancelFlag::default()).unwrap_err();
+    let error = refusal(&target);
     assert!(matches!(error, Error::UnsafeFolder { .. }), "{error}");
     drop(from);
 }
@@ -281,13 +284,12 @@ fn a_link_at_the_target_leads_nowhere() {
 
 #[test]
 fn a_target_without_its_folder_above_is_named() {
-    let [_, receiving] = flows("tcp", 1);
     let target = target(Path::new("/nowhere/at/all"));
-    let error = receive(&receiving, &target, &CancelFlag::default()).unwrap_err().to_string();
+    let error = refusal(&target).to_string();
     assert!(error.starts_with("/nowhere/at/all: cannot create it"), "{error}");
     let gone = Source { roots: vec![SourceRoot { path: "/nowhere".into(), target: RelativeName::root() }] };
     let [sending, _receiving] = flows("tcp", 1);
-    let error = send(&sending, &gone, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
+    let error = send(sending, &gone, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
     let is_missing = |source: &io::Error| source.kind() == io::ErrorKind::NotFound;
     assert!(matches!(&error, Error::Path { source, .. } if is_missing(source)), "{error}");
 }

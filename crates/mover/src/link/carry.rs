@@ -1,0 +1,133 @@
+//! What happens on one flow of a link.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use landspeed_transport::Flow;
+use serde::de::DeserializeOwned;
+
+use super::{Link, OpenFlow};
+use crate::Error;
+use crate::wire::{FrameReader, FrameWriter};
+
+/// The number of messages after which an end says at once how many it has taken, so that the other end keeps few.
+const SAY_AFTER: u32 = 256;
+
+/// One end of a copy, as its links see it.
+pub(crate) trait End: Sync {
+    /// A message of this end while it is kept.
+    type Kept: Clone + Send;
+    /// A message of the other end.
+    type Heard: DeserializeOwned;
+
+    /// Sends the messages of a link from [`OpenFlow::next`] on, until the flow is broken or nothing is left to say.
+    fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error>;
+
+    /// Takes a message of the other end. Returns false if it is the last one.
+    fn take(&self, link: &Arc<Link<Self::Kept>>, message: Self::Heard, body: &[u8]) -> Result<bool, Error>;
+
+    /// Wakes the thread that sends on a link, so that it sees that its flow is broken.
+    fn wake(&self, link: &Link<Self::Kept>);
+
+    /// Ends the copy because of an error.
+    fn end(&self);
+
+    /// Returns true if nothing is to be said any more, at the end or after an error.
+    fn is_over(&self) -> bool;
+
+    /// Returns true if this end has done all that it has to do, although the other end may not know.
+    fn is_done(&self) -> bool;
+
+    /// Takes the number of flows that are broken now.
+    fn has_broken(&self, flows: u32);
+}
+
+/// Carries messages over a flow, and says that this end lives each `beat`. Returns an error once the flow is broken, or if the
+/// copy cannot go on. Returns `Ok` after the last message.
+pub(super) fn carry<E: End>(
+    link: &Arc<Link<E::Kept>>,
+    flow: &dyn Flow,
+    end: &E,
+    beat: Duration,
+) -> Result<(), Error> {
+    let writer = FrameWriter::new(flow, &link.taken);
+    let mut reader = FrameReader::new(flow.receiver()?, &link.pulse);
+    writer.beat()?;
+    let next = taken::<E::Heard>(&mut reader)?;
+    link.forget(next)?;
+    let open = OpenFlow { writer: &writer, next, is_broken: AtomicBool::new(false) };
+    let (say, asked) = sync_channel(1);
+    std::thread::scope(|scope| {
+        let open = &open;
+        let sender = scope.spawn(move || {
+            let sent = end.send(link, open);
+            if sent.is_err() {
+                // The thread that hears waits for the end of the flow.
+                drop(flow.abort());
+            }
+            sent
+        });
+        scope.spawn(move || beat_until_end(open.writer, beat, &asked));
+        let heard = hear(link, &mut reader, end, &say);
+        open.is_broken.store(true, Ordering::Release);
+        drop(flow.abort());
+        drop(say);
+        end.wake(link);
+        let sent = sender.join().expect("sending does not panic");
+        heard.and(sent)
+    })
+}
+
+/// Waits for the first frame, and returns how many messages the other end has taken on earlier flows.
+fn taken<M: DeserializeOwned>(reader: &mut FrameReader<'_>) -> Result<u64, Error> {
+    let frame = reader.next::<M>()?.ok_or_else(ended)?;
+    match frame.message {
+        None => Ok(frame.taken),
+        Some(_) => Err(Error::Protocol("it does not say first what it has taken")),
+    }
+}
+
+/// Takes the messages of the other end until the flow is broken or the last one has come.
+fn hear<E: End>(
+    link: &Arc<Link<E::Kept>>,
+    reader: &mut FrameReader<'_>,
+    end: &E,
+    say: &SyncSender<()>,
+) -> Result<(), Error> {
+    let mut unsaid = 0;
+    loop {
+        let frame = reader.next::<E::Heard>()?.ok_or_else(ended)?;
+        link.forget(frame.taken)?;
+        let Some(message) = frame.message else { continue };
+        let goes_on = end.take(link, message, frame.body)?;
+        link.taken.fetch_add(1, Ordering::Release);
+        if !goes_on {
+            return Ok(());
+        }
+        unsaid += 1;
+        if unsaid == SAY_AFTER {
+            unsaid = 0;
+            // If the channel is full, it is about to be said.
+            let _ = say.try_send(());
+        }
+    }
+}
+
+fn ended() -> Error {
+    Error::Flow(ErrorKind::UnexpectedEof.into())
+}
+
+/// Says that this end lives, and what it has taken, each `beat` and when asked. The thread that sends cannot do it, because it
+/// may wait for a disk.
+fn beat_until_end(writer: &FrameWriter<'_>, beat: Duration, asked: &Receiver<()>) {
+    loop {
+        match asked.recv_timeout(beat) {
+            // Of a flow that is broken, the thread that hears says so.
+            Ok(()) | Err(RecvTimeoutError::Timeout) => drop(writer.beat()),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The links of a copy: opens their flows, opens them again when they break, and gives up.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landspeed_transport::{CancelFlag, Error as TransportError, Flow, Listener, Patience};
+
+use super::carry::{End, carry};
+use super::{Caller, Flows, Link, Opening};
+use crate::Error;
+use crate::first_error::FirstError;
+
+/// The time between two looks at what may end a copy.
+const LOOK: Duration = Duration::from_millis(10);
+/// The longest wait for a flow of the other end before the next look at what may end the wait.
+const WAIT: Duration = Duration::from_millis(50);
+/// The least time from one opening of a flow to the next.
+const AGAIN: Duration = Duration::from_millis(250);
+/// The longest time for one attempt to open a flow again. A SYN that was lost is sent again after 1 s, 3 s and 7 s.
+const ATTEMPT: Duration = Duration::from_secs(10);
+/// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
+const BEATS: u32 = 4;
+
+/// The links of one end.
+pub(crate) struct Links<T> {
+    all: Vec<Arc<Link<T>>>,
+    patience: Duration,
+    give_up_after: Duration,
+    begun: Instant,
+    /// Raised once no flow is to be opened any more.
+    stop: CancelFlag,
+    first: FirstError,
+}
+
+impl<T: Clone + Send> Links<T> {
+    /// Returns the links for these flows, which [`Links::run`] opens.
+    pub(crate) fn new(flows: &Flows) -> Self {
+        Links {
+            all: (0..flows.count).map(|number| Arc::new(Link::new(number))).collect(),
+            patience: flows.patience,
+            give_up_after: flows.give_up_after,
+            begun: Instant::now(),
+            stop: CancelFlag::new(),
+            first: FirstError::default(),
+        }
+    }
+
+    /// Opens the flows, and carries messages until the copy is over, cancelled or given up.
+    ///
+    /// # Errors
+    /// Returns the first error that ended the copy.
+    pub(crate) fn run<E: End<Kept = T>>(
+        self,
+        opening: Opening,
+        cancel: &CancelFlag,
+        end: &E,
+    ) -> Result<(), Error> {
+        let (caller, listener) = match opening {
+            Opening::Connect(caller) => (Some(caller), None),
+            Opening::Accept(listener) => (None, Some(listener)),
+        };
+        let (this, caller) = (&self, caller.as_ref());
+        std::thread::scope(|scope| {
+            if let Some(listener) = listener {
+                scope.spawn(move || this.accept(listener));
+            }
+            let tend = |link| scope.spawn(move || this.tend(link, caller, end));
+            let threads: Vec<_> = this.all.iter().map(tend).collect();
+            this.watch(cancel, end, &|| threads.iter().all(|thread| thread.is_finished()));
+        });
+        self.first.into_result()
+    }
+
+    /// Opens the flows of a link and carries its messages, until the copy is over. A flow that is still being opened then may
+    /// fail, because the other end listens no more.
+    fn tend<E: End<Kept = T>>(&self, link: &Arc<Link<T>>, caller: Option<&Caller>, end: &E) {
+        if let Err(error) = self.carry_all(link, caller, end)
+            && !end.is_over()
+        {
+            self.first.keep(error);
+        }
+    }
+
+    fn carry_all<E: End<Kept = T>>(
+        &self,
+        link: &Arc<Link<T>>,
+        caller: Option<&Caller>,
+        end: &E,
+    ) -> Result<(), Error> {
+        while let Some(flow) = self.open(link, caller, end)? {
+            let begun = Instant::now();
+            let carried = carry(link, flow.as_ref(), end, self.patience / BEATS);
+            link.close();
+            match carried {
+                Err(error) if !error.is_of_flow() => return Err(error),
+                _ if end.is_over() => {}
+                _ => std::thread::sleep(AGAIN.saturating_sub(begun.elapsed())),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the flow of a link, or waits for the other end to open it. Returns `None` if the copy is over.
+    fn open<E: End<Kept = T>>(
+        &self,
+        link: &Link<T>,
+        caller: Option<&Caller>,
+        end: &E,
+    ) -> Result<Option<Arc<dyn Flow>>, Error> {
+        while !end.is_over() && !self.stop.is_cancelled() {
+            let opened = match caller {
+                Some(caller) => self.call(link, caller)?,
+                None => link.wait_for_flow(WAIT),
+            };
+            if let Some(flow) = opened {
+                return Ok(Some(link.open(flow)));
+            }
+            let waited = link.pulse.since();
+            if link.was_open() && waited > self.give_up_after {
+                return if end.is_done() { Ok(None) } else { Err(Error::Silent { waited: waited.into() }) };
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes one attempt to open a flow. The first time, an error is final.
+    fn call(&self, link: &Link<T>, caller: &Caller) -> Result<Option<Box<dyn Flow>>, Error> {
+        let is_first = !link.was_open();
+        let within = match is_first {
+            true => (self.begun + self.patience).saturating_duration_since(Instant::now()),
+            false => ATTEMPT.min(self.give_up_after.saturating_sub(link.pulse.since())),
+        };
+        match caller.open(link.number, within, &self.stop) {
+            Ok(flow) => Ok(Some(flow)),
+            Err(TransportError::Cancelled) => Ok(None),
+            Err(error) if is_first => Err(error.into()),
+            Err(_) => {
+                std::thread::sleep(AGAIN);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Accepts flows until the copy is over, and gives them to their links.
+    fn accept(&self, mut listener: Box<dyn Listener>) {
+        let first_end = self.begun + self.patience;
+        while !self.stop.is_cancelled() {
+            let were_open = self.all.iter().all(|link| link.was_open());
+            let until = if were_open { Instant::now() + self.patience } else { first_end };
+            match listener.accept(&Patience { until, cancel: &self.stop }) {
+                Ok(flow) => self.give(flow),
+                Err(TransportError::Cancelled) => return,
+                Err(error) if !were_open => return self.first.keep(error.into()),
+                // None was needed, or none can be opened now.
+                Err(_) => std::thread::sleep(AGAIN),
+            }
+        }
+    }
+
+    /// Gives a flow of the other end to its link. A number of no link is not one of an honest end.
+    fn give(&self, flow: Box<dyn Flow>) {
+        let link = self.all.iter().find(|link| link.number == flow.number());
+        if let Some(link) = link {
+            link.put(flow);
+        }
+    }
+
+    /// Waits until `is_over`. Aborts flows that have fallen silent; and all of them after an error, after a request to cancel,
+    /// and if the other end does not close them after the end of the copy.
+    fn watch<E: End<Kept = T>>(&self, cancel: &CancelFlag, end: &E, is_over: &dyn Fn() -> bool) {
+        let mut over: Option<Instant> = None;
+        while !is_over() {
+            if cancel.is_cancelled() && !end.is_over() {
+                self.first.keep(Error::Cancelled);
+            }
+            let has_failed = self.first.is_there();
+            if has_failed {
+                end.end();
+            }
+            if end.is_over() {
+                self.stop.cancel();
+                over.get_or_insert_with(Instant::now);
+            }
+            end.has_broken(self.all.iter().filter(|link| link.is_broken()).count() as u32);
+            // After an error, this is the time to say so to the other end.
+            std::thread::sleep(LOOK);
+            let is_late = over.is_some_and(|over| over.elapsed() > self.patience);
+            for link in &self.all {
+                if has_failed || is_late || link.pulse.silence() > self.patience {
+                    link.abort();
+                }
+            }
+        }
+        self.stop.cancel();
+    }
+}

@@ -1,0 +1,197 @@
+//! Links: what the ends of a copy say to each other, each message once and in order, over flows that may break
+//! (docs/decisions/0075-copy.md).
+//!
+//! | module | content |
+//! |---|---|
+//! | `links` | the links of a copy: opens their flows, again and again, and gives up |
+//! | `opening` | how this end gets flows |
+//! | `carry` | what happens on one flow, from its first byte to its last |
+//! | `kept` | messages that may have to be sent again |
+//! | `pulse` | when the other end was heard last |
+//!
+//! A copy has as many links as flows. The messages of a link have numbers in each direction, which are not sent: both ends
+//! count. Each frame says how many messages its sender has taken, so that the other end forgets these. After a link's
+//! flow has broken, the end that opened it opens another one with the same number. The first frame in each direction says
+//! what was taken, and the messages after that follow. An end takes the messages of a new flow only once it has ended its
+//! work on the old one. So each message is taken once, on whatever flow it comes.
+
+mod carry;
+mod kept;
+mod links;
+mod opening;
+mod pulse;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use landspeed_transport::Flow;
+use parking_lot::{Condvar, Mutex};
+
+use crate::Error;
+use crate::wire::FrameWriter;
+pub(crate) use carry::End;
+use kept::Kept;
+pub(crate) use links::Links;
+pub use opening::{Caller, Flows, Opening};
+pub(crate) use pulse::Pulse;
+
+/// A link. Messages of this end are `T` as long as they are kept.
+#[derive(Debug)]
+pub(crate) struct Link<T> {
+    /// The number of the link, and of its flows.
+    pub(crate) number: u32,
+    pulse: Pulse,
+    /// The number of messages of the other end that this end has taken.
+    taken: AtomicU64,
+    /// The messages of this end that the other end is not known to have taken.
+    kept: Mutex<Kept<T>>,
+    /// Signalled when a message is added, and when a flow has broken.
+    moved: Condvar,
+    place: Mutex<FlowPlace>,
+    /// Signalled when the other end has opened a flow.
+    arrived: Condvar,
+}
+
+/// The place of a link's flow.
+#[derive(Default)]
+struct FlowPlace {
+    /// The flow that carries the messages.
+    current: Option<Arc<dyn Flow>>,
+    /// The flow that the other end has opened to carry them next.
+    next: Option<Box<dyn Flow>>,
+    /// True once there was a flow.
+    was_open: bool,
+}
+
+impl std::fmt::Debug for FlowPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FlowPlace").field("is_open", &self.current.is_some()).finish_non_exhaustive()
+    }
+}
+
+impl<T: Clone> Link<T> {
+    pub(crate) fn new(number: u32) -> Self {
+        Link {
+            number,
+            pulse: Pulse::new(),
+            taken: AtomicU64::new(0),
+            kept: Mutex::new(Kept::new()),
+            moved: Condvar::new(),
+            place: Mutex::default(),
+            arrived: Condvar::new(),
+        }
+    }
+
+    /// Adds a message to those that are sent on this link. It never waits: a link whose flow is broken must not hold up what
+    /// concerns another one.
+    pub(crate) fn say(&self, message: T, weight: usize) {
+        self.kept.lock().push(message, weight);
+        self.moved.notify_all();
+    }
+
+    /// Returns the weight of the messages that are kept.
+    pub(crate) fn weight(&self) -> usize {
+        self.kept.lock().weight()
+    }
+
+    /// Returns the message with this number; `None` if there is none yet.
+    pub(crate) fn message(&self, number: u64) -> Option<T> {
+        self.kept.lock().since(number).next().cloned()
+    }
+
+    /// Waits for messages from this number on. Returns at most `most` of them, and none once the flow is broken.
+    pub(crate) fn wait_for_messages(&self, number: u64, most: usize, flow: &OpenFlow<'_>) -> Vec<T> {
+        let mut kept = self.kept.lock();
+        while !flow.is_broken() {
+            let messages: Vec<T> = kept.since(number).take(most).cloned().collect();
+            if !messages.is_empty() {
+                return messages;
+            }
+            self.moved.wait(&mut kept);
+        }
+        Vec::new()
+    }
+
+    /// Wakes a thread that waits for messages, so that it sees that its flow is broken.
+    pub(crate) fn wake(&self) {
+        // A thread that has just looked does not wait yet, but holds the lock.
+        drop(self.kept.lock());
+        self.moved.notify_all();
+    }
+
+    /// The other end has taken so many messages.
+    fn forget(&self, taken: u64) -> Result<(), Error> {
+        match self.kept.lock().forget(taken) {
+            true => Ok(()),
+            false => Err(Error::Protocol("it has taken messages that it was not sent, or forgets some")),
+        }
+    }
+
+    /// Puts a flow that the other end has opened into the place of the one that is there.
+    fn put(&self, flow: Box<dyn Flow>) {
+        let mut place = self.place.lock();
+        if let Some(current) = &place.current {
+            // A flow that has ended already cannot be aborted.
+            drop(current.abort());
+        }
+        (place.next, place.was_open) = (Some(flow), true);
+        self.arrived.notify_all();
+    }
+
+    /// Waits for a flow of the other end, for at most `wait`.
+    fn wait_for_flow(&self, wait: Duration) -> Option<Box<dyn Flow>> {
+        let mut place = self.place.lock();
+        if place.next.is_none() {
+            self.arrived.wait_for(&mut place, wait);
+        }
+        place.next.take()
+    }
+
+    /// Begins with a flow.
+    fn open(&self, flow: Box<dyn Flow>) -> Arc<dyn Flow> {
+        let flow: Arc<dyn Flow> = Arc::from(flow);
+        let mut place = self.place.lock();
+        if place.next.is_some() {
+            // The other end has given this one up.
+            drop(flow.abort());
+        }
+        (place.current, place.was_open) = (Some(Arc::clone(&flow)), true);
+        self.pulse.touch();
+        flow
+    }
+
+    fn close(&self) {
+        self.place.lock().current = None;
+    }
+
+    /// Ends the flow, if there is one, so that no thread waits for the other end.
+    fn abort(&self) {
+        if let Some(current) = &self.place.lock().current {
+            drop(current.abort());
+        }
+    }
+
+    fn was_open(&self) -> bool {
+        self.place.lock().was_open
+    }
+
+    fn is_broken(&self) -> bool {
+        let place = self.place.lock();
+        place.was_open && place.current.is_none() && place.next.is_none()
+    }
+}
+
+/// A flow that carries the messages of a link.
+pub(crate) struct OpenFlow<'a> {
+    pub(crate) writer: &'a FrameWriter<'a>,
+    /// The number of the first message of this end that the other end has not taken.
+    pub(crate) next: u64,
+    is_broken: AtomicBool,
+}
+
+impl OpenFlow<'_> {
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken.load(Ordering::Acquire)
+    }
+}
