@@ -1,4 +1,4 @@
-//! One end of a copy of files: opens its flows, and hands them to the mover.
+//! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_mover::{CopyProgress, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{CopyCounts, PathBytes, Role};
+use landspeed_record::{CopyCounts, CopyDiffering, PathBytes, Role};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience};
 use landspeed_workload::ClientPlan;
@@ -20,7 +20,7 @@ use crate::session::{CopyFlows, CopyRoot, PathKind, Reply};
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 
-/// The copy that this agent sends, or has sent last.
+/// The copy that this agent sends, or its comparison: the present one, or the last.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
 
@@ -28,6 +28,19 @@ impl Copies {
     /// Returns the counts of the copy so far.
     pub(crate) fn counts(&self) -> CopyCounts {
         self.0.lock().counts()
+    }
+
+    /// Returns entries that the comparison found to differ, and that no earlier call has returned.
+    pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
+        let progress = Arc::clone(&self.0.lock());
+        progress.listed()
+    }
+
+    /// Returns the counts of a copy or a comparison that begins now.
+    fn begin(&self) -> Arc<CopyProgress> {
+        let progress = Arc::new(CopyProgress::default());
+        *self.0.lock() = Arc::clone(&progress);
+        progress
     }
 
     /// Sends files and folders until the copy is over.
@@ -38,12 +51,24 @@ impl Copies {
         roots: Vec<CopyRoot>,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let source = Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? };
-        let progress = Arc::new(CopyProgress::default());
-        *self.0.lock() = Arc::clone(&progress);
+        let (source, progress) = (source(roots)?, self.begin());
         let flows = open(ports, flows, cancel)?;
         let outcome = landspeed_mover::send(&flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
+    }
+
+    /// Compares files and folders with what the target has.
+    pub(crate) fn compare(
+        &self,
+        ports: &DataPorts,
+        flows: &CopyFlows,
+        roots: Vec<CopyRoot>,
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        let (source, progress) = (source(roots)?, self.begin());
+        let flows = open(ports, flows, cancel)?;
+        let outcome = landspeed_mover::compare(&flows, &source, &progress, cancel);
+        Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
 }
 
@@ -56,6 +81,18 @@ pub(crate) fn receive(
 ) -> Result<Reply, String> {
     let flows = open(ports, flows, cancel)?;
     landspeed_mover::receive(&flows, target, cancel).map_err(|e| e.to_string())?;
+    Ok(Reply::Done {})
+}
+
+/// Shows a source what the target has, until it has no more questions.
+pub(crate) fn show(
+    ports: &DataPorts,
+    flows: &CopyFlows,
+    target: &Target,
+    cancel: &CancelFlag,
+) -> Result<Reply, String> {
+    let flows = open(ports, flows, cancel)?;
+    landspeed_mover::show(&flows, target, cancel).map_err(|e| e.to_string())?;
     Ok(Reply::Done {})
 }
 
@@ -82,6 +119,10 @@ fn look_at(bytes: &PathBytes) -> PathKind {
 
 fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
+}
+
+fn source(roots: Vec<CopyRoot>) -> Result<Source, String> {
+    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {

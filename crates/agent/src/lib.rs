@@ -145,6 +145,16 @@ impl Agent {
                 let target = copies::target(folder_hex, &names_hex, is_synced)?;
                 copies::receive(&self.ports, &flows, &target, &self.cancel())
             }
+            Request::CompareOut { flows, roots } => {
+                self.may_run.check_copy()?;
+                self.copies.compare(&self.ports, &flows, roots, &self.cancel())
+            }
+            Request::CompareIn { flows, folder_hex, names_hex } => {
+                self.may_run.check_copy()?;
+                let target = copies::target(folder_hex, &names_hex, false)?;
+                copies::show(&self.ports, &flows, &target, &self.cancel())
+            }
+            Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
             Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;

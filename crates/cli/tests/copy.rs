@@ -2,15 +2,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Output;
 
 use serde_json::Value;
 use support::hosts::TestHosts;
 use support::schema::checked;
-use support::{LANDSPEED, needs_root, text};
+use support::{LANDSPEED, needs_root, sh, text};
 
 /// Runs `landspeed copy ARGS` in the controller's namespace.
 fn copy(hosts: &TestHosts, args: &[&str]) -> Output {
@@ -25,10 +26,32 @@ fn copy(hosts: &TestHosts, args: &[&str]) -> Output {
 
 /// Copies, and returns the JSON document.
 fn document(hosts: &TestHosts, args: &[&str]) -> Value {
+    ended(hosts, args, "copy", 0)
+}
+
+/// Runs a copy that ends with this exit status, and returns its JSON document, which has the schema `schema`.
+fn ended(hosts: &TestHosts, args: &[&str], schema: &str, code: i32) -> Value {
     let output = copy(hosts, &[args, &["--json"]].concat());
     let (out, err) = text(&output);
-    assert!(output.status.success(), "{out}{err}");
-    checked("copy", &out)
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {out}{err}");
+    checked(schema, &out)
+}
+
+/// Returns each entry below a folder, with its type, length, mode and times in nanoseconds, as find(1) sees them.
+fn listing(folder: &Path) -> String {
+    let (root, format) = (folder.display(), "%P %y %s %m %T@ %C@ %l\\n");
+    sh(&format!("[ ! -e {root} ] || find {root} -printf '{format}' | sort"))
+}
+
+/// Returns the values of two members of the entries of a document, the second one by the first one, which is a name.
+fn by_name<'d>(document: &'d Value, list: &str, member: &str) -> BTreeMap<String, &'d Value> {
+    let entries = document[list].as_array().expect("a list").iter();
+    let name = |entry: &Value| {
+        let digits = entry["name_hex"].as_str().expect("digits").as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).unwrap();
+        String::from_utf8(digits.chunks(2).map(byte).collect()).expect("text")
+    };
+    entries.map(|entry| (name(entry), &entry[member])).collect()
 }
 
 /// Makes a small tree with a long file in it.
@@ -108,4 +131,58 @@ fn what_cannot_be_copied_is_named_with_its_exit_status() {
         assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
     }
     assert_eq!(fs::read(hosts.file("dst/fine")).unwrap(), b"fine", "the others are there");
+}
+
+#[test]
+fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    let dry = |args: &[&str], code| ended(&hosts, &[&["--dry-run"], args].concat(), "copy-dry-run", code);
+    tree(&hosts.file("src"));
+    symlink("a/short", hosts.file("src/link")).unwrap();
+    let all = dry(&[&from, &to], 0);
+    assert_eq!((&all["files"], &all["file_bytes"]), (&Value::from(2), &Value::from(3_500_005)), "{all}");
+    assert_eq!((&all["made"], &all["unchanged"]), (&Value::from(6), &Value::from(0)), "{all}");
+    assert!(!hosts.file("dst").exists(), "not even the folder is created");
+    document(&hosts, &[&from, &to]);
+    let before = listing(&hosts.file("dst"));
+    let none = dry(&[&from, &to], 0);
+    assert_eq!((&none["files"], &none["unchanged"]), (&Value::from(0), &Value::from(6)), "{none}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+
+    fs::write(hosts.file("src/a/short"), "longer").unwrap();
+    fs::write(hosts.file("src/new"), "new").unwrap();
+    fs::set_permissions(hosts.file("src/a/b/long"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(hosts.file("dst/taken")).unwrap();
+    fs::write(hosts.file("src/taken"), "taken").unwrap();
+    let before = listing(&hosts.file("dst"));
+    let some = dry(&[&from, &to], 6);
+    let actions = by_name(&some, "entries", "action");
+    assert_eq!(actions["a/short"], "replace", "{some}");
+    assert_eq!((actions["new"], actions["a/b/long"]), (&Value::from("make"), &Value::from("set")), "{some}");
+    let why = by_name(&some, "failures", "why");
+    assert!(why["taken"].as_str().is_some_and(|why| why.contains("Is a directory")), "{some}");
+    let output = copy(&hosts, &["--dry-run", &from, &to]);
+    let (out, err) = text(&output);
+    assert!(out.starts_with("would send 2 files, 9 B\nwould make 1 entries, replace 1, "), "{out}{err}");
+    assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
+    assert!(err.contains("ends with 6: 1 entries could not be copied"), "{err}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+    // The copy does what was said.
+    let done = ended(&hosts, &[&from, &to], "copy", 6);
+    assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
+}
+
+#[test]
+fn a_dry_run_fails_where_a_copy_does() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    fs::create_dir(hosts.file("src")).unwrap();
+    let output = copy(&hosts, &["--dry-run", &at("src"), &format!("root@10.99.0.3:{}", at("no/such"))]);
+    let (_, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("no/such: cannot create it: No such file or directory"), "{err}");
 }

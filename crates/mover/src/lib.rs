@@ -10,6 +10,7 @@
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
+//! | `compare` | both ends of a comparison, which changes nothing |
 //! | `progress` | the numbers that a copy reports while it runs |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
@@ -20,6 +21,7 @@
 #![warn(missing_docs)]
 
 mod beneath;
+mod compare;
 mod digest;
 mod error;
 mod name;
@@ -31,6 +33,7 @@ mod threads;
 mod tree;
 mod wire;
 
+pub use compare::{compare, show};
 pub use error::Error;
 pub use name::RelativeName;
 pub use progress::CopyProgress;

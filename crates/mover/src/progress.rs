@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use landspeed_record::CopyCounts;
 use landspeed_record::units::Bytes;
+use landspeed_record::{CopyCounts, CopyDiffering};
+
+use crate::compare::CopyListing;
 
 /// The counts of a copy so far, which the source keeps.
 #[derive(Debug, Default)]
@@ -13,6 +15,7 @@ pub struct CopyProgress {
     is_walked: AtomicBool,
     settled: AtomicU64,
     moved_bytes: AtomicU64,
+    pub(crate) listing: CopyListing,
 }
 
 impl CopyProgress {
@@ -26,6 +29,11 @@ impl CopyProgress {
             settled: get(&self.settled),
             moved_bytes: Bytes(get(&self.moved_bytes)),
         }
+    }
+
+    /// Returns entries that a comparison found to differ, and that no earlier call has returned: as many as fit a reply.
+    pub fn listed(&self) -> Vec<CopyDiffering> {
+        self.listing.take()
     }
 
     pub(crate) fn found(&self, bytes: u64) {

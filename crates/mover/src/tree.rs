@@ -201,7 +201,7 @@ impl Tree {
 }
 
 /// Returns what a symbolic link says.
-fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
+pub(crate) fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
     let (folder, leaf) = name.split().ok_or(io::ErrorKind::InvalidInput)?;
     let folder: OwnedFd = root.folder(&folder)?;
     Ok(rustix::fs::readlinkat(folder.as_fd(), leaf, Vec::new())?.into_bytes())

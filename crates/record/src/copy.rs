@@ -1,5 +1,7 @@
 //! What a copy of files came to.
 
+use std::collections::BTreeSet;
+
 use data_encoding::HEXLOWER_PERMISSIVE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,6 +58,64 @@ impl CopyOutcome {
     pub fn is_complete(&self) -> bool {
         self.failed == 0 && self.unfinished.is_empty()
     }
+}
+
+/// What a comparison of source and target came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyComparison {
+    /// Entries of the source that were compared.
+    pub compared: u64,
+    /// Bytes of the files among them.
+    pub compared_bytes: Bytes,
+    /// Entries that differ at the target, each of which was listed.
+    pub differing: u64,
+    /// Entries that could not be compared.
+    pub failed: u64,
+    /// The first of the entries that could not be compared.
+    pub failures: Vec<CopyFailure>,
+}
+
+/// An entry of the source that differs at the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyDiffering {
+    /// Its name at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// What the source has.
+    pub kind: CopyEntryKind,
+    /// The length of the source's file; zero for other entries.
+    pub size_bytes: Bytes,
+    /// How the target's entry differs.
+    pub differs: BTreeSet<CopyDifference>,
+}
+
+/// A kind of entry that is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyEntryKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+}
+
+/// How the target's entry differs from the source's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyDifference {
+    /// The target has none.
+    Missing,
+    /// It is of another kind.
+    Kind,
+    /// The file has another length.
+    Size,
+    /// The symbolic link has another text.
+    Link,
+    /// The permissions differ.
+    Mode,
+    /// The time of the last change differs.
+    Time,
 }
 
 /// The bytes of a path, which need not be text. In a document they are hexadecimal digits, because the text of a document is

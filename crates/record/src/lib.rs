@@ -57,7 +57,10 @@ pub use compare::{
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
     ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
-pub use copy::{CopyCounts, CopyFailure, CopyOutcome, PathBytes};
+pub use copy::{
+    CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, CopyOutcome,
+    PathBytes,
+};
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{

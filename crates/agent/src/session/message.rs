@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCounts, CopyOutcome, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState,
-    Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
+    CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, EndpointOutcome, HostFacts, HostLimits,
+    KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec,
+    WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -157,7 +158,21 @@ pub enum Request {
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
     },
-    /// Report the counts of the copy that this agent sends. Answered with [`Reply::CopyState`].
+    /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
+    /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
+    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot> },
+    /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
+    /// [`Reply::Done`].
+    CompareIn {
+        flows: Box<CopyFlows>,
+        folder_hex: PathBytes,
+        /// The names about which the source may ask, with all that is below them; the empty name for all.
+        names_hex: Vec<PathBytes>,
+    },
+    /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
+    /// [`Reply::CopyListed`].
+    CopyListed {},
+    /// Report the counts of the copy that this agent sends, or of its comparison. Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
@@ -194,6 +209,9 @@ impl Request {
             Request::CopyLook { .. } => "look at paths",
             Request::CopyOut { .. } => "send files",
             Request::CopyIn { .. } => "receive files",
+            Request::CompareOut { .. } => "compare files",
+            Request::CompareIn { .. } => "show files",
+            Request::CopyListed {} => "list files that differ",
             Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
         }
@@ -255,6 +273,13 @@ pub enum Reply {
     },
     Copied {
         outcome: Box<CopyOutcome>,
+    },
+    Compared {
+        outcome: Box<CopyComparison>,
+    },
+    CopyListed {
+        /// Empty if no entry waits now.
+        entries: Vec<CopyDiffering>,
     },
     CopyState {
         counts: CopyCounts,

@@ -1,5 +1,7 @@
 //! `landspeed copy`: copies files between hosts.
 
+pub(crate) mod dry_run;
+mod names;
 mod place;
 
 use std::ffi::OsString;
@@ -11,7 +13,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
+use landspeed_record::{CopyCounts, CopyOutcome, PathBytes, Settings, Side};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
 use landspeed_transport::settings::TRANSPORT;
@@ -23,12 +25,11 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use names::failed;
 use place::{CopyPlaces, places};
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM.
 const FLOW: [(&str, &str); 2] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm")];
-/// The number of failures that are printed. `--json` lists more.
-const SHOWN: usize = 20;
 
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
@@ -46,7 +47,8 @@ goes on from there.
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
-  landspeed copy dtn1:results.tar .             to this one";
+  landspeed copy dtn1:results.tar .             to this one
+  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -69,6 +71,12 @@ pub(crate) struct CopyArgs {
     /// End before the files are on stable storage
     #[arg(long)]
     pub(crate) no_sync: bool,
+    /// Show what would be copied, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// List all names, not only a screen of them
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -81,12 +89,8 @@ pub(crate) struct CopyArgs {
 pub(crate) struct CopyReport {
     /// Format version of this document.
     format: u32,
-    /// The host that the files came from.
-    from: String,
-    /// The host that has them now.
-    to: String,
-    /// The path of what the copy has made. In a name that is no text, other characters stand for the bytes that are none.
-    target: String,
+    #[serde(flatten)]
+    route: CopyRoute,
     /// The settings of each flow.
     flow: Settings,
     /// The number of flows.
@@ -99,22 +103,42 @@ pub(crate) struct CopyReport {
     outcome: CopyOutcome,
 }
 
+/// Where files come from and go to.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct CopyRoute {
+    /// The host that has the files.
+    from: String,
+    /// The host that gets them.
+    to: String,
+    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
+    target: String,
+}
+
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
-    stop.at_once("ended: what was copied stays, and the same command goes on from there");
+    stop.at_once(match args.dry_run {
+        true => "ended: nothing was changed",
+        false => "ended: what was copied stays, and the same command goes on from there",
+    });
     let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo)?;
     let landing = lands(&joined, &places)?;
-    let shown = safe(&String::from_utf8_lossy(&landing.shown));
-    eprintln!("{} -> {}:{shown}", safe(&places.sources_shown()), places.to);
+    let target = safe(&String::from_utf8_lossy(&landing.shown));
+    eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
+    let what = options(args, places.reads, landing)?;
+    let route = CopyRoute { from: places.from, to: places.to, target };
+    if args.dry_run {
+        return dry_run::run(args, route, joined, &what);
+    }
     let begun = Instant::now();
-    let outcome = copied(&joined, args, &places, landing)?;
-    let report = report(args, &places, shown, begun.elapsed().into(), outcome);
-    drop(joined);
+    let line = CopyLine::new();
+    let outcome = copy(&joined.group.first(), &what, &|counts| line.take(counts))?;
+    let report = report(args, route, begun.elapsed().into(), outcome);
+    drop((line, joined));
     if args.json {
         out(&landspeed_report::json(&report))?;
     } else {
-        print(&report)?;
+        print(&report, args.full)?;
     }
     Ok(exit(&report.outcome))
 }
@@ -128,22 +152,15 @@ fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
     Ok(landing(&places.paths, &found, target[0])?)
 }
 
-fn copied(
-    joined: &JoinedHosts,
-    args: &CopyArgs,
-    places: &CopyPlaces,
-    landing: Landing,
-) -> Result<CopyOutcome> {
-    let what = CopyOptions {
-        from: places.reads,
+fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions> {
+    Ok(CopyOptions {
+        from,
         roots: landing.roots,
         folder: landing.folder,
         is_synced: !args.no_sync,
         flow: flow()?,
         flows: args.flows,
-    };
-    let line = CopyLine::new();
-    Ok(copy(&joined.group.first(), &what, &|counts| line.take(counts))?)
+    })
 }
 
 fn flow() -> Result<Settings> {
@@ -157,18 +174,10 @@ fn chosen() -> Settings {
     FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn report(
-    args: &CopyArgs,
-    places: &CopyPlaces,
-    target: String,
-    duration: Nanos,
-    outcome: CopyOutcome,
-) -> CopyReport {
+fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutcome) -> CopyReport {
     CopyReport {
         format: FORMAT,
-        from: places.from.clone(),
-        to: places.to.clone(),
-        target,
+        route,
         flow: chosen(),
         flows: args.flows,
         duration_ns: duration,
@@ -177,23 +186,15 @@ fn report(
     }
 }
 
-fn print(report: &CopyReport) -> Result<()> {
+fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
-    out(&format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps))?;
-    out(&format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged))?;
-    if outcome.failed > 0 {
-        out(&format!("NOT copied: {} entries", outcome.failed))?;
-        outcome.failures.iter().take(SHOWN).try_for_each(|failure| out(&format!("  {}", shown(failure))))?;
-    }
-    if outcome.failed > SHOWN as u64 {
-        out(&format!("  and {} more: --json lists more of them", outcome.failed - SHOWN as u64))?;
-    }
-    Ok(())
-}
-
-fn shown(failure: &CopyFailure) -> String {
-    safe(&format!("{}: {}", String::from_utf8_lossy(&failure.name_hex.0), failure.why))
+    let mut lines = vec![
+        format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
+        format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
+    ];
+    lines.extend(failed("NOT copied", outcome.failed, &outcome.failures, is_full));
+    out(&lines.join("\n"))
 }
 
 fn exit(outcome: &CopyOutcome) -> ExitCode {

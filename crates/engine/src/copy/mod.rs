@@ -1,5 +1,6 @@
 //! Copies files from one host of a pair to the other.
 
+mod compare;
 mod landing;
 
 use std::cell::Cell;
@@ -12,6 +13,7 @@ use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
+pub use compare::{ComparisonListener, compare_files};
 pub use landing::{CopyPaths, Landing, LandingError, landing};
 
 /// The time between two reports of a copy.
@@ -83,22 +85,31 @@ pub fn copy(
 
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
-    let role = if side == Side::A { Role::Client } else { Role::Server };
-    let flows = Box::new(CopyFlows {
-        role,
-        at: ends.at[side as usize],
-        key: ends.key.clone(),
-        settings: what.flow.clone(),
-        count: what.flows,
-        patience_ns: ends.patience,
-    });
+    let flows = flows(side, what, ends);
     match side == what.from {
         true => Request::CopyOut { flows, roots: what.roots.clone() },
         false => Request::CopyIn {
             flows,
             folder_hex: what.folder.clone(),
-            names_hex: what.roots.iter().map(|root| root.name_hex.clone()).collect(),
+            names_hex: names(what),
             is_synced: what.is_synced,
         },
     }
+}
+
+/// Returns the flows of one side.
+fn flows(side: Side, what: &CopyOptions, ends: &DataEnds) -> Box<CopyFlows> {
+    Box::new(CopyFlows {
+        role: if side == Side::A { Role::Client } else { Role::Server },
+        at: ends.at[side as usize],
+        key: ends.key.clone(),
+        settings: what.flow.clone(),
+        count: what.flows,
+        patience_ns: ends.patience,
+    })
+}
+
+/// Returns the names that the source may use in the target's folder.
+fn names(what: &CopyOptions) -> Vec<PathBytes> {
+    what.roots.iter().map(|root| root.name_hex.clone()).collect()
 }

@@ -253,6 +253,9 @@ impl RequestHandler for FakeHost {
             Request::CopyLook { .. }
             | Request::CopyOut { .. }
             | Request::CopyIn { .. }
+            | Request::CompareOut { .. }
+            | Request::CompareIn { .. }
+            | Request::CopyListed {}
             | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }

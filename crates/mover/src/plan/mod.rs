@@ -16,7 +16,7 @@ const MOST_OPEN: usize = 16_384;
 const LOW: u64 = 32 << 20;
 /// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
 /// counted.
-const MOST_LISTED: usize = 400;
+pub(crate) const MOST_LISTED: usize = 400;
 
 /// The next step of a thread that sends.
 #[derive(Debug, PartialEq)]

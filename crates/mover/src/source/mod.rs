@@ -99,7 +99,7 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
-fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
+pub(crate) fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
     let failed = |operation| Error::at(&root.path, operation);
     let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
     let target = root.target.clone();

@@ -26,6 +26,7 @@ use crate::wire::{
 };
 use commit::{Commit, MOST_WAITING};
 use incoming::IncomingFile;
+pub(crate) use offer::{allows, kind};
 use work_folder::WorkFolder;
 
 /// The largest number of files under way: more than an honest source offers at a time.
