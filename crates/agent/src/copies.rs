@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_mover::{CopyProgress, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{CopyCounts, CopyDiffering, PathBytes, Role};
+use landspeed_record::{CopyCheck, CopyCounts, CopyDiffering, PathBytes, Role};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience};
 use landspeed_workload::ClientPlan;
@@ -63,11 +63,12 @@ impl Copies {
         ports: &DataPorts,
         flows: &CopyFlows,
         roots: Vec<CopyRoot>,
+        check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let (source, progress) = (source(roots)?, self.begin());
         let flows = open(ports, flows, cancel)?;
-        let outcome = landspeed_mover::compare(&flows, &source, &progress, cancel);
+        let outcome = landspeed_mover::compare(&flows, &source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
 }
@@ -89,10 +90,11 @@ pub(crate) fn show(
     ports: &DataPorts,
     flows: &CopyFlows,
     target: &Target,
+    check: CopyCheck,
     cancel: &CancelFlag,
 ) -> Result<Reply, String> {
     let flows = open(ports, flows, cancel)?;
-    landspeed_mover::show(&flows, target, cancel).map_err(|e| e.to_string())?;
+    landspeed_mover::show(&flows, target, check, cancel).map_err(|e| e.to_string())?;
     Ok(Reply::Done {})
 }
 

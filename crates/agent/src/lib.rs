@@ -145,14 +145,14 @@ impl Agent {
                 let target = copies::target(folder_hex, &names_hex, is_synced)?;
                 copies::receive(&self.ports, &flows, &target, &self.cancel())
             }
-            Request::CompareOut { flows, roots } => {
+            Request::CompareOut { flows, roots, check } => {
                 self.may_run.check_copy()?;
-                self.copies.compare(&self.ports, &flows, roots, &self.cancel())
+                self.copies.compare(&self.ports, &flows, roots, check, &self.cancel())
             }
-            Request::CompareIn { flows, folder_hex, names_hex } => {
+            Request::CompareIn { flows, folder_hex, names_hex, check } => {
                 self.may_run.check_copy()?;
                 let target = copies::target(folder_hex, &names_hex, false)?;
-                copies::show(&self.ports, &flows, &target, &self.cancel())
+                copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
             Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),

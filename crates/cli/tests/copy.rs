@@ -186,3 +186,61 @@ fn a_dry_run_fails_where_a_copy_does() {
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("no/such: cannot create it: No such file or directory"), "{err}");
 }
+
+#[test]
+fn a_verification_names_each_difference_and_sends_no_content() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    let verify = |code| ended(&hosts, &["--verify", &from, &to], "copy-verify", code);
+    tree(&hosts.file("src"));
+    ["link", "relinked"].iter().for_each(|name| symlink("a/short", hosts.file("src").join(name)).unwrap());
+    ["gone", "mode", "time", "size", "kind"]
+        .iter()
+        .for_each(|name| fs::write(hosts.file("src").join(name), *name).unwrap());
+    document(&hosts, &[&from, &to]);
+    let counter = format!("ip netns exec {} cat /sys/class/net/pb/statistics/tx_bytes", hosts.ns("ctl"));
+    let sent = || sh(&counter).trim().parse::<u64>().expect("a number");
+    let before = sent();
+    let equal = verify(0);
+    let bytes = sent() - before;
+    assert!(bytes < 1_000_000, "{bytes} bytes were sent, and the files have 3.5 MB");
+    assert_eq!((&equal["compared"], &equal["differing"]), (&Value::from(12), &Value::from(0)), "{equal}");
+
+    // Another byte, with the length and the time of before.
+    let dst = |name: &str| hosts.file("dst").join(name);
+    let times = at("dst/a/b/long");
+    sh(&format!("set -e; touch -r {times} {times}.time; printf x | dd of={times} bs=1 seek=3000000 conv=notrunc 2>/dev/null
+        touch -r {times}.time {times}; rm {times}.time; touch -r {}/a/b {}/a/b", at("src"), at("dst")));
+    fs::remove_file(dst("gone")).unwrap();
+    fs::set_permissions(dst("mode"), fs::Permissions::from_mode(0o600)).unwrap();
+    sh(&format!("touch -d @1000000000 {}", at("dst/time")));
+    fs::write(dst("size"), "longer").unwrap();
+    fs::remove_file(dst("kind")).and_then(|()| fs::create_dir(dst("kind"))).unwrap();
+    sh(&format!(
+        "ln -sfn elsewhere {0}/relinked && touch -h -r {1}/relinked {0}/relinked",
+        at("dst"),
+        at("src")
+    ));
+    let before = listing(&hosts.file("dst"));
+    let differing = verify(6);
+    let found = by_name(&differing, "entries", "differs");
+    let found: Vec<String> = found.into_iter().map(|(name, differs)| format!("{name} {differs}")).collect();
+    let expected = [
+        "a/b/long [\"content\"]",
+        "gone [\"missing\"]",
+        "kind [\"kind\"]",
+        "mode [\"mode\"]",
+        "relinked [\"link\"]",
+        "size [\"size\",\"time\"]",
+        "time [\"time\"]",
+    ];
+    assert_eq!(found, expected, "{differing}");
+    let output = copy(&hosts, &["--verify", &from, &to]);
+    let (out, err) = text(&output);
+    assert!(out.starts_with("NOT equal: 7 of 12 entries, "), "{out}{err}");
+    assert!(out.contains("\n  a/b/long: content\n") && out.contains("\n  size: size, time\n"), "{out}");
+    assert!(err.contains("ends with 6: 7 of 12 entries differ"), "{err}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+}

@@ -75,6 +75,16 @@ pub struct CopyComparison {
     pub failures: Vec<CopyFailure>,
 }
 
+/// What a comparison of source and target is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyCheck {
+    /// To say what a copy would do. Files are compared by length and time, and what a copy would not replace is a failure.
+    DryRun,
+    /// To say whether the target has what the source has. Files of the same length are read at both ends.
+    Verify,
+}
+
 /// An entry of the source that differs at the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyDiffering {
@@ -110,6 +120,8 @@ pub enum CopyDifference {
     Kind,
     /// The file has another length.
     Size,
+    /// The file has the same length and other bytes.
+    Content,
     /// The symbolic link has another text.
     Link,
     /// The permissions differ.

@@ -58,8 +58,8 @@ pub use compare::{
     ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
 pub use copy::{
-    CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, CopyOutcome,
-    PathBytes,
+    CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure,
+    CopyOutcome, PathBytes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

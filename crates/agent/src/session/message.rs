@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, EndpointOutcome, HostFacts, HostLimits,
-    KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec,
-    WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, EndpointOutcome, HostFacts,
+    HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role, Settings,
+    TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -160,7 +160,7 @@ pub enum Request {
     },
     /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
     /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
-    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot> },
+    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck },
     /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
     /// [`Reply::Done`].
     CompareIn {
@@ -168,6 +168,7 @@ pub enum Request {
         folder_hex: PathBytes,
         /// The names about which the source may ask, with all that is below them; the empty name for all.
         names_hex: Vec<PathBytes>,
+        check: CopyCheck,
     },
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].

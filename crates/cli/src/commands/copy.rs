@@ -3,6 +3,7 @@
 pub(crate) mod dry_run;
 mod names;
 mod place;
+pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -11,9 +12,13 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
+use landspeed_engine::{
+    ComparisonListener, CopyOptions, JoinedHosts, Landing, Pairing, compare_files, copy, landing, look,
+};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{CopyCounts, CopyOutcome, PathBytes, Settings, Side};
+use landspeed_record::{
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes, Settings, Side,
+};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
 use landspeed_transport::settings::TRANSPORT;
@@ -48,7 +53,8 @@ Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
   landspeed copy dtn1:results.tar .             to this one
-  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do";
+  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
+  landspeed copy --verify run7 dtn2:/scratch    whether all is there";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -74,6 +80,11 @@ pub(crate) struct CopyArgs {
     /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Compare source and target, and copy nothing: names, content, modes and times
+    ///
+    /// Both ends read the files of the same length, and their digests are compared: no content is sent.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) verify: bool,
     /// List all names, not only a screen of them
     #[arg(long)]
     pub(crate) full: bool,
@@ -117,7 +128,7 @@ pub(crate) struct CopyRoute {
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
-    stop.at_once(match args.dry_run {
+    stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
@@ -129,6 +140,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let route = CopyRoute { from: places.from, to: places.to, target };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
+    }
+    if args.verify {
+        return verify::run(args, route, joined, &what);
     }
     let begun = Instant::now();
     let line = CopyLine::new();
@@ -150,6 +164,18 @@ fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
     let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
     let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
     Ok(landing(&places.paths, &found, target[0])?)
+}
+
+/// Compares source and target. Entries that differ go to `on_differing`.
+fn compared(
+    joined: &JoinedHosts,
+    what: &CopyOptions,
+    check: CopyCheck,
+    on_differing: &dyn Fn(Vec<CopyDiffering>),
+) -> Result<CopyComparison> {
+    let line = CopyLine::new();
+    let listener = ComparisonListener { on_counts: &|counts| line.take(counts), on_differing };
+    Ok(compare_files(&joined.group.first(), what, check, &listener)?)
 }
 
 fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions> {

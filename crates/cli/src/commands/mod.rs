@@ -103,6 +103,7 @@ commands! {
     Copy(copy::CopyArgs) {
         "landspeed copy": copy::CopyReport,
         "landspeed copy --dry-run": copy::dry_run::DryRunReport,
+        "landspeed copy --verify": copy::verify::CopyVerification,
     },
     Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
     Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },

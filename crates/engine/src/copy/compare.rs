@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use landspeed_agent::session::{Reply, Request};
-use landspeed_record::{CopyComparison, CopyCounts, CopyDiffering, Side};
+use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
 
 use super::{CopyOptions, LONGEST, REPORT, flows, names};
 use crate::answers::{RunCallbacks, both};
@@ -23,15 +23,16 @@ pub struct ComparisonListener<'a> {
 /// the listener.
 ///
 /// # Errors
-/// Returns an error if a host fails, a flow breaks, or a copy could not write into the target's folder. An entry that
-/// cannot be compared is in the result.
+/// Returns an error if a host fails, a flow breaks, or a copy that is tried could not write into the target's folder. An
+/// entry that cannot be compared is in the result.
 pub fn compare_files(
     pair: &Pair<'_>,
     what: &CopyOptions,
+    check: CopyCheck,
     listener: &ComparisonListener<'_>,
 ) -> Result<CopyComparison, Error> {
     let ends = pair.data_ends(&what.flow)?;
-    let [client, server] = Side::BOTH.map(|side| request(side, what, &ends));
+    let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
     // The server first, so that it listens when the client comes.
     let server = pair.b.start(&server)?;
     let client = pair.a.start(&client)?;
@@ -68,10 +69,10 @@ fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Err
 }
 
 /// Returns the request for one side.
-fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
+fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
     let flows = flows(side, what, ends);
     match side == what.from {
-        true => Request::CompareOut { flows, roots: what.roots.clone() },
-        false => Request::CompareIn { flows, folder_hex: what.folder.clone(), names_hex: names(what) },
+        true => Request::CompareOut { flows, roots: what.roots.clone(), check },
+        false => Request::CompareIn { flows, folder_hex: what.folder.clone(), names_hex: names(what), check },
     }
 }

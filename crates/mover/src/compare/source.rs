@@ -1,17 +1,19 @@
 //! The end that has the source: it walks the trees, and asks the target about their entries.
 
+mod content;
+
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{
-    CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
+    CopyCheck, CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
 };
 use landspeed_transport::{CancelFlag, Flow};
 use parking_lot::{Condvar, Mutex};
 
-use super::Seen;
-use super::queue::{CompareQueue, NextStep};
+use super::message::{Answer, Question};
+use super::queue::{CompareQueue, ComparedEntry, NextStep};
 use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
 use crate::source::{Source, open};
@@ -29,15 +31,16 @@ use crate::{CopyProgress, Error};
 pub fn compare(
     flows: &[Box<dyn Flow>],
     source: &Source,
+    check: CopyCheck,
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyComparison, Error> {
     let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
     let comparing = Comparing {
         trees: trees.collect::<Result<_, _>>()?,
-        queue: Mutex::default(),
+        queue: Mutex::new(CompareQueue::new(check)),
         moved: Condvar::new(),
-        outcome: Mutex::default(),
+        tally: Mutex::default(),
         progress,
     };
     let first = FirstError::default();
@@ -59,7 +62,7 @@ pub fn compare(
         });
     });
     first.into_result()?;
-    Ok(comparing.outcome.into_inner())
+    Ok(comparing.tally.into_inner().outcome)
 }
 
 /// What the threads of the source share.
@@ -68,8 +71,50 @@ struct Comparing<'a> {
     queue: Mutex<CompareQueue>,
     /// Signalled when there may be something to do.
     moved: Condvar,
-    outcome: Mutex<CopyComparison>,
+    tally: Mutex<Tally>,
     progress: &'a CopyProgress,
+}
+
+/// What was compared so far.
+#[derive(Debug, Default)]
+struct Tally {
+    outcome: CopyComparison,
+    /// Bytes of content that are compared, or that need not be read.
+    moved_bytes: u64,
+}
+
+/// One flow, as the source uses it.
+struct Lane<'a> {
+    writer: FrameWriter<'a>,
+    reader: FrameReader<'a>,
+    /// Memory for the pieces that are read.
+    room: Vec<u8>,
+}
+
+impl<'a> Lane<'a> {
+    fn of(flow: &'a dyn Flow) -> Result<Self, Error> {
+        let (writer, reader) = (FrameWriter::new(flow.sender()?), FrameReader::new(flow.receiver()?));
+        Ok(Lane { writer, reader, room: Vec::new() })
+    }
+
+    fn tell(&mut self, question: &Question) -> Result<(), Error> {
+        self.writer.send(question, &[]).map_err(Error::Flow)
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<Answer, Error> {
+        self.tell(question)?;
+        let answer = self.reader.next::<Answer>().map_err(Error::Flow)?;
+        answer.map(|(answer, _)| answer).ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
+    }
+}
+
+fn unasked() -> Error {
+    Error::Protocol("it does not answer what it was asked")
+}
+
+/// Returns a failure of the target in words.
+fn at_target(failure: Failure) -> String {
+    format!("at the target: {}", failure.words())
 }
 
 impl Comparing<'_> {
@@ -123,55 +168,65 @@ impl Comparing<'_> {
 
     /// Asks over one flow until the comparison is over.
     fn ask_all(&self, flow: &dyn Flow) -> Result<(), Error> {
-        let mut writer = FrameWriter::new(flow.sender()?);
-        let mut reader = FrameReader::new(flow.receiver()?);
-        while let NextStep::Look(found) = self.next() {
-            let entries: Vec<_> = found.iter().map(|one| one.offered.clone()).collect();
-            writer.send(&entries, &[]).map_err(Error::Flow)?;
-            let answer = reader.next::<Vec<Seen>>().map_err(Error::Flow)?;
-            let (seen, _) = answer.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))?;
-            if seen.len() != found.len() {
-                return Err(Error::Protocol("it does not answer what it was asked"));
+        let mut lane = Lane::of(flow)?;
+        loop {
+            match self.next() {
+                NextStep::Look(found) => self.look(found, &mut lane)?,
+                NextStep::Read(work) => self.read(&work, &mut lane)?,
+                NextStep::Wait | NextStep::Over => return Ok(()),
             }
-            found.into_iter().zip(seen).for_each(|(found, seen)| self.settle(&found, seen));
         }
+    }
+
+    /// Asks how entries differ.
+    fn look(&self, found: Vec<FoundEntry>, lane: &mut Lane<'_>) -> Result<(), Error> {
+        let entries = found.iter().map(|one| one.offered.clone()).collect();
+        let Answer::Seen(seen) = lane.ask(&Question::Look(entries))? else { return Err(unasked()) };
+        if seen.len() != found.len() {
+            return Err(unasked());
+        }
+        let seen = seen.into_iter().map(|seen| seen.map_err(at_target));
+        let compared = self.change(|queue| queue.seen(found, seen));
+        compared.into_iter().for_each(|one| self.settle(one));
         Ok(())
     }
 
     /// Counts an entry, and lists it if it differs.
-    fn settle(&self, found: &FoundEntry, seen: Seen) {
-        let size = Bytes(found.size());
-        match seen {
-            Err(failure) => self.fail(&found.offered.name, failure),
+    fn settle(&self, entry: ComparedEntry) {
+        let ComparedEntry { found, differs, read_bytes } = entry;
+        let size = found.size();
+        match differs {
+            Err(why) => self.fail(&found.offered.name, why, size - read_bytes),
             Ok(differs) => {
-                let is_differing = !differs.is_empty();
-                self.count(|outcome| {
+                self.count(size - read_bytes, |outcome| {
                     outcome.compared += 1;
-                    outcome.compared_bytes += size;
-                    outcome.differing += u64::from(is_differing);
+                    outcome.compared_bytes += Bytes(size);
+                    outcome.differing += u64::from(!differs.is_empty());
                 });
-                if is_differing {
+                if !differs.is_empty() {
                     let is_over = || self.queue.lock().is_over();
-                    self.progress.listing.add(differing(found, differs), &is_over);
+                    self.progress.listing.add(differing(&found, differs), &is_over);
                 }
             }
         }
     }
 
-    fn fail(&self, name: &RelativeName, failure: Failure) {
-        self.count(|outcome| {
+    fn fail(&self, name: &RelativeName, why: String, bytes: u64) {
+        self.count(bytes, |outcome| {
             outcome.failed += 1;
             if outcome.failures.len() < MOST_LISTED {
                 let name_hex = PathBytes(name.as_bytes().to_vec());
-                outcome.failures.push(CopyFailure { name_hex, why: failure.words() });
+                outcome.failures.push(CopyFailure { name_hex, why });
             }
         });
     }
 
-    fn count(&self, count: impl FnOnce(&mut CopyComparison)) {
-        let mut outcome = self.outcome.lock();
-        count(&mut outcome);
-        self.progress.moved(outcome.compared + outcome.failed, outcome.compared_bytes.0);
+    /// Counts entries, and bytes that are compared or need not be.
+    fn count(&self, bytes: u64, count: impl FnOnce(&mut CopyComparison)) {
+        let mut tally = self.tally.lock();
+        count(&mut tally.outcome);
+        tally.moved_bytes += bytes;
+        self.progress.moved(tally.outcome.compared + tally.outcome.failed, tally.moved_bytes);
     }
 }
 
@@ -209,7 +264,7 @@ impl Visitor for Walk<'_, '_> {
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
         self.comparing.progress.found(0);
-        self.comparing.fail(&name, failure);
+        self.comparing.fail(&name, failure.words(), 0);
         !self.comparing.queue.lock().is_over()
     }
 }

@@ -1,31 +1,41 @@
 //! The end that has the target: it says how its entries differ, and writes nothing.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
-use landspeed_record::CopyDifference;
+use landspeed_record::{CopyCheck, CopyDifference};
 use landspeed_transport::{CancelFlag, Flow};
-use rustix::fs::{Access, AtFlags, CWD, FileType, Stat};
+use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::Seen;
+use super::message::{Answer, PieceRange, Question};
 use crate::Error;
 use crate::beneath::Root;
+use crate::digest::Digest;
 use crate::name::RelativeName;
 use crate::target::{Target, allows, kind};
 use crate::threads::{FirstError, watch};
 use crate::tree::{FileIdentity, link};
-use crate::wire::{EntryKind, Failure, FrameReader, FrameWriter, MOST_OFFERED, OfferedEntry, Operation};
+use crate::wire::{
+    EntryKind, Failure, FrameReader, FrameWriter, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation,
+};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
 /// [`crate::compare`]. Whether the copy is to be synced plays no part.
 ///
 /// # Errors
-/// Returns an error if a copy could not write into the target's folder, if the source breaks the protocol, or if `cancel`
-/// is set.
-pub fn show(flows: &[Box<dyn Flow>], target: &Target, cancel: &CancelFlag) -> Result<(), Error> {
-    let showing = Showing::open(target)?;
+/// Returns an error if the target's folder cannot be opened, if a copy that is tried could not write into it, if the
+/// source breaks the protocol, or if `cancel` is set.
+pub fn show(
+    flows: &[Box<dyn Flow>],
+    target: &Target,
+    check: CopyCheck,
+    cancel: &CancelFlag,
+) -> Result<(), Error> {
+    let showing = Showing::open(target, check)?;
     let first = FirstError::default();
     std::thread::scope(|scope| {
         let (showing, first) = (&showing, &first);
@@ -44,26 +54,27 @@ pub fn show(flows: &[Box<dyn Flow>], target: &Target, cancel: &CancelFlag) -> Re
 
 /// What the threads of the target share.
 struct Showing {
-    /// The target's folder; `None` if a copy would create it.
+    /// The target's folder; `None` if there is none.
     root: Option<Root>,
     /// The first components of the names that the source may ask about.
     names: BTreeSet<Vec<u8>>,
+    check: CopyCheck,
 }
 
+/// The target's own digests of pieces, or why it has none, range by range.
+type OwnDigests = Vec<Result<Vec<Digest>, Failure>>;
+
 impl Showing {
-    fn open(target: &Target) -> Result<Self, Error> {
+    fn open(target: &Target, check: CopyCheck) -> Result<Self, Error> {
         let root = match Root::open(&target.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened.map_err(Error::at(&target.folder, "open it"))?),
         };
-        let above = target.folder.parent().filter(|above| !above.as_os_str().is_empty());
-        match root {
-            Some(_) => may_write(&target.folder, &target.folder, "write to it")?,
-            // A copy creates the folder, and not the one above it.
-            None => may_write(above.unwrap_or(Path::new(".")), &target.folder, "create it")?,
+        if check == CopyCheck::DryRun {
+            can_land(&target.folder, root.is_some())?;
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
-        Ok(Showing { root, names })
+        Ok(Showing { root, names, check })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -71,33 +82,89 @@ impl Showing {
     fn answer_all(&self, flow: &dyn Flow) -> Result<(), Error> {
         let mut writer = FrameWriter::new(flow.sender()?);
         let mut reader = FrameReader::new(flow.receiver()?);
+        let (mut own, mut room) = (OwnDigests::new(), Vec::new());
         loop {
-            let entries = match reader.next::<Vec<OfferedEntry>>() {
-                Ok(Some((entries, _))) => entries,
+            let question = match reader.next::<Question>() {
+                Ok(Some((question, _))) => question,
                 Err(error) if error.kind() == ErrorKind::InvalidData => return Err(Error::Flow(error)),
                 Ok(None) | Err(_) => return Ok(()),
             };
-            if entries.len() > MOST_OFFERED {
-                return Err(Error::Protocol("it asks about more entries at a time than a comparison may"));
-            }
-            let seen: Vec<Seen> = entries.iter().map(|offered| self.see(offered)).collect();
-            writer.send(&seen, &[]).map_err(Error::Flow)?;
+            let answer = match question {
+                Question::Look(entries) => self.see_all(&entries)?,
+                Question::Read(ranges) => {
+                    own = self.read(&ranges, &mut room)?;
+                    continue;
+                }
+                Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
+            };
+            writer.send(&answer, &[]).map_err(Error::Flow)?;
         }
     }
 
-    /// Returns how the target's entry differs, by what can be seen without reading it; or why a copy would fail.
+    fn see_all(&self, entries: &[OfferedEntry]) -> Result<Answer, Error> {
+        match entries.len() <= MOST_OFFERED {
+            true => Ok(Answer::Seen(entries.iter().map(|offered| self.see(offered)).collect())),
+            false => Err(Error::Protocol("it asks about more entries at a time than a comparison may")),
+        }
+    }
+
+    /// Returns how the target's entry differs, by what can be seen without reading it. In a dry run, what a copy does not
+    /// replace is a failure.
     fn see(&self, offered: &OfferedEntry) -> Seen {
         if !allows(&self.names, &offered.name) {
             return Err(Failure::plain(Operation::Name));
         }
         let Some(root) = &self.root else { return Ok([CopyDifference::Missing].into()) };
-        let seen = root.stat(&offered.name).map_err(|error| Failure::of(Operation::Open, &error))?;
+        let seen = match root.stat(&offered.name) {
+            // Something else is in the place of a folder on the way.
+            Err(error) if self.check == CopyCheck::Verify && is_no_folder(&error) => None,
+            seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
+        };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
         if kind(&there) == of_kind(&offered.kind) {
             return Ok(differences(root, offered, &there));
         }
-        in_the_way(offered, &there).map_or(Ok([CopyDifference::Kind].into()), Err)
+        match in_the_way(offered, &there) {
+            Some(failure) if self.check == CopyCheck::DryRun => Err(failure),
+            _ => Ok([CopyDifference::Kind].into()),
+        }
     }
+
+    /// Reads and hashes pieces, as the source does at the same time.
+    fn read(&self, ranges: &[PieceRange], room: &mut Vec<u8>) -> Result<OwnDigests, Error> {
+        let pieces: u64 = ranges.iter().map(|range| u64::from(range.number)).sum();
+        let is_fine = pieces <= MOST_PIECES as u64 && ranges.iter().all(PieceRange::fits);
+        if self.check != CopyCheck::Verify || !is_fine {
+            return Err(Error::Protocol("it asks for other pieces than a comparison may"));
+        }
+        Ok(ranges.iter().map(|range| self.digests(range, room)).collect())
+    }
+
+    fn digests(&self, range: &PieceRange, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
+        if !allows(&self.names, &range.name) {
+            return Err(Failure::plain(Operation::Name));
+        }
+        let changed = || Failure::plain(Operation::Changed);
+        let open = |error: io::Error| Failure::of(Operation::Open, &error);
+        let root = self.root.as_ref().ok_or_else(changed)?;
+        // It was seen as a file of this length. A device is not even opened.
+        let there = root.stat(&range.name).map_err(open)?.ok_or_else(changed)?;
+        if kind(&there) != FileType::RegularFile || FileIdentity::of(&there).size != range.size {
+            return Err(changed());
+        }
+        let file =
+            root.file(&range.name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(open)?;
+        range.digests(&File::from(file), room)
+    }
+}
+
+/// Returns of each range whether its digests are the source's.
+fn compared(own: OwnDigests, theirs: &[Vec<Digest>]) -> Result<Answer, Error> {
+    if own.len() != theirs.len() {
+        return Err(Error::Protocol("it has digests of other pieces than it asked for"));
+    }
+    let is_same = |(own, theirs): (Result<Vec<Digest>, Failure>, &Vec<Digest>)| own.map(|own| own == *theirs);
+    Ok(Answer::Compared(own.into_iter().zip(theirs).map(is_same).collect()))
 }
 
 /// Returns how an entry of the same kind differs. A target's folder that is there keeps its mode and its time, because
@@ -142,10 +209,17 @@ fn of_kind(offered: &EntryKind) -> FileType {
     }
 }
 
-/// Returns an error about `target` if this user may not write to `folder`, or if it does not exist.
-fn may_write(folder: &Path, target: &Path, operation: &'static str) -> Result<(), Error> {
-    let wanted = Access::WRITE_OK | Access::EXEC_OK;
-    match rustix::fs::accessat(CWD, folder, wanted, AtFlags::EACCESS) {
+/// Returns true if a name leads through something that is no folder.
+fn is_no_folder(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP))
+}
+
+/// Returns an error if a copy could not write into the target's folder, or could not create it: it does not create the
+/// folder above it.
+fn can_land(target: &Path, is_there: bool) -> Result<(), Error> {
+    let above = target.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let (folder, operation) = if is_there { (target, "write to it") } else { (above, "create it") };
+    match rustix::fs::accessat(CWD, folder, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
         Err(error @ (Errno::ACCESS | Errno::ROFS | Errno::NOENT | Errno::NOTDIR)) => {
             Err(Error::at(target, operation)(error.into()))
         }

@@ -144,6 +144,8 @@ pub(crate) enum Operation {
     SetModeAndTimes,
     Sync,
     Install,
+    /// The file changed while it was compared.
+    Changed,
     /// The file changed while it was read, twice.
     Unsteady,
     /// The entry is no file, folder or symbolic link.
@@ -182,6 +184,7 @@ impl Failure {
             Operation::SetModeAndTimes => "its mode and times cannot be set",
             Operation::Sync => "cannot be put on stable storage",
             Operation::Install => "cannot be put in place",
+            Operation::Changed => "changed while it was compared",
             Operation::Unsteady => "changed while it was read, and again when it was read anew",
             Operation::Special => "is no file, folder or symbolic link, and was left out",
             Operation::Damaged => "arrived damaged",

@@ -4,16 +4,16 @@ use std::cell::RefCell;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use landspeed_engine::{ComparisonListener, CopyOptions, JoinedHosts, compare_files};
+use landspeed_engine::{CopyOptions, JoinedHosts};
 use landspeed_record::units::Bytes;
 use landspeed_record::{
-    CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
+    CopyCheck, CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::names::{failed, held, more, name, shown};
-use super::{CopyArgs, CopyLine, CopyRoute};
+use super::{CopyArgs, CopyRoute, compared};
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::output::{FORMAT, out};
@@ -82,7 +82,7 @@ impl DryRunAction {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
-            // A file with another time is sent whatever its size.
+            // A file with another time is sent whatever its size. Content is not compared in a dry run.
             CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
             _ if [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link]
                 .into_iter()
@@ -159,13 +159,10 @@ pub(super) fn run(
     joined: JoinedHosts,
     what: &CopyOptions,
 ) -> Result<ExitCode> {
-    let (line, listing, most) = (CopyLine::new(), RefCell::<DryRunListing>::default(), held(args.full));
-    let listener = ComparisonListener {
-        on_counts: &|counts| line.take(counts),
-        on_differing: &|entries| listing.borrow_mut().take(entries, most),
-    };
-    let outcome = compare_files(&joined.group.first(), what, &listener)?;
-    drop((line, joined));
+    let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
+    let take = |entries| listing.borrow_mut().take(entries, most);
+    let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
+    drop(joined);
     let report = listing.into_inner().report(route, outcome);
     match args.json {
         true => out(&landspeed_report::json(&report))?,

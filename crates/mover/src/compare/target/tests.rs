@@ -7,8 +7,12 @@ use crate::wire::Timestamp;
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
 
 fn showing(folder: &Path, names: &[&str]) -> Result<Showing, Error> {
+    showing_for(folder, names, CopyCheck::DryRun)
+}
+
+fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showing, Error> {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Showing::open(&Target { folder: folder.to_owned(), names, is_synced: false })
+    Showing::open(&Target { folder: folder.to_owned(), names, is_synced: false }, check)
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
@@ -92,4 +96,59 @@ fn a_folder_that_a_copy_would_create_is_not_created() {
     assert!(!new.exists());
     let error = showing(&new.join("below"), &[""]).err().expect("no folder above it").to_string();
     assert!(error.contains("new/below: cannot create it"), "{error}");
+}
+
+#[test]
+fn a_verification_finds_differences_where_a_copy_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("folder")).unwrap();
+    same_file(folder.path(), "file");
+    symlink("folder", folder.path().join("link")).unwrap();
+    let all = showing_for(folder.path(), &[""], CopyCheck::Verify).unwrap();
+    use CopyDifference::{Kind, Missing};
+    for (name, kind, expected) in [
+        ("folder", file(3), Kind),
+        ("file", EntryKind::Folder, Kind),
+        ("file/below", file(3), Missing),
+        ("link/below", file(3), Missing),
+    ] {
+        let expected: Seen = Ok([expected].into());
+        assert_eq!(all.see(&offered(name, kind)), expected, "{name}");
+    }
+    let none = showing_for(&folder.path().join("no/such"), &[""], CopyCheck::Verify).unwrap();
+    let missing: Seen = Ok([Missing].into());
+    assert_eq!(none.see(&offered("file", file(3))), missing);
+}
+
+/// A source learns nothing of files that the user did not name, and cannot make the target read without end.
+#[test]
+fn a_source_reads_only_what_it_was_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    ["asked", "other"].iter().for_each(|name| drop(same_file(folder.path(), name)));
+    symlink("other", folder.path().join("link")).unwrap();
+    let asked = showing_for(folder.path(), &["asked", "link"], CopyCheck::Verify).unwrap();
+    let range = |name: &str, size| PieceRange {
+        name: RelativeName::parse(name.as_bytes()).expect("a name"),
+        size,
+        first: 0,
+        number: 1,
+    };
+    let mut room = Vec::new();
+    let mut read = |range: PieceRange| asked.read(&[range], &mut room).unwrap().remove(0);
+    let own = read(range("asked", 3)).unwrap();
+    assert_eq!(own, [crate::digest::of_piece(b"abc", 0, 1)]);
+    assert_eq!(read(range("other", 3)), Err(Failure::plain(Operation::Name)));
+    for changed in [range("link", 3), range("asked", 4), range("asked/below", 3)] {
+        assert!(read(changed.clone()).is_err(), "{changed:?}");
+    }
+    let many = vec![range("asked", 3); MOST_PIECES + 1];
+    assert!(asked.read(&many, &mut room).is_err());
+    assert!(asked.read(&[PieceRange { number: 2, ..range("asked", 3) }], &mut room).is_err());
+    let dry = showing(folder.path(), &[""]).unwrap();
+    assert!(dry.read(&[range("asked", 3)], &mut room).is_err(), "a dry run reads nothing");
+    // Digests without a question break the protocol.
+    assert!(compared(vec![Ok(own.clone())], &[]).is_err());
+    let other = vec![crate::digest::of_piece(b"abd", 0, 1)];
+    let answer = compared(vec![Ok(own.clone()), Ok(own.clone())], &[own, other]).unwrap();
+    assert_eq!(answer, Answer::Compared(vec![Ok(true), Ok(false)]));
 }
