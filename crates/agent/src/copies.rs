@@ -98,6 +98,12 @@ pub(crate) fn show(
     Ok(Reply::Done {})
 }
 
+/// Removes the incomplete files that copies have left in a folder, or only lists them.
+pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String> {
+    let left = landspeed_mover::clean(&path(folder), only_list).map_err(|e| e.to_string())?;
+    Ok(Reply::CopyLeft { left: Box::new(left) })
+}
+
 pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
     Ok(Target { folder: path(folder), names, is_synced })

@@ -155,6 +155,10 @@ impl Agent {
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
+            Request::CopyClean { folder_hex, only_list } => {
+                self.may_run.check_copy()?;
+                copies::clean(folder_hex, only_list)
+            }
             Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;

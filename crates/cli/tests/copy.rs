@@ -6,22 +6,28 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use support::hosts::TestHosts;
+use support::ours::within;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, sh, text};
 
 /// Runs `landspeed copy ARGS` in the controller's namespace.
 fn copy(hosts: &TestHosts, args: &[&str]) -> Output {
+    command(hosts, args).output().expect("it runs")
+}
+
+fn command(hosts: &TestHosts, args: &[&str]) -> Command {
     let options = hosts.ssh_options();
     let mut all = vec!["copy", "--remote-path", LANDSPEED];
     for option in &options {
         all.extend(["--ssh-option", option]);
     }
     all.extend(args);
-    hosts.landspeed(&all).output().expect("it runs")
+    hosts.landspeed(&all)
 }
 
 /// Copies, and returns the JSON document.
@@ -243,4 +249,47 @@ fn a_verification_names_each_difference_and_sends_no_content() {
     assert!(out.contains("\n  a/b/long: content\n") && out.contains("\n  size: size, time\n"), "{out}");
     assert!(err.contains("ends with 6: 7 of 12 entries differ"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+}
+
+#[test]
+fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let to = format!("root@10.99.0.3:{}", at("dst"));
+    let clean = |more: &[&str]| ended(&hosts, &[&["--clean", &to], more].concat(), "copy-clean", 0);
+    let bytes: Vec<u8> = (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::create_dir(hosts.file("src")).unwrap();
+    fs::write(hosts.file("src/long"), &bytes).unwrap();
+    // The copy takes many seconds.
+    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 20mbit burst 100k latency 50ms", hosts.ns("ctl")));
+    let mut copying = command(&hosts, &[&at("src/"), &to]).stderr(Stdio::null()).spawn().expect("it runs");
+    let own = hosts.file("dst/.landspeed-copy");
+    let has_part = || {
+        let entries = fs::read_dir(&own).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > 2_048)
+    };
+    assert!(within(Duration::from_secs(60), has_part), "the copy does not begin");
+    let refused = copy(&hosts, &["--clean", &to]);
+    let (out, err) = text(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("another copy writes here (process ") && err.contains("wait for its end"), "{err}");
+    copying.kill().and_then(|()| copying.wait()).expect("it runs");
+    assert!(hosts.quiet(Duration::from_secs(30)), "the agents end");
+    let listed = clean(&["--dry-run"]);
+    assert_eq!(
+        (&listed["number"], &listed["is_removed"]),
+        (&Value::from(1), &Value::from(false)),
+        "{listed}"
+    );
+    assert!(listed["bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000), "{listed}");
+    assert!(has_part(), "a list removes nothing");
+    let output = copy(&hosts, &["--clean", &to]);
+    let (out, err) = text(&output);
+    assert!(output.status.success() && out.starts_with("removed 1 incomplete files, "), "{out}{err}");
+    assert!(out.contains(" old: ") && out.contains(".part\n"), "{out}");
+    assert!(!own.exists() && hosts.file("dst").exists());
+    assert_eq!(clean(&[])["number"], 0);
+    let (_, err) = text(&copy(&hosts, &["--clean", &to, &to]));
+    assert!(err.contains("--clean takes one path"), "{err}");
 }

@@ -38,4 +38,4 @@ pub use error::Error;
 pub use name::RelativeName;
 pub use progress::CopyProgress;
 pub use source::{Source, SourceRoot, send};
-pub use target::{Target, receive};
+pub use target::{Target, clean, receive};

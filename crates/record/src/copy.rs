@@ -6,7 +6,7 @@ use data_encoding::HEXLOWER_PERMISSIVE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// The counts of a copy at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -128,6 +128,30 @@ pub enum CopyDifference {
     Mode,
     /// The time of the last change differs.
     Time,
+}
+
+/// What copies that were interrupted have left in a target's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLeftovers {
+    /// The number of incomplete files.
+    pub number: u64,
+    /// The bytes that they take on the file system.
+    pub bytes: Bytes,
+    /// The first 4,096 of them, the oldest first.
+    pub files: Vec<CopyLeftover>,
+    /// Other entries beside them, which no copy has made, and which stay.
+    pub others: u64,
+}
+
+/// An incomplete file that a copy has left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLeftover {
+    /// Its name in `.landspeed-copy`, which follows from the name of the entry that was copied.
+    pub name: String,
+    /// The bytes that it takes on the file system.
+    pub size_bytes: Bytes,
+    /// Time since a copy has last changed it.
+    pub age_ns: Nanos,
 }
 
 /// The bytes of a path, which need not be text. In a document they are hexadecimal digits, because the text of a document is

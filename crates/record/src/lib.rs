@@ -59,7 +59,7 @@ pub use compare::{
 };
 pub use copy::{
     CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure,
-    CopyOutcome, PathBytes,
+    CopyLeftover, CopyLeftovers, CopyOutcome, PathBytes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, EndpointOutcome, HostFacts,
-    HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role, Settings,
-    TrialSpec, WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLeftovers, CopyOutcome, EndpointOutcome,
+    HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
+    Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -173,6 +173,12 @@ pub enum Request {
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].
     CopyListed {},
+    /// Remove the incomplete files that copies have left in a folder. Answered with [`Reply::CopyLeft`].
+    CopyClean {
+        folder_hex: PathBytes,
+        /// True to remove nothing.
+        only_list: bool,
+    },
     /// Report the counts of the copy that this agent sends, or of its comparison. Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
@@ -213,6 +219,7 @@ impl Request {
             Request::CompareOut { .. } => "compare files",
             Request::CompareIn { .. } => "show files",
             Request::CopyListed {} => "list files that differ",
+            Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
         }
@@ -281,6 +288,9 @@ pub enum Reply {
     CopyListed {
         /// Empty if no entry waits now.
         entries: Vec<CopyDiffering>,
+    },
+    CopyLeft {
+        left: Box<CopyLeftovers>,
     },
     CopyState {
         counts: CopyCounts,

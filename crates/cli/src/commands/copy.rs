@@ -1,5 +1,6 @@
 //! `landspeed copy`: copies files between hosts.
 
+pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod names;
 mod place;
@@ -54,7 +55,8 @@ Examples:
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
-  landspeed copy --verify run7 dtn2:/scratch    whether all is there";
+  landspeed copy --verify run7 dtn2:/scratch    whether all is there
+  landspeed copy --clean dtn2:/scratch          give an interrupted copy up";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -63,7 +65,7 @@ pub(crate) struct CopyArgs {
     /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
     ///
     /// A path with a colon in its name is written ./a:b. All sources are on one host.
-    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<OsString>,
     /// Read from this host, with plain source paths: 'local', 'netns:NAME' or [user@]host
     #[arg(long, value_name = "HOST")]
@@ -85,6 +87,11 @@ pub(crate) struct CopyArgs {
     /// Both ends read the files of the same length, and their digests are compared: no content is sent.
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) verify: bool,
+    /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
+    ///
+    /// The next copy then sends these files from their beginning. A copy that runs is left alone.
+    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync"])]
+    pub(crate) clean: bool,
     /// List all names, not only a screen of them
     #[arg(long)]
     pub(crate) full: bool,
@@ -126,6 +133,9 @@ pub(crate) struct CopyRoute {
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
+    if args.clean {
+        return clean::run(args);
+    }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
     stop.at_once(match args.dry_run || args.verify {

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, PathKind, Reply, Request};
-use landspeed_record::{CopyCounts, CopyOutcome, PathBytes, Role, Settings, Side};
+use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
@@ -18,6 +18,8 @@ pub use landing::{CopyPaths, Landing, LandingError, landing};
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);
+/// Additional time for the removal of incomplete files, which may be many or long.
+const CLEANING: Duration = Duration::from_secs(120);
 /// A copy takes as long as it takes. This bounds the wait for its end all the same.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
@@ -46,6 +48,20 @@ pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<PathKind>, Error> 
     match host.call(&Request::CopyLook { paths_hex: paths })? {
         Reply::Paths { found } if found.len() == asked => Ok(found),
         _ => Err(host.unexpected("look at paths")),
+    }
+}
+
+/// Removes the incomplete files that copies have left in a folder of a host, and returns them. With `only_list`, removes
+/// nothing.
+///
+/// # Errors
+/// Returns an error if the host cannot be asked or may not be copied to, if a copy writes into the folder now, or if a
+/// file cannot be removed.
+pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeftovers, Error> {
+    let pending = host.start(&Request::CopyClean { folder_hex: folder, only_list })?;
+    match host.wait(pending, host.patience() + CLEANING)? {
+        Reply::CopyLeft { left } => Ok(*left),
+        _ => Err(host.unexpected("list incomplete files")),
     }
 }
 
