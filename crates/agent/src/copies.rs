@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use landspeed_workload::ClientPlan;
 use parking_lot::Mutex;
 
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, PathKind, Reply};
+use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, Reply};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
@@ -110,12 +110,16 @@ pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) ->
 }
 
 /// Returns what is at each of these paths.
-pub(crate) fn look(paths: &[PathBytes]) -> Vec<PathKind> {
+pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
+    let look_at = |bytes: &PathBytes| {
+        let path = path(bytes.clone());
+        let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
+        FoundPath { kind: kind(&path), resolved_hex }
+    };
     paths.iter().map(look_at).collect()
 }
 
-fn look_at(bytes: &PathBytes) -> PathKind {
-    let path = path(bytes.clone());
+fn kind(path: &Path) -> PathKind {
     // With a slash at the end, both follow a link.
     match (path.symlink_metadata(), path.metadata()) {
         (Ok(own), _) if own.is_dir() => PathKind::Folder,
@@ -123,6 +127,16 @@ fn look_at(bytes: &PathBytes) -> PathKind {
         (Err(error), _) if error.kind() == ErrorKind::NotFound => PathKind::Missing,
         _ => PathKind::File,
     }
+}
+
+/// Returns a path without symbolic links, "." and "..". Its last component need not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let above = || {
+        let (above, leaf) = (path.parent()?, path.file_name()?);
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        Some(above.canonicalize().ok()?.join(leaf))
+    };
+    path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
 }
 
 fn path(bytes: PathBytes) -> PathBuf {
@@ -200,7 +214,25 @@ mod tests {
             ("none", PathKind::Missing),
         ] {
             let path = PathBytes(at(name).into_os_string().into_vec());
-            assert_eq!(look(&[path]), [expected], "{name}");
+            assert_eq!(look(&[path])[0].kind, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_resolved_as_far_as_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(all.join("a")).unwrap();
+        symlink("a", all.join("link")).unwrap();
+        for (given, expected) in [
+            ("a", "a"),
+            ("a/", "a"),
+            ("link", "a"),
+            ("a/../link/.", "a"),
+            ("link/new", "a/new"),
+            ("none/new", "none/new"),
+        ] {
+            assert_eq!(resolved(&all.join(given)), all.join(expected), "{given}");
         }
     }
 

@@ -99,6 +99,38 @@ fn a_folder_is_copied_between_hosts_to_one_and_from_one() {
     assert!(!hosts.file("to/.landspeed-copy").exists());
 }
 
+/// On this host, in a namespace, and on a host that ssh reaches.
+#[test]
+fn a_folder_is_copied_within_a_host_and_not_into_itself() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    let namespace = format!("netns:{}", hosts.ns("a"));
+    for (number, host) in ["", "root@10.99.0.3:"].into_iter().enumerate() {
+        let (from, to) = (format!("{host}{}", at("src/")), format!("{host}{}", at(&format!("to{number}"))));
+        let done = document(&hosts, &[&from, &to]);
+        assert_eq!((&done["copied"], &done["failed"]), (&Value::from(2), &Value::from(0)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file(&format!("to{number}")));
+        ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
+    }
+    let done = document(&hosts, &["--from", &namespace, "--to", &namespace, &at("src/a"), &at("to")]);
+    assert_eq!(
+        (&done["from"], &done["copied"]),
+        (&Value::from(namespace.as_str()), &Value::from(2)),
+        "{done}"
+    );
+    let before = listing(&hosts.file("src"));
+    symlink("src/a", hosts.file("link")).unwrap();
+    for (from, to) in [("src", "src/a/new"), ("src/", "src"), ("src", "link")] {
+        let output = copy(&hosts, &[&at(from), &at(to)]);
+        let (_, err) = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{from} {to}: {err}");
+        assert!(err.contains("the target is this folder or lies in it"), "{from} {to}: {err}");
+    }
+    assert_eq!(listing(&hosts.file("src")), before, "nothing is changed");
+}
+
 #[test]
 fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     needs_root!();

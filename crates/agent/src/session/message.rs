@@ -66,6 +66,15 @@ pub enum PathKind {
     Missing,
 }
 
+/// What is at a path, and where that is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoundPath {
+    pub kind: PathKind,
+    /// The path without symbolic links, "." and "..", where that is known.
+    pub resolved_hex: PathBytes,
+}
+
 /// A request of the controller to an agent. An interface name means the interface that had this name when the session
 /// first used it, even if it was renamed since.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -277,7 +286,7 @@ pub enum Reply {
     },
     Paths {
         /// What is at each path, in the order of the request.
-        found: Vec<PathKind>,
+        found: Vec<FoundPath>,
     },
     Copied {
         outcome: Box<CopyOutcome>,

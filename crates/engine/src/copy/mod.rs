@@ -6,7 +6,7 @@ mod landing;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{CopyFlows, CopyRoot, PathKind, Reply, Request};
+use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
 use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
@@ -14,7 +14,7 @@ use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
 pub use compare::{ComparisonListener, compare_files};
-pub use landing::{CopyPaths, Landing, LandingError, landing};
+pub use landing::{CopyPaths, Landing, LandingError, check_landing, landing};
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);
@@ -39,11 +39,11 @@ pub struct CopyOptions {
     pub flows: u32,
 }
 
-/// Returns what is at these paths of a host.
+/// Returns what is at these paths of a host, and where that is.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked, or may not be copied from or to.
-pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<PathKind>, Error> {
+pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<FoundPath>, Error> {
     let asked = paths.len();
     match host.call(&Request::CopyLook { paths_hex: paths })? {
         Reply::Paths { found } if found.len() == asked => Ok(found),
