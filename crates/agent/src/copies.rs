@@ -13,6 +13,8 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, ConnectRequest, Flow, Patience};
 use landspeed_workload::ClientPlan;
 use parking_lot::Mutex;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::io::Errno;
 
 use crate::ports::DataPorts;
 use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, Reply};
@@ -122,11 +124,26 @@ pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
 fn kind(path: &Path) -> PathKind {
     // With a slash at the end, both follow a link.
     match (path.symlink_metadata(), path.metadata()) {
-        (Ok(own), _) if own.is_dir() => PathKind::Folder,
+        (Ok(own), _) if own.is_dir() => {
+            if may_read(path) {
+                PathKind::Folder
+            } else {
+                PathKind::Barred
+            }
+        }
         (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => PathKind::Missing,
+        (Err(error), _) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
+            ErrorKind::PermissionDenied => PathKind::Barred,
+            _ => PathKind::File,
+        },
         _ => PathKind::File,
     }
+}
+
+fn may_read(folder: &Path) -> bool {
+    let wanted = Access::READ_OK | Access::EXEC_OK;
+    accessat(CWD, folder, wanted, AtFlags::EACCESS) != Err(Errno::ACCESS)
 }
 
 /// Returns a path without symbolic links, "." and "..". Its last component need not exist.
@@ -212,6 +229,7 @@ mod tests {
             ("link/", PathKind::Folder),
             ("broken", PathKind::File),
             ("none", PathKind::Missing),
+            ("file/none", PathKind::Missing),
         ] {
             let path = PathBytes(at(name).into_os_string().into_vec());
             assert_eq!(look(&[path])[0].kind, expected, "{name}");

@@ -1,5 +1,7 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/refusals.rs"]
+mod refusals;
 mod support;
 
 use std::collections::BTreeMap;
@@ -157,10 +159,10 @@ fn what_cannot_be_copied_is_named_with_its_exit_status() {
     fs::create_dir_all(hosts.file("dst/taken")).unwrap();
     fs::write(hosts.file("file"), "file").unwrap();
     for (args, code, says) in [
-        (vec![at("missing"), there("dst")], 1, "missing: there is no such file or folder"),
+        (vec![at("missing"), there("dst")], 1, "missing: there is no such file or folder: check the path"),
         (vec![at("src"), there("file")], 1, "file: is a file: name a folder"),
-        (vec![at("src"), there("no/such/dst")], 1, "cannot create it: No such file or directory"),
-        (vec![at("src/"), there("dst")], 6, "taken: cannot be opened: Is a directory"),
+        (vec![at("src"), there("no/such/dst")], 1, "; create the folder above it first"),
+        (vec![at("src/"), there("dst")], 6, "taken: at the target: cannot be opened: Is a directory"),
         (vec!["a:x".to_owned(), "b:x".to_owned(), at("dst")], 2, "sources are on a and on b"),
     ] {
         let output = copy(&hosts, &args.iter().map(String::as_str).collect::<Vec<_>>());

@@ -38,6 +38,8 @@ pub struct CopyOutcome {
     pub unchanged: u64,
     /// Entries that could not be copied.
     pub failed: u64,
+    /// True if the target had no room, which ended the copy.
+    pub is_full: bool,
     /// The first of the entries that could not be copied.
     pub failures: Vec<CopyFailure>,
     /// Why it is not known that everything is on stable storage; empty if it is.

@@ -60,8 +60,10 @@ pub enum PathKind {
     Folder,
     /// A symbolic link to a folder, where the path has no slash at its end.
     LinkToFolder,
-    /// Anything else that is there, or that the agent's user may not look at.
+    /// Anything else that is there.
     File,
+    /// What this user may not look at, or a folder whose entries this user may not read.
+    Barred,
     /// Nothing.
     Missing,
 }

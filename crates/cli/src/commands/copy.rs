@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use landspeed_engine::{
     ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
@@ -177,9 +177,11 @@ fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
     let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
     let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
     let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
-    let landing = landing(&places.paths, &found, &target[0])?;
-    check_landing(&pair, &places.paths, &found, &target[0])?;
-    Ok(landing)
+    let target = &target[0];
+    let landing = landing(&places.paths, &found, target);
+    let landing =
+        landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
+    landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))
 }
 
 /// Compares source and target. Entries that differ go to `on_differing`.
@@ -235,7 +237,14 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
         format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
         format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
     ];
-    lines.extend(failed("NOT copied", outcome.failed, &outcome.failures, is_full));
+    if outcome.is_full {
+        let CopyRoute { to, target, .. } = &report.route;
+        lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
+    }
+    // Where the target is full, all others fail for the same reason.
+    let most = if outcome.is_full { 1 } else { usize::MAX };
+    let named = &outcome.failures[..outcome.failures.len().min(most)];
+    lines.extend(failed("NOT copied", outcome.failed, named, is_full));
     out(&lines.join("\n"))
 }
 

@@ -32,6 +32,10 @@ pub struct Landing {
 pub enum LandingError {
     /// A source does not exist.
     Missing(Vec<u8>),
+    /// The user may not read a source.
+    SourceBarred(Vec<u8>),
+    /// The user may not read the target.
+    TargetBarred(Vec<u8>),
     /// A path with a slash at its end is no folder.
     NoFolder(Vec<u8>),
     /// Several files, or a folder, are to become one that is a file.
@@ -46,7 +50,12 @@ impl std::fmt::Display for LandingError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         match self {
-            LandingError::Missing(path) => write!(f, "{}: there is no such file or folder", shown(path)),
+            LandingError::Missing(path) => {
+                write!(f, "{}: there is no such file or folder: check the path", shown(path))
+            }
+            LandingError::SourceBarred(path) | LandingError::TargetBarred(path) => {
+                write!(f, "{}: permission denied: log in as a user who may read it", shown(path))
+            }
             LandingError::NoFolder(path) => write!(f, "{}: is no folder, and ends with a slash", shown(path)),
             LandingError::TargetIsFile(path) => {
                 write!(f, "{}: is a file: name a folder for what is copied", shown(path))
@@ -63,6 +72,20 @@ impl std::fmt::Display for LandingError {
 
 impl std::error::Error for LandingError {}
 
+impl LandingError {
+    /// Returns the error with the host of its path: `from` has the sources, `to` the target.
+    pub fn at_host(&self, from: &str, to: &str) -> String {
+        match self {
+            LandingError::SameName(_) => self.to_string(),
+            LandingError::TargetIsFile(_) | LandingError::TargetBarred(_) => format!("{to}:{self}"),
+            LandingError::Missing(_)
+            | LandingError::SourceBarred(_)
+            | LandingError::NoFolder(_)
+            | LandingError::IntoItself(_) => format!("{from}:{self}"),
+        }
+    }
+}
+
 /// Returns where the files land. `found` is what is at each source, `target` what is at the target.
 ///
 /// A source lands in the target's folder under its own name; a folder with a slash at its end lands with its entries. A
@@ -77,11 +100,15 @@ pub fn landing(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Re
     for (path, kind) in &sources {
         match kind {
             PathKind::Missing => return Err(LandingError::Missing(path.to_vec())),
+            PathKind::Barred => return Err(LandingError::SourceBarred(path.to_vec())),
             PathKind::File | PathKind::LinkToFolder if path.ends_with(b"/") => {
                 return Err(LandingError::NoFolder(path.to_vec()));
             }
             _ => {}
         }
+    }
+    if target == PathKind::Barred {
+        return Err(LandingError::TargetBarred(paths.target.clone()));
     }
     let is_folder = matches!(target, PathKind::Folder | PathKind::LinkToFolder);
     match sources.as_slice() {
@@ -167,7 +194,7 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use PathKind::{File, Folder, LinkToFolder, Missing};
+    use PathKind::{Barred, File, Folder, LinkToFolder, Missing};
 
     fn at(resolved: &str, kind: PathKind) -> FoundPath {
         FoundPath { kind, resolved_hex: PathBytes(resolved.into()) }
@@ -226,7 +253,14 @@ mod tests {
     #[test]
     fn what_cannot_land_is_named() {
         let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
-        assert_eq!(missing.to_string(), "a: there is no such file or folder");
+        assert_eq!(missing.to_string(), "a: there is no such file or folder: check the path");
+        assert!(missing.at_host("dtn1", "dtn2").starts_with("dtn1:a: "));
+        let barred = [lands(&[("a", Barred)], ("t", Folder)), lands(&[("a", File)], ("t", Barred))];
+        let [source, target] = barred.map(|barred| barred.unwrap_err().at_host("dtn1", "dtn2"));
+        assert!(
+            source.starts_with("dtn1:a: permission denied")
+                && target.starts_with("dtn2:t: permission denied")
+        );
         assert_eq!(lands(&[("f/", File)], ("t", Folder)), Err(LandingError::NoFolder(b"f/".to_vec())));
         let file = LandingError::TargetIsFile(b"t".to_vec());
         assert_eq!(lands(&[("a", Folder)], ("t", File)), Err(file.clone()));

@@ -112,11 +112,6 @@ fn unasked() -> Error {
     Error::Protocol("it does not answer what it was asked")
 }
 
-/// Returns a failure of the target in words.
-fn at_target(failure: Failure) -> String {
-    format!("at the target: {}", failure.words())
-}
-
 impl Comparing<'_> {
     /// Changes the queue, and wakes the threads for which there may be something to do.
     fn change<T>(&self, change: impl FnOnce(&mut CompareQueue) -> T) -> T {
@@ -185,7 +180,7 @@ impl Comparing<'_> {
         if seen.len() != found.len() {
             return Err(unasked());
         }
-        let seen = seen.into_iter().map(|seen| seen.map_err(at_target));
+        let seen = seen.into_iter().map(|seen| seen.map_err(|failure| failure.words_at_target()));
         let compared = self.change(|queue| queue.seen(found, seen));
         compared.into_iter().for_each(|one| self.settle(one));
         Ok(())

@@ -84,7 +84,7 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
     let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
     let failure = |failed: &FailedEntry| CopyFailure {
         name_hex: PathBytes(failed.name.as_bytes().to_vec()),
-        why: failed.failure.words(),
+        why: if failed.is_at_target { failed.failure.words_at_target() } else { failed.failure.words() },
     };
     CopyOutcome {
         copied: settled.copied,
@@ -93,6 +93,7 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         made: settled.made,
         unchanged: settled.unchanged,
         failed: settled.failed,
+        is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
     }

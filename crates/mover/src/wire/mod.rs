@@ -171,6 +171,11 @@ impl Failure {
         [libc::ENOSPC, libc::EDQUOT].contains(&self.errno)
     }
 
+    /// Returns a failure of the target in words, for the source's report.
+    pub(crate) fn words_at_target(&self) -> String {
+        format!("at the target: {}", self.words())
+    }
+
     /// Returns the failure in words.
     pub(crate) fn words(&self) -> String {
         let what = match self.operation {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use super::{Comparing, Lane, at_target, unasked};
+use super::{Comparing, Lane, unasked};
 use crate::Error;
 use crate::compare::message::{Answer, Question};
 use crate::compare::queue::RangeWork;
@@ -24,7 +24,8 @@ impl Comparing<'_> {
             return Err(unasked());
         }
         let own = own.into_iter().map(|own| own.map_err(|failure| failure.words()));
-        let results = own.zip(theirs).map(|(own, theirs)| own.and(theirs.map_err(at_target)));
+        let theirs = theirs.into_iter().map(|theirs| theirs.map_err(|failure| failure.words_at_target()));
+        let results = own.zip(theirs).map(|(own, theirs)| own.and(theirs));
         let compared = self.change(|queue| queue.read(work, results));
         self.count(work.iter().map(|one| one.range.bytes()).sum(), |_| {});
         compared.into_iter().for_each(|one| self.settle(one));
