@@ -124,13 +124,8 @@ pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
 fn kind(path: &Path) -> PathKind {
     // With a slash at the end, both follow a link.
     match (path.symlink_metadata(), path.metadata()) {
-        (Ok(own), _) if own.is_dir() => {
-            if may_read(path) {
-                PathKind::Folder
-            } else {
-                PathKind::Barred
-            }
-        }
+        (Ok(own), _) if own.is_dir() && may_read(path) => PathKind::Folder,
+        (Ok(own), _) if own.is_dir() => PathKind::Barred,
         (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
         (Err(error), _) => match error.kind() {
             ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
