@@ -1,25 +1,27 @@
-//! One end of a copy of files: opens its flows, and hands them to the mover.
+//! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCounts, PathBytes, Role};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, PathBytes, Role};
 use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::ClientPlan;
 use parking_lot::Mutex;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use rustix::io::Errno;
 
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, PathKind, Reply};
+use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, Reply};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 
-/// The copy in which this agent takes part, or has taken part last.
+/// The copy or the comparison in which this agent takes part, or has taken part last.
 #[derive(Default)]
 pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
 
@@ -27,6 +29,19 @@ impl Copies {
     /// Returns the counts of the copy so far. Only its source counts entries.
     pub(crate) fn counts(&self) -> CopyCounts {
         self.0.lock().counts()
+    }
+
+    /// Returns entries that the comparison found to differ, and that no earlier call has returned.
+    pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
+        let progress = Arc::clone(&self.0.lock());
+        progress.listed()
+    }
+
+    /// Returns the counts of a copy or a comparison that begins now.
+    fn begin(&self) -> Arc<CopyProgress> {
+        let progress = Arc::new(CopyProgress::default());
+        *self.0.lock() = Arc::clone(&progress);
+        progress
     }
 
     /// Sends files and folders until the copy is over.
@@ -37,11 +52,25 @@ impl Copies {
         roots: Vec<CopyRoot>,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let source = Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? };
-        let progress = self.begin();
+        let (source, progress) = (source(roots)?, self.begin());
         let flows = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
+    }
+
+    /// Compares files and folders with what the target has.
+    pub(crate) fn compare(
+        &self,
+        ports: &DataPorts,
+        flows: &CopyFlows,
+        roots: Vec<CopyRoot>,
+        check: CopyCheck,
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        let (source, progress) = (source(roots)?, self.begin());
+        let flows = flows_of(ports, flows)?;
+        let outcome = landspeed_mover::compare(flows, &source, check, &progress, cancel);
+        Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
 
     /// Receives files until the copy is over.
@@ -57,12 +86,25 @@ impl Copies {
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})
     }
+}
 
-    fn begin(&self) -> Arc<CopyProgress> {
-        let progress = Arc::new(CopyProgress::default());
-        *self.0.lock() = Arc::clone(&progress);
-        progress
-    }
+/// Shows a source what the target has, until it has no more questions.
+pub(crate) fn show(
+    ports: &DataPorts,
+    flows: &CopyFlows,
+    target: &Target,
+    check: CopyCheck,
+    cancel: &CancelFlag,
+) -> Result<Reply, String> {
+    let flows = flows_of(ports, flows)?;
+    landspeed_mover::show(flows, target, check, cancel).map_err(|e| e.to_string())?;
+    Ok(Reply::Done {})
+}
+
+/// Removes the incomplete files that copies have left in a folder, or only lists them.
+pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String> {
+    let left = landspeed_mover::clean(&path(folder), only_list).map_err(|e| e.to_string())?;
+    Ok(Reply::CopyLeft { left: Box::new(left) })
 }
 
 pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
@@ -71,23 +113,51 @@ pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) ->
 }
 
 /// Returns what is at each of these paths.
-pub(crate) fn look(paths: &[PathBytes]) -> Vec<PathKind> {
+pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
+    let look_at = |bytes: &PathBytes| {
+        let path = path(bytes.clone());
+        let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
+        FoundPath { kind: kind(&path), resolved_hex }
+    };
     paths.iter().map(look_at).collect()
 }
 
-fn look_at(bytes: &PathBytes) -> PathKind {
-    let path = path(bytes.clone());
+fn kind(path: &Path) -> PathKind {
     // With a slash at the end, both follow a link.
     match (path.symlink_metadata(), path.metadata()) {
-        (Ok(own), _) if own.is_dir() => PathKind::Folder,
+        (Ok(own), _) if own.is_dir() && may_read(path) => PathKind::Folder,
+        (Ok(own), _) if own.is_dir() => PathKind::Barred,
         (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
-        (Err(error), _) if error.kind() == ErrorKind::NotFound => PathKind::Missing,
+        (Err(error), _) => match error.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
+            ErrorKind::PermissionDenied => PathKind::Barred,
+            _ => PathKind::File,
+        },
         _ => PathKind::File,
     }
 }
 
+fn may_read(folder: &Path) -> bool {
+    let wanted = Access::READ_OK | Access::EXEC_OK;
+    accessat(CWD, folder, wanted, AtFlags::EACCESS) != Err(Errno::ACCESS)
+}
+
+/// Returns a path without symbolic links, "." and "..". Its last component need not exist.
+fn resolved(path: &Path) -> PathBuf {
+    let above = || {
+        let (above, leaf) = (path.parent()?, path.file_name()?);
+        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+        Some(above.canonicalize().ok()?.join(leaf))
+    };
+    path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
+}
+
 fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
+}
+
+fn source(roots: Vec<CopyRoot>) -> Result<Source, String> {
+    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
@@ -153,9 +223,28 @@ mod tests {
             ("link/", PathKind::Folder),
             ("broken", PathKind::File),
             ("none", PathKind::Missing),
+            ("file/none", PathKind::Missing),
         ] {
             let path = PathBytes(at(name).into_os_string().into_vec());
-            assert_eq!(look(&[path]), [expected], "{name}");
+            assert_eq!(look(&[path])[0].kind, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_resolved_as_far_as_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(all.join("a")).unwrap();
+        symlink("a", all.join("link")).unwrap();
+        for (given, expected) in [
+            ("a", "a"),
+            ("a/", "a"),
+            ("link", "a"),
+            ("a/../link/.", "a"),
+            ("link/new", "a/new"),
+            ("none/new", "none/new"),
+        ] {
+            assert_eq!(resolved(&all.join(given)), all.join(expected), "{given}");
         }
     }
 

@@ -145,6 +145,20 @@ impl Agent {
                 let target = copies::target(folder_hex, &names_hex, is_synced)?;
                 self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
+            Request::CompareOut { flows, roots, check } => {
+                self.may_run.check_copy()?;
+                self.copies.compare(&self.ports, &flows, roots, check, &self.cancel())
+            }
+            Request::CompareIn { flows, folder_hex, names_hex, check } => {
+                self.may_run.check_copy()?;
+                let target = copies::target(folder_hex, &names_hex, false)?;
+                copies::show(&self.ports, &flows, &target, check, &self.cancel())
+            }
+            Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
+            Request::CopyClean { folder_hex, only_list } => {
+                self.may_run.check_copy()?;
+                copies::clean(folder_hex, only_list)
+            }
             Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;

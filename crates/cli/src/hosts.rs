@@ -42,10 +42,10 @@ impl NamedHosts {
         let wishes = PathOptions {
             address: args.address.clone(),
             ipv6,
-            hints: Vec::new(),
             notices,
             data_port,
             patience,
+            ..PathOptions::default()
         };
         NamedHosts { words: args.hosts.clone(), reaching, wishes }
     }
@@ -167,23 +167,36 @@ pub(crate) fn apart(words: &[String], args: &ReachArgs, tune: bool) -> Result<Ve
 /// Connects to this machine and to the host `word`, and opens the path between them, for commands that change no
 /// settings.
 pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Result<JoinedHosts> {
-    joined(&["local".to_owned(), word.to_owned()], args, pairing, Nanos(0))
+    let (reaching, wishes) = unchanging(args);
+    let hosts = open(&["local".to_owned(), word.to_owned()])?;
+    Ok(JoinedHosts::open(hosts, pairing, &reaching, &wishes)?)
 }
 
-/// Connects to two hosts, and opens the path between them, for commands that change no settings. The sessions outlast a
-/// silence of this length at least, at most an hour.
-pub(crate) fn joined(
+/// Connects to two hosts, which may be one, and opens the path between them, for data that are copied. The sessions
+/// outlast a silence of this length at least, at most an hour.
+pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
-    pairing: Pairing,
     outlasted: Nanos,
 ) -> Result<JoinedHosts> {
-    topology::find(words).map_err(usage)?;
-    let mut reaching = reaching(args, false);
+    let (mut reaching, wishes) = unchanging(args);
     reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
+    let wishes = PathOptions { may_be_one_host: true, ..wishes };
+    let [from, to] = words;
+    let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
+    Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)
+}
+
+fn open(words: &[String; 2]) -> Result<Box<dyn HostSet>> {
+    topology::find(words).map_err(usage)?;
+    labs::open(words)
+}
+
+/// Returns how hosts are reached and joined for a command that changes no settings.
+fn unchanging(args: &ReachArgs) -> (ReachOptions, PathOptions) {
+    let reaching = reaching(args, false);
     let notices = reaching.options.notices.clone();
-    let wishes = PathOptions { notices, patience: args.patience, ..PathOptions::default() };
-    Ok(JoinedHosts::open(labs::open(words)?, pairing, &reaching, &wishes)?)
+    (reaching, PathOptions { notices, patience: args.patience, ..PathOptions::default() })
 }
 
 fn reaching(args: &ReachArgs, tune: bool) -> ReachOptions {

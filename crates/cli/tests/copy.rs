@@ -1,34 +1,65 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/refusals.rs"]
+mod refusals;
 mod support;
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 use support::hosts::TestHosts;
+use support::ours::within;
 use support::schema::checked;
-use support::{LANDSPEED, needs_root, text};
+use support::{LANDSPEED, needs_root, sh, text};
 
 /// Runs `landspeed copy ARGS` in the controller's namespace.
 fn copy(hosts: &TestHosts, args: &[&str]) -> Output {
+    command(hosts, args).output().expect("it runs")
+}
+
+fn command(hosts: &TestHosts, args: &[&str]) -> Command {
     let options = hosts.ssh_options();
     let mut all = vec!["copy", "--remote-path", LANDSPEED];
     for option in &options {
         all.extend(["--ssh-option", option]);
     }
     all.extend(args);
-    hosts.landspeed(&all).output().expect("it runs")
+    hosts.landspeed(&all)
 }
 
 /// Copies, and returns the JSON document.
 fn document(hosts: &TestHosts, args: &[&str]) -> Value {
+    ended(hosts, args, "copy", 0)
+}
+
+/// Runs a copy that ends with this exit status, and returns its JSON document, which has the schema `schema`.
+fn ended(hosts: &TestHosts, args: &[&str], schema: &str, code: i32) -> Value {
     let output = copy(hosts, &[args, &["--json"]].concat());
     let (out, err) = text(&output);
-    assert!(output.status.success(), "{out}{err}");
-    checked("copy", &out)
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {out}{err}");
+    checked(schema, &out)
+}
+
+/// Returns each entry below a folder, with its type, length, mode and times in nanoseconds, as find(1) sees them.
+fn listing(folder: &Path) -> String {
+    let (root, format) = (folder.display(), "%P %y %s %m %T@ %C@ %l\\n");
+    sh(&format!("[ ! -e {root} ] || find {root} -printf '{format}' | sort"))
+}
+
+/// Returns the values of two members of the entries of a document, the second one by the first one, which is a name.
+fn by_name<'d>(document: &'d Value, list: &str, member: &str) -> BTreeMap<String, &'d Value> {
+    let entries = document[list].as_array().expect("a list").iter();
+    let name = |entry: &Value| {
+        let digits = entry["name_hex"].as_str().expect("digits").as_bytes();
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).expect("text"), 16).unwrap();
+        String::from_utf8(digits.chunks(2).map(byte).collect()).expect("text")
+    };
+    entries.map(|entry| (name(entry), &entry[member])).collect()
 }
 
 /// Makes a small tree with a long file in it.
@@ -70,6 +101,38 @@ fn a_folder_is_copied_between_hosts_to_one_and_from_one() {
     assert!(!hosts.file("to/.landspeed-copy").exists());
 }
 
+/// On this host, in a namespace, and on a host that ssh reaches.
+#[test]
+fn a_folder_is_copied_within_a_host_and_not_into_itself() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    let namespace = format!("netns:{}", hosts.ns("a"));
+    for (number, host) in ["", "root@10.99.0.3:"].into_iter().enumerate() {
+        let (from, to) = (format!("{host}{}", at("src/")), format!("{host}{}", at(&format!("to{number}"))));
+        let done = document(&hosts, &[&from, &to]);
+        assert_eq!((&done["copied"], &done["failed"]), (&Value::from(2), &Value::from(0)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file(&format!("to{number}")));
+        ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
+    }
+    let done = document(&hosts, &["--from", &namespace, "--to", &namespace, &at("src/a"), &at("to")]);
+    assert_eq!(
+        (&done["from"], &done["copied"]),
+        (&Value::from(namespace.as_str()), &Value::from(2)),
+        "{done}"
+    );
+    let before = listing(&hosts.file("src"));
+    symlink("src/a", hosts.file("link")).unwrap();
+    for (from, to) in [("src", "src/a/new"), ("src/", "src"), ("src", "link")] {
+        let output = copy(&hosts, &[&at(from), &at(to)]);
+        let (_, err) = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{from} {to}: {err}");
+        assert!(err.contains("the target is this folder or lies in it"), "{from} {to}: {err}");
+    }
+    assert_eq!(listing(&hosts.file("src")), before, "nothing is changed");
+}
+
 #[test]
 fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     needs_root!();
@@ -96,10 +159,10 @@ fn what_cannot_be_copied_is_named_with_its_exit_status() {
     fs::create_dir_all(hosts.file("dst/taken")).unwrap();
     fs::write(hosts.file("file"), "file").unwrap();
     for (args, code, says) in [
-        (vec![at("missing"), there("dst")], 1, "missing: there is no such file or folder"),
+        (vec![at("missing"), there("dst")], 1, "missing: there is no such file or folder: check the path"),
         (vec![at("src"), there("file")], 1, "file: is a file: name a folder"),
-        (vec![at("src"), there("no/such/dst")], 1, "cannot create it: No such file or directory"),
-        (vec![at("src/"), there("dst")], 6, "taken: cannot be opened: Is a directory"),
+        (vec![at("src"), there("no/such/dst")], 1, "; create the folder above it first"),
+        (vec![at("src/"), there("dst")], 6, "taken: at the target: cannot be opened: Is a directory"),
         (vec!["a:x".to_owned(), "b:x".to_owned(), at("dst")], 2, "sources are on a and on b"),
     ] {
         let output = copy(&hosts, &args.iter().map(String::as_str).collect::<Vec<_>>());
@@ -108,4 +171,159 @@ fn what_cannot_be_copied_is_named_with_its_exit_status() {
         assert!(format!("{out}{err}").contains(says), "{args:?}: {out}{err}");
     }
     assert_eq!(fs::read(hosts.file("dst/fine")).unwrap(), b"fine", "the others are there");
+}
+
+#[test]
+fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    let dry = |args: &[&str], code| ended(&hosts, &[&["--dry-run"], args].concat(), "copy-dry-run", code);
+    tree(&hosts.file("src"));
+    symlink("a/short", hosts.file("src/link")).unwrap();
+    let all = dry(&[&from, &to], 0);
+    assert_eq!((&all["files"], &all["file_bytes"]), (&Value::from(2), &Value::from(3_500_005)), "{all}");
+    assert_eq!((&all["made"], &all["unchanged"]), (&Value::from(6), &Value::from(0)), "{all}");
+    assert!(!hosts.file("dst").exists(), "not even the folder is created");
+    document(&hosts, &[&from, &to]);
+    let before = listing(&hosts.file("dst"));
+    let none = dry(&[&from, &to], 0);
+    assert_eq!((&none["files"], &none["unchanged"]), (&Value::from(0), &Value::from(6)), "{none}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+
+    fs::write(hosts.file("src/a/short"), "longer").unwrap();
+    fs::write(hosts.file("src/new"), "new").unwrap();
+    fs::set_permissions(hosts.file("src/a/b/long"), fs::Permissions::from_mode(0o600)).unwrap();
+    fs::create_dir(hosts.file("dst/taken")).unwrap();
+    fs::write(hosts.file("src/taken"), "taken").unwrap();
+    let before = listing(&hosts.file("dst"));
+    let some = dry(&[&from, &to], 6);
+    let actions = by_name(&some, "entries", "action");
+    assert_eq!(actions["a/short"], "replace", "{some}");
+    assert_eq!((actions["new"], actions["a/b/long"]), (&Value::from("make"), &Value::from("set")), "{some}");
+    let why = by_name(&some, "failures", "why");
+    assert!(why["taken"].as_str().is_some_and(|why| why.contains("Is a directory")), "{some}");
+    let output = copy(&hosts, &["--dry-run", &from, &to]);
+    let (out, err) = text(&output);
+    assert!(out.starts_with("would send 2 files, 9 B\nwould make 1 entries, replace 1, "), "{out}{err}");
+    assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
+    assert!(err.contains("ends with 6: 1 entries could not be copied"), "{err}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+    // The copy does what was said.
+    let done = ended(&hosts, &[&from, &to], "copy", 6);
+    assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
+}
+
+#[test]
+fn a_dry_run_fails_where_a_copy_does() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    fs::create_dir(hosts.file("src")).unwrap();
+    let output = copy(&hosts, &["--dry-run", &at("src"), &format!("root@10.99.0.3:{}", at("no/such"))]);
+    let (_, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("no/such: cannot create it: No such file or directory"), "{err}");
+}
+
+#[test]
+fn a_verification_names_each_difference_and_sends_no_content() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    let verify = |code| ended(&hosts, &["--verify", &from, &to], "copy-verify", code);
+    tree(&hosts.file("src"));
+    ["link", "relinked"].iter().for_each(|name| symlink("a/short", hosts.file("src").join(name)).unwrap());
+    ["gone", "mode", "time", "size", "kind"]
+        .iter()
+        .for_each(|name| fs::write(hosts.file("src").join(name), *name).unwrap());
+    document(&hosts, &[&from, &to]);
+    let counter = format!("ip netns exec {} cat /sys/class/net/pb/statistics/tx_bytes", hosts.ns("ctl"));
+    let sent = || sh(&counter).trim().parse::<u64>().expect("a number");
+    let before = sent();
+    let equal = verify(0);
+    let bytes = sent() - before;
+    assert!(bytes < 1_000_000, "{bytes} bytes were sent, and the files have 3.5 MB");
+    assert_eq!((&equal["compared"], &equal["differing"]), (&Value::from(12), &Value::from(0)), "{equal}");
+
+    // Another byte, with the length and the time of before.
+    let dst = |name: &str| hosts.file("dst").join(name);
+    let times = at("dst/a/b/long");
+    sh(&format!("set -e; touch -r {times} {times}.time; printf x | dd of={times} bs=1 seek=3000000 conv=notrunc 2>/dev/null
+        touch -r {times}.time {times}; rm {times}.time; touch -r {}/a/b {}/a/b", at("src"), at("dst")));
+    fs::remove_file(dst("gone")).unwrap();
+    fs::set_permissions(dst("mode"), fs::Permissions::from_mode(0o600)).unwrap();
+    sh(&format!("touch -d @1000000000 {}", at("dst/time")));
+    fs::write(dst("size"), "longer").unwrap();
+    fs::remove_file(dst("kind")).and_then(|()| fs::create_dir(dst("kind"))).unwrap();
+    sh(&format!(
+        "ln -sfn elsewhere {0}/relinked && touch -h -r {1}/relinked {0}/relinked",
+        at("dst"),
+        at("src")
+    ));
+    let before = listing(&hosts.file("dst"));
+    let differing = verify(6);
+    let found = by_name(&differing, "entries", "differs");
+    let found: Vec<String> = found.into_iter().map(|(name, differs)| format!("{name} {differs}")).collect();
+    let expected = [
+        "a/b/long [\"content\"]",
+        "gone [\"missing\"]",
+        "kind [\"kind\"]",
+        "mode [\"mode\"]",
+        "relinked [\"link\"]",
+        "size [\"size\",\"time\"]",
+        "time [\"time\"]",
+    ];
+    assert_eq!(found, expected, "{differing}");
+    let output = copy(&hosts, &["--verify", &from, &to]);
+    let (out, err) = text(&output);
+    assert!(out.starts_with("NOT equal: 7 of 12 entries, "), "{out}{err}");
+    assert!(out.contains("\n  a/b/long: content\n") && out.contains("\n  size: size, time\n"), "{out}");
+    assert!(err.contains("ends with 6: 7 of 12 entries differ"), "{err}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+}
+
+#[test]
+fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let to = format!("root@10.99.0.3:{}", at("dst"));
+    let clean = |more: &[&str]| ended(&hosts, &[&["--clean", &to], more].concat(), "copy-clean", 0);
+    let bytes: Vec<u8> = (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    fs::create_dir(hosts.file("src")).unwrap();
+    fs::write(hosts.file("src/long"), &bytes).unwrap();
+    // The copy takes many seconds.
+    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 20mbit burst 100k latency 50ms", hosts.ns("ctl")));
+    let mut copying = command(&hosts, &[&at("src/"), &to]).stderr(Stdio::null()).spawn().expect("it runs");
+    let own = hosts.file("dst/.landspeed-copy");
+    let has_part = || {
+        let entries = fs::read_dir(&own).into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > 2_048)
+    };
+    assert!(within(Duration::from_secs(60), has_part), "the copy does not begin");
+    let refused = copy(&hosts, &["--clean", &to]);
+    let (out, err) = text(&refused);
+    assert_eq!(refused.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("another copy writes here (process ") && err.contains("wait for its end"), "{err}");
+    copying.kill().and_then(|()| copying.wait()).expect("it runs");
+    assert!(hosts.quiet(Duration::from_secs(30)), "the agents end");
+    let listed = clean(&["--dry-run"]);
+    assert_eq!(
+        (&listed["number"], &listed["is_removed"]),
+        (&Value::from(1), &Value::from(false)),
+        "{listed}"
+    );
+    assert!(listed["bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000), "{listed}");
+    assert!(has_part(), "a list removes nothing");
+    let output = copy(&hosts, &["--clean", &to]);
+    let (out, err) = text(&output);
+    assert!(output.status.success() && out.starts_with("removed 1 incomplete files, "), "{out}{err}");
+    assert!(out.contains(" old: ") && out.contains(".part\n"), "{out}");
+    assert!(!own.exists() && hosts.file("dst").exists());
+    assert_eq!(clean(&[])["number"], 0);
+    let (_, err) = text(&copy(&hosts, &["--clean", &to, &to]));
+    assert!(err.contains("--clean takes one path"), "{err}");
 }

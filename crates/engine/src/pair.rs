@@ -42,6 +42,8 @@ pub struct PathOptions {
     pub data_port: u16,
     /// The longest wait for a path that carries nothing; zero for [`landspeed_record::PATIENCE`].
     pub patience: Nanos,
+    /// True if both ends may be one host, between whose processes data take loopback.
+    pub may_be_one_host: bool,
 }
 
 /// One run of a workload over a pair: its flows, its start-up and its observers.
@@ -242,6 +244,11 @@ impl<'g> Pair<'g> {
             Side::A => self.a,
             Side::B => self.b,
         }
+    }
+
+    /// Returns true if both ends are known to be one host.
+    pub(crate) fn is_one_host(&self) -> bool {
+        self.a.name == self.b.name || self.a.is_same_as(self.b)
     }
 
     /// Returns the facts of the link that carries the data at one end.

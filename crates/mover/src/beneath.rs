@@ -30,7 +30,19 @@ impl Root {
 
     fn open_as(path: &Path, links: OFlags) -> io::Result<Root> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
-        Ok(Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?))
+        let root = Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
+        root.can_look_beneath().map(|()| root)
+    }
+
+    /// Returns ENOSYS if the kernel lacks openat2(2), or if a filter of system calls denies it: otherwise each entry would
+    /// fail for itself.
+    fn can_look_beneath(&self) -> io::Result<()> {
+        match self.folder(&RelativeName::root()) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
+                Err(Errno::NOSYS.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Opens the entry `name`.
@@ -136,6 +148,43 @@ mod tests {
         assert!(Root::open_itself(&inside.join("up/")).is_ok() && Root::open(&inside.join("up")).is_ok());
         assert!(root.made_folder(&name(b"up/new")).is_err());
         assert!(!all.path().join("new").exists());
+    }
+
+    /// Denies openat2(2) to this thread, as a kernel before 5.6 does, or the filter of a container.
+    fn deny_openat2(errno: i32) {
+        use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
+        let instruction = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
+        let mut filter = [
+            // The number of the call comes first in struct seccomp_data.
+            instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0),
+            instruction(BPF_JMP | BPF_JEQ | BPF_K, libc::SYS_openat2 as u32, 1),
+            instruction(BPF_RET | BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32, 0),
+            instruction(BPF_RET | BPF_K, libc::SECCOMP_RET_ALLOW, 0),
+        ];
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        let (set, unset): (libc::c_ulong, libc::c_ulong) = (1, 0);
+        // SAFETY: the arguments are numbers.
+        let no_rights = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, set, unset, unset, unset) };
+        assert_eq!(no_rights, 0);
+        let mode = libc::c_ulong::from(libc::SECCOMP_MODE_FILTER);
+        // SAFETY: the program and its instructions live until the call returns, and the kernel copies them.
+        let denied = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) };
+        assert_eq!(denied, 0, "{}", io::Error::last_os_error());
+    }
+
+    #[test]
+    fn a_kernel_without_openat2_is_found_when_a_folder_is_opened() {
+        for errno in [libc::ENOSYS, libc::EPERM] {
+            let denied = std::thread::spawn(move || {
+                deny_openat2(errno);
+                Root::open(Path::new("/")).map(drop)
+            });
+            let error = denied.join().expect("no panic").unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(libc::ENOSYS));
+            let told = crate::Error::at(Path::new("/"), "open it")(error).to_string();
+            assert!(told.contains("openat2(2), which Linux has since 5.6"), "{told}");
+        }
+        assert!(Root::open(Path::new("/")).is_ok(), "other threads have it");
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub enum Error {
     #[error(transparent)]
     Transport(#[from] landspeed_transport::Error),
     /// The system refused an operation on a path that the user named.
-    #[error("{path}: cannot {operation}: {source}")]
+    #[error("{path}: cannot {operation}: {source}{}", remedy(operation, source))]
     Path {
         /// The path, as text for people.
         path: String,
@@ -57,6 +57,22 @@ pub enum Error {
     Cancelled,
 }
 
+/// What the user can do about a refusal of the system, after "; "; empty where nothing is known.
+fn remedy(operation: &str, refusal: &io::Error) -> &'static str {
+    match refusal.raw_os_error() {
+        Some(libc::EACCES | libc::EPERM) => "; name another place, or log in as a user who has the rights",
+        Some(libc::ENOENT) if operation == "create it" => "; create the folder above it first",
+        Some(libc::ENOENT) => "; check the path",
+        Some(libc::ENOTDIR) => "; check the path: it leads through something that is no folder",
+        Some(libc::ENOSPC | libc::EDQUOT) => "; free some space there",
+        Some(libc::EROFS) => "; its file system is mounted read-only: name another place",
+        Some(libc::ENOSYS) => {
+            "; a copy needs openat2(2), which Linux has since 5.6 and old container runtimes deny"
+        }
+        _ => "",
+    }
+}
+
 impl Error {
     /// Returns true if the error is one of a flow, which can be opened again.
     pub(crate) fn is_of_flow(&self) -> bool {
@@ -67,5 +83,30 @@ impl Error {
     pub(crate) fn at(path: &std::path::Path, operation: &'static str) -> impl FnOnce(io::Error) -> Error {
         let path = path.display().to_string();
         move |source| Error::Path { path, operation, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_system_is_told_with_its_remedy() {
+        let at = std::path::Path::new("/mnt/a");
+        let told =
+            |operation, errno| Error::at(at, operation)(io::Error::from_raw_os_error(errno)).to_string();
+        for (operation, errno, remedy) in [
+            ("create it", libc::ENOENT, "create the folder above it first"),
+            ("open it", libc::ENOENT, "check the path"),
+            ("create it", libc::EACCES, "log in as a user who has the rights"),
+            ("write to it", libc::ENOSPC, "free some space there"),
+            ("write to it", libc::EROFS, "mounted read-only"),
+            ("open it", libc::ENOSYS, "Linux has since 5.6"),
+        ] {
+            let told = told(operation, errno);
+            let begins = format!("/mnt/a: cannot {operation}: ");
+            assert!(told.starts_with(&begins) && told.contains(remedy), "{told}");
+        }
+        assert!(told("read it", libc::EIO).ends_with("(os error 5)"));
     }
 }

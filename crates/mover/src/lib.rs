@@ -11,6 +11,7 @@
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
+//! | `compare` | both ends of a comparison, which changes nothing |
 //! | `progress` | the numbers that a copy reports while it runs |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
@@ -21,6 +22,7 @@
 #![warn(missing_docs)]
 
 mod beneath;
+mod compare;
 mod digest;
 mod error;
 mod first_error;
@@ -33,9 +35,10 @@ mod target;
 mod tree;
 mod wire;
 
+pub use compare::{compare, show};
 pub use error::Error;
 pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
 pub use source::{Source, SourceRoot, send};
-pub use target::{Target, receive};
+pub use target::{Target, clean, receive};

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-use landspeed_record::CopyCounts;
 use landspeed_record::units::Bytes;
+use landspeed_record::{CopyCounts, CopyDiffering};
+
+use crate::compare::CopyListing;
 
 /// The counts of a copy so far.
 #[derive(Debug, Default)]
@@ -14,6 +16,7 @@ pub struct CopyProgress {
     settled: AtomicU64,
     moved_bytes: AtomicU64,
     broken_flows: AtomicU32,
+    pub(crate) listing: CopyListing,
 }
 
 impl CopyProgress {
@@ -28,6 +31,11 @@ impl CopyProgress {
             moved_bytes: Bytes(get(&self.moved_bytes)),
             broken_flows: self.broken_flows.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns entries that a comparison found to differ, and that no earlier call has returned: as many as fit a reply.
+    pub fn listed(&self) -> Vec<CopyDiffering> {
+        self.listing.take()
     }
 
     pub(crate) fn found(&self, bytes: u64) {

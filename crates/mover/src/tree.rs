@@ -212,6 +212,13 @@ impl Walk<'_> {
     }
 }
 
+/// Returns what a symbolic link says.
+pub(crate) fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
+    let (folder, leaf) = name.split().ok_or(io::ErrorKind::InvalidInput)?;
+    let folder: OwnedFd = root.folder(&folder)?;
+    Ok(rustix::fs::readlinkat(folder.as_fd(), leaf, Vec::new())?.into_bytes())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;

@@ -1,10 +1,12 @@
 //! What a copy of files came to.
 
+use std::collections::BTreeSet;
+
 use data_encoding::HEXLOWER_PERMISSIVE;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// A copy gives up once its path has been silent for so many times the longest wait of a run: five minutes with
 /// [`crate::PATIENCE`].
@@ -43,6 +45,8 @@ pub struct CopyOutcome {
     pub unchanged: u64,
     /// Entries that could not be copied.
     pub failed: u64,
+    /// True if the target had no room, which ended the copy.
+    pub is_full: bool,
     /// The first of the entries that could not be copied.
     pub failures: Vec<CopyFailure>,
     /// Why it is not known that everything is on stable storage; empty if it is.
@@ -63,6 +67,100 @@ impl CopyOutcome {
     pub fn is_complete(&self) -> bool {
         self.failed == 0 && self.unfinished.is_empty()
     }
+}
+
+/// What a comparison of source and target came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyComparison {
+    /// Entries of the source that were compared.
+    pub compared: u64,
+    /// Bytes of the files among them.
+    pub compared_bytes: Bytes,
+    /// Entries that differ at the target, each of which was listed.
+    pub differing: u64,
+    /// Entries that could not be compared.
+    pub failed: u64,
+    /// The first of the entries that could not be compared.
+    pub failures: Vec<CopyFailure>,
+}
+
+/// What a comparison of source and target is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyCheck {
+    /// To say what a copy would do. Files are compared by length and time, and what a copy would not replace is a failure.
+    DryRun,
+    /// To say whether the target has what the source has. Files of the same length are read at both ends.
+    Verify,
+}
+
+/// An entry of the source that differs at the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyDiffering {
+    /// Its name at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// What the source has.
+    pub kind: CopyEntryKind,
+    /// The length of the source's file; zero for other entries.
+    pub size_bytes: Bytes,
+    /// How the target's entry differs.
+    pub differs: BTreeSet<CopyDifference>,
+}
+
+/// A kind of entry that is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyEntryKind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+}
+
+/// How the target's entry differs from the source's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyDifference {
+    /// The target has none.
+    Missing,
+    /// It is of another kind.
+    Kind,
+    /// The file has another length.
+    Size,
+    /// The file has the same length and other bytes.
+    Content,
+    /// The symbolic link has another text.
+    Link,
+    /// The permissions differ.
+    Mode,
+    /// The time of the last change differs.
+    Time,
+}
+
+/// What copies that were interrupted have left in a target's folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLeftovers {
+    /// The number of incomplete files.
+    pub number: u64,
+    /// The bytes that they take on the file system.
+    pub bytes: Bytes,
+    /// The first 4,096 of them, the oldest first.
+    pub files: Vec<CopyLeftover>,
+    /// Other entries beside them, which no copy has made, and which stay.
+    pub others: u64,
+}
+
+/// An incomplete file that a copy has left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLeftover {
+    /// Its name in `.landspeed-copy`, which follows from the name of the entry that was copied.
+    pub name: String,
+    /// The bytes that it takes on the file system.
+    pub size_bytes: Bytes,
+    /// Time since a copy has last changed it.
+    pub age_ns: Nanos,
 }
 
 /// The bytes of a path, which need not be text. In a document they are hexadecimal digits, because the text of a document is

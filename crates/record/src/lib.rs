@@ -57,7 +57,10 @@ pub use compare::{
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
     ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
-pub use copy::{COPY_PATIENCE_TIMES, CopyCounts, CopyFailure, CopyOutcome, PathBytes};
+pub use copy::{
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
+    CopyFailure, CopyLeftover, CopyLeftovers, CopyOutcome, PathBytes,
+};
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{

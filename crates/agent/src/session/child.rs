@@ -33,6 +33,16 @@ const KNOWN: &[(&str, &str)] = &[
         "; let this user use sudo without one (sudoers: Defaults:NAME !requiretty), or log in as root",
     ),
     ("Connection timed out", "; if it is only slow, --patience waits longer"),
+    ("Could not resolve hostname", "; check its name, or give an address or an alias of ~/.ssh/config"),
+    (
+        "Host key verification failed",
+        "; run ssh to it once by hand: that shows its key and asks, or says what has changed",
+    ),
+    (
+        "Permission denied (",
+        "; name another user, or let ssh log in without a password: ssh -v says what it tried",
+    ),
+    ("Connection refused", "; does sshd run there, on the port that ssh uses?"),
 ];
 
 /// The last lines that a child printed.

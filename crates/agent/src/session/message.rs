@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCounts, CopyOutcome, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState,
-    Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLeftovers, CopyOutcome, EndpointOutcome,
+    HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
+    Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -60,10 +61,21 @@ pub enum PathKind {
     Folder,
     /// A symbolic link to a folder, where the path has no slash at its end.
     LinkToFolder,
-    /// Anything else that is there, or that the agent's user may not look at.
+    /// Anything else that is there.
     File,
+    /// What this user may not look at, or a folder whose entries this user may not read.
+    Barred,
     /// Nothing.
     Missing,
+}
+
+/// What is at a path, and where that is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FoundPath {
+    pub kind: PathKind,
+    /// The path without symbolic links, "." and "..", where that is known.
+    pub resolved_hex: PathBytes,
 }
 
 /// A request of the controller to an agent. An interface name means the interface that had this name when the session
@@ -158,7 +170,28 @@ pub enum Request {
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
     },
-    /// Report the counts of the copy in which this agent takes part. Answered with [`Reply::CopyState`].
+    /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
+    /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
+    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck },
+    /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
+    /// [`Reply::Done`].
+    CompareIn {
+        flows: Box<CopyFlows>,
+        folder_hex: PathBytes,
+        /// The names about which the source may ask, with all that is below them; the empty name for all.
+        names_hex: Vec<PathBytes>,
+        check: CopyCheck,
+    },
+    /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
+    /// [`Reply::CopyListed`].
+    CopyListed {},
+    /// Remove the incomplete files that copies have left in a folder. Answered with [`Reply::CopyLeft`].
+    CopyClean {
+        folder_hex: PathBytes,
+        /// True to remove nothing.
+        only_list: bool,
+    },
+    /// Report the counts of the copy in which this agent takes part, or of its comparison. Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
@@ -195,6 +228,10 @@ impl Request {
             Request::CopyLook { .. } => "look at paths",
             Request::CopyOut { .. } => "send files",
             Request::CopyIn { .. } => "receive files",
+            Request::CompareOut { .. } => "compare files",
+            Request::CompareIn { .. } => "show files",
+            Request::CopyListed {} => "list files that differ",
+            Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
         }
@@ -252,10 +289,20 @@ pub enum Reply {
     },
     Paths {
         /// What is at each path, in the order of the request.
-        found: Vec<PathKind>,
+        found: Vec<FoundPath>,
     },
     Copied {
         outcome: Box<CopyOutcome>,
+    },
+    Compared {
+        outcome: Box<CopyComparison>,
+    },
+    CopyListed {
+        /// Empty if no entry waits now.
+        entries: Vec<CopyDiffering>,
+    },
+    CopyLeft {
+        left: Box<CopyLeftovers>,
     },
     CopyState {
         counts: CopyCounts,

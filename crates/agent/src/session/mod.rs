@@ -59,7 +59,7 @@ pub use hello::{BUILD, Hello};
 pub use invite::{CertificatePin, Invite, Ticket};
 pub use key::SessionKey;
 pub use listen::{ListeningAgent, listen};
-pub use message::{CopyFlows, CopyRoot, KnobChange, PathKind, Reply, Request};
+pub use message::{CopyFlows, CopyRoot, FoundPath, KnobChange, PathKind, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
 pub use serve::{OnProgress, RequestHandler};
 pub use shared_start::SharedStart;

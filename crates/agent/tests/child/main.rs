@@ -227,7 +227,13 @@ fn a_controller_that_falls_silent_loses_its_lease_and_is_told() {
 fn a_program_that_leads_nowhere_is_quoted_with_the_remedy() {
     let open = |script| Session::over_child("far", shell(script), &options()).unwrap_err().to_string();
     let error = open("echo 'ssh: Could not resolve hostname far' >&2; exit 255");
-    assert_eq!(error, "far: ssh: Could not resolve hostname far (exit status: 255)");
+    assert!(error.starts_with("far: ssh: Could not resolve hostname far (exit status: 255); check its name"));
+    let error =
+        open("echo 'No key is known for far' >&2; echo 'Host key verification failed.' >&2; exit 255");
+    assert!(
+        error.contains("Host key verification failed. (exit status: 255); run ssh to it once"),
+        "{error}"
+    );
     let error = open("echo 'ssh: connect to host far port 22: Connection timed out' >&2; exit 255");
     assert!(error.ends_with("; if it is only slow, --patience waits longer"), "{error}");
     let error = open("landspeed-is-not-here agent");

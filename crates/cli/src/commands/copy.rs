@@ -1,17 +1,26 @@
 //! `landspeed copy`: copies files between hosts.
 
+pub(crate) mod clean;
+pub(crate) mod dry_run;
+mod names;
 mod place;
+pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use landspeed_engine::{CopyOptions, JoinedHosts, Landing, Pairing, copy, landing, look};
+use landspeed_engine::{
+    ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
+};
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCounts, CopyFailure, CopyOutcome, PathBytes, Settings};
+use landspeed_record::{
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
+    Settings, Side,
+};
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
 use landspeed_transport::settings::TRANSPORT;
@@ -20,16 +29,15 @@ use parking_lot::Mutex;
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::groups::ReachArgs;
-use crate::hosts::joined;
+use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use names::failed;
 use place::{CopyPlaces, places};
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
 /// acknowledged, because the other end may have nothing else to do.
 const FLOW: [(&str, &str); 3] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm"), ("nodelay", "on")];
-/// The number of failures that are printed. `--json` lists more.
-const SHOWN: usize = 20;
 
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
@@ -39,6 +47,9 @@ there.
 Names, content, modes, times and symbolic links are copied. Not yet copied are
 owners, hard links (each becomes a file), holes, extended attributes and ACLs;
 FIFOs, sockets and devices are named and left out.
+
+Within one host the data take loopback, encrypted as between hosts: that works,
+and cp is faster.
 
 An entry that is there with the same size and time is left as it is. What an
 interrupted copy has received stays in TARGET/.landspeed-copy: the same command
@@ -50,7 +61,11 @@ Where the path breaks for a while, flows are opened again for ten times
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
-  landspeed copy dtn1:results.tar .             to this one";
+  landspeed copy dtn1:results.tar .             to this one
+  landspeed copy dtn1:/data dtn1:/backup        within a host
+  landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
+  landspeed copy --verify run7 dtn2:/scratch    whether all is there
+  landspeed copy --clean dtn2:/scratch          give an interrupted copy up";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -59,7 +74,7 @@ pub(crate) struct CopyArgs {
     /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
     ///
     /// A path with a colon in its name is written ./a:b. All sources are on one host.
-    #[arg(value_name = "PATH", required = true, num_args = 2..)]
+    #[arg(value_name = "PATH", required = true)]
     pub(crate) paths: Vec<OsString>,
     /// Read from this host, with plain source paths: 'local', 'netns:NAME' or [user@]host
     #[arg(long, value_name = "HOST")]
@@ -73,6 +88,22 @@ pub(crate) struct CopyArgs {
     /// End before the files are on stable storage
     #[arg(long)]
     pub(crate) no_sync: bool,
+    /// Show what would be copied, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Compare source and target, and copy nothing: names, content, modes and times
+    ///
+    /// Both ends read the files of the same length, and their digests are compared: no content is sent.
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) verify: bool,
+    /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
+    ///
+    /// The next copy then sends these files from their beginning. A copy that runs is left alone.
+    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync"])]
+    pub(crate) clean: bool,
+    /// List all names, not only a screen of them
+    #[arg(long)]
+    pub(crate) full: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
@@ -85,12 +116,8 @@ pub(crate) struct CopyArgs {
 pub(crate) struct CopyReport {
     /// Format version of this document.
     format: u32,
-    /// The host that the files came from.
-    from: String,
-    /// The host that has them now.
-    to: String,
-    /// The path of what the copy has made. In a name that is no text, other characters stand for the bytes that are none.
-    target: String,
+    #[serde(flatten)]
+    route: CopyRoute,
     /// The settings of each flow.
     flow: Settings,
     /// The number of flows.
@@ -103,24 +130,50 @@ pub(crate) struct CopyReport {
     outcome: CopyOutcome,
 }
 
+/// Where files come from and go to.
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
+pub(crate) struct CopyRoute {
+    /// The host that has the files.
+    from: String,
+    /// The host that gets them.
+    to: String,
+    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
+    target: String,
+}
+
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
+    if args.clean {
+        return clean::run(args);
+    }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
-    stop.at_once("ended: what was copied stays, and the same command goes on from there");
+    stop.at_once(match args.dry_run || args.verify {
+        true => "ended: nothing was changed",
+        false => "ended: what was copied stays, and the same command goes on from there",
+    });
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
     let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
-    let joined = joined(&places.words(), &args.reach, Pairing::FirstTwo, outlasted)?;
+    let joined = joined_for_copy(&places.words(), &args.reach, outlasted)?;
     let landing = lands(&joined, &places)?;
-    let shown = safe(&String::from_utf8_lossy(&landing.shown));
-    eprintln!("{} -> {}:{shown}", safe(&places.sources_shown()), places.to);
+    let target = safe(&String::from_utf8_lossy(&landing.shown));
+    eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
+    let what = options(args, places.reads, landing)?;
+    let route = CopyRoute { from: places.from, to: places.to, target };
+    if args.dry_run {
+        return dry_run::run(args, route, joined, &what);
+    }
+    if args.verify {
+        return verify::run(args, route, joined, &what);
+    }
     let begun = Instant::now();
-    let outcome = copied(&joined, args, &places, landing)?;
-    let report = report(args, &places, shown, begun.elapsed().into(), outcome);
-    drop(joined);
+    let line = CopyLine::new();
+    let outcome = copy(&joined.group.first(), &what, &|counts| line.take(counts))?;
+    let report = report(args, route, begun.elapsed().into(), outcome);
+    drop((line, joined));
     if args.json {
         out(&landspeed_report::json(&report))?;
     } else {
-        print(&report)?;
+        print(&report, args.full)?;
     }
     Ok(exit(&report.outcome))
 }
@@ -131,25 +184,34 @@ fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
     let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
     let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
     let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
-    Ok(landing(&places.paths, &found, target[0])?)
+    let target = &target[0];
+    let landing = landing(&places.paths, &found, target);
+    let landing =
+        landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
+    landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))
 }
 
-fn copied(
+/// Compares source and target. Entries that differ go to `on_differing`.
+fn compared(
     joined: &JoinedHosts,
-    args: &CopyArgs,
-    places: &CopyPlaces,
-    landing: Landing,
-) -> Result<CopyOutcome> {
-    let what = CopyOptions {
-        from: places.reads,
+    what: &CopyOptions,
+    check: CopyCheck,
+    on_differing: &dyn Fn(Vec<CopyDiffering>),
+) -> Result<CopyComparison> {
+    let line = CopyLine::new();
+    let listener = ComparisonListener { on_counts: &|counts| line.take(counts), on_differing };
+    Ok(compare_files(&joined.group.first(), what, check, &listener)?)
+}
+
+fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions> {
+    Ok(CopyOptions {
+        from,
         roots: landing.roots,
         folder: landing.folder,
         is_synced: !args.no_sync,
         flow: flow()?,
         flows: args.flows,
-    };
-    let line = CopyLine::new();
-    Ok(copy(&joined.group.first(), &what, &|counts| line.take(counts))?)
+    })
 }
 
 fn flow() -> Result<Settings> {
@@ -163,18 +225,10 @@ fn chosen() -> Settings {
     FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn report(
-    args: &CopyArgs,
-    places: &CopyPlaces,
-    target: String,
-    duration: Nanos,
-    outcome: CopyOutcome,
-) -> CopyReport {
+fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutcome) -> CopyReport {
     CopyReport {
         format: FORMAT,
-        from: places.from.clone(),
-        to: places.to.clone(),
-        target,
+        route,
         flow: chosen(),
         flows: args.flows,
         duration_ns: duration,
@@ -183,23 +237,22 @@ fn report(
     }
 }
 
-fn print(report: &CopyReport) -> Result<()> {
+fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
-    out(&format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps))?;
-    out(&format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged))?;
-    if outcome.failed > 0 {
-        out(&format!("NOT copied: {} entries", outcome.failed))?;
-        outcome.failures.iter().take(SHOWN).try_for_each(|failure| out(&format!("  {}", shown(failure))))?;
+    let mut lines = vec![
+        format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
+        format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
+    ];
+    if outcome.is_full {
+        let CopyRoute { to, target, .. } = &report.route;
+        lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
     }
-    if outcome.failed > SHOWN as u64 {
-        out(&format!("  and {} more: --json lists more of them", outcome.failed - SHOWN as u64))?;
-    }
-    Ok(())
-}
-
-fn shown(failure: &CopyFailure) -> String {
-    safe(&format!("{}: {}", String::from_utf8_lossy(&failure.name_hex.0), failure.why))
+    // Where the target is full, all others fail for the same reason.
+    let most = if outcome.is_full { 1 } else { usize::MAX };
+    let named = &outcome.failures[..outcome.failures.len().min(most)];
+    lines.extend(failed("NOT copied", outcome.failed, named, is_full));
+    out(&lines.join("\n"))
 }
 
 fn exit(outcome: &CopyOutcome) -> ExitCode {

@@ -100,7 +100,12 @@ commands! {
         "landspeed compare": CompareReport,
         "landspeed compare --paths": GridReport,
     },
-    Copy(copy::CopyArgs) { "landspeed copy": copy::CopyReport, },
+    Copy(copy::CopyArgs) {
+        "landspeed copy": copy::CopyReport,
+        "landspeed copy --clean": copy::clean::CopyCleaning,
+        "landspeed copy --dry-run": copy::dry_run::DryRunReport,
+        "landspeed copy --verify": copy::verify::CopyVerification,
+    },
     Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
     Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },
     Cc(cc::CcArgs) {

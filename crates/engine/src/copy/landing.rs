@@ -1,9 +1,14 @@
 //! Where the files of a copy land: the rules of cp(1) and rsync(1), as a function of what is there.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-use landspeed_agent::session::{CopyRoot, PathKind};
+use landspeed_agent::session::{CopyRoot, FoundPath, PathKind};
 use landspeed_record::PathBytes;
+
+use crate::Pair;
 
 /// The paths of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,19 +32,30 @@ pub struct Landing {
 pub enum LandingError {
     /// A source does not exist.
     Missing(Vec<u8>),
+    /// The user may not read a source.
+    SourceBarred(Vec<u8>),
+    /// The user may not read the target.
+    TargetBarred(Vec<u8>),
     /// A path with a slash at its end is no folder.
     NoFolder(Vec<u8>),
     /// Several files, or a folder, are to become one that is a file.
     TargetIsFile(Vec<u8>),
     /// Two sources get the same name.
     SameName(Vec<u8>),
+    /// The target's folder is this source or lies in it.
+    IntoItself(Vec<u8>),
 }
 
 impl std::fmt::Display for LandingError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let shown = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         match self {
-            LandingError::Missing(path) => write!(f, "{}: there is no such file or folder", shown(path)),
+            LandingError::Missing(path) => {
+                write!(f, "{}: there is no such file or folder: check the path", shown(path))
+            }
+            LandingError::SourceBarred(path) | LandingError::TargetBarred(path) => {
+                write!(f, "{}: permission denied: log in as a user who may read it", shown(path))
+            }
             LandingError::NoFolder(path) => write!(f, "{}: is no folder, and ends with a slash", shown(path)),
             LandingError::TargetIsFile(path) => {
                 write!(f, "{}: is a file: name a folder for what is copied", shown(path))
@@ -47,11 +63,28 @@ impl std::fmt::Display for LandingError {
             LandingError::SameName(name) => {
                 write!(f, "two sources are called {}: copy them into folders of their own", shown(name))
             }
+            LandingError::IntoItself(path) => {
+                write!(f, "{}: the target is this folder or lies in it: name another target", shown(path))
+            }
         }
     }
 }
 
 impl std::error::Error for LandingError {}
+
+impl LandingError {
+    /// Returns the error with the host of its path: `from` has the sources, `to` the target.
+    pub fn at_host(&self, from: &str, to: &str) -> String {
+        match self {
+            LandingError::SameName(_) => self.to_string(),
+            LandingError::TargetIsFile(_) | LandingError::TargetBarred(_) => format!("{to}:{self}"),
+            LandingError::Missing(_)
+            | LandingError::SourceBarred(_)
+            | LandingError::NoFolder(_)
+            | LandingError::IntoItself(_) => format!("{from}:{self}"),
+        }
+    }
+}
 
 /// Returns where the files land. `found` is what is at each source, `target` what is at the target.
 ///
@@ -60,17 +93,22 @@ impl std::error::Error for LandingError {}
 ///
 /// # Errors
 /// Returns an error if a source is missing, or if the target can not hold them.
-pub fn landing(paths: &CopyPaths, found: &[PathKind], target: PathKind) -> Result<Landing, LandingError> {
-    let sources: Vec<(&[u8], PathKind)> =
-        paths.sources.iter().map(Vec::as_slice).zip(found.iter().copied()).collect();
+pub fn landing(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Result<Landing, LandingError> {
+    let kinds = found.iter().map(|found| found.kind);
+    let sources: Vec<(&[u8], PathKind)> = paths.sources.iter().map(Vec::as_slice).zip(kinds).collect();
+    let target = target.kind;
     for (path, kind) in &sources {
         match kind {
             PathKind::Missing => return Err(LandingError::Missing(path.to_vec())),
+            PathKind::Barred => return Err(LandingError::SourceBarred(path.to_vec())),
             PathKind::File | PathKind::LinkToFolder if path.ends_with(b"/") => {
                 return Err(LandingError::NoFolder(path.to_vec()));
             }
             _ => {}
         }
+    }
+    if target == PathKind::Barred {
+        return Err(LandingError::TargetBarred(paths.target.clone()));
     }
     let is_folder = matches!(target, PathKind::Folder | PathKind::LinkToFolder);
     match sources.as_slice() {
@@ -79,6 +117,32 @@ pub fn landing(paths: &CopyPaths, found: &[PathKind], target: PathKind) -> Resul
         }
         _ if target == PathKind::File => Err(LandingError::TargetIsFile(paths.target.clone())),
         _ => into_folder(&sources, &paths.target),
+    }
+}
+
+/// Checks that no folder lands in itself, on one host: the copy would find what it has just made, and have no end.
+///
+/// # Errors
+/// Returns an error if the target's folder is a source or lies in one, and both ends are known to be one host.
+pub fn check_landing(
+    pair: &Pair<'_>,
+    paths: &CopyPaths,
+    found: &[FoundPath],
+    target: &FoundPath,
+) -> Result<(), LandingError> {
+    if pair.is_one_host() { is_outside(paths, found, target) } else { Ok(()) }
+}
+
+fn is_outside(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Result<(), LandingError> {
+    fn resolved(found: &FoundPath) -> &Path {
+        Path::new(OsStr::from_bytes(&found.resolved_hex.0))
+    }
+    let is_around = |source: &FoundPath| {
+        source.kind == PathKind::Folder && resolved(target).starts_with(resolved(source))
+    };
+    match paths.sources.iter().zip(found).find(|(_, source)| is_around(source)) {
+        Some((path, _)) => Err(LandingError::IntoItself(path.clone())),
+        None => Ok(()),
     }
 }
 
@@ -130,15 +194,36 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use PathKind::{File, Folder, LinkToFolder, Missing};
+    use PathKind::{Barred, File, Folder, LinkToFolder, Missing};
+
+    fn at(resolved: &str, kind: PathKind) -> FoundPath {
+        FoundPath { kind, resolved_hex: PathBytes(resolved.into()) }
+    }
+
+    #[test]
+    fn a_folder_does_not_land_in_itself() {
+        for (source, kind, target, is_fine) in [
+            ("/a", Folder, "/a", false),
+            ("/a", Folder, "/a/b/c", false),
+            ("/", Folder, "/mnt", false),
+            ("/a", Folder, "/ab", true),
+            ("/a/b", Folder, "/a", true),
+            ("/a/f", File, "/a/f", true),
+        ] {
+            let paths = CopyPaths { sources: vec![b"given".to_vec()], target: b"t".to_vec() };
+            let outside = is_outside(&paths, &[at(source, kind)], &at(target, Missing));
+            let expected = if is_fine { Ok(()) } else { Err(LandingError::IntoItself(b"given".to_vec())) };
+            assert_eq!(outside, expected, "{source} {target}");
+        }
+    }
 
     fn lands(sources: &[(&str, PathKind)], target: (&str, PathKind)) -> Result<String, LandingError> {
         let paths = CopyPaths {
             sources: sources.iter().map(|(path, _)| path.as_bytes().to_vec()).collect(),
             target: target.0.as_bytes().to_vec(),
         };
-        let found: Vec<PathKind> = sources.iter().map(|(_, kind)| *kind).collect();
-        let landing = landing(&paths, &found, target.1)?;
+        let found: Vec<FoundPath> = sources.iter().map(|(_, kind)| at("/", *kind)).collect();
+        let landing = landing(&paths, &found, &at("/", target.1))?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let root = |root: &CopyRoot| format!("{}={}", text(&root.name_hex.0), text(&root.path_hex.0));
         let roots = landing.roots.iter().map(root).collect::<Vec<_>>().join(" ");
@@ -168,7 +253,14 @@ mod tests {
     #[test]
     fn what_cannot_land_is_named() {
         let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
-        assert_eq!(missing.to_string(), "a: there is no such file or folder");
+        assert_eq!(missing.to_string(), "a: there is no such file or folder: check the path");
+        assert!(missing.at_host("dtn1", "dtn2").starts_with("dtn1:a: "));
+        let barred = [lands(&[("a", Barred)], ("t", Folder)), lands(&[("a", File)], ("t", Barred))];
+        let [source, target] = barred.map(|barred| barred.unwrap_err().at_host("dtn1", "dtn2"));
+        assert!(
+            source.starts_with("dtn1:a: permission denied")
+                && target.starts_with("dtn2:t: permission denied")
+        );
         assert_eq!(lands(&[("f/", File)], ("t", Folder)), Err(LandingError::NoFolder(b"f/".to_vec())));
         let file = LandingError::TargetIsFile(b"t".to_vec());
         assert_eq!(lands(&[("a", Folder)], ("t", File)), Err(file.clone()));

@@ -1,21 +1,25 @@
 //! Copies files from one host of a pair to the other.
 
+mod compare;
 mod landing;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{CopyFlows, CopyRoot, PathKind, Reply, Request};
-use landspeed_record::{CopyCounts, CopyOutcome, PathBytes, Role, Settings, Side};
+use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
+use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
-pub use landing::{CopyPaths, Landing, LandingError, landing};
+pub use compare::{ComparisonListener, compare_files};
+pub use landing::{CopyPaths, Landing, LandingError, check_landing, landing};
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);
+/// Additional time for the removal of incomplete files, which may be many or long.
+const CLEANING: Duration = Duration::from_secs(120);
 /// A copy takes as long as it takes: its ends give up by themselves where a path stays silent. This bounds the wait for the
 /// copy's end all the same.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 60 * 60);
@@ -36,15 +40,29 @@ pub struct CopyOptions {
     pub flows: u32,
 }
 
-/// Returns what is at these paths of a host.
+/// Returns what is at these paths of a host, and where that is.
 ///
 /// # Errors
 /// Returns an error if the host cannot be asked, or may not be copied from or to.
-pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<PathKind>, Error> {
+pub fn look(host: &Host, paths: Vec<PathBytes>) -> Result<Vec<FoundPath>, Error> {
     let asked = paths.len();
     match host.call(&Request::CopyLook { paths_hex: paths })? {
         Reply::Paths { found } if found.len() == asked => Ok(found),
         _ => Err(host.unexpected("look at paths")),
+    }
+}
+
+/// Removes the incomplete files that copies have left in a folder of a host, and returns them. With `only_list`, removes
+/// nothing.
+///
+/// # Errors
+/// Returns an error if the host cannot be asked or may not be copied to, if a copy writes into the folder now, or if a
+/// file cannot be removed.
+pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeftovers, Error> {
+    let pending = host.start(&Request::CopyClean { folder_hex: folder, only_list })?;
+    match host.wait(pending, host.patience() + CLEANING)? {
+        Reply::CopyLeft { left } => Ok(*left),
+        _ => Err(host.unexpected("list incomplete files")),
     }
 }
 
@@ -100,22 +118,31 @@ fn counts(pair: &Pair<'_>, from: Side, last: CopyCounts) -> Option<CopyCounts> {
 
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
-    let role = if side == Side::A { Role::Client } else { Role::Server };
-    let flows = Box::new(CopyFlows {
-        role,
-        at: ends.at[side as usize],
-        key: ends.key.clone(),
-        settings: what.flow.clone(),
-        count: what.flows,
-        patience_ns: ends.patience,
-    });
+    let flows = flows(side, what, ends);
     match side == what.from {
         true => Request::CopyOut { flows, roots: what.roots.clone() },
         false => Request::CopyIn {
             flows,
             folder_hex: what.folder.clone(),
-            names_hex: what.roots.iter().map(|root| root.name_hex.clone()).collect(),
+            names_hex: names(what),
             is_synced: what.is_synced,
         },
     }
+}
+
+/// Returns the flows of one side.
+fn flows(side: Side, what: &CopyOptions, ends: &DataEnds) -> Box<CopyFlows> {
+    Box::new(CopyFlows {
+        role: if side == Side::A { Role::Client } else { Role::Server },
+        at: ends.at[side as usize],
+        key: ends.key.clone(),
+        settings: what.flow.clone(),
+        count: what.flows,
+        patience_ns: ends.patience,
+    })
+}
+
+/// Returns the names that the source may use in the target's folder.
+fn names(what: &CopyOptions) -> Vec<PathBytes> {
+    what.roots.iter().map(|root| root.name_hex.clone()).collect()
 }

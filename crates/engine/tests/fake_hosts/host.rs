@@ -253,6 +253,10 @@ impl RequestHandler for FakeHost {
             Request::CopyLook { .. }
             | Request::CopyOut { .. }
             | Request::CopyIn { .. }
+            | Request::CompareOut { .. }
+            | Request::CompareIn { .. }
+            | Request::CopyListed {}
+            | Request::CopyClean { .. }
             | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }

@@ -22,7 +22,7 @@ pub use error::Error;
 pub use lab::{Lab, LabHost, LabPlan};
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
-pub use real::{HostSpec, SshTarget};
+pub use real::{HostSpec, SshTarget, within};
 pub use registry::{
     HostPair, HostSet, InviteLine, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan,
     find, open, path, with_parameters,

@@ -41,7 +41,7 @@ pub struct Caller {
 
 impl Caller {
     /// Opens the flow with this number.
-    pub(super) fn open(
+    pub(crate) fn open(
         &self,
         number: u32,
         within: Duration,

@@ -16,7 +16,7 @@ const MOST_OPEN: usize = 16_384;
 const LOW: u64 = 32 << 20;
 /// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
 /// counted.
-const MOST_LISTED: usize = 400;
+pub(crate) const MOST_LISTED: usize = 400;
 
 /// The next step of a thread that sends.
 #[derive(Debug, PartialEq)]
@@ -67,6 +67,8 @@ pub(crate) struct PieceWork {
 pub(crate) struct FailedEntry {
     pub(crate) name: RelativeName,
     pub(crate) failure: Failure,
+    /// True if it failed at the target, false if at the source.
+    pub(crate) is_at_target: bool,
 }
 
 /// The entries that were settled, by result.
@@ -204,9 +206,13 @@ impl Plan {
 
     /// Counts an entry that could not be offered.
     pub(crate) fn add_failed(&mut self, name: RelativeName, failure: Failure) {
+        self.count_failed(FailedEntry { name, failure, is_at_target: false });
+    }
+
+    fn count_failed(&mut self, entry: FailedEntry) {
         self.settled.failed += 1;
         if self.settled.failures.len() < MOST_LISTED {
-            self.settled.failures.push(FailedEntry { name, failure });
+            self.settled.failures.push(entry);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What follows from the target's messages, and from files that changed or cannot be read.
 
-use super::{AfterWithdrawal, Cursor, OpenEntry, Phase, PieceWork, Plan, Settled};
+use super::{AfterWithdrawal, Cursor, FailedEntry, OpenEntry, Phase, PieceWork, Plan, Settled};
 use crate::digest::{self, Digest, DonePieces};
 use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
@@ -30,7 +30,7 @@ impl Plan {
                 Answer::Made => self.settle(entry, |settled, _| settled.made += 1),
                 Answer::Send => self.want(entry, &[]),
                 Answer::Compare(held) => self.want(entry, &held),
-                Answer::Failed(failure) => self.fail(entry, failure),
+                Answer::Failed(failure) => self.fail(entry, failure, true),
             }
         }
     }
@@ -82,7 +82,7 @@ impl Plan {
                 settled.moved_bytes += open.found.size() - open.taken;
             }),
             EntryOutcome::Withdrawn => self.withdrawn(entry),
-            EntryOutcome::Failed(failure) => self.fail(entry, failure),
+            EntryOutcome::Failed(failure) => self.fail(entry, failure, true),
         }
     }
 
@@ -128,7 +128,7 @@ impl Plan {
 
     fn withdrawn(&mut self, entry: u64) {
         match self.open.get_mut(&entry).and_then(|open| open.after.take()) {
-            Some(AfterWithdrawal::Fail(failure)) => self.fail(entry, failure),
+            Some(AfterWithdrawal::Fail(failure)) => self.fail(entry, failure, false),
             Some(AfterWithdrawal::Offer(found)) => {
                 self.settle(entry, |settled, open| settled.moved_bytes -= open.taken);
                 self.add_as(vec![*found], true);
@@ -144,22 +144,23 @@ impl Plan {
     }
 
     /// Settles an entry as failed. If the target has no room, all that is open fails for the same reason.
-    fn fail(&mut self, entry: u64, failure: Failure) {
+    fn fail(&mut self, entry: u64, failure: Failure, is_at_target: bool) {
         let Some(open) = self.open.remove(&entry) else { return };
         let name = &open.found.offered.name;
         // A folder that could not be made has no mode to set.
         if self.phase == Phase::Content || !self.settled.failures.iter().any(|failed| failed.name == *name) {
-            self.give_up(open, failure);
+            self.give_up(open, failure, is_at_target);
         }
         if failure.is_full() {
             self.is_target_full = true;
             self.offers.clear();
-            std::mem::take(&mut self.open).into_values().for_each(|open| self.give_up(open, failure));
+            let open = std::mem::take(&mut self.open);
+            open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
         }
     }
 
-    fn give_up(&mut self, open: OpenEntry, failure: Failure) {
+    fn give_up(&mut self, open: OpenEntry, failure: Failure, is_at_target: bool) {
         self.settled.moved_bytes -= open.taken;
-        self.add_failed(open.found.offered.name, failure);
+        self.count_failed(FailedEntry { name: open.found.offered.name, failure, is_at_target });
     }
 }

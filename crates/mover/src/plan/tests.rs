@@ -116,7 +116,8 @@ fn a_file_that_changes_is_sent_once_more_and_then_fails() {
         plan.became(first, EntryOutcome::Withdrawn);
         assert_eq!(plan.settled().failed, expected);
     }
-    assert_eq!(plan.settled().failures[0].failure.operation, Operation::Unsteady);
+    let failed = &plan.settled().failures[0];
+    assert_eq!((failed.failure.operation, failed.is_at_target), (Operation::Unsteady, false));
 }
 
 /// What was taken of a file that changed is not counted a second time.
@@ -161,6 +162,7 @@ fn a_full_target_ends_all() {
     plan.walked();
     assert!(drive(&mut plan).is_empty());
     assert_eq!(plan.settled().failed, 2);
+    assert!(plan.settled().failures.iter().all(|failed| failed.is_at_target));
     assert!(plan.wants_folders());
 }
 

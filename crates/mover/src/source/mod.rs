@@ -72,7 +72,7 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
     let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
     let failure = |failed: &FailedEntry| CopyFailure {
         name_hex: PathBytes(failed.name.as_bytes().to_vec()),
-        why: failed.failure.words(),
+        why: if failed.is_at_target { failed.failure.words_at_target() } else { failed.failure.words() },
     };
     CopyOutcome {
         copied: settled.copied,
@@ -81,13 +81,14 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         made: settled.made,
         unchanged: settled.unchanged,
         failed: settled.failed,
+        is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
     }
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
-fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
+pub(crate) fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
     let failed = |operation| Error::at(&root.path, operation);
     let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
     let target = root.target.clone();

@@ -26,7 +26,9 @@ use crate::wire::{
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
 use incoming::IncomingFile;
+pub(crate) use offer::{allows, kind};
 use work_folder::WorkFolder;
+pub use work_folder::clean;
 
 /// The largest number of files under way: more than an honest source offers at a time.
 const MOST_FILES: usize = 32_768;

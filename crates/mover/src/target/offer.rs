@@ -1,6 +1,8 @@
 //! Answers what the target has of an offered entry, and makes folders and symbolic links.
 
+use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
@@ -25,11 +27,8 @@ impl Receiving {
         considered.unwrap_or_else(Answer::Failed)
     }
 
-    /// Returns true if the source may use this name: it is one of those that the user asked for, or below it, and none
-    /// that a copy keeps for itself. Otherwise a source could write what it was not asked for (CVE-2019-6111 of scp).
     fn is_allowed(&self, name: &RelativeName) -> bool {
-        let is_asked_for = self.names.contains(&b""[..]) || self.names.contains(name.first());
-        is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
+        allows(&self.names, name)
     }
 
     fn make_folder(&self, name: &RelativeName, last: &mut LastFolder) -> Result<Answer, Failure> {
@@ -46,7 +45,7 @@ impl Receiving {
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
         let folder = self.root.made_folder(&folder).map_err(failed)?;
         if rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|there| there.as_bytes() == to) {
-            return Ok(Answer::Unchanged);
+            return self.keep_link(offered, &folder, leaf);
         }
         let own = work_folder::short(entry);
         self.work.link(to, &own).map_err(failed)?;
@@ -58,6 +57,18 @@ impl Receiving {
             self.work.remove(&own);
         }
         placed.map(|()| Answer::Made).map_err(failed)
+    }
+
+    /// Keeps a symbolic link that is there, with the offered time.
+    fn keep_link(&self, offered: &OfferedEntry, folder: &OwnedFd, leaf: &[u8]) -> Result<Answer, Failure> {
+        let failed = |error: io::Error| Failure::of(Operation::SetModeAndTimes, &error);
+        let there = self.root.stat(&offered.name).map_err(failed)?;
+        if there.is_none_or(|there| FileIdentity::of(&there).modified != offered.modified) {
+            let times = times(offered.modified);
+            let set = rustix::fs::utimensat(folder, leaf, &times, AtFlags::SYMLINK_NOFOLLOW);
+            set.map_err(|error| failed(error.into()))?;
+        }
+        Ok(Answer::Unchanged)
     }
 
     /// Returns true if what is there has size and time of the offered file.
@@ -123,6 +134,13 @@ impl Receiving {
     }
 }
 
-fn kind(stat: &Stat) -> FileType {
+/// Returns true if the source may use this name: `names` has its first component, or the empty one for all, and it is none
+/// that a copy keeps for itself. Otherwise a source could write what it was not asked for (CVE-2019-6111 of scp).
+pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
+    let is_asked_for = names.contains(&b""[..]) || names.contains(name.first());
+    is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
+}
+
+pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

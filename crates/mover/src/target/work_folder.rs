@@ -1,6 +1,8 @@
 //! The folder for what is not yet whole, in the target's folder: incomplete files, which no other user can see, and the lock
 //! that keeps a second copy out.
 
+mod clean;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -13,6 +15,8 @@ use crate::Error;
 use crate::beneath::Root;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
+
+pub use clean::clean;
 
 /// The name of the folder. No entry with this name is copied into a target's folder.
 pub(super) const NAME: &[u8] = b".landspeed-copy";

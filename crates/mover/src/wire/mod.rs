@@ -141,6 +141,8 @@ pub(crate) enum Operation {
     SetModeAndTimes,
     Sync,
     Install,
+    /// The file changed while it was compared.
+    Changed,
     /// The file changed while it was read, twice.
     Unsteady,
     /// The entry is no file, folder or symbolic link.
@@ -166,6 +168,11 @@ impl Failure {
         [libc::ENOSPC, libc::EDQUOT].contains(&self.errno)
     }
 
+    /// Returns a failure of the target in words, for the source's report.
+    pub(crate) fn words_at_target(&self) -> String {
+        format!("at the target: {}", self.words())
+    }
+
     /// Returns the failure in words.
     pub(crate) fn words(&self) -> String {
         let what = match self.operation {
@@ -179,6 +186,7 @@ impl Failure {
             Operation::SetModeAndTimes => "its mode and times cannot be set",
             Operation::Sync => "cannot be put on stable storage",
             Operation::Install => "cannot be put in place",
+            Operation::Changed => "changed while it was compared",
             Operation::Unsteady => "changed while it was read, and again when it was read anew",
             Operation::Special => "is no file, folder or symbolic link, and was left out",
             Operation::Damaged => "arrived damaged",

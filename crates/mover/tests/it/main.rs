@@ -1,6 +1,7 @@
 //! Copies between two folders, over real flows on loopback.
 
 mod broken_path;
+mod compare;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,9 +64,7 @@ fn copy_until(
     [sending, receiving]: Ends,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
-    let source =
-        Source { roots: vec![SourceRoot { path: from.to_path_buf(), target: RelativeName::root() }] };
-    let target = &target(to);
+    let (source, target) = (source(from), &target(to));
     std::thread::scope(|scope| {
         let received = scope.spawn(move || receive(receiving, target, &CopyProgress::default(), cancel));
         let outcome = send(sending, &source, &CopyProgress::default(), cancel);
@@ -73,6 +72,10 @@ fn copy_until(
         let outcome = outcome?;
         received.map(|()| outcome)
     })
+}
+
+fn source(folder: &Path) -> Source {
+    Source { roots: vec![SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() }] }
 }
 
 /// Bytes that do not repeat, from a seed.
@@ -168,6 +171,18 @@ fn a_tree_arrives_as_it_is_and_once() {
         assert_eq!((again.copied, again.made, again.failed), (0, 0, 0), "{again:?}");
         is_same(from, &to);
     }
+}
+
+/// A symbolic link that is there gets the time of the source's, so that a comparison finds it equal.
+#[test]
+fn a_link_that_is_there_gets_its_time() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    symlink("/nowhere", to.path().join("link")).unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    symlink("/nowhere", from.path().join("link")).unwrap();
+    let outcome = copy(from.path(), to.path(), "tcp").unwrap();
+    assert_eq!((outcome.made, outcome.failed), (0, 0), "{outcome:?}");
+    is_same(from.path(), to.path());
 }
 
 /// `landspeed copy run7/ HOST:/tmp` leaves /tmp as it is.

@@ -43,7 +43,10 @@ impl CopyPlaces {
 /// # Errors
 /// Returns an error if a path names a host beside `--from` or `--to`, or if sources are on several hosts.
 pub(super) fn places(args: &CopyArgs) -> Result<CopyPlaces, String> {
-    let [sources @ .., target] = args.paths.as_slice() else { return Err("a copy has no target".to_owned()) };
+    let (sources, target) = match args.paths.as_slice() {
+        [sources @ .., target] if !sources.is_empty() => (sources, target),
+        _ => return Err("name what is copied, and last where it goes".to_owned()),
+    };
     let read = |path: &std::ffi::OsString, host: &Option<String>, option: &str| place(path, host, option);
     let sources =
         sources.iter().map(|path| read(path, &args.from, "--from")).collect::<Result<Vec<_>, _>>()?;
@@ -55,6 +58,17 @@ pub(super) fn places(args: &CopyArgs) -> Result<CopyPlaces, String> {
     let reads = if to == HERE && from != HERE { Side::B } else { Side::A };
     let sources = sources.into_iter().map(|(_, path)| path).collect();
     Ok(CopyPlaces { from, to, paths: CopyPaths { sources, target }, reads })
+}
+
+/// Returns the host and the folder that `--clean` names.
+///
+/// # Errors
+/// Returns an error unless the arguments name one folder, on one host.
+pub(super) fn cleaned(args: &CopyArgs) -> Result<(String, Vec<u8>), String> {
+    match args.paths.as_slice() {
+        [folder] => place(folder, &args.to, "--to"),
+        _ => Err("--clean takes one path: the folder into which files were copied".to_owned()),
+    }
 }
 
 /// Returns the host and the path of an argument.

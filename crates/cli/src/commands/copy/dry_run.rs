@@ -1,0 +1,257 @@
+//! `landspeed copy --dry-run`: what a copy would do.
+
+use std::cell::RefCell;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use landspeed_engine::{CopyOptions, JoinedHosts};
+use landspeed_record::units::Bytes;
+use landspeed_record::{
+    CopyCheck, CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::names::{failed, held, more, name, shown};
+use super::{CopyArgs, CopyRoute, compared};
+use crate::exit::Exit;
+use crate::failure::because;
+use crate::output::{FORMAT, out};
+
+/// The output of `landspeed copy --dry-run --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DryRunReport {
+    /// Format version of this document.
+    format: u32,
+    #[serde(flatten)]
+    route: CopyRoute,
+    #[serde(flatten)]
+    counts: DryRunCounts,
+    /// Entries that the copy would leave as they are.
+    unchanged: u64,
+    /// Entries that could not be copied.
+    failed: u64,
+    /// The first of the entries that could not be copied.
+    failures: Vec<CopyFailure>,
+    /// The entries that the copy would change: all of them with `--full`, otherwise the first 400.
+    entries: Vec<DryRunEntry>,
+}
+
+/// What a copy would change, counted.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct DryRunCounts {
+    /// Files whose content the copy would send.
+    files: u64,
+    /// Bytes of their content. The copy sends fewer if an interrupted one has left some.
+    file_bytes: Bytes,
+    /// Entries that the copy would make because the target lacks them.
+    made: u64,
+    /// Entries that the copy would replace.
+    replaced: u64,
+    /// Entries whose mode or time alone the copy would set.
+    set: u64,
+}
+
+/// An entry that a copy would change.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct DryRunEntry {
+    /// Its name at the target, relative to the target's folder.
+    name_hex: PathBytes,
+    /// What the source has.
+    kind: CopyEntryKind,
+    /// The length of the source's file; zero for other entries.
+    size_bytes: Bytes,
+    /// What the copy would do.
+    action: DryRunAction,
+}
+
+/// What a copy would do with an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DryRunAction {
+    /// Make it.
+    Make,
+    /// Put it in the place of what is there.
+    Replace,
+    /// Set its mode or its time alone.
+    Set,
+}
+
+impl DryRunAction {
+    fn of(entry: &CopyDiffering) -> Self {
+        let differs = |difference| entry.differs.contains(&difference);
+        match entry.kind {
+            _ if differs(CopyDifference::Missing) => DryRunAction::Make,
+            // A file with another time is sent whatever its size. Content is not compared in a dry run.
+            CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
+            _ if [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link]
+                .into_iter()
+                .any(differs) =>
+            {
+                DryRunAction::Replace
+            }
+            _ => DryRunAction::Set,
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            DryRunAction::Make => "make",
+            DryRunAction::Replace => "replace",
+            DryRunAction::Set => "set",
+        }
+    }
+}
+
+impl DryRunCounts {
+    fn add(&mut self, entry: &CopyDiffering, action: DryRunAction) {
+        let count = match action {
+            DryRunAction::Make => &mut self.made,
+            DryRunAction::Replace => &mut self.replaced,
+            DryRunAction::Set => &mut self.set,
+        };
+        *count += 1;
+        if entry.kind == CopyEntryKind::File && action != DryRunAction::Set {
+            self.files += 1;
+            self.file_bytes += entry.size_bytes;
+        }
+    }
+}
+
+/// The entries that a copy would change, as far as they were listed.
+#[derive(Debug, Default)]
+struct DryRunListing {
+    counts: DryRunCounts,
+    entries: Vec<DryRunEntry>,
+}
+
+impl DryRunListing {
+    /// Counts entries, and keeps them up to `most` in all.
+    fn take(&mut self, entries: Vec<CopyDiffering>, most: usize) {
+        for entry in entries {
+            let action = DryRunAction::of(&entry);
+            self.counts.add(&entry, action);
+            if self.entries.len() < most {
+                let CopyDiffering { name_hex, kind, size_bytes, .. } = entry;
+                self.entries.push(DryRunEntry { name_hex, kind, size_bytes, action });
+            }
+        }
+    }
+
+    fn report(mut self, route: CopyRoute, outcome: CopyComparison) -> DryRunReport {
+        self.entries.sort_by(|one, other| one.name_hex.0.cmp(&other.name_hex.0));
+        DryRunReport {
+            format: FORMAT,
+            route,
+            counts: self.counts,
+            unchanged: outcome.compared.saturating_sub(outcome.differing),
+            failed: outcome.failed,
+            failures: outcome.failures,
+            entries: self.entries,
+        }
+    }
+}
+
+/// Compares, prints what a copy would do, and returns the exit status.
+pub(super) fn run(
+    args: &CopyArgs,
+    route: CopyRoute,
+    joined: JoinedHosts,
+    what: &CopyOptions,
+) -> Result<ExitCode> {
+    let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
+    let take = |entries| listing.borrow_mut().take(entries, most);
+    let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
+    drop(joined);
+    let report = listing.into_inner().report(route, outcome);
+    match args.json {
+        true => out(&landspeed_report::json(&report))?,
+        false => out(&lines(&report, args.full).join("\n"))?,
+    }
+    Ok(exit(&report))
+}
+
+fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
+    let DryRunCounts { files, file_bytes, made, replaced, set } = &report.counts;
+    let answer = format!(
+        "would make {made} entries, replace {replaced}, set mode or time of {set}, and leave {} as they are",
+        report.unchanged
+    );
+    let mut lines = vec![format!("would send {files} files, {file_bytes}"), answer];
+    lines.extend(failed("CANNOT copy", report.failed, &report.failures, is_full));
+    let named = report.entries.iter().take(shown(is_full));
+    let named: Vec<String> =
+        named.map(|entry| format!("  {:<7}  {}", entry.action.word(), name(&entry.name_hex))).collect();
+    let more = more(made + replaced + set, named.len(), "--full lists all");
+    lines.into_iter().chain(named).chain(more).collect()
+}
+
+fn exit(report: &DryRunReport) -> ExitCode {
+    match report.failed {
+        0 => Exit::Done.into(),
+        failed => because(Exit::Incomplete, &format!("{failed} entries could not be copied")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use CopyDifference::{Kind, Link, Missing, Mode, Size, Time};
+
+    fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
+        CopyDiffering {
+            name_hex: PathBytes(name.into()),
+            kind,
+            size_bytes: Bytes(if kind == CopyEntryKind::File { 10 } else { 0 }),
+            differs: differs.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn an_action_is_what_a_copy_does() {
+        for (kind, differs, expected) in [
+            (CopyEntryKind::File, &[Missing][..], DryRunAction::Make),
+            (CopyEntryKind::Folder, &[Missing], DryRunAction::Make),
+            (CopyEntryKind::File, &[Size], DryRunAction::Replace),
+            (CopyEntryKind::File, &[Time], DryRunAction::Replace),
+            (CopyEntryKind::File, &[Kind], DryRunAction::Replace),
+            (CopyEntryKind::File, &[Mode], DryRunAction::Set),
+            (CopyEntryKind::Folder, &[Mode, Time], DryRunAction::Set),
+            (CopyEntryKind::Link, &[Link, Time], DryRunAction::Replace),
+            (CopyEntryKind::Link, &[Time], DryRunAction::Set),
+        ] {
+            assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
+        }
+    }
+
+    #[test]
+    fn the_answer_comes_before_the_names() {
+        let mut listing = DryRunListing::default();
+        let file = |name: String| entry(&name, CopyEntryKind::File, &[Missing]);
+        listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX);
+        listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX);
+        let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
+        let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
+        let report = listing.report(route, outcome);
+        let brief = lines(&report, false);
+        assert_eq!(
+            brief[..4],
+            [
+                "would send 30 files, 300 B",
+                "would make 30 entries, replace 0, set mode or time of 1, and leave 9 as they are",
+                "  set      d",
+                "  make     f00",
+            ]
+        );
+        assert_eq!((brief.len(), brief[22].as_str()), (23, "  and 11 more: --full lists all"));
+        assert_eq!(lines(&report, true).len(), 33);
+    }
+
+    #[test]
+    fn names_are_kept_up_to_a_bound_and_all_are_counted() {
+        let mut listing = DryRunListing::default();
+        listing.take((0..9).map(|_| entry("f", CopyEntryKind::File, &[Size])).collect(), 5);
+        assert_eq!((listing.entries.len(), listing.counts.replaced), (5, 9));
+        assert_eq!((listing.counts.files, listing.counts.file_bytes), (9, Bytes(90)));
+    }
+}

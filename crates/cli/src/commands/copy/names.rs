@@ -1,0 +1,67 @@
+//! Lines that name entries.
+
+use landspeed_record::{CopyFailure, PathBytes};
+use landspeed_report::safe;
+
+/// The number of names that are printed without `--full`: about a screen.
+const SHOWN: usize = 20;
+/// The number of names in a document without `--full`.
+const HELD: usize = 400;
+
+/// Returns how many names are printed.
+pub(super) fn shown(is_full: bool) -> usize {
+    if is_full { usize::MAX } else { SHOWN }
+}
+
+/// Returns how many names are kept for a document.
+pub(super) fn held(is_full: bool) -> usize {
+    if is_full { usize::MAX } else { HELD }
+}
+
+/// Returns a name for people. The target's folder itself is ".".
+pub(super) fn name(bytes: &PathBytes) -> String {
+    if bytes.0.is_empty() { ".".to_owned() } else { safe(&String::from_utf8_lossy(&bytes.0)) }
+}
+
+/// Returns the lines about entries that failed: `head` with their number, and the first names; none if none failed.
+pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full: bool) -> Vec<String> {
+    if number == 0 {
+        return Vec::new();
+    }
+    let named = failures.iter().take(shown(is_full));
+    let named: Vec<String> =
+        named.map(|failure| format!("  {}: {}", name(&failure.name_hex), safe(&failure.why))).collect();
+    let more = more(number, named.len(), "--json lists more of them");
+    std::iter::once(format!("{head}: {number} entries")).chain(named).chain(more).collect()
+}
+
+/// Returns the line about entries that are not named; `None` if all are.
+pub(super) fn more(number: u64, named: usize, remedy: &str) -> Option<String> {
+    let left = number.saturating_sub(named as u64);
+    (left > 0).then(|| format!("  and {left} more: {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_named_up_to_a_screen() {
+        let failure = |n: u32| CopyFailure {
+            name_hex: PathBytes(format!("f{n}\u{1b}").into_bytes()),
+            why: "is full".to_owned(),
+        };
+        let failures: Vec<CopyFailure> = (0..30).map(failure).collect();
+        assert!(failed("NOT copied", 0, &failures, false).is_empty());
+        let lines = failed("NOT copied", 50, &failures, false);
+        assert_eq!(lines[..2], ["NOT copied: 50 entries", "  f0\\u{1b}: is full"]);
+        assert_eq!((lines.len(), lines[21].as_str()), (22, "  and 30 more: --json lists more of them"));
+        let all = failed("NOT copied", 30, &failures, true);
+        assert_eq!((all.len(), all[30].as_str()), (31, "  f29\\u{1b}: is full"));
+    }
+
+    #[test]
+    fn the_folder_itself_has_a_name() {
+        assert_eq!(name(&PathBytes::default()), ".");
+    }
+}

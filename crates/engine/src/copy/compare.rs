@@ -1,0 +1,78 @@
+//! Compares files on one host of a pair with what the other has.
+
+use std::cell::Cell;
+use std::time::Instant;
+
+use landspeed_agent::session::{Reply, Request};
+use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
+
+use super::{CopyOptions, LONGEST, REPORT, flows, names};
+use crate::answers::{RunCallbacks, both};
+use crate::pair::DataEnds;
+use crate::{Error, Host, Pair};
+
+/// Hears of a comparison while it goes on.
+pub struct ComparisonListener<'a> {
+    /// Receives the counts so far, about once a second.
+    pub on_counts: &'a dyn Fn(CopyCounts),
+    /// Receives entries that differ at the target.
+    pub on_differing: &'a dyn Fn(Vec<CopyDiffering>),
+}
+
+/// Compares files on one host of the pair with what the other has, and changes nothing. Every entry that differs goes to
+/// the listener.
+///
+/// # Errors
+/// Returns an error if a host fails, a flow breaks, or a copy that is tried could not write into the target's folder. An
+/// entry that cannot be compared is in the result.
+pub fn compare_files(
+    pair: &Pair<'_>,
+    what: &CopyOptions,
+    check: CopyCheck,
+    listener: &ComparisonListener<'_>,
+) -> Result<CopyComparison, Error> {
+    let ends = pair.data_ends(&what.flow)?;
+    let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
+    // The server first, so that it listens when the client comes.
+    let server = pair.b.start(&server)?;
+    let client = pair.a.start(&client)?;
+    let source = pair.host(what.from);
+    let reported = Cell::new(Instant::now());
+    let report = || {
+        // A host that does not answer is noticed by its session.
+        let _ = hand_over(source, listener);
+        if reported.get().elapsed() >= REPORT {
+            reported.set(Instant::now());
+            if let Ok(Reply::CopyState { counts }) = source.call(&Request::CopyState {}) {
+                (listener.on_counts)(counts);
+            }
+        }
+        false
+    };
+    let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
+    let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
+    let outcome = |answer| if let Reply::Compared { outcome } = answer { Some(outcome) } else { None };
+    let outcome = answers.into_iter().flatten().find_map(outcome);
+    hand_over(source, listener)?;
+    outcome.map(|outcome| *outcome).ok_or_else(|| source.unexpected("compare files"))
+}
+
+/// Hands the entries that wait at the source to the listener.
+fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Error> {
+    loop {
+        match source.call(&Request::CopyListed {})? {
+            Reply::CopyListed { entries } if entries.is_empty() => return Ok(()),
+            Reply::CopyListed { entries } => (listener.on_differing)(entries),
+            _ => return Err(source.unexpected("list files that differ")),
+        }
+    }
+}
+
+/// Returns the request for one side.
+fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
+    let flows = flows(side, what, ends);
+    match side == what.from {
+        true => Request::CompareOut { flows, roots: what.roots.clone(), check },
+        false => Request::CompareIn { flows, folder_hex: what.folder.clone(), names_hex: names(what), check },
+    }
+}

@@ -1,0 +1,104 @@
+//! The entries that differ, on their way to the controller.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use landspeed_record::CopyDiffering;
+use parking_lot::{Condvar, Mutex};
+
+/// The largest number of entries that wait. Beyond it, the comparison waits until some are taken.
+const MOST_WAITING: usize = 8_192;
+/// The largest number of entries that are taken at a time, and of bytes of their names. They fit a reply.
+const MOST_TAKEN: usize = 4_096;
+const MOST_BYTES: usize = 256 << 10;
+/// The time between two looks at the end of the comparison.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// The entries that differ, and that were not yet taken.
+#[derive(Debug, Default)]
+pub(crate) struct CopyListing {
+    waiting: Mutex<VecDeque<CopyDiffering>>,
+    taken: Condvar,
+}
+
+impl CopyListing {
+    /// Adds an entry. Waits for room, and drops the entry if `is_over` before there is some.
+    pub(super) fn add(&self, entry: CopyDiffering, is_over: &dyn Fn() -> bool) {
+        let mut waiting = self.waiting.lock();
+        while waiting.len() >= MOST_WAITING {
+            if is_over() {
+                return;
+            }
+            self.taken.wait_for(&mut waiting, LOOK);
+        }
+        waiting.push_back(entry);
+    }
+
+    /// Takes the entries that wait, as many as fit a reply.
+    pub(crate) fn take(&self) -> Vec<CopyDiffering> {
+        let mut waiting = self.waiting.lock();
+        let mut bytes = 0;
+        let fits = |entry: &&CopyDiffering| {
+            bytes += entry.name_hex.0.len();
+            bytes <= MOST_BYTES
+        };
+        let number = waiting.iter().take(MOST_TAKEN).take_while(fits).count();
+        let taken = waiting.drain(..number).collect();
+        drop(waiting);
+        self.taken.notify_all();
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use landspeed_record::units::Bytes;
+    use landspeed_record::{CopyEntryKind, PathBytes};
+
+    use super::*;
+
+    fn entry(name: &[u8]) -> CopyDiffering {
+        CopyDiffering {
+            name_hex: PathBytes(name.to_vec()),
+            kind: CopyEntryKind::Folder,
+            size_bytes: Bytes(0),
+            differs: std::iter::empty().collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_taken_fits_a_reply_and_no_entry_is_lost() {
+        let listing = CopyListing::default();
+        let long = [b'x'; 4_095];
+        (0..100).for_each(|_| listing.add(entry(&long), &|| false));
+        (0..5_000).for_each(|_| listing.add(entry(b"short"), &|| false));
+        let taken: Vec<usize> =
+            std::iter::repeat_with(|| listing.take().len()).take_while(|taken| *taken > 0).collect();
+        assert_eq!(taken.iter().sum::<usize>(), 5_100);
+        assert_eq!(taken[0], MOST_BYTES / long.len(), "{taken:?}");
+        assert!(taken.iter().all(|taken| *taken <= MOST_TAKEN), "{taken:?}");
+    }
+
+    #[test]
+    fn a_full_list_is_waited_for_until_the_comparison_is_over() {
+        let (listing, over) = (CopyListing::default(), AtomicBool::new(false));
+        (0..MOST_WAITING).for_each(|_| listing.add(entry(b"a"), &|| false));
+        std::thread::scope(|scope| {
+            let adding = scope.spawn(|| listing.add(entry(b"last"), &|| over.load(Ordering::Relaxed)));
+            let all: Vec<CopyDiffering> = std::iter::repeat_with(|| {
+                std::thread::sleep(Duration::from_millis(1));
+                listing.take()
+            })
+            .take_while(|taken| !taken.is_empty() || !adding.is_finished())
+            .flatten()
+            .collect();
+            let last = listing.take();
+            assert_eq!(all.len() + last.len(), MOST_WAITING + 1);
+        });
+        (0..MOST_WAITING).for_each(|_| listing.add(entry(b"a"), &|| false));
+        over.store(true, Ordering::Relaxed);
+        listing.add(entry(b"dropped"), &|| over.load(Ordering::Relaxed));
+    }
+}

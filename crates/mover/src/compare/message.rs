@@ -1,0 +1,109 @@
+//! The questions of a comparison, and their answers.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileExt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Seen;
+use crate::digest::{self, Digest};
+use crate::name::RelativeName;
+use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation};
+
+/// A message of the source to the target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// How do these entries differ? Answered with [`Answer::Seen`].
+    Look(Vec<OfferedEntry>),
+    /// Both ends read these pieces now. Not answered: [`Question::Compare`] follows.
+    Read(Vec<PieceRange>),
+    /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with
+    /// [`Answer::Compared`].
+    Compare(Vec<Vec<Digest>>),
+}
+
+/// A message of the target to the source.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    /// How the entries differ, in the order of the question.
+    Seen(Vec<Seen>),
+    /// True for each range whose pieces are the same, in the order of the question.
+    Compared(Vec<Result<bool, Failure>>),
+}
+
+/// Successive pieces of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PieceRange {
+    pub(super) name: RelativeName,
+    /// The length of the file.
+    pub(super) size: u64,
+    pub(super) first: u32,
+    /// The number of pieces.
+    pub(super) number: u32,
+}
+
+impl PieceRange {
+    /// Returns true if the file has these pieces, and a question may have as many.
+    pub(super) fn fits(&self) -> bool {
+        let end = self.first.checked_add(self.number);
+        let has = |pieces| end.is_some_and(|end| end <= pieces);
+        (1..=MOST_PIECES as u32).contains(&self.number) && digest::pieces(self.size).is_some_and(has)
+    }
+
+    /// Returns the number of bytes of the pieces.
+    pub(super) fn bytes(&self) -> u64 {
+        let all = u64::from(self.number) * digest::PIECE as u64;
+        self.size.saturating_sub(digest::offset(self.first)).min(all)
+    }
+
+    /// Reads and hashes the pieces. `room` is memory that is used again.
+    pub(super) fn digests(&self, file: &File, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
+        let pieces = digest::pieces(self.size).ok_or(Failure::plain(Operation::Read))?;
+        let read = |index| {
+            room.resize(digest::length(self.size, index), 0);
+            match file.read_exact_at(room, digest::offset(index)) {
+                Ok(()) => Ok(digest::of_piece(room, index, pieces)),
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
+                    Err(Failure::plain(Operation::Changed))
+                }
+                Err(error) => Err(Failure::of(Operation::Read, &error)),
+            }
+        };
+        (self.first..).take(self.number as usize).map(read).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(size: u64, first: u32, number: u32) -> PieceRange {
+        PieceRange { name: RelativeName::root(), size, first, number }
+    }
+
+    #[test]
+    fn a_range_lies_in_its_file() {
+        let size = 2 * digest::PIECE as u64 + 5;
+        assert!(range(size, 0, 3).fits() && range(size, 2, 1).fits() && range(1, 0, 1).fits());
+        for (first, number) in [(0, 4), (3, 1), (0, 0), (u32::MAX, 2)] {
+            assert!(!range(size, first, number).fits(), "{first} {number}");
+        }
+        assert!(!range(1 << 40, 0, MOST_PIECES as u32 + 1).fits() && !range(u64::MAX, 0, 1).fits());
+        assert_eq!(range(size, 0, 3).bytes(), size);
+        assert_eq!((range(size, 1, 1).bytes(), range(size, 2, 1).bytes()), (1 << 20, 5));
+    }
+
+    #[test]
+    fn digests_are_those_of_a_copy() {
+        let bytes: Vec<u8> = (0..digest::PIECE + 3).map(|n| (n % 251) as u8).collect();
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        let (size, mut room) = (bytes.len() as u64, Vec::new());
+        let digests = range(size, 0, 2).digests(&file, &mut room).unwrap();
+        let [one, other] = [&bytes[..digest::PIECE], &bytes[digest::PIECE..]];
+        assert_eq!(digests, [digest::of_piece(one, 0, 2), digest::of_piece(other, 1, 2)]);
+        let shorter = range(size + 1, 1, 1).digests(&file, &mut room);
+        assert_eq!(shorter, Err(Failure::plain(Operation::Changed)));
+    }
+}

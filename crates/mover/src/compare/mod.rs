@@ -1,0 +1,25 @@
+//! Both ends of a comparison: the source asks what the target has of its entries. Neither end changes anything.
+//!
+//! Each flow carries one question at a time, and its answer: how do these entries differ? Where content is compared, both
+//! ends read pieces of a file at the same time, the source sends its digests, and the target says whether they are those
+//! of its own. So no digest leaves the target, and it keeps nothing else between two questions.
+
+mod lane;
+mod listing;
+mod message;
+mod queue;
+mod source;
+mod target;
+
+use std::collections::BTreeSet;
+
+use landspeed_record::CopyDifference;
+
+pub(crate) use listing::CopyListing;
+pub use source::compare;
+pub use target::show;
+
+use crate::wire::Failure;
+
+/// How the target's entry differs from the source's, by what can be seen without reading it; or why that is not known.
+type Seen = Result<BTreeSet<CopyDifference>, Failure>;

@@ -1,0 +1,261 @@
+//! The end that has the source: it walks the trees, and asks the target about their entries.
+
+mod content;
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+
+use landspeed_record::units::Bytes;
+use landspeed_record::{
+    CopyCheck, CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
+};
+use landspeed_transport::CancelFlag;
+use parking_lot::{Condvar, Mutex};
+
+use super::lane::{Lane, LaneFlow, opened, watch};
+use super::message::{Answer, Question};
+use super::queue::{CompareQueue, ComparedEntry, NextStep};
+use crate::first_error::FirstError;
+use crate::link::Flows;
+use crate::name::RelativeName;
+use crate::plan::MOST_LISTED;
+use crate::source::{Source, open};
+use crate::tree::{FoundEntry, Tree, Visitor};
+use crate::wire::{EntryKind, Failure, MOST_OFFERED};
+use crate::{CopyProgress, Error};
+
+/// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
+/// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
+///
+/// # Errors
+/// Returns an error if a path of the source cannot be opened, if a flow breaks, or if `cancel` is set. An entry that
+/// cannot be compared is in the result.
+pub fn compare(
+    flows: Flows,
+    source: &Source,
+    check: CopyCheck,
+    progress: &CopyProgress,
+    cancel: &CancelFlag,
+) -> Result<CopyComparison, Error> {
+    let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
+    let comparing = Comparing {
+        trees: trees.collect::<Result<_, _>>()?,
+        queue: Mutex::new(CompareQueue::new(check)),
+        moved: Condvar::new(),
+        tally: Mutex::default(),
+        progress,
+    };
+    let flows = opened(flows, cancel)?;
+    let first = FirstError::default();
+    let fail = |error| {
+        first.keep(error);
+        comparing.end();
+    };
+    std::thread::scope(|scope| {
+        let mut threads = vec![scope.spawn(|| comparing.walk())];
+        for flow in &flows {
+            let (comparing, fail) = (&comparing, &fail);
+            threads.push(scope.spawn(move || comparing.ask_all(flow).unwrap_or_else(fail)));
+        }
+        watch(&flows, cancel, &first, &|| {
+            if cancel.is_cancelled() {
+                fail(Error::Cancelled);
+            }
+            threads.iter().all(|thread| thread.is_finished())
+        });
+    });
+    first.into_result()?;
+    Ok(comparing.tally.into_inner().outcome)
+}
+
+/// What the threads of the source share.
+struct Comparing<'a> {
+    trees: Vec<Tree>,
+    queue: Mutex<CompareQueue>,
+    /// Signalled when there may be something to do.
+    moved: Condvar,
+    tally: Mutex<Tally>,
+    progress: &'a CopyProgress,
+}
+
+/// What was compared so far.
+#[derive(Debug, Default)]
+struct Tally {
+    outcome: CopyComparison,
+    /// Bytes of content that are compared, or that need not be read.
+    moved_bytes: u64,
+}
+
+/// One flow, as the source uses it.
+struct QuestionLane<'a> {
+    lane: Lane<'a>,
+    /// Memory for the pieces that are read.
+    room: Vec<u8>,
+}
+
+impl QuestionLane<'_> {
+    fn tell(&self, question: &Question) -> Result<(), Error> {
+        self.lane.send(question)
+    }
+
+    fn ask(&mut self, question: &Question) -> Result<Answer, Error> {
+        self.tell(question)?;
+        self.lane.next::<Answer>()?.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
+    }
+}
+
+fn unasked() -> Error {
+    Error::Protocol("it does not answer what it was asked")
+}
+
+impl Comparing<'_> {
+    /// Changes the queue, and wakes the threads for which there may be something to do.
+    fn change<T>(&self, change: impl FnOnce(&mut CompareQueue) -> T) -> T {
+        let changed = change(&mut self.queue.lock());
+        self.moved.notify_all();
+        changed
+    }
+
+    /// Ends the comparison for all threads.
+    fn end(&self) {
+        self.change(CompareQueue::end);
+    }
+
+    fn walk(&self) {
+        let mut walk = Walk { comparing: self, found: Vec::new() };
+        self.trees.iter().for_each(|tree| tree.walk(false, &mut walk));
+        walk.hand_over();
+        self.change(CompareQueue::walked);
+        self.progress.walked();
+    }
+
+    /// Adds entries that the walk has found, once there is room. Returns false if the comparison is over before.
+    fn add(&self, found: Vec<FoundEntry>) -> bool {
+        let mut queue = self.queue.lock();
+        while queue.is_full() && !queue.is_over() {
+            self.moved.wait(&mut queue);
+        }
+        queue.add(found);
+        let goes_on = !queue.is_over();
+        drop(queue);
+        self.moved.notify_all();
+        goes_on
+    }
+
+    /// Returns the next step of a flow. Waits while there is none.
+    fn next(&self) -> NextStep {
+        let mut queue = self.queue.lock();
+        loop {
+            match queue.step() {
+                NextStep::Wait => self.moved.wait(&mut queue),
+                step => {
+                    // The walk may wait for room.
+                    self.moved.notify_all();
+                    return step;
+                }
+            }
+        }
+    }
+
+    /// Asks over one flow until the comparison is over.
+    fn ask_all(&self, flow: &dyn Flow) -> Result<(), Error> {
+        let mut lane = QuestionLane { lane: flow.lane()?, room: Vec::new() };
+        loop {
+            match self.next() {
+                NextStep::Look(found) => self.look(found, &mut lane)?,
+                NextStep::Read(work) => self.read(&work, &mut lane)?,
+                NextStep::Wait | NextStep::Over => return Ok(()),
+            }
+        }
+    }
+
+    /// Asks how entries differ.
+    fn look(&self, found: Vec<FoundEntry>, lane: &mut QuestionLane<'_>) -> Result<(), Error> {
+        let entries = found.iter().map(|one| one.offered.clone()).collect();
+        let Answer::Seen(seen) = lane.ask(&Question::Look(entries))? else { return Err(unasked()) };
+        if seen.len() != found.len() {
+            return Err(unasked());
+        }
+        let seen = seen.into_iter().map(|seen| seen.map_err(|failure| failure.words_at_target()));
+        let compared = self.change(|queue| queue.seen(found, seen));
+        compared.into_iter().for_each(|one| self.settle(one));
+        Ok(())
+    }
+
+    /// Counts an entry, and lists it if it differs.
+    fn settle(&self, entry: ComparedEntry) {
+        let ComparedEntry { found, differs, read_bytes } = entry;
+        let size = found.size();
+        match differs {
+            Err(why) => self.fail(&found.offered.name, why, size - read_bytes),
+            Ok(differs) => {
+                self.count(size - read_bytes, |outcome| {
+                    outcome.compared += 1;
+                    outcome.compared_bytes += Bytes(size);
+                    outcome.differing += u64::from(!differs.is_empty());
+                });
+                if !differs.is_empty() {
+                    let is_over = || self.queue.lock().is_over();
+                    self.progress.listing.add(differing(&found, differs), &is_over);
+                }
+            }
+        }
+    }
+
+    fn fail(&self, name: &RelativeName, why: String, bytes: u64) {
+        self.count(bytes, |outcome| {
+            outcome.failed += 1;
+            if outcome.failures.len() < MOST_LISTED {
+                let name_hex = PathBytes(name.as_bytes().to_vec());
+                outcome.failures.push(CopyFailure { name_hex, why });
+            }
+        });
+    }
+
+    /// Counts entries, and bytes that are compared or need not be.
+    fn count(&self, bytes: u64, count: impl FnOnce(&mut CopyComparison)) {
+        let mut tally = self.tally.lock();
+        count(&mut tally.outcome);
+        tally.moved_bytes += bytes;
+        self.progress.moved(tally.outcome.compared + tally.outcome.failed, tally.moved_bytes);
+    }
+}
+
+fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffering {
+    CopyDiffering {
+        name_hex: PathBytes(found.offered.name.as_bytes().to_vec()),
+        kind: match found.offered.kind {
+            EntryKind::File { .. } => CopyEntryKind::File,
+            EntryKind::Folder => CopyEntryKind::Folder,
+            EntryKind::Symlink { .. } => CopyEntryKind::Link,
+        },
+        size_bytes: Bytes(found.size()),
+        differs,
+    }
+}
+
+struct Walk<'a, 'b> {
+    comparing: &'a Comparing<'b>,
+    /// Entries that are not yet in the queue.
+    found: Vec<FoundEntry>,
+}
+
+impl Walk<'_, '_> {
+    fn hand_over(&mut self) -> bool {
+        self.comparing.add(std::mem::take(&mut self.found))
+    }
+}
+
+impl Visitor for Walk<'_, '_> {
+    fn found(&mut self, entry: FoundEntry) -> bool {
+        self.comparing.progress.found(entry.size());
+        self.found.push(entry);
+        self.found.len() < MOST_OFFERED || self.hand_over()
+    }
+
+    fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
+        self.comparing.progress.found(0);
+        self.comparing.fail(&name, failure.words(), 0);
+        !self.comparing.queue.lock().is_over()
+    }
+}
