@@ -5,24 +5,25 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use landspeed_knob::journal;
 use landspeed_lab::topology::lab::{self, LabSelection, RemovedLab};
-use landspeed_lab::topology::{self as topology, HostSet};
+use landspeed_lab::topology::{self as topology, HostSet, TopologyPlan};
 
 /// Returns true if the words name a lab, whose hosts landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
-    let plan = topology::find(words).and_then(|topology| topology.plan(words));
-    plan.is_ok_and(|plan| plan.is_lab())
+    plan(words).is_some_and(|plan| plan.is_lab())
 }
 
 /// Returns true if the words name a lab whose hosts share the kernel of this machine.
 pub(crate) fn shares_kernel(words: &[String]) -> bool {
-    let plan = topology::find(words).and_then(|topology| topology.plan(words));
-    plan.is_ok_and(|plan| plan.shares_kernel())
+    plan(words).is_some_and(|plan| plan.shares_kernel())
 }
 
 /// Returns true if the words name a lab whose hosts are virtual machines.
 pub(crate) fn are_guests(words: &[String]) -> bool {
-    let plan = topology::find(words).and_then(|topology| topology.plan(words));
-    plan.is_ok_and(|plan| plan.has_guests())
+    plan(words).is_some_and(|plan| plan.has_guests())
+}
+
+fn plan(words: &[String]) -> Option<TopologyPlan> {
+    topology::find(words).and_then(|topology| topology.plan(words)).ok()
 }
 
 /// Opens the hosts that the words name. Opening a lab removes the labs that a crash left behind.

@@ -91,9 +91,11 @@ fn of_one(diff: &RunDiff) -> Option<String> {
 
 fn figures(cell: &str, of: &FiguresDiff, program: Option<&ProgramMetric>) -> Vec<DiffRow> {
     let unit = program.map_or("", |program| program.unit.as_str());
-    let own = |value: f64, unit: &str| format!("{} {unit}", words::amount(value)).trim_end().to_owned();
-    let rate = |value: f64| program.map_or_else(|| BitRate(value).to_string(), |_| own(value, unit));
-    let cost = |value: f64| program.map_or_else(|| BytesPerCpuSecond(value).to_string(), |_| own(value, ""));
+    let rate =
+        |value: f64| program.map_or_else(|| BitRate(value).to_string(), |_| words::amount_in(value, unit));
+    let cost = |value: f64| {
+        program.map_or_else(|| BytesPerCpuSecond(value).to_string(), |_| words::amount_in(value, ""))
+    };
     let (rate_name, cost_name) = match program {
         Some(program) => (program.figure.as_str(), "work per CPU-second"),
         None => ("rate", "bytes per CPU-second"),

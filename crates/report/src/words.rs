@@ -109,6 +109,11 @@ pub(crate) fn amount(x: f64) -> String {
     if x >= 999.5 { grouped(x.round() as u64) } else { number(x) }
 }
 
+/// Returns a figure with the unit that a program or an observer names, which may be empty.
+pub(crate) fn amount_in(x: f64, unit: &str) -> String {
+    format!("{} {}", amount(x), crate::safe(unit)).trim_end().to_owned()
+}
+
 pub(crate) fn times(x: f64) -> String {
     format!("{}×", number(x))
 }

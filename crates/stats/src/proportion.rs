@@ -22,7 +22,8 @@ pub fn binomial_interval(trials: u64, share: f64, confidence: f64) -> Option<Ran
     Some(least_with(&law, trials, tail)..=least_with(&law, trials, 1.0 - tail))
 }
 
-/// Returns the least number of hits that is not exceeded with at least this probability.
+/// Returns the least number of hits that is not exceeded with at least this probability. statrs's `inverse_cdf` panics where
+/// no hit at all is likely enough.
 fn least_with(law: &Binomial, trials: u64, probability: f64) -> u64 {
     let mut at_most = 0.0;
     let is_enough = |hits: &u64| {

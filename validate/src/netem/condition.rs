@@ -11,7 +11,8 @@ const LINE: BitRate = BitRate(20e6);
 const DELAY: Nanos = Nanos::millis(20);
 /// The size of each IP packet in bytes. The line carries one in half a millisecond.
 pub(super) const PACKET_BYTES: u32 = 1250;
-/// The packets that may wait for the line.
+/// The packets that may wait for the line. With what is under way, netem holds 80 of them: more would fill the sender's
+/// buffer, which would then wait.
 const QUEUE: u64 = 40;
 /// The headers of Ethernet in bytes. netem counts them, and the emulator does not.
 const ETHERNET: u32 = 14;
@@ -35,7 +36,7 @@ pub(super) enum OfferedLoad {
     /// Less than the line carries, over a link that loses and reorders.
     Below,
     /// More than the line carries, so that the queue is full. Nothing is lost or reordered by chance: netem loses packets
-    /// before the line and the emulator after it, which would be another rate.
+    /// before the line and the emulator after it, so their rates would differ.
     Above,
 }
 

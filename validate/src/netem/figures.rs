@@ -118,7 +118,7 @@ pub(super) mod tests {
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct MadeUpLink {
         pub(crate) link: LinkKind,
-        /// Every which datagram is lost, and every which one is out of order.
+        /// One in so many datagrams is lost, and one in so many is out of order.
         pub(crate) lost_nth: u32,
         pub(crate) displaced_nth: u32,
         /// The time between two datagrams, and the delay of most.

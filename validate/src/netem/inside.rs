@@ -18,9 +18,9 @@ const WARM_UP: u32 = 1;
 const RECEIVE_BUFFER: usize = 16 << 20;
 
 /// How much is measured.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Args)]
 pub(crate) struct StudySize {
-    /// Turns. Each has a run over each link under each load.
+    /// Turns; each has one run over each link under each load.
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     turns: u32,
     /// Seconds of each run.
@@ -52,15 +52,15 @@ pub(crate) fn run(size: &StudySize) -> Result<()> {
         random.shuffle(&mut due);
         for (link, load) in due {
             eprintln!("turn {}: {link}, {load} the rate", turn + 1);
-            let run = measured(size.seconds, link, load, random.draw());
+            let run = measured(turn, size.seconds, link, load, random.draw());
             let run = run.with_context(|| format!("{link}, {load} the rate"))?;
-            println!("{}", serde_json::to_string(&LinkRun { turn, ..run })?);
+            println!("{}", serde_json::to_string(&run)?);
         }
     }
     Ok(())
 }
 
-fn measured(seconds: u32, link: LinkKind, load: OfferedLoad, seed: u64) -> Result<LinkRun> {
+fn measured(turn: u32, seconds: u32, link: LinkKind, load: OfferedLoad, seed: u64) -> Result<LinkRun> {
     let lab = Lab::open(&match link {
         LinkKind::Emulator => load.emulator_words(seed),
         LinkKind::Netem => "lab:back-to-back".to_owned(),
@@ -79,7 +79,7 @@ fn measured(seconds: u32, link: LinkKind, load: OfferedLoad, seed: u64) -> Resul
     let [first, sent] = [WARM_UP, WARM_UP + seconds].map(|time| (f64::from(time) * per_second) as u32);
     let arrivals = exchange(&near, &far, sent, per_second)?;
     let emulator = lab.link().map(|link| link.since_mark().0.a_to_b);
-    Ok(LinkRun { turn: 0, link, load, sent, first, arrivals, emulator })
+    Ok(LinkRun { turn, link, load, sent, first, arrivals, emulator })
 }
 
 /// Returns a socket on each host, connected to the other.

@@ -8,7 +8,8 @@ use super::condition::{CHANCE, LINKS, LOADS, LinkKind, OfferedLoad};
 use super::figures::{LinkFigures, LinkRun};
 use crate::table;
 
-/// The share of outcomes that the bounds of a count hold if the link keeps its setting.
+/// The share of outcomes that the bounds of a count hold if the link keeps its setting. A study has four such tests, so that
+/// one in 250 fails by chance.
 const CONFIDENCE: f64 = 0.999;
 /// The largest relative difference of the rates.
 const RATE: f64 = 0.03;
@@ -92,7 +93,7 @@ fn medians(load: OfferedLoad, pair: &[LinkFigures; 2]) -> LinkComparison {
     }
 }
 
-/// Compares nothing: frames that the emulator failed to carry are no loss of its path, and so spoil the other figures.
+/// Fails if the emulator failed to carry frames: they are no loss of its path, and spoil the other figures.
 fn faults(load: OfferedLoad, pair: &[LinkFigures; 2]) -> LinkComparison {
     let of = |link: &LinkFigures| match (link.link, link.late_p99_ns) {
         (LinkKind::Netem, _) => "-".to_owned(),

@@ -44,7 +44,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "VERSION", default_value = "6.12")]
     kernel: String,
     /// How the guest's clock counts instructions, as QEMU's -icount takes it
-    #[arg(long, value_name = "WORDS", default_value = "shift=auto,sleep=off")]
+    #[arg(long, value_name = "WORDS", default_value = "shift=0,sleep=off")]
     icount: String,
     /// The folder of the guest's scripts
     #[arg(long, default_value = "validate/vm")]

@@ -102,9 +102,8 @@ impl TableCell {
 
     /// Returns the cell of a figure whose unit a program or an observer names.
     pub(crate) fn in_unit(value: f64, unit: &str) -> Self {
-        let unit = crate::safe(unit);
-        let shown = format!("{} {unit}", crate::words::amount(value)).trim_end().to_owned();
-        TableCell::of(CellValue::Quantity(Quantity { value, unit: unit.into(), shown }))
+        let shown = crate::words::amount_in(value, unit);
+        TableCell::of(CellValue::Quantity(Quantity { value, unit: crate::safe(unit).into(), shown }))
     }
 
     pub(crate) fn bar(share: f64) -> Self {
