@@ -30,8 +30,8 @@ pub struct FlowRates {
 /// of other flows are distributed over its intervals in proportion to time. Short flows have no samples.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// The intervals of the time axis, in order. Intervals shorter than half the study's sampling time are left out, because a rate over so
-    /// short a time is noise.
+    /// The intervals of the time axis, in order. Intervals shorter than half the study's sampling time are left out,
+    /// because a rate over so short a time is noise.
     pub slots: Vec<TimeSlot>,
     /// The flows, in the order of the run.
     pub lanes: Vec<FlowRates>,

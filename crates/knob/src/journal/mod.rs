@@ -22,7 +22,8 @@
 //!
 //! If a setting is not restored, check first that its file of `snapshot/` reads it, because only a setting in a
 //! snapshot can be restored. A knob's own value is restored by its `write`. The qdisc is both: a knob
-//! (`link/queue.rs`) and a side effect of others (`snapshot/qdisc.rs`). If another program is blamed wrongly, look for the cause in this order:
+//! (`link/queue.rs`) and a side effect of others (`snapshot/qdisc.rs`). If another program is blamed wrongly, look
+//! for the cause in this order:
 //!
 //! - a knob ("another program set it to"): `Domain::same`, for two spellings of one value; then `bracket.rs`, for a
 //!   value that the driver changes after it was read back;

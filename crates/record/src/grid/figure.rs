@@ -43,7 +43,8 @@ pub struct FigureRow {
     pub about: &'static str,
     pub unit: FigureUnit,
     pub less_is_better: bool,
-    /// True unless every grid with such a workload should show the figure. A report then shows it only if it is the grid's main figure or the subject of an expectation.
+    /// True unless every grid with such a workload should show the figure. A report then shows it only if it is the
+    /// grid's main figure or the subject of an expectation.
     pub is_on_request: bool,
     /// Computes the figure in its unit; `None` if the trial does not have it. It may use what the observers saw that
     /// always run (`RunPolicy::Always`); no other observer runs in a trial. Zero counts as `None`, because grids

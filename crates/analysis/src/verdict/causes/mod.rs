@@ -5,8 +5,8 @@
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
 //! program. Where another cause sees the same effect (a drop at a host is also a loss of the path), the quantity in
 //! `super::view` that both use says which cause is responsible. Two judges may share a guard instead: `slow_reader`
-//! leaves a reader that waits for its disk (`EndView::blocked`) to `slow_disk`. [`Relieves`] says how `super::order` weighs the cause
-//! beside a path that is the limit.
+//! leaves a reader that waits for its disk (`EndView::blocked`) to `slow_disk`. [`Relieves`] says how `super::order`
+//! weighs the cause beside a path that is the limit.
 //!
 //! `tests/verdict/faults` has a path for most causes; nothing fails if a new cause has none. The limits of the path
 //! are in `paths.rs` beside it, cases in which a cause must not be named in `main.rs`, and the causes of a path that
