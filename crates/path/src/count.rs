@@ -184,7 +184,7 @@ pub struct RdmaDevice {
     pub interface: String,
     /// Its addresses.
     pub addresses: Vec<RdmaAddress>,
-    /// True if the device is software (rxe, siw).
+    /// True if the device is software (rxe).
     pub soft: bool,
     /// Packets sent; `None` if the driver does not count them.
     pub packets_sent: Option<u64>,

@@ -36,7 +36,8 @@ pub enum Error {
     #[error("this kernel tells nothing of SMC's sockets: {0}; run `modprobe smc_diag`")]
     NoSmcDiag(String),
     #[error(
-        "no RDMA device on any interface: run `rdma link add rxe0 type rxe netdev IF`, or use an adapter with RoCE"
+        "no RDMA device on any interface (iWARP does not count): run `rdma link add rxe0 type rxe netdev IF`, or use an \
+         adapter with RoCE"
     )]
     NoRdmaDevice,
     #[error(

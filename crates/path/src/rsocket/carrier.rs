@@ -18,8 +18,8 @@ use crate::rdma::CountedPorts;
 use crate::socket::DescriptorKind;
 use crate::{ConnectionCounts, FallbackReason, Options, PathCarrier};
 
-/// The length in bytes of the command by which librdmacm accepts a connection, at either end: a header, and `struct
-/// rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 30 and newer).
+/// The length in bytes of the command by which librdmacm accepts a connection, at either end over InfiniBand and RoCE: a
+/// header, and `struct rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 31 and newer).
 const ACCEPT_LENGTH: u32 = 8 + 296;
 /// RDMA_USER_CM_CMD_ACCEPT.
 const ACCEPT: u32 = 8;
@@ -87,8 +87,9 @@ impl RsocketCarrier {
         }
     }
 
-    /// Returns true if a call of write(2) accepts an RDMA connection. The end that connects accepts it too, once the
-    /// other end has answered (ucma_process_conn_resp() in librdmacm).
+    /// Returns true if a call of write(2) accepts an RDMA connection. Over InfiniBand and RoCE, the end that connects
+    /// accepts it too, once the other end has answered (ucma_process_conn_resp() in librdmacm). Over iWARP the kernel
+    /// does so itself (cma_iw_handler() in cma.c).
     fn accepts(&self, call: &NotifiedCall<'_>) -> bool {
         let mut header = [0; 8];
         call.read(call.address(1), &mut header).is_ok()
@@ -176,7 +177,7 @@ mod tests {
     #[test]
     fn only_the_command_that_accepts_counts() {
         assert!(is_accept(header(8, 296)));
-        // CONNECT is another command. Before version 30, librdmacm sends less.
+        // CONNECT is another command. Before version 31, librdmacm sends less.
         assert!(!is_accept(header(6, 296)) && !is_accept(header(8, 288)));
         assert!(!is_accept(*b"GET / HT"));
     }
