@@ -51,6 +51,11 @@ pub enum Error {
     )]
     NoRsockets,
     #[error(
+        "the library of rsockets on this host is older than rdma-core 31, and its connections cannot be counted: install a \
+         newer librdmacm"
+    )]
+    OldRsockets,
+    #[error(
         "libibverbs has no driver of any RDMA device (/etc/libibverbs.d): install ibverbs-providers (Debian, Ubuntu) or libibverbs"
     )]
     NoVerbsDriver,

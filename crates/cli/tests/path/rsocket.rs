@@ -4,11 +4,13 @@ use crate::run::{TestServer, can, client, command, run};
 use crate::support::text;
 
 /// What landspeed says that a host lacks, in the order in which it looks.
-const LACKS: [&str; 4] = [
+const LACKS: [&str; 6] = [
     "install librdmacm1",
+    "install a newer librdmacm",
     "install ibverbs-providers",
     "run `rdma link add rxe0 type rxe netdev IF`",
     "run `modprobe rdma_ucm`",
+    "cannot open /dev/infiniband",
 ];
 
 #[test]
