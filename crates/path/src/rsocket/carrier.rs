@@ -108,9 +108,15 @@ impl RsocketCarrier {
         SyscallAnswer::Gone
     }
 
-    fn count_missing(&self, what: MissingFeature) -> SyscallAnswer {
-        *self.lacks.lock().entry(what).or_default() += 1;
-        SyscallAnswer::Continue
+    /// Counts what the library lacks, and lets the kernel continue the call. A call that a signal has ended counts only
+    /// when it is made again.
+    fn count_missing(&self, what: MissingFeature, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        // The lock is held until the call is counted, because after the answer the program may end and the counts be read.
+        let mut lacks = self.lacks.lock();
+        if call.answer(SyscallAnswer::Continue) {
+            *lacks.entry(what).or_default() += 1;
+        }
+        SyscallAnswer::Gone
     }
 }
 
@@ -118,10 +124,10 @@ impl PathCarrier for RsocketCarrier {
     fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         match call.number {
             libc::SYS_write if self.accepts(call) => self.count_carried(call),
-            libc::SYS_epoll_ctl if is_placeholder(call, 2) => self.count_missing(MissingFeature::Epoll),
-            libc::SYS_accept4 if is_placeholder(call, 0) => self.count_missing(MissingFeature::Accept4),
+            libc::SYS_epoll_ctl if is_placeholder(call, 2) => self.count_missing(MissingFeature::Epoll, call),
+            libc::SYS_accept4 if is_placeholder(call, 0) => self.count_missing(MissingFeature::Accept4, call),
             libc::SYS_clone if evidence::has_rsockets(call.process()) => {
-                self.count_missing(MissingFeature::Fork)
+                self.count_missing(MissingFeature::Fork, call)
             }
             libc::SYS_connect | libc::SYS_accept | libc::SYS_accept4 => self.tcp.answer(call),
             _ => SyscallAnswer::Continue,
@@ -152,10 +158,13 @@ fn is_accept(header: [u8; 8]) -> bool {
 }
 
 /// Returns true if an argument of the call is a descriptor of /dev/null, which the library gives the program in place of
-/// each socket. A call that the library does not know gets there. Standard input is often /dev/null for other reasons.
+/// each socket. A call that the library does not replace reaches /dev/null. Standard input is often /dev/null for other
+/// reasons, and a program without RDMA sockets may have opened it itself.
 fn is_placeholder(call: &NotifiedCall<'_>, argument: usize) -> bool {
     let fd = call.int(argument);
-    fd > libc::STDERR_FILENO && call.descriptor(fd).is_ok_and(|fd| device(&fd) == Some(NULL))
+    fd > libc::STDERR_FILENO
+        && call.descriptor(fd).is_ok_and(|fd| device(&fd) == Some(NULL))
+        && evidence::has_rsockets(call.process())
 }
 
 /// Returns the number of a character device; `None` for any other descriptor.
