@@ -1,7 +1,6 @@
 //! Counts what the library of rsockets carries, what it leaves to the kernel, and what it lacks.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,11 +11,12 @@ use rustix::fs::{FileType, fstat};
 
 use super::evidence;
 use crate::count::MissingFeature;
-use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier};
+use crate::kernel_socket::{KernelProtocol, KernelSocketCarrier};
 use crate::notify::{NotifiedCall, SyscallAnswer, SyscallRule};
 use crate::rdma::CountedPorts;
+use crate::shared::CallStage;
 use crate::socket::DescriptorKind;
-use crate::{ConnectionCounts, FallbackReason, Options, PathCarrier};
+use crate::{ConnectionCounts, FallbackReason, Inheritance, Options, PathCarrier};
 
 /// The length in bytes of the command by which librdmacm accepts a connection, at either end over InfiniBand and RoCE: a
 /// header, and `struct rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 31 and newer).
@@ -40,16 +40,12 @@ pub(super) const RULES: &[SyscallRule] = &[
     SyscallRule { call: libc::SYS_clone, when: &[&[(0, FORK as u32)]] },
 ];
 
-/// The kernel's TCP, on which the library leaves connections.
+/// The kernel's TCP, on which the library leaves connections. The kernel itself opens its sockets.
 struct LeftOnTcp;
 
 impl KernelProtocol for LeftOnTcp {
     const KIND: DescriptorKind = DescriptorKind::Tcp;
     const WATCHED: Duration = Duration::from_secs(5);
-
-    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
-        kernel_socket::socket(domain, kind, libc::IPPROTO_TCP)
-    }
 
     fn fallback(&self, _fd: &OwnedFd, call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         Some(evidence::why_tcp(call))
@@ -60,7 +56,7 @@ impl KernelProtocol for LeftOnTcp {
 pub(super) struct RsocketCarrier {
     /// Connections that the kernel makes.
     tcp: KernelSocketCarrier<LeftOnTcp>,
-    /// Device number of the connection manager; 0 in a keeper, whose counts are not read.
+    /// Device number of the connection manager; 0 in a keeper.
     manager: u64,
     ports: CountedPorts,
     no_bytes: Option<String>,
@@ -85,6 +81,10 @@ impl RsocketCarrier {
             carried: AtomicU64::new(0),
             lacks: Mutex::default(),
         }
+    }
+
+    fn is_keeper(&self) -> bool {
+        self.manager == 0
     }
 
     /// Returns true if a call of write(2) accepts an RDMA connection. Over InfiniBand and RoCE, the end that connects
@@ -129,6 +129,8 @@ impl PathCarrier for RsocketCarrier {
             libc::SYS_clone if evidence::has_rsockets(call.process()) => {
                 self.count_missing(MissingFeature::Fork, call)
             }
+            // A keeper's counts are not read.
+            libc::SYS_connect if self.is_keeper() => SyscallAnswer::Continue,
             libc::SYS_connect | libc::SYS_accept | libc::SYS_accept4 => self.tcp.answer(call),
             _ => SyscallAnswer::Continue,
         }
@@ -146,6 +148,12 @@ impl PathCarrier for RsocketCarrier {
             rdma: self.ports.meanwhile(),
             ..self.tcp.counts()
         }
+    }
+
+    /// The killed supervisor may have connected already, or have begun to.
+    fn resume(&self, call: &NotifiedCall<'_>, inheritance: &mut Inheritance) -> Option<SyscallAnswer> {
+        let may_be_begun = call.number == libc::SYS_connect && inheritance.stage == CallStage::Open;
+        may_be_begun.then(|| self.tcp.answer(call))
     }
 }
 
