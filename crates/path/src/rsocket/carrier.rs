@@ -18,8 +18,8 @@ use crate::shared::CallStage;
 use crate::socket::DescriptorKind;
 use crate::{ConnectionCounts, FallbackReason, Inheritance, Options, PathCarrier};
 
-/// The length in bytes of the command by which librdmacm accepts a connection, at either end over InfiniBand and RoCE: a
-/// header, and `struct rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 31 and newer).
+/// The length in bytes of the command by which librdmacm accepts a connection, at either end over InfiniBand and RoCE:
+/// a header, and `struct rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 31 and newer).
 const ACCEPT_LENGTH: u32 = 8 + 296;
 /// RDMA_USER_CM_CMD_ACCEPT.
 const ACCEPT: u32 = 8;
@@ -111,7 +111,7 @@ impl RsocketCarrier {
     /// Counts what the library lacks, and lets the kernel continue the call. A call that a signal has ended counts only
     /// when it is made again.
     fn count_missing(&self, what: MissingFeature, call: &NotifiedCall<'_>) -> SyscallAnswer {
-        // The lock is held until the call is counted, because after the answer the program may end and the counts be read.
+        // Holds the lock until the call is counted: after the answer the program may end and the counts be read.
         let mut lacks = self.lacks.lock();
         if call.answer(SyscallAnswer::Continue) {
             *lacks.entry(what).or_default() += 1;

@@ -8,8 +8,8 @@ use super::{MANAGER, library};
 use crate::FallbackReason;
 use crate::notify::NotifiedCall;
 
-/// Returns why the connection of a call of connect(2), accept(2) or accept4(2) stayed on TCP. Where connect(2) did not wait,
-/// the call is answered already: a process that has closed the socket or has ended since leaves nothing to read.
+/// Returns why the connection of a call of connect(2), accept(2) or accept4(2) stayed on TCP. Where connect(2) did not
+/// wait, the call is answered already: a process that has closed the socket or has ended since leaves nothing to read.
 pub(super) fn why_tcp(call: &NotifiedCall<'_>) -> FallbackReason {
     let (process, fd) = (call.process(), call.int(0));
     match call.number {

@@ -21,8 +21,8 @@ pub(super) fn find() -> Option<PathBuf> {
     files.into_iter().find(|file| file.exists())
 }
 
-/// Returns true if the library is of a version whose connections are not counted. An unknown version is taken for a newer
-/// one.
+/// Returns true if the library is of a version whose connections are not counted. An unknown version is taken for a
+/// newer one.
 pub(super) fn is_old(library: &Path) -> bool {
     // It is in a folder beside librdmacm, whose name is a link to a file with the version.
     let names = library.parent().and_then(Path::parent).map(|folder| folder.join("librdmacm.so.1"));

@@ -2,8 +2,8 @@
 //!
 //! librdmacm's own library is loaded before the program's (LD_PRELOAD), and takes the place of socket(2), connect(2),
 //! read(2) and the like. It connects by RDMA, sends from the process's own memory, and leaves on TCP what it cannot
-//! connect so. The supervisor changes nothing of that. It answers the system calls that the library still makes, to count
-//! what the library carried, what it left to the kernel, and what the program did that the library lacks.
+//! connect so. The supervisor changes nothing of that. It answers the system calls that the library still makes, to
+//! count what the library carried, what it left to the kernel, and what the program did that the library lacks.
 
 mod carrier;
 mod evidence;
