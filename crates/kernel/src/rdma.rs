@@ -9,8 +9,8 @@ use crate::netlink::Rtnl;
 const CLASS: &str = "/sys/class/infiniband";
 /// The files of a port that count the packets that it sent: that of rxe, and that of most adapters.
 const SENT: [&str; 2] = ["hw_counters/sent_pkts", "counters/port_xmit_packets"];
-/// How the drivers of devices in software describe them: rxe (RoCE) and siw (iWARP).
-const SOFT: [&str; 2] = ["rxe", "Software iWARP stack"];
+/// How rxe, the driver of RoCE in software, describes its devices.
+const SOFT: &str = "rxe";
 /// The kind of the addresses of RoCE v1. Those of InfiniBand and iWARP have it too.
 const ROCE_V1: &str = "IB/RoCE v1";
 
@@ -23,9 +23,11 @@ pub struct RdmaPort {
     pub interface: String,
     /// The addresses that are in use.
     pub gids: Vec<RdmaGid>,
+    /// True if the device is one of InfiniBand or RoCE; false for iWARP, EFA and usNIC.
+    pub is_ca: bool,
     /// True if the port speaks RoCE; false for InfiniBand and iWARP.
     pub is_roce: bool,
-    /// True if the device is software (rxe, siw).
+    /// True if the device is RoCE in software (rxe).
     pub is_soft: bool,
     folder: PathBuf,
 }
@@ -70,13 +72,14 @@ impl RdmaPort {
     /// Reads a port from its folder, such as rxe0/ports/1. Returns `None` if the port has no network interface.
     fn read(folder: PathBuf) -> Option<Self> {
         let device = folder.parent()?.parent()?;
-        let is_adapter = text(device.join("node_type")).is_some_and(|kind| kind.starts_with("1:"));
-        let layer = text(folder.join("link_layer"));
+        let is_ca = text(device.join("node_type")).is_some_and(|kind| kind.starts_with("1:"));
+        let is_ethernet = text(folder.join("link_layer")).is_some_and(|layer| layer == "Ethernet");
         Some(RdmaPort {
             device: device.file_name()?.to_string_lossy().into_owned(),
-            interface: interface(device, &folder)?,
+            interface: interface(device, &folder, is_ethernet)?,
             gids: gids(&folder),
-            is_roce: is_adapter && layer.is_some_and(|layer| layer == "Ethernet"),
+            is_ca,
+            is_roce: is_ca && is_ethernet,
             is_soft: is_soft(device),
             folder,
         })
@@ -93,15 +96,21 @@ impl RdmaPort {
     }
 }
 
-/// Returns the network interface of a port: that of its addresses, or else the first one of the same hardware, as for
-/// InfiniBand.
-fn interface(device: &Path, folder: &Path) -> Option<String> {
+/// Returns the network interface of a port: that of its addresses, which only ports of Ethernet have, or else that of
+/// IP over InfiniBand.
+fn interface(device: &Path, folder: &Path, is_ethernet: bool) -> Option<String> {
     let of_addresses = entries(&folder.join("gid_attrs/ndevs")).into_iter().find_map(text);
-    let of_hardware = || {
-        let first = entries(&device.join("device/net")).into_iter().next()?;
-        Some(first.file_name()?.to_string_lossy().into_owned())
-    };
-    of_addresses.or_else(of_hardware)
+    if is_ethernet { of_addresses } else { of_addresses.or_else(|| over_infiniband(device, folder)) }
+}
+
+/// Returns the interface of IP over InfiniBand on a port. The kernel numbers ports from 1 in the name of their folder,
+/// and from 0 in the interface's `dev_port`.
+fn over_infiniband(device: &Path, folder: &Path) -> Option<String> {
+    let port: u32 = folder.file_name()?.to_str()?.parse().ok()?;
+    let number = port.checked_sub(1)?.to_string();
+    let mut interfaces = entries(&device.join("device/net")).into_iter();
+    let own = interfaces.find(|interface| text(interface.join("dev_port")).as_ref() == Some(&number))?;
+    Some(own.file_name()?.to_string_lossy().into_owned())
 }
 
 fn gids(folder: &Path) -> Vec<RdmaGid> {
@@ -113,10 +122,10 @@ fn gids(folder: &Path) -> Vec<RdmaGid> {
     entries(&folder.join("gids")).into_iter().filter_map(gid).collect()
 }
 
-/// Returns true if a device is software. Only rxe tells the interface below it (`parent`), and rdma-ndd may overwrite
+/// Returns true if a device is one of rxe. Only rxe tells the interface below it (`parent`), and rdma-ndd may overwrite
 /// the description of any device.
 fn is_soft(device: &Path) -> bool {
-    let described = text(device.join("node_desc")).is_some_and(|words| SOFT.contains(&words.as_str()));
+    let described = text(device.join("node_desc")).is_some_and(|words| words == SOFT);
     described || device.join("parent").exists()
 }
 
@@ -164,6 +173,7 @@ mod tests {
         assert_eq!(names, [["mlx5_0", "eth0"], ["rxe0", "eth1"]]);
         assert_eq!(found.iter().map(RdmaPort::has_roce_v1).collect::<Vec<_>>(), [true, false]);
         assert_eq!(found.iter().map(|port| port.is_soft).collect::<Vec<_>>(), [false, true]);
+        assert!(found.iter().all(|port| port.is_ca));
         let gid = RdmaGid { address: "::ffff:10.0.0.1".parse().unwrap(), kind: "RoCE v2".into() };
         assert_eq!(found[1].gids, [gid]);
         assert!(all(&class.path().join("none")).is_empty());
@@ -172,28 +182,41 @@ mod tests {
     #[test]
     fn a_port_of_infiniband_has_the_interface_of_its_hardware_and_no_roce() {
         let class = tempfile::tempdir().unwrap();
-        let adapter = class.path().join("mlx5_0");
-        write(&adapter, &[("node_type", "1: CA"), ("device/net/ib0/mtu", "2044")]);
-        write(
-            &adapter.join("ports/1"),
-            &[
-                ("link_layer", "InfiniBand"),
-                ("gids/0", "fe80:0000:0000:0000:0002:c903:0000:0001"),
-                ("gid_attrs/types/0", "IB/RoCE v1"),
-            ],
-        );
+        let adapter = class.path().join("mlx4_0");
+        write(&adapter, &[("node_type", "1: CA")]);
+        write(&adapter, &[("device/net/ib0/dev_port", "0"), ("device/net/ib1/dev_port", "1")]);
+        for port in ["ports/1", "ports/2"] {
+            write(
+                &adapter.join(port),
+                &[
+                    ("link_layer", "InfiniBand"),
+                    ("gids/0", "fe80:0000:0000:0000:0002:c903:0000:0001"),
+                    ("gid_attrs/types/0", "IB/RoCE v1"),
+                ],
+            );
+        }
         let found = all(class.path());
-        assert_eq!((found.len(), found[0].interface.as_str(), found[0].gids.len()), (1, "ib0", 1));
-        assert!(!found[0].is_roce && !found[0].has_roce_v1());
+        let names: Vec<_> = found.iter().map(|port| (port.interface.as_str(), port.gids.len())).collect();
+        assert_eq!(names, [("ib0", 1), ("ib1", 1)]);
+        assert!(found.iter().all(|port| port.is_ca && !port.is_roce && !port.has_roce_v1()));
     }
 
     #[test]
-    fn a_device_of_siw_is_software_and_speaks_no_roce() {
+    fn a_port_of_roce_without_addresses_has_no_interface() {
+        let class = tempfile::tempdir().unwrap();
+        let adapter = class.path().join("mlx4_0");
+        write(&adapter, &[("node_type", "1: CA"), ("device/net/eth0/dev_port", "0")]);
+        write(&adapter.join("ports/1"), &[("link_layer", "Ethernet"), ("gid_attrs/ndevs/0", "")]);
+        assert!(all(class.path()).is_empty());
+    }
+
+    #[test]
+    fn a_device_of_iwarp_is_told_from_one_of_roce() {
         let class = tempfile::tempdir().unwrap();
         port(class.path(), ["siw0", "eth0", "IB/RoCE v1"]);
         write(&class.path().join("siw0"), &[("node_type", "4: RNIC"), ("node_desc", "Software iWARP stack")]);
         let found = all(class.path());
-        assert!(found[0].is_soft && !found[0].is_roce && !found[0].has_roce_v1());
+        assert!(!found[0].is_ca && !found[0].is_soft && !found[0].is_roce && !found[0].has_roce_v1());
     }
 
     #[test]

@@ -56,9 +56,10 @@ pub enum FallbackReason {
     Handshake,
     /// The process has not loaded the library of rsockets.
     NotPreloaded,
-    /// The program opened the socket with SOCK_CLOEXEC or SOCK_NONBLOCK, which the library of rsockets does not take.
+    /// The program opened the socket with SOCK_CLOEXEC, which the library of rsockets does not take.
     SocketFlags,
-    /// No RDMA connection could be made: the other end does not listen over rsockets, or no RDMA device leads to it.
+    /// No RDMA connection could be made: the other end does not listen over rsockets, no RDMA device leads to it, or
+    /// this end could not make the connection.
     NoRdmaConnection,
 }
 
@@ -66,11 +67,11 @@ pub enum FallbackReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingFeature {
-    /// The program put a socket of RDMA into an epoll set. The call failed.
+    /// The program added an RDMA socket to an epoll set. The call failed.
     Epoll,
-    /// The program accepted a connection by accept4(2) from a socket of RDMA. The call failed.
+    /// The program accepted a connection by accept4(2) from an RDMA socket. The call failed.
     Accept4,
-    /// The program forked while it had sockets of RDMA. The child cannot use them.
+    /// The program forked while it had RDMA sockets. The child cannot use them.
     Fork,
 }
 
@@ -84,12 +85,12 @@ impl MissingFeature {
     pub fn words(self) -> &'static str {
         match self {
             MissingFeature::Epoll => {
-                "it put a socket of RDMA into an epoll set, and failed: librspreload.so takes epoll from rdma-core 65 on"
+                "it added an RDMA socket to an epoll set, which failed: librspreload.so supports epoll from rdma-core 65 on"
             }
             MissingFeature::Accept4 => {
-                "it called accept4 on a socket of RDMA, and failed: librspreload.so takes it from rdma-core 63 on"
+                "it called accept4 on an RDMA socket, which failed: librspreload.so supports it from rdma-core 63 on"
             }
-            MissingFeature::Fork => "it forked while it had sockets of RDMA, which the child cannot use",
+            MissingFeature::Fork => "it forked while it had RDMA sockets, which the child cannot use",
         }
     }
 }
@@ -140,13 +141,14 @@ impl FallbackReason {
             FallbackReason::PeerDeclined => "the other end declined SMC",
             FallbackReason::Handshake => "the handshake of SMC failed: no memory, time-out or another error",
             FallbackReason::NotPreloaded => {
-                "the process has not loaded rsockets: it is a static or a set-user-ID program, or LD_PRELOAD was removed"
+                "the process has not loaded rsockets: it is a static program, or LD_PRELOAD was removed"
             }
             FallbackReason::SocketFlags => {
-                "the program opened the socket with SOCK_CLOEXEC or SOCK_NONBLOCK, which rsockets take from rdma-core 63 on"
+                "the program opened the socket with SOCK_CLOEXEC, which rsockets take from rdma-core 63 on"
             }
             FallbackReason::NoRdmaConnection => {
-                "the other end does not listen over rsockets, or no RDMA device leads to it"
+                "the other end does not listen over rsockets, no RDMA device leads to it, or this end could not make the \
+                 connection (`ulimit -l`, /etc/rdma/rsocket/preload_config)"
             }
         }
     }
@@ -184,7 +186,7 @@ pub struct RdmaDevice {
     pub interface: String,
     /// Its addresses.
     pub addresses: Vec<RdmaAddress>,
-    /// True if the device is software (rxe, siw).
+    /// True if the device is software (rxe).
     pub soft: bool,
     /// Packets sent; `None` if the driver does not count them.
     pub packets_sent: Option<u64>,

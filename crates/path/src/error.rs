@@ -36,7 +36,8 @@ pub enum Error {
     #[error("this kernel tells nothing of SMC's sockets: {0}; run `modprobe smc_diag`")]
     NoSmcDiag(String),
     #[error(
-        "no RDMA device on any interface: run `rdma link add rxe0 type rxe netdev IF`, or use an adapter with RoCE"
+        "no RDMA device on any interface (iWARP does not count): run `rdma link add rxe0 type rxe netdev IF`, or use an \
+         adapter with RoCE"
     )]
     NoRdmaDevice,
     #[error(
@@ -49,6 +50,11 @@ pub enum Error {
         "no library of rsockets (librspreload.so) on this host: install librdmacm1 (Debian, Ubuntu) or librdmacm"
     )]
     NoRsockets,
+    #[error(
+        "the library of rsockets on this host is older than rdma-core 31, and its connections cannot be counted: install a \
+         newer librdmacm"
+    )]
+    OldRsockets,
     #[error(
         "libibverbs has no driver of any RDMA device (/etc/libibverbs.d): install ibverbs-providers (Debian, Ubuntu) or libibverbs"
     )]

@@ -4,8 +4,10 @@ use landspeed_kernel::rdma::{RdmaGid, RdmaPort};
 
 use crate::count::{RdmaAddress, RdmaDevice};
 
+/// The largest number of ports that are reported. The counts must fit into one message to the front process.
+const MOST_PORTS: usize = 32;
 /// The largest number of addresses of a port that are reported.
-const MOST: usize = 8;
+const MOST_ADDRESSES: usize = 8;
 
 /// Ports, each with the number of packets that it had sent when the program began.
 #[derive(Default)]
@@ -17,7 +19,7 @@ impl CountedPorts {
             let sent = port.packets_sent();
             (port, sent)
         };
-        CountedPorts(ports.into_iter().map(counted).collect())
+        CountedPorts(ports.into_iter().take(MOST_PORTS).map(counted).collect())
     }
 
     /// Returns the devices, with the packets that they have sent since the program began.
@@ -38,7 +40,7 @@ fn addresses(gids: &[RdmaGid]) -> Vec<RdmaAddress> {
     let has_others = gids.iter().any(|gid| !gid.address.is_unicast_link_local());
     let used = gids.iter().filter(|gid| !has_others || !gid.address.is_unicast_link_local());
     let address = |gid: &RdmaGid| RdmaAddress { gid: gid.address.to_string(), kind: gid.kind.clone() };
-    used.map(address).take(MOST).collect()
+    used.map(address).take(MOST_ADDRESSES).collect()
 }
 
 #[cfg(test)]

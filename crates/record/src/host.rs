@@ -142,7 +142,7 @@ pub struct LinkFacts {
     pub lower: Option<u32>,
     /// True if the link is up and has a carrier.
     pub up: bool,
-    /// Name of the RDMA device in software (rxe, siw) on the interface; `None` if there is none.
+    /// Name of the RDMA device in software (rxe) on the interface; `None` if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft_rdma: Option<String>,
 }

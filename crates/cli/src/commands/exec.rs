@@ -45,7 +45,7 @@ pub(crate) struct ExecArgs {
     /// --require does not fail for them. mptcp, smc and rsocket take all.
     #[arg(long, value_name = "PORT|CIDR", value_parser = str::parse::<PortOrNetwork>)]
     pub(crate) only: Vec<PortOrNetwork>,
-    /// Fail where a connection stayed on TCP, or where there was none
+    /// Fail where a connection stayed on TCP, where a call failed that the path lacks, or where there was no connection
     #[arg(long)]
     pub(crate) require: bool,
     /// With the path local: wait this long at most until the other program has accepted
@@ -209,7 +209,7 @@ fn lines(path: &dyn Path, ended: &ExecOutcome) -> Vec<String> {
     lines
 }
 
-/// Returns what the program did that the path lacks: "3 times it put a socket of RDMA into an epoll set, ...".
+/// Returns what the program did that the path lacks: "3 times it added an RDMA socket to an epoll set, ...".
 fn did(what: MissingFeature, count: u64) -> String {
     let times = if count == 1 { "once".to_owned() } else { format!("{count} times") };
     format!("{times} {}", what.words())
@@ -223,7 +223,8 @@ fn sent_by(port: &RdmaDevice) -> String {
     };
     let addresses = port.addresses.iter().map(|one| format!("{}, {}", one.gid, one.kind));
     let about: Vec<String> = addresses.chain(port.soft.then(|| "software".to_owned())).collect();
-    format!("{} on {} ({}) {sent}", port.device, port.interface, about.join("; "))
+    let about = if about.is_empty() { String::new() } else { format!(" ({})", about.join("; ")) };
+    format!("{} on {}{about} {sent}", port.device, port.interface)
 }
 
 /// Returns the program's own exit code, or a shell's code (128 + N) if signal N ended it.
@@ -252,5 +253,20 @@ mod tests {
         assert_eq!(sent_by(&port(true, Some(42))), soft);
         let silent = "rxe0 on eth0 (::ffff:10.0.0.1, RoCE v2) does not count its packets";
         assert_eq!(sent_by(&port(false, None)), silent);
+        let bare = RdmaDevice { addresses: Vec::new(), ..port(false, Some(42)) };
+        assert_eq!(sent_by(&bare), "rxe0 on eth0 sent 42 packets meanwhile");
+    }
+
+    #[test]
+    fn a_call_that_failed_is_a_reason_and_a_fork_is_none() {
+        let why_not = |what: MissingFeature, count: u64| {
+            let lacks = [(what, count)].into();
+            let counts = ConnectionCounts { carried: 1, lacks, ..ConnectionCounts::default() };
+            let ended = ExecOutcome { counts, ..ExecOutcome::default() };
+            ExecReport::of(path("rsocket").unwrap(), &ended).why_not()
+        };
+        let failed = why_not(MissingFeature::Epoll, 3).expect("a reason");
+        assert!(failed.starts_with("3 times it added an RDMA socket to an epoll set"), "{failed}");
+        assert_eq!(why_not(MissingFeature::Fork, 1), None);
     }
 }

@@ -1,6 +1,6 @@
 //! Runs programs, alone or over a path, and reads the path's counts.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
@@ -15,16 +15,23 @@ use crate::{LIMIT, PROGRAM};
 /// Returns a command that runs one of the programs, alone or over the path `over`, whose name may be followed by
 /// options.
 pub(crate) fn command(over: Option<&str>, does: &str) -> Command {
-    let own = std::env::current_exe().expect("this program");
+    command_after(over, &[], does)
+}
+
+/// Returns the command like [`command`], whose program is run by the words `before`, such as those of env(1): over a
+/// path, landspeed runs these words.
+pub(crate) fn command_after(over: Option<&str>, before: &[&str], does: &str) -> Command {
+    let own = std::env::current_exe().expect("this program").into_os_string();
+    let mut words = before.iter().map(OsString::from).chain([own]);
     let mut command = match over {
         Some(path) => {
             let mut command = Command::new(LANDSPEED);
-            command.args(["exec", "--json", "--path"]).args(path.split(' ')).arg("--").arg(own);
+            command.args(["exec", "--json", "--path"]).args(path.split(' ')).arg("--");
             command
         }
-        None => Command::new(own),
+        None => Command::new(words.next().expect("at least a program")),
     };
-    command.args(["--exact", "program", "--nocapture", "--quiet"]).env(PROGRAM, does);
+    command.args(words).args(["--exact", "program", "--nocapture", "--quiet"]).env(PROGRAM, does);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }

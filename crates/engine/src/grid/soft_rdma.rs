@@ -61,8 +61,8 @@ mod tests {
         let words =
             "smc, rsocket: soft RDMA in a virtual machine (rxe0): the ratios are not those of an adapter";
         assert_eq!(marked, words);
-        let marked = mark(&grid, &[&plain, &host(Some("siw0"), "")]).unwrap();
-        assert!(marked.starts_with("smc, rsocket: soft RDMA (siw0)"), "{marked}");
+        let marked = mark(&grid, &[&plain, &host(Some("rxe1"), "")]).unwrap();
+        assert!(marked.starts_with("smc, rsocket: soft RDMA (rxe1)"), "{marked}");
         assert_eq!(mark(&grid, &[&plain]), None);
         assert_eq!(mark(&over(&["kernel", "local"]), &[&guest]), None);
     }

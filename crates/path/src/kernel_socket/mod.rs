@@ -69,14 +69,19 @@ pub(crate) const fn rules(reveals: &'static [&'static [ArgumentCondition]]) -> [
 
 /// A protocol of the kernel whose sockets take the place of TCP sockets.
 pub(crate) trait KernelProtocol: Send + Sync {
-    /// The kind of the protocol's sockets.
+    /// The kind of the protocol's sockets. If it is TCP, each TCP socket is one of the protocol, so that `why_tcp` is
+    /// not called.
     const KIND: DescriptorKind;
     /// How long the supervisor watches a connection after connect(2) has returned EINPROGRESS. It keeps the socket open
     /// for that time, even if the program closes it.
     const WATCHED: Duration;
 
-    /// Opens a socket. `domain` and `kind` are arguments of the program's socket(2).
-    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd>;
+    /// Opens a socket. `domain` and `kind` are arguments of the program's socket(2). It is not called where the path
+    /// leaves socket(2) to the kernel.
+    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
+        let _ = (domain, kind);
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Returns why the connection of a connected socket stayed on TCP; `None` if the protocol carries it. `call` is the
     /// program's call that connected or accepted, which may be answered already.

@@ -1,7 +1,6 @@
 //! Counts what the library of rsockets carries, what it leaves to the kernel, and what it lacks.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,14 +11,15 @@ use rustix::fs::{FileType, fstat};
 
 use super::evidence;
 use crate::count::MissingFeature;
-use crate::kernel_socket::{self, KernelProtocol, KernelSocketCarrier};
+use crate::kernel_socket::{KernelProtocol, KernelSocketCarrier};
 use crate::notify::{NotifiedCall, SyscallAnswer, SyscallRule};
 use crate::rdma::CountedPorts;
+use crate::shared::CallStage;
 use crate::socket::DescriptorKind;
-use crate::{ConnectionCounts, FallbackReason, Options, PathCarrier};
+use crate::{ConnectionCounts, FallbackReason, Inheritance, Options, PathCarrier};
 
-/// The length in bytes of the command by which librdmacm accepts a connection, at either end: a header, and `struct
-/// rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 30 and newer).
+/// The length in bytes of the command by which librdmacm accepts a connection, at either end over InfiniBand and RoCE:
+/// a header, and `struct rdma_ucm_accept` of rdma/rdma_user_cm.h (rdma-core 31 and newer).
 const ACCEPT_LENGTH: u32 = 8 + 296;
 /// RDMA_USER_CM_CMD_ACCEPT.
 const ACCEPT: u32 = 8;
@@ -40,16 +40,12 @@ pub(super) const RULES: &[SyscallRule] = &[
     SyscallRule { call: libc::SYS_clone, when: &[&[(0, FORK as u32)]] },
 ];
 
-/// The kernel's TCP, on which the library leaves connections.
+/// The kernel's TCP, on which the library leaves connections. The kernel itself opens its sockets.
 struct LeftOnTcp;
 
 impl KernelProtocol for LeftOnTcp {
     const KIND: DescriptorKind = DescriptorKind::Tcp;
     const WATCHED: Duration = Duration::from_secs(5);
-
-    fn open(&self, domain: c_int, kind: c_int) -> io::Result<OwnedFd> {
-        kernel_socket::socket(domain, kind, libc::IPPROTO_TCP)
-    }
 
     fn fallback(&self, _fd: &OwnedFd, call: &NotifiedCall<'_>) -> Option<FallbackReason> {
         Some(evidence::why_tcp(call))
@@ -60,7 +56,7 @@ impl KernelProtocol for LeftOnTcp {
 pub(super) struct RsocketCarrier {
     /// Connections that the kernel makes.
     tcp: KernelSocketCarrier<LeftOnTcp>,
-    /// Device number of the connection manager; 0 in a keeper, whose counts are not read.
+    /// Device number of the connection manager; 0 in a keeper.
     manager: u64,
     ports: CountedPorts,
     no_bytes: Option<String>,
@@ -87,8 +83,13 @@ impl RsocketCarrier {
         }
     }
 
-    /// Returns true if a call of write(2) accepts an RDMA connection. The end that connects accepts it too, once the
-    /// other end has answered (ucma_process_conn_resp() in librdmacm).
+    fn is_keeper(&self) -> bool {
+        self.manager == 0
+    }
+
+    /// Returns true if a call of write(2) accepts an RDMA connection. Over InfiniBand and RoCE, the end that connects
+    /// accepts it too, once the other end has answered (ucma_process_conn_resp() in librdmacm). Over iWARP the kernel
+    /// does so itself (cma_iw_handler() in cma.c).
     fn accepts(&self, call: &NotifiedCall<'_>) -> bool {
         let mut header = [0; 8];
         call.read(call.address(1), &mut header).is_ok()
@@ -107,9 +108,15 @@ impl RsocketCarrier {
         SyscallAnswer::Gone
     }
 
-    fn count_missing(&self, what: MissingFeature) -> SyscallAnswer {
-        *self.lacks.lock().entry(what).or_default() += 1;
-        SyscallAnswer::Continue
+    /// Counts what the library lacks, and lets the kernel continue the call. A call that a signal has ended counts only
+    /// when it is made again.
+    fn count_missing(&self, what: MissingFeature, call: &NotifiedCall<'_>) -> SyscallAnswer {
+        // Holds the lock until the call is counted: after the answer the program may end and the counts be read.
+        let mut lacks = self.lacks.lock();
+        if call.answer(SyscallAnswer::Continue) {
+            *lacks.entry(what).or_default() += 1;
+        }
+        SyscallAnswer::Gone
     }
 }
 
@@ -117,11 +124,13 @@ impl PathCarrier for RsocketCarrier {
     fn answer(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         match call.number {
             libc::SYS_write if self.accepts(call) => self.count_carried(call),
-            libc::SYS_epoll_ctl if is_placeholder(call, 2) => self.count_missing(MissingFeature::Epoll),
-            libc::SYS_accept4 if is_placeholder(call, 0) => self.count_missing(MissingFeature::Accept4),
+            libc::SYS_epoll_ctl if is_placeholder(call, 2) => self.count_missing(MissingFeature::Epoll, call),
+            libc::SYS_accept4 if is_placeholder(call, 0) => self.count_missing(MissingFeature::Accept4, call),
             libc::SYS_clone if evidence::has_rsockets(call.process()) => {
-                self.count_missing(MissingFeature::Fork)
+                self.count_missing(MissingFeature::Fork, call)
             }
+            // A keeper's counts are not read.
+            libc::SYS_connect if self.is_keeper() => SyscallAnswer::Continue,
             libc::SYS_connect | libc::SYS_accept | libc::SYS_accept4 => self.tcp.answer(call),
             _ => SyscallAnswer::Continue,
         }
@@ -140,6 +149,12 @@ impl PathCarrier for RsocketCarrier {
             ..self.tcp.counts()
         }
     }
+
+    /// The killed supervisor may have connected already, or have begun to.
+    fn resume(&self, call: &NotifiedCall<'_>, inheritance: &mut Inheritance) -> Option<SyscallAnswer> {
+        let may_be_begun = call.number == libc::SYS_connect && inheritance.stage == CallStage::Open;
+        may_be_begun.then(|| self.tcp.answer(call))
+    }
 }
 
 /// Returns true if a command to the connection manager accepts a connection. `header` holds the command, and the lengths
@@ -151,10 +166,13 @@ fn is_accept(header: [u8; 8]) -> bool {
 }
 
 /// Returns true if an argument of the call is a descriptor of /dev/null, which the library gives the program in place of
-/// each socket. A call that the library does not know gets there. Standard input is often /dev/null for other reasons.
+/// each socket. A call that the library does not replace reaches /dev/null. Standard input is often /dev/null for other
+/// reasons, and a program without RDMA sockets may have opened it itself.
 fn is_placeholder(call: &NotifiedCall<'_>, argument: usize) -> bool {
     let fd = call.int(argument);
-    fd > libc::STDERR_FILENO && call.descriptor(fd).is_ok_and(|fd| device(&fd) == Some(NULL))
+    fd > libc::STDERR_FILENO
+        && call.descriptor(fd).is_ok_and(|fd| device(&fd) == Some(NULL))
+        && evidence::has_rsockets(call.process())
 }
 
 /// Returns the number of a character device; `None` for any other descriptor.
@@ -176,7 +194,7 @@ mod tests {
     #[test]
     fn only_the_command_that_accepts_counts() {
         assert!(is_accept(header(8, 296)));
-        // CONNECT is another command. Before version 30, librdmacm sends less.
+        // CONNECT is another command. Before version 31, librdmacm sends less.
         assert!(!is_accept(header(6, 296)) && !is_accept(header(8, 288)));
         assert!(!is_accept(*b"GET / HT"));
     }

@@ -2,8 +2,8 @@
 //!
 //! librdmacm's own library is loaded before the program's (LD_PRELOAD), and takes the place of socket(2), connect(2),
 //! read(2) and the like. It connects by RDMA, sends from the process's own memory, and leaves on TCP what it cannot
-//! connect so. The supervisor changes nothing of that. It answers the system calls that are left, to count what the
-//! library carried, what it left to the kernel, and what the program did that the library lacks.
+//! connect so. The supervisor changes nothing of that. It answers the system calls that the library still makes, to
+//! count what the library carried, what it left to the kernel, and what the program did that the library lacks.
 
 mod carrier;
 mod evidence;
@@ -87,12 +87,16 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
     if env::var(FORK_SAFE).is_ok_and(|value| connects_late(&value)) {
         return Err(Error::ForkSafe);
     }
-    library::find().ok_or(Error::NoRsockets)?;
+    if library::is_old(&library::find().ok_or(Error::NoRsockets)?) {
+        return Err(Error::OldRsockets);
+    }
     let has_driver = fs::read_dir(DRIVERS).is_ok_and(|mut files| files.next().is_some());
     if !has_driver {
         return Err(Error::NoVerbsDriver);
     }
-    let ports = rdma::ports();
+    let mut ports = rdma::ports();
+    // Over iWARP, the end that connects calls nothing that could be counted.
+    ports.retain(|port| port.is_ca);
     if ports.is_empty() {
         return Err(Error::NoRdmaDevice);
     }
@@ -101,7 +105,8 @@ fn probe() -> Result<(u64, CountedPorts), Error> {
 
 /// Returns true if the library takes this value of [`FORK_SAFE`] for true, as atoi(3) reads it.
 fn connects_late(value: &str) -> bool {
-    let digits = value.trim_start().trim_start_matches(['+', '-']);
+    let value = value.trim_start();
+    let digits = value.strip_prefix(['+', '-']).unwrap_or(value);
     digits.chars().take_while(char::is_ascii_digit).any(|digit| digit != '0')
 }
 
@@ -121,6 +126,6 @@ mod tests {
     #[test]
     fn a_value_connects_late_as_the_library_reads_it() {
         assert!(["1", "01", " 2", "-1", "10x"].into_iter().all(connects_late));
-        assert!(["0", "", "no", "x1", "00"].into_iter().all(|value| !connects_late(value)));
+        assert!(["0", "", "no", "x1", "00", "--1"].into_iter().all(|value| !connects_late(value)));
     }
 }
