@@ -129,7 +129,7 @@ mod tests {
             println!("SKIP: {why}");
             return;
         }
-        let run = measured(1, LinkKind::Emulator, OfferedLoad::Below, 7).unwrap();
+        let run = measured(0, 1, LinkKind::Emulator, OfferedLoad::Below, 7).unwrap();
         assert_eq!((run.first, run.sent), (1600, 3200));
         let stats = run.emulator.unwrap();
         let lost = u64::from(run.sent) - run.arrivals.len() as u64;

@@ -158,7 +158,7 @@ impl Comparing<'_> {
     }
 
     /// Asks over one flow until the comparison is over.
-    fn ask_all(&self, flow: &dyn Flow) -> Result<(), Error> {
+    fn ask_all(&self, flow: &LaneFlow) -> Result<(), Error> {
         let mut lane = QuestionLane { lane: flow.lane()?, room: Vec::new() };
         loop {
             match self.next() {
