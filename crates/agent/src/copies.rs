@@ -129,6 +129,8 @@ fn kind(path: &Path) -> PathKind {
         (Ok(own), _) if own.is_dir() => PathKind::Barred,
         (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
         (Err(error), _) => match error.kind() {
+            // What has a slash at its end and is no folder.
+            ErrorKind::NotADirectory if path.components().as_path().exists() => PathKind::File,
             ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
             ErrorKind::PermissionDenied => PathKind::Barred,
             _ => PathKind::File,

@@ -358,6 +358,7 @@ fn the_real_ssh_says_why_a_host_cannot_be_reached() {
     let error = Session::over_ssh(&host, &launch, &options()).unwrap_err().to_string();
     assert_eq!(
         error,
-        "127.0.0.1: ssh: connect to host 127.0.0.1 port 1: Connection refused (exit status: 255)"
+        "127.0.0.1: ssh: connect to host 127.0.0.1 port 1: Connection refused (exit status: 255); does sshd run there, on the \
+         port that ssh uses?"
     );
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use landspeed_transport::{CancelFlag, Flow, Patience};
+use landspeed_transport::{CancelFlag, Error as TransportError, Flow, Patience};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,16 +57,19 @@ impl Lane<'_> {
 pub(super) fn opened(flows: Flows, cancel: &CancelFlag) -> Result<Vec<LaneFlow>, Error> {
     let Flows { count, opening, patience, .. } = flows;
     let until = Instant::now() + patience;
-    match opening {
+    let all: Result<Vec<LaneFlow>, TransportError> = match opening {
         Opening::Connect(caller) => {
             let left = || until.saturating_duration_since(Instant::now());
-            let open = |number| Ok(LaneFlow::of(caller.open(number, left(), cancel)?));
-            (0..count).map(open).collect()
+            (0..count).map(|number| caller.open(number, left(), cancel).map(LaneFlow::of)).collect()
         }
         Opening::Accept(mut listener) => {
-            (0..count).map(|_| Ok(LaneFlow::of(listener.accept(&Patience { until, cancel })?))).collect()
+            (0..count).map(|_| listener.accept(&Patience { until, cancel }).map(LaneFlow::of)).collect()
         }
-    }
+    };
+    all.map_err(|error| match error {
+        TransportError::Cancelled => Error::Cancelled,
+        other => other.into(),
+    })
 }
 
 /// Waits until `is_over`. Aborts all flows after an error or a request to cancel, so that no thread waits for the other end.
