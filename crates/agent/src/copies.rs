@@ -184,7 +184,7 @@ fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<Flows, String> {
         Role::Server => accept(ports, asked),
     };
     let opening = opening.map_err(|error| error.to_string())?;
-    // Both ends are told the same patience.
+    // Both ends get the same patience.
     let patience = asked.patience_ns.into();
     let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
     Ok(Flows { count: asked.count, opening, patience, give_up_after })

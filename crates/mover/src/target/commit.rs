@@ -37,7 +37,7 @@ impl Commit {
     }
 }
 
-/// What became of files, by the link on which the source is told.
+/// The outcomes of files, by the link on which the source hears of them.
 type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>;
 
 impl Receiving {
@@ -128,7 +128,7 @@ fn gather(first: Commit, queue: &Receiver<Commit>) -> Vec<Commit> {
     batch
 }
 
-/// Tells the source what became of files: all that it is told on one link in one message.
+/// Reports the outcomes of files to the source: all that belong to one link in one message.
 fn tell(outcomes: &mut OutcomesByLink) {
     std::mem::take(outcomes).into_values().for_each(|(link, outcomes)| link.tell_outcomes(outcomes));
 }

@@ -19,7 +19,7 @@ fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer 
     target.consider(entry, offered, &mut LastFolder::default())
 }
 
-/// Returns what the source is told on a link.
+/// Returns the messages to the source on a link.
 fn told(link: &SourceLink) -> Vec<ToSource> {
     let messages = (0..).map_while(|number| link.message(number));
     messages.map(|message| postcard::from_bytes(&message).expect("a message")).collect()
@@ -86,7 +86,7 @@ fn files_that_wait_are_not_open() {
     assert_eq!(open.filter(|path| path.starts_with(&own) && *path != own).count(), 0);
 }
 
-/// Files of one message are put in place together, and the source is told so in one message.
+/// Files of one message are put in place together, and reported to the source in one message.
 #[test]
 fn what_arrives_together_is_committed_and_told_together() {
     let folder = tempfile::tempdir().unwrap();
