@@ -23,9 +23,9 @@ const REDIS: &str =
     "timeout 120 redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save '' </dev/null";
 const TEAR_DOWN: &str = "pkill -KILL -x iperf";
 
-/// The packets that the client sends at least: its bytes over the largest payload of rxe's packets on a link with an MTU
-/// of 1500 bytes.
-const PACKETS: u64 = (16 << 20) / 1024;
+/// The packets that the client sends at least: its bytes over the largest payload of rxe's packets, which is 4096 bytes on
+/// a link with an MTU of 9000. On 6.12 it sent 4,616, the library's own messages among them.
+const PACKETS: u64 = (16 << 20) / 4096;
 
 /// iperf between the guests by RDMA and over TCP, then Redis, whose epoll the library of Debian 12 lacks, and at last
 /// without an RDMA device.
@@ -86,7 +86,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     }
     let sent = [after[0].since(before[0]), after[1].since(before[1])];
     let packets = sent[0].packets;
-    ensure!((PACKETS..4 * PACKETS).contains(&packets), "the client's rxe0 sent {packets} packets");
+    ensure!((PACKETS..2 * PACKETS).contains(&packets), "the client's rxe0 sent {packets} packets");
     ensure!(sent[1].packets > 0, "the server's rxe0 sent nothing");
     // The commands of this check go over ssh.
     ensure!(sent.iter().all(|sent| sent.segments < PACKETS / 10), "TCP sent too: {sent:?}");
