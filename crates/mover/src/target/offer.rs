@@ -62,7 +62,8 @@ impl Receiving {
     /// Keeps a symbolic link that is there, with the offered time.
     fn keep_link(&self, offered: &OfferedEntry, folder: &OwnedFd, leaf: &[u8]) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::SetModeAndTimes, &error);
-        let there = rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| failed(e.into()))?;
+        let there =
+            rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| failed(e.into()))?;
         if FileIdentity::of(&there).modified != offered.modified {
             let times = times(offered.modified);
             let set = rustix::fs::utimensat(folder, leaf, &times, AtFlags::SYMLINK_NOFOLLOW);
