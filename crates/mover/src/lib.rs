@@ -13,6 +13,7 @@
 //! | `target` | the end that writes |
 //! | `compare` | both ends of a comparison, which changes nothing |
 //! | `progress` | the numbers that a copy reports while it runs |
+//! | `stage` | what the threads of an end do with their time |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
 //! sent, and of which it has a part from an interrupted copy. The source then sends pieces of files, each with its
@@ -31,6 +32,7 @@ mod name;
 mod plan;
 mod progress;
 mod source;
+mod stage;
 mod target;
 mod tree;
 mod wire;

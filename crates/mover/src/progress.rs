@@ -1,11 +1,13 @@
 //! The counts of a copy while it runs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyCounts, CopyDiffering};
+use landspeed_record::{CopyCounts, CopyDiffering, CopyEndTimes};
 
 use crate::compare::CopyListing;
+use crate::stage::StageTotals;
 
 /// The counts of a copy so far.
 #[derive(Debug, Default)]
@@ -17,6 +19,7 @@ pub struct CopyProgress {
     moved_bytes: AtomicU64,
     broken_flows: AtomicU32,
     pub(crate) listing: CopyListing,
+    pub(crate) stages: Arc<StageTotals>,
 }
 
 impl CopyProgress {
@@ -31,6 +34,11 @@ impl CopyProgress {
             moved_bytes: Bytes(get(&self.moved_bytes)),
             broken_flows: self.broken_flows.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns what the stages of this end did with their time so far. A comparison has none.
+    pub fn times(&self) -> CopyEndTimes {
+        self.stages.times()
     }
 
     /// Returns entries that a comparison found to differ, and that no earlier call has returned: as many as fit a reply.

@@ -18,6 +18,7 @@ mod candidate;
 mod cell;
 mod compare;
 mod copy;
+mod copy_times;
 mod datagram;
 mod details;
 mod explain;
@@ -60,6 +61,9 @@ pub use compare::{
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
     CopyFailure, CopyLeftover, CopyLeftovers, CopyOutcome, PathBytes,
+};
+pub use copy_times::{
+    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyStageTimes, CopyTimes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

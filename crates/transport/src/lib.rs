@@ -33,6 +33,7 @@ mod zerocopy;
 pub use cancel::{CancelFlag, Patience};
 pub use datagrams::DatagramTotals;
 pub use error::Error;
+pub use tcp::{TcpLimits, tcp_limits};
 pub use transport::{
     AckProgress, ConnectRequest, Delivery, Flow, Listener, ProofKey, Receiver, ReservedPort, Sender,
     Transport, TransportProperties, ZeroCopyCompletions,

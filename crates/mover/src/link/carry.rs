@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
+use landspeed_record::CopyStage;
 use landspeed_transport::Flow;
 use serde::de::DeserializeOwned;
 
 use super::{Link, OpenFlow};
 use crate::Error;
+use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{FrameReader, FrameWriter};
 
 /// The number of messages after which an end says at once how many it has taken, so that the other end keeps few.
@@ -43,6 +45,9 @@ pub(crate) trait End: Sync {
 
     /// Takes the number of flows that are broken now.
     fn has_broken(&self, flows: u32);
+
+    /// Returns the times to which the threads of this end add.
+    fn stages(&self) -> &Arc<StageTotals>;
 }
 
 /// Carries messages over a flow, and says that this end lives each `beat`. Returns an error once the flow is broken, or if the
@@ -98,11 +103,15 @@ fn hear<E: End>(
     say: &SyncSender<()>,
 ) -> Result<(), Error> {
     let mut unsaid = 0;
+    let _life = end.stages().begin(CopyStage::Receive);
     loop {
+        stage::enter(CopyStage::Receive);
         let frame = reader.next::<E::Heard>()?.ok_or_else(ended)?;
+        stage::settle(Pause::Starved);
         link.forget(frame.taken)?;
         let Some(message) = frame.message else { continue };
         let goes_on = end.take(link, message, frame.body)?;
+        stage::settle(Pause::Device);
         link.taken.fetch_add(1, Ordering::Release);
         if !goes_on {
             return Ok(());

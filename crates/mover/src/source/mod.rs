@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyFailure, CopyOutcome, PathBytes};
+use landspeed_record::{CopyFailure, CopyOutcome, CopyStage, PathBytes};
 use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex};
 
@@ -16,6 +16,7 @@ use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
 use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
+use crate::stage::{self, FlowMeter, Pause, StageTotals};
 use crate::tree::Tree;
 use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
@@ -147,13 +148,13 @@ impl Sending<'_> {
         let mut plan = self.plan.lock();
         while !flow.is_broken() {
             if link.weight() >= MOST_UNHEARD {
-                self.moved.wait_for(&mut plan, LOOK);
+                stage::wait(Pause::Blocked, || self.moved.wait_for(&mut plan, LOOK));
                 continue;
             }
             match plan.step() {
                 NextStep::Work(work) => return Some(work),
                 NextStep::Over => return None,
-                NextStep::Wait => self.moved.wait(&mut plan),
+                NextStep::Wait => stage::wait(Pause::Starved, || self.moved.wait(&mut plan)),
             }
         }
         None
@@ -161,7 +162,10 @@ impl Sending<'_> {
 
     fn carry_out(&self, outgoing: &Outgoing, writer: &FrameWriter<'_>, body: &mut Body) -> Result<(), Error> {
         match outgoing {
-            Outgoing::Message(message) => writer.send(message, &[]),
+            Outgoing::Message(message) => {
+                stage::enter(CopyStage::Send);
+                writer.send(message, &[])
+            }
             Outgoing::Pieces(pieces) => self.send_pieces(pieces, writer, body),
         }
     }
@@ -183,8 +187,16 @@ impl End for Sending<'_> {
     fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error> {
         let mut body = Body::default();
         let mut number = flow.next;
+        let stages = self.stages();
+        let (_life, mut meter) = (stages.begin(CopyStage::Read), FlowMeter::new(flow.writer, stages));
         while let Some(outgoing) = self.next(link, number, flow) {
+            // What the plan's lock takes is no time of a disk.
+            stage::settle(Pause::Starved);
             self.carry_out(&outgoing, flow.writer, &mut body)?;
+            if stage::settle(Pause::Blocked) {
+                meter.read();
+            }
+            stage::enter(CopyStage::Read);
             number += 1;
         }
         if flow.is_broken() { Ok(()) } else { flow.writer.send(&encode(&ToTarget::Over), &[]) }
@@ -224,6 +236,10 @@ impl End for Sending<'_> {
 
     fn has_broken(&self, flows: u32) {
         self.progress.has_broken(flows);
+    }
+
+    fn stages(&self) -> &Arc<StageTotals> {
+        &self.progress.stages
     }
 }
 

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use landspeed_record::CopyStage;
 use rustix::fd::AsFd;
 
 use super::Sending;
 use crate::Error;
 use crate::digest;
 use crate::plan::PieceWork;
+use crate::stage::{self, Pause};
 use crate::tree::FileIdentity;
 use crate::wire::{Failure, FrameWriter, Operation, PieceHeader, ToTarget, encode};
 
@@ -61,7 +63,10 @@ impl Sending<'_> {
         writer: &FrameWriter<'_>,
         body: &mut Body,
     ) -> Result<(), Error> {
+        stage::enter(CopyStage::Read);
         let headers = self.read_all(pieces, body);
+        stage::settle(Pause::Device);
+        stage::enter(CopyStage::Send);
         // Without any piece it is a message all the same, because both ends count them.
         writer.send(&encode(&ToTarget::Pieces(headers)), body.bytes())
     }
@@ -74,7 +79,9 @@ impl Sending<'_> {
             let room = body.room(piece.length);
             match self.read(piece, room) {
                 Ok(()) => {
+                    stage::enter(CopyStage::Hash);
                     read.push((piece, header(piece, room)));
+                    stage::enter(CopyStage::Read);
                     body.keep(if piece.is_sent { piece.length } else { 0 });
                 }
                 Err(problem) => self.give_up(piece, problem),

@@ -1,13 +1,17 @@
 //! Adds the entries of the trees to the plan: first all of them, and once their content is settled the folders again, whose
 //! modes and times are set last.
 
+use landspeed_record::CopyStage;
+
 use super::{LOOK, Sending};
 use crate::name::RelativeName;
+use crate::stage::{self, Pause};
 use crate::tree::{FoundEntry, Visitor};
 use crate::wire::{Failure, MOST_OFFERED};
 
 impl Sending<'_> {
     pub(super) fn walk(&self) {
+        let _life = self.progress.stages.begin(CopyStage::Walk);
         self.walk_all(false);
         self.progress.walked();
         if self.wait_until(|plan| plan.wants_folders()) {
@@ -27,7 +31,7 @@ impl Sending<'_> {
         let mut plan = self.plan.lock();
         while !plan.is_over() && !is_so(&plan) {
             // The other threads signal far more often than this one has something to do.
-            self.moved.wait_for(&mut plan, LOOK);
+            stage::wait(Pause::Blocked, || self.moved.wait_for(&mut plan, LOOK));
         }
         !plan.is_over()
     }
@@ -44,6 +48,7 @@ impl Walk<'_, '_> {
     /// Adds the found entries to the plan, once there is room. Returns false if the walk is to end.
     fn hand_over(&mut self) -> bool {
         let found = std::mem::take(&mut self.found);
+        stage::settle(Pause::Device);
         let goes_on = self.sending.wait_until(|plan| !plan.is_full() || plan.has_given_up());
         self.sending.change(|plan| {
             if goes_on && !plan.has_given_up() && !found.is_empty() {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
+use landspeed_record::CopyStage;
+
 use super::incoming::IncomingFile;
 use super::{Receiving, SourceLink};
 use crate::beneath::LastFolder;
+use crate::stage::{self, Pause};
 use crate::wire::{EntryOutcome, Failure, Operation, ToSource};
 
 /// The number of files that share a sync, beyond which no further message's files are added.
@@ -43,9 +46,11 @@ type OutcomesByLink = BTreeMap<u32, (Arc<SourceLink>, Vec<(u64, EntryOutcome)>)>
 impl Receiving {
     /// Carries out what is queued, until no thread queues any more.
     pub(super) fn commit_all(&self, queue: &Receiver<Commit>) {
-        while let Ok(first) = queue.recv() {
+        while let Ok(first) = stage::wait(Pause::Starved, || queue.recv()) {
             let batch = gather(first, queue);
             let synced = self.sync(&batch);
+            stage::settle(Pause::Device);
+            stage::enter(CopyStage::Install);
             let (mut last, mut outcomes) = (LastFolder::default(), OutcomesByLink::new());
             for one in batch {
                 match one {
@@ -61,6 +66,8 @@ impl Receiving {
                 }
             }
             tell(&mut outcomes);
+            stage::settle(Pause::Device);
+            stage::enter(CopyStage::Sync);
         }
     }
 
@@ -108,6 +115,7 @@ impl Receiving {
 
     /// Puts names, modes and times on stable storage too, and tells the source.
     fn finish(&self, link: &SourceLink) {
+        stage::enter(CopyStage::Sync);
         let synced = if self.is_synced { rustix::fs::syncfs(&self.root) } else { Ok(()) };
         self.is_finished.store(true, Ordering::Release);
         let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error.into()));

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
+use landspeed_record::CopyStage;
 use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
@@ -12,6 +13,7 @@ use rustix::io::Errno;
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
 use crate::name::RelativeName;
+use crate::stage;
 use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader, Timestamp};
 
 /// The largest number of ranges of data that are listed of an incomplete file. What follows counts as one range. The
@@ -74,7 +76,10 @@ impl IncomingFile {
         header: &PieceHeader,
         bytes: &[u8],
     ) -> Result<Option<EntryOutcome>, Failure> {
-        if digest::of_piece(bytes, header.index, self.pieces) != header.digest {
+        stage::enter(CopyStage::Hash);
+        let is_right = digest::of_piece(bytes, header.index, self.pieces) == header.digest;
+        stage::enter(CopyStage::Metadata);
+        if !is_right {
             return Err(Failure::plain(Operation::Damaged));
         }
         let is_open = self.is_open.read();
@@ -93,15 +98,19 @@ impl IncomingFile {
     fn write_whole(&self, work: &WorkFolder, bytes: &[u8]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
         let file = File::from(work.new_file(&self.own).map_err(failed(Operation::Create))?);
+        stage::enter(CopyStage::Write);
         file.write_all_at(bytes, 0).map_err(failed(Operation::Write))?;
+        stage::enter(CopyStage::Metadata);
         set(&file, self.offered.mode & 0o777, self.offered.modified)
             .map_err(failed(Operation::SetModeAndTimes))
     }
 
     fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
+        stage::enter(CopyStage::Write);
         file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
         start_writeback(&file, offset, bytes.len());
+        stage::enter(CopyStage::Metadata);
         Ok(())
     }
 
@@ -121,8 +130,11 @@ impl IncomingFile {
         }
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
         let mut bytes = vec![0; header.length as usize];
+        stage::enter(CopyStage::Read);
         let read = read_at(&file, &mut bytes, digest::offset(header.index));
+        stage::enter(CopyStage::Hash);
         let is_same = read.is_ok() && digest::of_piece(&bytes, header.index, self.pieces) == header.digest;
+        stage::enter(CopyStage::Metadata);
         Ok(if is_same { self.mark(header) } else { Some(EntryOutcome::Again(header.index)) })
     }
 

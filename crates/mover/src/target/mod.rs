@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
+use landspeed_record::CopyStage;
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
@@ -19,6 +20,7 @@ use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
+use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{
     Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader, ToSource,
     ToTarget, encode, numbered,
@@ -67,7 +69,10 @@ pub fn receive(
     let receiving = &Receiving::open(target)?;
     std::thread::scope(|scope| {
         let (commits, queue) = sync_channel(MOST_WAITING);
-        scope.spawn(move || receiving.commit_all(&queue));
+        scope.spawn(move || {
+            let _life = progress.stages.begin(CopyStage::Sync);
+            receiving.commit_all(&queue);
+        });
         // The thread that commits ends with what queues for it.
         let serving = Serving { receiving, commits, progress };
         Links::new(&flows).run(flows.opening, cancel, &serving)
@@ -236,7 +241,8 @@ impl Receiving {
 fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, link: &Arc<SourceLink>) {
     if !files.is_empty() {
         // The thread that commits ends after those that send to it.
-        let _ = commits.send(Commit::Install { files, link: Arc::clone(link) });
+        let install = Commit::Install { files, link: Arc::clone(link) };
+        let _ = stage::wait(Pause::Blocked, || commits.send(install));
     }
 }
 
@@ -253,12 +259,15 @@ impl End for Serving<'_> {
 
     fn send(&self, link: &SourceLink, flow: &OpenFlow<'_>) -> Result<(), Error> {
         let mut number = flow.next;
+        let _life = self.stages().begin(CopyStage::Send);
         loop {
-            let messages = link.wait_for_messages(number, MOST_TOGETHER, flow);
+            let messages =
+                stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
             if messages.is_empty() {
                 return Ok(());
             }
             flow.writer.send_together(&messages)?;
+            stage::settle(Pause::Blocked);
             number += messages.len() as u64;
         }
     }
@@ -268,6 +277,7 @@ impl End for Serving<'_> {
             return Err(Error::Protocol("it does not say what it has heard"));
         }
         let Serving { receiving, commits, .. } = self;
+        stage::enter(CopyStage::Metadata);
         match message {
             ToTarget::Offer { first, entries } => {
                 let mut last = LastFolder::default();
@@ -308,6 +318,10 @@ impl End for Serving<'_> {
 
     fn has_broken(&self, flows: u32) {
         self.progress.has_broken(flows);
+    }
+
+    fn stages(&self) -> &Arc<StageTotals> {
+        &self.progress.stages
     }
 }
 

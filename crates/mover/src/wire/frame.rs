@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use landspeed_transport::{Flow, Receiver, Sender};
+use landspeed_transport::{Flow, Receiver, Sender, TcpLimits, tcp_limits};
 use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,6 +66,11 @@ impl<'a> FrameWriter<'a> {
     /// Sends a frame without a message, which says that this end lives and how many messages it has taken.
     pub(crate) fn beat(&self) -> Result<(), Error> {
         self.send(&[], &[])
+    }
+
+    /// Returns what TCP says of the flow so far; `None` if the flow is none of TCP.
+    pub(crate) fn limits(&self) -> Option<TcpLimits> {
+        self.flow.sockets().first().and_then(|socket| tcp_limits(socket).ok())
     }
 
     /// Sends the frames that wait, and the body of the last one. A sending half is made for each call, because a thread cannot

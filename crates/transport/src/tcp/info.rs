@@ -1,6 +1,7 @@
 //! Reads TCP_INFO, the kernel's report about a connection.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use landspeed_record::units::{Bytes, Nanos};
 use socket2::Socket;
@@ -20,6 +21,43 @@ pub(super) fn progress(socket: &Socket) -> io::Result<AckProgress> {
         // tcpi_rto includes the exponential backoff, which the shift removes.
         timeout: Nanos(Nanos::micros(info.times_and_sizes[0].into()).0 >> info.flags[BACKOFF].min(31)),
         timeouts: info.flags[BACKOFF].into(),
+    })
+}
+
+/// What held the sending half of a TCP connection so far, as TCP_INFO has it (the times came with Linux 4.10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TcpLimits {
+    /// Time with data to send or to be acknowledged.
+    pub busy: Nanos,
+    /// The part of it that was limited by the window of the receiver.
+    pub window: Nanos,
+    /// The part of it that was limited by the send buffer.
+    pub buffer: Nanos,
+    /// Segments with data that were sent.
+    pub sent: u64,
+    /// Segments that were sent again.
+    pub resent: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+    /// The least round-trip time.
+    pub least_rtt: Nanos,
+}
+
+/// Returns what held the sending half of a TCP connection so far.
+///
+/// # Errors
+/// Returns an error if the socket is none of TCP.
+pub fn tcp_limits(socket: impl AsFd) -> io::Result<TcpLimits> {
+    let info: TcpInfo = raw::get(socket, libc::IPPROTO_TCP, libc::TCP_INFO)?;
+    let [_, busy, window, buffer] = info.rate_and_times;
+    Ok(TcpLimits {
+        busy: Nanos::micros(busy),
+        window: Nanos::micros(window),
+        buffer: Nanos::micros(buffer),
+        sent: info.data_segments[1].into(),
+        resent: info.total_retrans.into(),
+        rtt: Nanos::micros(info.rtt_us.into()),
+        least_rtt: Nanos::micros(info.min_rtt_us.into()),
     })
 }
 
@@ -59,4 +97,6 @@ const _: () = assert!(std::mem::offset_of!(TcpInfo, rtt_us) == 68);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, total_retrans) == 100);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, bytes_acked) == 120);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, notsent_bytes) == 144);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, data_segments) == 152);
+const _: () = assert!(std::mem::offset_of!(TcpInfo, rate_and_times) == 160);
 const _: () = assert!(std::mem::offset_of!(TcpInfo, delivered) == 192);

@@ -12,6 +12,7 @@ use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
 use socket2::{Socket, Type};
 
+pub use info::{TcpLimits, tcp_limits};
 pub(crate) use options::PACING_RATE;
 
 use crate::options::SocketOptions;

@@ -1,0 +1,178 @@
+//! The clock of one thread.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use landspeed_record::CopyStage;
+use rustix::time::{ClockId, clock_gettime};
+
+use super::split::{PROCESSOR, STATES, Spent, on_processor, state, take_queued};
+use super::{Pause, Present, StageTotals};
+
+/// The least time between two additions to the times of the end.
+const FOLD: Duration = Duration::from_millis(100);
+const STAGES: usize = CopyStage::ALL.len();
+
+thread_local! {
+    static CLOCK: RefCell<Option<ThreadClock>> = const { RefCell::new(None) };
+}
+
+/// Accounts the time of its thread until it is dropped, which must be on the same thread.
+#[must_use]
+pub(crate) struct StageLife(PhantomData<*const ()>);
+
+impl StageLife {
+    pub(super) fn begin(totals: &Arc<StageTotals>, stage: CopyStage) -> Self {
+        let clock = ThreadClock::new(totals, stage);
+        CLOCK.with_borrow_mut(|place| *place = Some(clock));
+        StageLife(PhantomData)
+    }
+}
+
+impl Drop for StageLife {
+    fn drop(&mut self) {
+        if let Some(mut clock) = CLOCK.take() {
+            clock.settle(Pause::Device);
+            clock.fold();
+        }
+    }
+}
+
+/// From now on, this thread is in `stage`.
+pub(crate) fn enter(stage: CopyStage) {
+    on_clock(|clock| clock.enter(stage));
+}
+
+/// Calls `pause`, in which this thread waits for another stage.
+pub(crate) fn wait<T>(why: Pause, pause: impl FnOnce() -> T) -> T {
+    on_clock(|clock| clock.begin_wait(why));
+    let done = pause();
+    on_clock(|clock| clock.end_wait(why));
+    done
+}
+
+/// Says what this thread has waited for in system calls since the last call. Returns true about ten times a second, after the
+/// times have been added to those of the end.
+pub(crate) fn settle(why: Pause) -> bool {
+    on_clock(|clock| clock.settle(why)).unwrap_or_default()
+}
+
+/// Calls `act` with the clock of this thread, if its time is accounted.
+fn on_clock<T>(act: impl FnOnce(&mut ThreadClock) -> T) -> Option<T> {
+    CLOCK.with_borrow_mut(|clock| clock.as_mut().map(act))
+}
+
+struct ThreadClock {
+    totals: Arc<StageTotals>,
+    present: Arc<Present>,
+    stage: CopyStage,
+    /// When the thread entered the stage, or began or ended a wait.
+    since: Instant,
+    /// Nanoseconds in each stage since the last reading of the processor time, without waits.
+    unsettled: [u64; STAGES],
+    /// The thread's processor time at its last reading.
+    used: u64,
+    /// What is not yet added to the times of the end.
+    spent: [Spent; STAGES],
+    folded: Instant,
+    /// The thread's time waiting for a processor at its last reading.
+    queued: u64,
+}
+
+impl ThreadClock {
+    fn new(totals: &Arc<StageTotals>, stage: CopyStage) -> Self {
+        let now = Instant::now();
+        let present = Arc::new(Present(Default::default()));
+        present.set(stage, unsaid(stage), totals.at(now));
+        totals.register(&present);
+        ThreadClock {
+            totals: Arc::clone(totals),
+            present,
+            stage,
+            since: now,
+            unsettled: [0; STAGES],
+            used: used_by_thread(),
+            spent: [[0; STATES]; STAGES],
+            folded: now,
+            queued: queued_of_thread(),
+        }
+    }
+
+    /// Returns the nanoseconds since the last call, and what happens from now on.
+    fn lap(&mut self, state: usize) -> u64 {
+        let now = Instant::now();
+        let nanos = now.saturating_duration_since(self.since).as_nanos() as u64;
+        self.since = now;
+        self.present.set(self.stage, state, self.totals.at(now));
+        nanos
+    }
+
+    fn enter(&mut self, stage: CopyStage) {
+        let left = std::mem::replace(&mut self.stage, stage);
+        self.unsettled[left as usize] += self.lap(unsaid(stage));
+    }
+
+    fn begin_wait(&mut self, why: Pause) {
+        self.unsettled[self.stage as usize] += self.lap(state(why));
+    }
+
+    fn end_wait(&mut self, why: Pause) {
+        let waited = self.lap(unsaid(self.stage));
+        self.spent[self.stage as usize][state(why)] += waited;
+        self.fold_when_due();
+    }
+
+    fn settle(&mut self, why: Pause) -> bool {
+        self.unsettled[self.stage as usize] += self.lap(unsaid(self.stage));
+        let before = std::mem::replace(&mut self.used, used_by_thread());
+        let used = on_processor(&self.unsettled, self.used.saturating_sub(before));
+        for ((spent, nanos), used) in self.spent.iter_mut().zip(&mut self.unsettled).zip(used) {
+            spent[PROCESSOR] += used;
+            spent[state(why)] += *nanos - used;
+            *nanos = 0;
+        }
+        self.fold_when_due()
+    }
+
+    fn fold_when_due(&mut self) -> bool {
+        let is_due = self.since.saturating_duration_since(self.folded) >= FOLD;
+        if is_due {
+            self.fold();
+        }
+        is_due
+    }
+
+    /// Adds the times to those of the end.
+    fn fold(&mut self) {
+        let before = std::mem::replace(&mut self.queued, queued_of_thread());
+        take_queued(&mut self.spent, self.queued.saturating_sub(before));
+        for (stage, spent) in self.spent.iter_mut().enumerate() {
+            self.totals.add(stage, spent);
+            *spent = [0; STATES];
+        }
+        self.folded = self.since;
+    }
+}
+
+/// Returns the state of a thread that has been in a stage for so long that it waits, and has not said for what.
+fn unsaid(stage: CopyStage) -> usize {
+    state(match stage {
+        CopyStage::Send => Pause::Blocked,
+        CopyStage::Receive => Pause::Starved,
+        _ => Pause::Device,
+    })
+}
+
+/// Returns the nanoseconds that this thread was on a processor.
+pub(super) fn used_by_thread() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Returns the nanoseconds that this thread was runnable and waited for a processor; zero if the kernel does not count them.
+fn queued_of_thread() -> u64 {
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    counts.split_whitespace().nth(1).and_then(|queued| queued.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,93 @@
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+
+const PAUSE: Duration = Duration::from_millis(60);
+
+/// Uses a processor for a while.
+fn spin() {
+    let end = clock::used_by_thread() + PAUSE.as_nanos() as u64;
+    while clock::used_by_thread() < end {}
+}
+
+/// Returns the times of a thread that pauses for every reason, and how long it lived.
+fn lived() -> (CopyEndTimes, Duration) {
+    let totals = Arc::<StageTotals>::default();
+    let alive = thread::scope(|scope| {
+        let live = || {
+            let begun = Instant::now();
+            let life = totals.begin(CopyStage::Read);
+            wait(Pause::Starved, || thread::sleep(PAUSE));
+            enter(CopyStage::Hash);
+            spin();
+            enter(CopyStage::Read);
+            thread::sleep(PAUSE);
+            settle(Pause::Device);
+            enter(CopyStage::Send);
+            thread::sleep(PAUSE);
+            settle(Pause::Blocked);
+            drop(life);
+            begun.elapsed()
+        };
+        scope.spawn(live).join().expect("no panic")
+    });
+    (totals.times(), alive)
+}
+
+#[test]
+fn the_times_of_a_thread_add_up_to_its_life() {
+    let adds_up = || {
+        let (times, alive) = lived();
+        let sum: u64 = times.stages.iter().map(|stage| stage.total().0).sum();
+        let life = alive.as_nanos() as u64;
+        assert!(sum <= life, "{sum} of {life}");
+        sum as f64 > 0.98 * life as f64
+    };
+    // The thread may lose the processor before its times begin, or after they end.
+    assert!((0..5).any(|_| adds_up()));
+}
+
+#[test]
+fn each_pause_is_that_of_its_stage() {
+    let (times, _) = lived();
+    // A thread waits for a processor once it is awake, and then uses it for a little.
+    let least = Nanos::from(PAUSE / 2);
+    let at_least = |paused: Nanos, queued: Nanos| assert!(paused + queued >= least, "{times:?}");
+    let [read, hash, send] = [CopyStage::Read, CopyStage::Hash, CopyStage::Send].map(|one| times.of(one));
+    at_least(read.starved_ns, read.queued_ns);
+    at_least(read.device_ns, read.queued_ns);
+    at_least(send.blocked_ns, send.queued_ns);
+    at_least(hash.processor_ns, hash.queued_ns);
+    assert_eq!([read.blocked_ns, send.starved_ns, hash.starved_ns], [Nanos(0); 3]);
+}
+
+#[test]
+fn a_long_wait_is_seen_before_it_ends() {
+    let totals = Arc::<StageTotals>::default();
+    let (end, ended) = channel::<()>();
+    let until = Instant::now() + Duration::from_secs(20);
+    thread::scope(|scope| {
+        let totals = &totals;
+        scope.spawn(move || {
+            let _life = totals.begin(CopyStage::Walk);
+            let ended = wait(Pause::Blocked, || ended.recv_timeout(Duration::from_secs(30)));
+            assert_eq!(ended, Err(RecvTimeoutError::Disconnected));
+        });
+        let is_seen = || totals.times().of(CopyStage::Walk).blocked_ns >= Nanos::millis(5);
+        while !is_seen() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(is_seen());
+        drop(end);
+    });
+    assert_eq!(totals.present.lock().iter().filter_map(Weak::upgrade).count(), 0);
+}
+
+#[test]
+fn a_thread_whose_time_is_not_accounted_works_as_well() {
+    enter(CopyStage::Hash);
+    assert_eq!(wait(Pause::Starved, || 7), 7);
+    assert!(!settle(Pause::Device));
+}

@@ -1,0 +1,236 @@
+//! What the stages of a copy did with their time, and what held the copy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::Nanos;
+
+/// A stage of a copy. The threads of the source read, hash and send; those of the target receive, hash and write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyStage {
+    /// Walk the tree.
+    Walk,
+    /// Open and read files.
+    Read,
+    /// Hash what was read, or what is about to be written.
+    Hash,
+    /// Encrypt and send.
+    Send,
+    /// Receive and decrypt.
+    Receive,
+    /// Write content.
+    Write,
+    /// Look at entries, create them, set their modes and times.
+    Metadata,
+    /// Put files on stable storage.
+    Sync,
+    /// Give files their names.
+    Install,
+}
+
+impl CopyStage {
+    /// All stages, in the order of the data.
+    pub const ALL: [CopyStage; 9] = [
+        CopyStage::Walk,
+        CopyStage::Read,
+        CopyStage::Hash,
+        CopyStage::Send,
+        CopyStage::Receive,
+        CopyStage::Write,
+        CopyStage::Metadata,
+        CopyStage::Sync,
+        CopyStage::Install,
+    ];
+}
+
+/// What the threads of one stage did with their time, summed over the threads of one end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyStageTimes {
+    /// Time on a processor.
+    pub processor_ns: Nanos,
+    /// Time runnable, and waiting for a processor.
+    pub queued_ns: Nanos,
+    /// Time waiting for a disk or a file system.
+    pub device_ns: Nanos,
+    /// Time waiting for the stage before.
+    pub starved_ns: Nanos,
+    /// Time waiting for the stage behind.
+    pub blocked_ns: Nanos,
+}
+
+impl CopyStageTimes {
+    /// Returns the time in which the stage waited for no other one.
+    pub fn busy(&self) -> Nanos {
+        self.processor_ns + self.queued_ns + self.device_ns
+    }
+
+    /// Returns the whole time.
+    pub fn total(&self) -> Nanos {
+        self.busy() + self.starved_ns + self.blocked_ns
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        CopyStageTimes {
+            processor_ns: self.processor_ns - earlier.processor_ns,
+            queued_ns: self.queued_ns - earlier.queued_ns,
+            device_ns: self.device_ns - earlier.device_ns,
+            starved_ns: self.starved_ns - earlier.starved_ns,
+            blocked_ns: self.blocked_ns - earlier.blocked_ns,
+        }
+    }
+}
+
+/// What TCP says of the flows on which one end has sent, summed over the flows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyNetworkTimes {
+    /// Time with data to send or to be acknowledged.
+    pub busy_ns: Nanos,
+    /// Time limited by the window of the receiver.
+    pub window_limited_ns: Nanos,
+    /// Time limited by the send buffer.
+    pub buffer_limited_ns: Nanos,
+    /// Segments with data that were sent.
+    pub sent: u64,
+    /// Segments that were sent again.
+    pub resent: u64,
+    /// The sum of the smoothed round-trip times at all readings.
+    pub rtt_ns: Nanos,
+    /// The sum of the least round-trip times at all readings.
+    pub least_rtt_ns: Nanos,
+}
+
+impl CopyNetworkTimes {
+    /// Returns what came after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        CopyNetworkTimes {
+            busy_ns: self.busy_ns - earlier.busy_ns,
+            window_limited_ns: self.window_limited_ns - earlier.window_limited_ns,
+            buffer_limited_ns: self.buffer_limited_ns - earlier.buffer_limited_ns,
+            sent: self.sent.saturating_sub(earlier.sent),
+            resent: self.resent.saturating_sub(earlier.resent),
+            rtt_ns: self.rtt_ns - earlier.rtt_ns,
+            least_rtt_ns: self.least_rtt_ns - earlier.least_rtt_ns,
+        }
+    }
+}
+
+/// The times of one end of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CopyEndTimes {
+    /// By stage, in the order of [`CopyStage::ALL`].
+    pub stages: [CopyStageTimes; CopyStage::ALL.len()],
+    pub network: CopyNetworkTimes,
+}
+
+impl CopyEndTimes {
+    /// Returns the times of a stage.
+    pub fn of(&self, stage: CopyStage) -> &CopyStageTimes {
+        &self.stages[stage as usize]
+    }
+
+    /// Returns the times of a stage, to be changed.
+    pub fn of_mut(&mut self, stage: CopyStage) -> &mut CopyStageTimes {
+        &mut self.stages[stage as usize]
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        let stage = |index: usize| self.stages[index].since(&earlier.stages[index]);
+        CopyEndTimes { stages: std::array::from_fn(stage), network: self.network.since(&earlier.network) }
+    }
+}
+
+/// The times of both ends of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyTimes {
+    pub source: CopyEndTimes,
+    pub target: CopyEndTimes,
+}
+
+impl CopyTimes {
+    /// Returns what came after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        CopyTimes { source: self.source.since(&earlier.source), target: self.target.since(&earlier.target) }
+    }
+}
+
+/// What can hold a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyHold {
+    /// The disk of the source does not deliver faster.
+    SourceDisk,
+    /// The source's processor.
+    SourceProcessor,
+    /// The source's file system lists and looks at files no faster.
+    SourceMetadata,
+    /// The window that the target announces is too small for the path.
+    NetworkWindow,
+    /// The send buffer of the source is too small for the path.
+    SendBuffer,
+    /// The path loses packets.
+    NetworkLoss,
+    /// The path carries no more.
+    NetworkRate,
+    /// The ends wait for each other's answers.
+    Answers,
+    /// The target's processor.
+    TargetProcessor,
+    /// The disk of the target does not take more.
+    TargetDisk,
+    /// The target's file system creates and names files no faster.
+    TargetMetadata,
+}
+
+/// One of the things that held a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyHolder {
+    /// What it is.
+    pub hold: CopyHold,
+    /// Of a processor, the stage that took most of it; null for others.
+    pub stage: Option<CopyStage>,
+    /// The share of the copy's time that it held the copy.
+    pub share: f64,
+}
+
+/// What held a copy.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyHeld {
+    /// The largest share first; empty if the copy was too short to tell.
+    pub by: Vec<CopyHolder>,
+    /// Without the first of them, the copy could be at most so many times as fast, because the other stages need their
+    /// time; null if nothing held it.
+    pub gain_at_most: Option<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_has_its_own_times() {
+        for (index, stage) in CopyStage::ALL.into_iter().enumerate() {
+            assert_eq!(stage as usize, index);
+            let mut end = CopyEndTimes::default();
+            end.of_mut(stage).device_ns = Nanos(7);
+            let busy = end.stages.iter().map(|stage| stage.busy().0).collect::<Vec<_>>();
+            assert_eq!((busy.iter().sum::<u64>(), busy[index]), (7, 7), "{stage:?}");
+        }
+    }
+
+    #[test]
+    fn times_of_an_interval_are_differences() {
+        let mut earlier = CopyTimes::default();
+        earlier.source.of_mut(CopyStage::Send).blocked_ns = Nanos(5);
+        let mut later = earlier;
+        later.source.of_mut(CopyStage::Send).blocked_ns = Nanos(12);
+        later.source.network.resent = 3;
+        let between = later.since(&earlier);
+        assert_eq!(between.source.of(CopyStage::Send).total(), Nanos(7));
+        assert_eq!(between.source.network.resent, 3);
+        // A peer that counts backwards gives zeros.
+        assert_eq!(earlier.since(&later).source, CopyEndTimes::default());
+    }
+}
