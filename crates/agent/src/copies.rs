@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, PathBytes, Role};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, PathBytes, Role};
 use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::ClientPlan;
@@ -26,9 +26,10 @@ const MOST_FLOWS: u32 = 64;
 pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
 
 impl Copies {
-    /// Returns the counts of the copy so far. Only its source counts entries.
-    pub(crate) fn counts(&self) -> CopyCounts {
-        self.0.lock().counts()
+    /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
+    pub(crate) fn state(&self) -> Reply {
+        let progress = Arc::clone(&self.0.lock());
+        Reply::CopyState { counts: progress.counts(), times: Box::new(progress.times()) }
     }
 
     /// Returns entries that the comparison found to differ, and that no earlier call has returned.

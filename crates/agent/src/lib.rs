@@ -159,7 +159,7 @@ impl Agent {
                 self.may_run.check_copy()?;
                 copies::clean(folder_hex, only_list)
             }
-            Request::CopyState {} => Ok(Reply::CopyState { counts: self.copies.counts() }),
+            Request::CopyState {} => Ok(self.copies.state()),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 let watch = TrialWatch::of(role, at, &self.current(&link), &spec, on_progress)?;

@@ -4,8 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLeftovers, CopyOutcome, EndpointOutcome,
-    HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyLeftovers, CopyOutcome,
+    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
     Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
@@ -191,7 +191,7 @@ pub enum Request {
         /// True to remove nothing.
         only_list: bool,
     },
-    /// Report the counts of the copy in which this agent takes part, or of its comparison. Answered with [`Reply::CopyState`].
+    /// Report the counts, and the times of this end, of the copy in which this agent takes part, or of its comparison. Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
@@ -306,6 +306,8 @@ pub enum Reply {
     },
     CopyState {
         counts: CopyCounts,
+        /// What the stages of this end did with their time.
+        times: Box<CopyEndTimes>,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

@@ -1,0 +1,190 @@
+//! What held a copy, from the times of its stages.
+//!
+//! The threads that do the same are a crew: they walk, or read and send, or receive and write, or sync. In a chain of crews
+//! the one that neither starves nor is blocked sets the pace, so the crew that worked for the largest share of its life comes
+//! first, with the row that took most of it. The network is a crew that cannot be asked: it works while the source waits to
+//! send and the target waits for data.
+
+use landspeed_record::units::Nanos;
+use landspeed_record::{
+    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyTimes,
+};
+
+use CopyStage::{Hash, Install, Metadata, Read, Receive, Send, Sync, Walk, Write};
+
+/// What can hold a copy, in words.
+struct HoldRow {
+    hold: CopyHold,
+    /// For a line such as "held by: target's disk".
+    words: &'static str,
+}
+
+const ROWS: [HoldRow; 11] = {
+    const fn row(hold: CopyHold, words: &'static str) -> HoldRow {
+        HoldRow { hold, words }
+    }
+    [
+        row(CopyHold::SourceDisk, "source's disk"),
+        row(CopyHold::SourceProcessor, "source's processor"),
+        row(CopyHold::SourceMetadata, "source's file system, which lists files"),
+        row(CopyHold::NetworkWindow, "the target's receive window"),
+        row(CopyHold::SendBuffer, "the source's send buffer"),
+        row(CopyHold::NetworkLoss, "lost packets"),
+        row(CopyHold::NetworkRate, "the network's rate"),
+        row(CopyHold::Answers, "the wait for answers"),
+        row(CopyHold::TargetProcessor, "target's processor"),
+        row(CopyHold::TargetDisk, "target's disk"),
+        row(CopyHold::TargetMetadata, "target's file system, which creates files"),
+    ]
+};
+
+/// The least share of the copy's time that is listed.
+const LEAST: f64 = 0.01;
+/// A standing queue doubles the round-trip time: then the path carries no more, whatever window is full.
+const QUEUE: f64 = 2.0;
+/// The share of segments sent again from which losses, and not the path's rate, keep the window small.
+const LOSSY: f64 = 1e-5;
+
+/// Returns what holds a copy, in words.
+pub fn hold_words(hold: CopyHold) -> &'static str {
+    ROWS.iter().find(|row| row.hold == hold).map_or("", |row| row.words)
+}
+
+/// Returns what held a copy with these times.
+pub fn copy_held(times: &CopyTimes) -> CopyHeld {
+    let crews = crews(times);
+    let by = ranked(&crews);
+    let gain_at_most = by.first().map(|first| 1.0 / busiest(&crews, &[first.hold]).1.clamp(LEAST, 1.0));
+    CopyHeld { by, gain_at_most }
+}
+
+/// Returns the rows that are worth a word, each with its share of the time. The first row is that which holds the copy, the next
+/// one that which would hold it without the first, and so on.
+fn ranked(crews: &[Crew]) -> Vec<CopyHolder> {
+    let (mut by, mut named) = (Vec::new(), Vec::new());
+    while let Some(holder) = busiest(crews, &named).0.and_then(|crew| crew.largest(&named)) {
+        named.push(holder.hold);
+        by.push(holder);
+    }
+    by
+}
+
+/// Returns the crew that works for the largest share of its life, if the rows in `without` take no time, and this share.
+fn busiest<'a>(crews: &'a [Crew], without: &[CopyHold]) -> (Option<&'a Crew>, f64) {
+    let busy = crews.iter().map(|crew| (Some(crew), crew.busy_without(without)));
+    busy.fold((None, 0.0), |most, one| if one.1 > most.1 { one } else { most })
+}
+
+/// What the work at one end is held by.
+#[derive(Clone, Copy)]
+struct Place {
+    disk: CopyHold,
+    processor: CopyHold,
+    metadata: CopyHold,
+}
+
+const SOURCE: Place = Place {
+    disk: CopyHold::SourceDisk,
+    processor: CopyHold::SourceProcessor,
+    metadata: CopyHold::SourceMetadata,
+};
+const TARGET: Place = Place {
+    disk: CopyHold::TargetDisk,
+    processor: CopyHold::TargetProcessor,
+    metadata: CopyHold::TargetMetadata,
+};
+
+impl Place {
+    /// Returns the rows of a stage's work: on a processor, and beside one. Threads that walk or name files are held by the file
+    /// system either way. Hashing waits for no disk.
+    fn rows(self, stage: CopyStage) -> [CopyHold; 2] {
+        match stage {
+            Walk | Metadata | Install => [self.metadata; 2],
+            Hash => [self.processor; 2],
+            Read | Send | Receive | Write | Sync => [self.processor, self.disk],
+        }
+    }
+}
+
+/// The threads that do the same, as shares of their lives.
+#[derive(Default)]
+struct Crew {
+    /// What the threads worked at, by row and stage.
+    work: Vec<(CopyHold, CopyStage, f64)>,
+    starved: f64,
+    blocked: f64,
+}
+
+impl Crew {
+    fn of(end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
+        let life: f64 = stages.iter().map(|stage| end.of(*stage).total().as_secs_f64()).sum();
+        let share = |nanos: Nanos| nanos.as_secs_f64() / life.max(1e-9);
+        let mut crew = Crew::default();
+        for stage in stages {
+            let times = end.of(*stage);
+            let [on_processor, beside] = place.rows(*stage);
+            crew.work.push((on_processor, *stage, share(times.processor_ns + times.queued_ns)));
+            crew.work.push((beside, *stage, share(times.device_ns)));
+            crew.starved += share(times.starved_ns);
+            crew.blocked += share(times.blocked_ns);
+        }
+        crew
+    }
+
+    /// Returns a crew that has no threads of its own.
+    fn silent(hold: CopyHold, stage: CopyStage, share: f64) -> Crew {
+        Crew { work: vec![(hold, stage, share)], ..Crew::default() }
+    }
+
+    /// Returns the share of its life in which the crew worked, without the work of some rows.
+    fn busy_without(&self, without: &[CopyHold]) -> f64 {
+        self.work.iter().filter(|(row, ..)| !without.contains(row)).map(|(.., share)| share).sum()
+    }
+
+    /// Returns the row that takes most of the crew's life, `without` some rows; `None` if it takes too little of it.
+    fn largest(&self, without: &[CopyHold]) -> Option<CopyHolder> {
+        let others = self.work.iter().filter(|(row, ..)| !without.contains(row));
+        let holders = others.map(|(hold, ..)| self.holder(*hold)).filter(|holder| holder.share >= LEAST);
+        holders.max_by(|one, other| one.share.total_cmp(&other.share))
+    }
+
+    fn holder(&self, hold: CopyHold) -> CopyHolder {
+        let own = || self.work.iter().filter(|(row, ..)| *row == hold);
+        let most = own().max_by(|(.., one), (.., other)| one.total_cmp(other));
+        let is_processor = [CopyHold::SourceProcessor, CopyHold::TargetProcessor].contains(&hold);
+        let stage = most.filter(|_| is_processor).map(|(_, stage, _)| *stage);
+        CopyHolder { hold, stage, share: own().map(|(.., share)| share).sum::<f64>().min(1.0) }
+    }
+}
+
+/// Returns all crews that move data.
+fn crews(times: &CopyTimes) -> [Crew; 6] {
+    let walk = Crew::of(&times.source, SOURCE, &[Walk]);
+    let source = Crew::of(&times.source, SOURCE, &[Read, Hash, Send]);
+    let target = Crew::of(&times.target, TARGET, &[Receive, Read, Hash, Write, Metadata]);
+    let commit = Crew::of(&times.target, TARGET, &[Sync, Install]);
+    let carries = source.blocked.min(target.starved);
+    let network = Crew::silent(network(&times.source.network), Send, carries);
+    // Both ends have nothing to do, although the walk does not hold them, and nothing is synced.
+    let idle = source.starved.min(target.starved) - walk.busy_without(&[]).max(commit.busy_without(&[]));
+    let answers = Crew::silent(CopyHold::Answers, Receive, idle.max(0.0));
+    [walk, source, network, target, commit, answers]
+}
+
+/// Returns what holds a source whose threads wait until they can send.
+fn network(flows: &CopyNetworkTimes) -> CopyHold {
+    let busy = flows.busy_ns.as_secs_f64();
+    let (window, buffer) = (flows.window_limited_ns.as_secs_f64(), flows.buffer_limited_ns.as_secs_f64());
+    let has_queue = flows.rtt_ns.as_secs_f64() >= QUEUE * flows.least_rtt_ns.as_secs_f64();
+    let free = busy - window - buffer;
+    match () {
+        () if has_queue => CopyHold::NetworkRate,
+        () if window > buffer.max(free) => CopyHold::NetworkWindow,
+        () if buffer > window.max(free) => CopyHold::SendBuffer,
+        () if flows.resent as f64 > LOSSY * flows.sent as f64 => CopyHold::NetworkLoss,
+        () => CopyHold::NetworkRate,
+    }
+}
+
+#[cfg(test)]
+mod tests;
