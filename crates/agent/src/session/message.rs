@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyLeftovers, CopyOutcome,
-    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
-    Settings, TrialSpec, WatchTarget,
+    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes,
+    RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -191,7 +191,8 @@ pub enum Request {
         /// True to remove nothing.
         only_list: bool,
     },
-    /// Report the counts, and the times of this end, of the copy in which this agent takes part, or of its comparison. Answered with [`Reply::CopyState`].
+    /// Report the counts of the copy in which this agent takes part, or of its comparison, and the times of this end.
+    /// Answered with [`Reply::CopyState`].
     CopyState {},
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
@@ -307,6 +308,7 @@ pub enum Reply {
     CopyState {
         counts: CopyCounts,
         /// What the stages of this end did with their time.
+        #[serde(default)]
         times: Box<CopyEndTimes>,
     },
     Done {},

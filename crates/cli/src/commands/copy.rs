@@ -2,29 +2,30 @@
 
 pub(crate) mod clean;
 pub(crate) mod dry_run;
+mod held;
 mod names;
 mod place;
+mod progress;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use landspeed_analysis::copy_held;
 use landspeed_engine::{
-    ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
+    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy,
+    landing, look,
 };
-use landspeed_record::units::{BitRate, Bytes, Nanos};
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyOutcome, PathBytes,
     Settings, Side,
 };
-use landspeed_report::live::{ProgressLine, clock};
-use landspeed_report::{OutputCapabilities, safe};
+use landspeed_report::safe;
 use landspeed_transport::settings::TRANSPORT;
-use parking_lot::Mutex;
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -32,8 +33,10 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use held::CopyStages;
 use names::failed;
 use place::{CopyPlaces, places};
+use progress::CopyLine;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
 /// acknowledged, because the other end may have nothing else to do.
@@ -126,6 +129,10 @@ pub(crate) struct CopyReport {
     duration_ns: Nanos,
     /// The content of the files that were sent, over the whole duration.
     goodput_bps: BitRate,
+    /// What held the copy.
+    held: CopyHeld,
+    /// What the stages of both ends did with their time.
+    stages: CopyStages,
     #[serde(flatten)]
     outcome: CopyOutcome,
 }
@@ -167,8 +174,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let begun = Instant::now();
     let line = CopyLine::new();
-    let outcome = copy(&joined.group.first(), &what, &|counts| line.take(counts))?;
-    let report = report(args, route, begun.elapsed().into(), outcome);
+    let done = copy(&joined.group.first(), &what, &|counts, times| line.take_with(counts, times))?;
+    let report = report(args, route, begun, done);
     drop((line, joined));
     if args.json {
         out(&landspeed_report::json(&report))?;
@@ -225,7 +232,8 @@ fn chosen() -> Settings {
     FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutcome) -> CopyReport {
+fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> CopyReport {
+    let (duration, outcome) = (Nanos::from(done.ended - begun), done.outcome);
     CopyReport {
         format: FORMAT,
         route,
@@ -233,6 +241,8 @@ fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutco
         flows: args.flows,
         duration_ns: duration,
         goodput_bps: outcome.copied_bytes.per(duration),
+        held: copy_held(&done.times),
+        stages: CopyStages::of(&done.times),
         outcome,
     }
 }
@@ -244,6 +254,7 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
         format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
         format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
     ];
+    lines.extend(held::line(&report.held));
     if outcome.is_full {
         let CopyRoute { to, target, .. } = &report.route;
         lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
@@ -267,86 +278,9 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
     }
 }
 
-/// The progress of a copy: what was moved, of how much, and how fast in the last ten seconds.
-struct CopyLine {
-    seen: Arc<Mutex<Vec<(Instant, CopyCounts)>>>,
-    line: ProgressLine,
-}
-
-/// The number of reports, one a second, over which the rate is taken.
-const RATE_OVER: usize = 10;
-
-impl CopyLine {
-    fn new() -> CopyLine {
-        let seen: Arc<Mutex<Vec<(Instant, CopyCounts)>>> = Arc::default();
-        let (shown, begun) = (Arc::clone(&seen), Instant::now());
-        let line = ProgressLine::new(OutputCapabilities::stderr(), move |width| {
-            let margin = if width.is_some() { "  " } else { "" };
-            format!("{margin}{}  {}", words(&shown.lock()), clock(begun.elapsed().into()))
-        });
-        CopyLine { seen, line }
-    }
-
-    fn take(&self, counts: CopyCounts) {
-        let mut seen = self.seen.lock();
-        if seen.len() > RATE_OVER {
-            seen.remove(0);
-        }
-        seen.push((Instant::now(), counts));
-        drop(seen);
-        self.line.draw();
-    }
-}
-
-/// Returns the progress in words. The time that is left is there only once the whole amount is known.
-fn words(seen: &[(Instant, CopyCounts)]) -> String {
-    let (Some((begun, first)), Some((now, last))) = (seen.first(), seen.last()) else {
-        return "copying".to_owned();
-    };
-    let seconds = (*now - *begun).as_secs_f64();
-    let rate = (last.moved_bytes.0 - first.moved_bytes.0.min(last.moved_bytes.0)) as f64 / seconds.max(1e-9);
-    let of = if last.is_walked { "of" } else { "of at least" };
-    let mut words =
-        format!("{} {of} {}, {} of {} entries", last.moved_bytes, last.found_bytes, last.settled, last.found);
-    if seconds > 0.0 {
-        words.push_str(&format!(", {}/s", Bytes(rate as u64)));
-    }
-    if last.broken_flows > 0 {
-        words.push_str(&format!(", the path broke: {} flows are being opened again", last.broken_flows));
-    }
-    if last.is_walked && rate > 1.0 {
-        let left = last.found_bytes.0.saturating_sub(last.moved_bytes.0) as f64 / rate;
-        words.push_str(&format!(", {} left", clock(Nanos((left * 1e9) as u64))));
-    }
-    words
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-
-    #[test]
-    fn the_time_left_is_told_once_the_amount_is_known() {
-        let begun = Instant::now();
-        let counts = |moved, is_walked| CopyCounts {
-            found: 9,
-            found_bytes: Bytes::mib(100),
-            is_walked,
-            settled: 3,
-            moved_bytes: Bytes::mib(moved),
-            broken_flows: 0,
-        };
-        let later = begun + Duration::from_secs(2);
-        let walking = words(&[(begun, counts(10, false)), (later, counts(30, false))]);
-        assert_eq!(walking, "30 MiB of at least 100 MiB, 3 of 9 entries, 10 MiB/s");
-        let walked = words(&[(begun, counts(10, true)), (later, counts(30, true))]);
-        assert!(walked.starts_with("30 MiB of 100 MiB") && walked.ends_with("left"), "{walked}");
-        let broken = CopyCounts { broken_flows: 3, ..counts(30, false) };
-        assert!(words(&[(begun, broken)]).ends_with(", the path broke: 3 flows are being opened again"));
-        assert_eq!(words(&[]), "copying");
-    }
 
     #[test]
     fn the_exit_status_says_whether_anything_and_everything_is_there() {

@@ -43,7 +43,7 @@ pub fn compare_files(
         let _ = hand_over(source, listener);
         if reported.get().elapsed() >= REPORT {
             reported.set(Instant::now());
-            if let Ok(Reply::CopyState { counts }) = source.call(&Request::CopyState {}) {
+            if let Ok(Reply::CopyState { counts, .. }) = source.call(&Request::CopyState {}) {
                 (listener.on_counts)(counts);
             }
         }

@@ -2,12 +2,12 @@
 
 mod compare;
 mod landing;
+mod watch;
 
-use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
-use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
+use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, CopyTimes, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
@@ -15,6 +15,7 @@ use crate::{Error, Host, Pair};
 
 pub use compare::{ComparisonListener, compare_files};
 pub use landing::{CopyPaths, Landing, LandingError, check_landing, landing};
+use watch::CopyWatch;
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);
@@ -66,6 +67,16 @@ pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeft
     }
 }
 
+/// A copy that is over.
+#[derive(Debug)]
+pub struct CopyDone {
+    pub outcome: CopyOutcome,
+    /// When both ends had said that it is over.
+    pub ended: Instant,
+    /// What the stages of both ends did with their time.
+    pub times: CopyTimes,
+}
+
 /// Copies files from one host of the pair to the other. Calls `on_counts` about once a second.
 ///
 /// # Errors
@@ -73,46 +84,27 @@ pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeft
 pub fn copy(
     pair: &Pair<'_>,
     what: &CopyOptions,
-    on_counts: &dyn Fn(CopyCounts),
-) -> Result<CopyOutcome, Error> {
+    on_counts: &dyn Fn(CopyCounts, CopyTimes),
+) -> Result<CopyDone, Error> {
     let ends = pair.data_ends(&what.flow)?;
     let requests = Side::BOTH.map(|side| request(side, what, &ends));
     // The server first, so that it listens when the client comes.
     let server = pair.b.start(&requests[1])?;
     let client = pair.a.start(&requests[0])?;
-    let (reported, last) = (Cell::new(Instant::now()), Cell::new(CopyCounts::default()));
+    let watch = CopyWatch::new(pair, what.from);
     let report = || {
-        if reported.get().elapsed() >= REPORT {
-            reported.set(Instant::now());
-            if let Some(counts) = counts(pair, what.from, last.get()) {
-                last.set(counts);
-                on_counts(counts);
-            }
+        if let Some((counts, times)) = watch.look() {
+            on_counts(counts, times);
         }
         false
     };
     let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
     let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
+    let ended = Instant::now();
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
-        Some(outcome) => Ok(*outcome),
+        Some(outcome) => Ok(CopyDone { outcome: *outcome, ended, times: watch.end() }),
         None => Err(pair.host(what.from).unexpected("send files")),
-    }
-}
-
-/// Returns the counts of the source, with the number of broken flows; `None` if a host does not answer, which its session
-/// notices. The host that opens flows is asked first. It may be this machine, and behind a broken path the other host does not
-/// answer: then the counts are the `last` ones.
-fn counts(pair: &Pair<'_>, from: Side, last: CopyCounts) -> Option<CopyCounts> {
-    let ask = |side| match pair.host(side).call(&Request::CopyState {}) {
-        Ok(Reply::CopyState { counts }) => Some(counts),
-        _ => None,
-    };
-    let opener = ask(Side::A)?;
-    match (from, opener.broken_flows) {
-        (Side::A, _) => Some(opener),
-        (Side::B, 0) => ask(Side::B),
-        (Side::B, broken_flows) => Some(CopyCounts { broken_flows, ..last }),
     }
 }
 

@@ -1,0 +1,90 @@
+//! Asks both ends of a copy about once a second what they have done.
+
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+use landspeed_agent::session::{PendingReply, Reply, Request};
+use landspeed_record::{CopyCounts, CopyEndTimes, CopyTimes, Side};
+
+use super::REPORT;
+use crate::Pair;
+
+/// What is known of a copy that goes on.
+pub(super) struct CopyWatch<'a> {
+    pair: &'a Pair<'a>,
+    /// The side of the source.
+    from: Side,
+    asked: Cell<Instant>,
+    counts: Cell<CopyCounts>,
+    times: Cell<CopyTimes>,
+    /// The question that the target has not answered.
+    target: RefCell<Option<PendingReply>>,
+}
+
+impl<'a> CopyWatch<'a> {
+    pub(super) fn new(pair: &'a Pair<'a>, from: Side) -> Self {
+        CopyWatch {
+            pair,
+            from,
+            asked: Cell::new(Instant::now()),
+            counts: Cell::default(),
+            times: Cell::default(),
+            target: RefCell::default(),
+        }
+    }
+
+    /// Returns the counts and times so far, about once a second. Returns `None` in between, and if a host does not answer, which its
+    /// session notices.
+    pub(super) fn look(&self) -> Option<(CopyCounts, CopyTimes)> {
+        if self.asked.get().elapsed() < REPORT {
+            return None;
+        }
+        self.asked.set(Instant::now());
+        let (counts, source) = self.source()?;
+        self.counts.set(counts);
+        self.times.set(CopyTimes { source, target: self.target() });
+        Some((counts, self.times.get()))
+    }
+
+    /// Returns the times of a copy that is over.
+    pub(super) fn end(&self) -> CopyTimes {
+        let CopyTimes { source, target } = self.times.get();
+        let or_last = |side, last| self.ask(side).map_or(last, |(_, times)| times);
+        CopyTimes { source: or_last(self.from, source), target: or_last(self.from.other(), target) }
+    }
+
+    fn ask(&self, side: Side) -> Option<(CopyCounts, CopyEndTimes)> {
+        match self.pair.host(side).call(&Request::CopyState {}) {
+            Ok(Reply::CopyState { counts, times }) => Some((counts, *times)),
+            _ => None,
+        }
+    }
+
+    /// Returns the counts of the source, with the number of broken flows, and its times. The host that opens flows is asked first. It
+    /// may be this machine, and behind a broken path the other host does not answer: then they are the last ones.
+    fn source(&self) -> Option<(CopyCounts, CopyEndTimes)> {
+        let opener = self.ask(Side::A)?;
+        match (self.from, opener.0.broken_flows) {
+            (Side::A, _) => Some(opener),
+            (Side::B, 0) => self.ask(Side::B),
+            (Side::B, broken_flows) => {
+                Some((CopyCounts { broken_flows, ..self.counts.get() }, self.times.get().source))
+            }
+        }
+    }
+
+    /// Returns the times that the target has reported last, and asks it anew. It is not waited for, because the path may be broken.
+    fn target(&self) -> CopyEndTimes {
+        let (host, last) = (self.pair.host(self.from.other()), self.times.get().target);
+        let mut asked = self.target.borrow_mut();
+        let answer = match asked.as_ref() {
+            Some(pending) => match host.poll(pending, Duration::ZERO) {
+                Some((_, answer)) => answer.ok(),
+                None => return last,
+            },
+            None => None,
+        };
+        *asked = host.start(&Request::CopyState {}).ok();
+        if let Some(Reply::CopyState { times, .. }) = answer { *times } else { last }
+    }
+}
