@@ -61,6 +61,9 @@ goes on from there.
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
+While it runs and at its end, a copy names what holds it and what would hold it
+next: a disk, a file system, a processor, a window, losses, or the path's rate.
+
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another

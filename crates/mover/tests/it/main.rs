@@ -2,6 +2,7 @@
 
 mod broken_path;
 mod compare;
+mod stages;
 
 use std::collections::BTreeMap;
 use std::fs;

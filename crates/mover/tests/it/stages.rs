@@ -1,0 +1,101 @@
+//! What the stages of a copy did with their time, and what held it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use landspeed_analysis::copy_held;
+use landspeed_mover::{CopyProgress, Flows, Opening, receive, send};
+use landspeed_record::units::Nanos;
+use landspeed_record::{CopyHold, CopyStage, CopyTimes};
+use landspeed_transport::CancelFlag;
+
+use crate::{Ends, MIB, bytes, flows, is_same, openings, source, target, tree};
+
+/// Copies the entries of a folder into another one, and returns the times of both ends.
+fn times(from: &Path, to: &Path, [sending, receiving]: Ends, is_synced: bool) -> CopyTimes {
+    let (source, mut target, cancel) = (source(from), target(to), CancelFlag::default());
+    target.is_synced = is_synced;
+    let [sent, received] = [CopyProgress::default(), CopyProgress::default()];
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| receive(receiving, &target, &received, &cancel));
+        let outcome = send(sending, &source, &sent, &cancel).unwrap();
+        assert!(outcome.is_complete(), "{outcome:?}");
+        receiver.join().expect("no panic").unwrap();
+    });
+    is_same(from, to);
+    CopyTimes { source: sent.times(), target: received.times() }
+}
+
+#[test]
+fn every_stage_of_both_ends_has_its_time() {
+    const FLOWS: u32 = 3;
+    for transport in ["tcp", "tls"] {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        tree(from.path());
+        let begun = Instant::now();
+        let times = times(from.path(), to.path(), flows(transport, FLOWS), true);
+        let took = Nanos::from(begun.elapsed());
+        use CopyStage::{Hash, Install, Metadata, Read, Receive, Send, Sync, Walk, Write};
+        let of_source = [Walk, Read, Hash, Send].map(|stage| (stage, times.source.of(stage)));
+        let of_target =
+            [Receive, Hash, Write, Metadata, Sync, Install].map(|stage| (stage, times.target.of(stage)));
+        for (stage, spent) in of_source.into_iter().chain(of_target) {
+            assert!(spent.busy() > Nanos(0), "{transport} {stage:?}: {spent:?}");
+        }
+        // No time is counted twice: two threads a flow, and the one that walks or syncs.
+        for end in [&times.source, &times.target] {
+            let all: u64 = end.stages.iter().map(|stage| stage.total().0).sum();
+            assert!(all <= took.times(u64::from(2 * FLOWS + 1)).0, "{all} in {took}: {end:?}");
+        }
+        assert!(times.source.network.sent > 0, "TCP was asked: {times:?}");
+    }
+}
+
+/// Passes connections on to a server, and what the clients say far slower than any end of a copy.
+fn slow_path(server: SocketAddr, connections: usize) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming().take(connections).flatten() {
+            let server = TcpStream::connect(server).unwrap();
+            let (from_server, to_client) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            thread::spawn(move || pass(client, server, Duration::from_millis(4)));
+            thread::spawn(move || pass(from_server, to_client, Duration::ZERO));
+        }
+    });
+    address
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, pause: Duration) {
+    let mut room = vec![0; 64 << 10];
+    while let Ok(came @ 1..) = from.read(&mut room) {
+        if to.write_all(&room[..came]).is_err() {
+            break;
+        }
+        thread::sleep(pause);
+    }
+    // The other direction may have ended both.
+    let _ = to.shutdown(Shutdown::Both);
+    let _ = from.shutdown(Shutdown::Both);
+}
+
+#[test]
+fn a_path_that_is_far_slower_than_both_ends_holds_the_copy() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The buffers of both connections take a part of it.
+    fs::write(from.path().join("long"), bytes(48 * MIB, 7)).unwrap();
+    let (mut caller, listener) = openings("tcp");
+    caller.server = slow_path(caller.server, 1);
+    let limit = Duration::from_secs(60);
+    let of = |opening| Flows { count: 1, opening, patience: limit, give_up_after: limit };
+    let ends = [of(Opening::Connect(caller)), of(Opening::Accept(listener))];
+    let held = copy_held(&times(from.path(), to.path(), ends, false));
+    let first = &held.by[0];
+    let of_network =
+        [CopyHold::NetworkWindow, CopyHold::SendBuffer, CopyHold::NetworkLoss, CopyHold::NetworkRate];
+    assert!(of_network.contains(&first.hold) && first.share > 0.5, "{held:?}");
+}
