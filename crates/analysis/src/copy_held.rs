@@ -58,8 +58,8 @@ pub fn copy_held(times: &CopyTimes) -> CopyHeld {
     CopyHeld { by, gain_at_most }
 }
 
-/// Returns the rows that are worth a word, each with its share of the time. The first row is that which holds the copy, the next
-/// one that which would hold it without the first, and so on.
+/// Returns the rows that are worth a word, each with its share of the time. The first row holds the copy, the second one would
+/// hold it without the first, and so on.
 fn ranked(crews: &[Crew]) -> Vec<CopyHolder> {
     let (mut by, mut named) = (Vec::new(), Vec::new());
     while let Some(holder) = busiest(crews, &named).0.and_then(|crew| crew.largest(&named)) {

@@ -111,11 +111,13 @@ impl ThreadClock {
 
     fn enter(&mut self, stage: CopyStage) {
         let left = std::mem::replace(&mut self.stage, stage);
-        self.unsettled[left as usize] += self.lap(unsaid(stage));
+        let nanos = self.lap(unsaid(stage));
+        self.unsettled[left as usize] += nanos;
     }
 
     fn begin_wait(&mut self, why: Pause) {
-        self.unsettled[self.stage as usize] += self.lap(state(why));
+        let nanos = self.lap(state(why));
+        self.unsettled[self.stage as usize] += nanos;
     }
 
     fn end_wait(&mut self, why: Pause) {
@@ -125,7 +127,8 @@ impl ThreadClock {
     }
 
     fn settle(&mut self, why: Pause) -> bool {
-        self.unsettled[self.stage as usize] += self.lap(unsaid(self.stage));
+        let nanos = self.lap(unsaid(self.stage));
+        self.unsettled[self.stage as usize] += nanos;
         let before = std::mem::replace(&mut self.used, used_by_thread());
         let used = on_processor(&self.unsettled, self.used.saturating_sub(before));
         for ((spent, nanos), used) in self.spent.iter_mut().zip(&mut self.unsettled).zip(used) {
