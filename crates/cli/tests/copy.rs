@@ -88,6 +88,11 @@ fn a_folder_is_copied_between_hosts_to_one_and_from_one() {
     let [a, b] = ["root@10.99.0.2", "root@10.99.0.3"];
     let between = document(&hosts, &[&format!("{a}:{}", at("src")), &format!("{b}:{}", at("between"))]);
     assert_eq!(between["copied"], 2, "{between}");
+    // Both hosts say what their stages did.
+    for (end, stage) in [("source", "hash"), ("target", "sync")] {
+        let stages = between["stages"][end].as_array().expect("a list");
+        assert!(stages.iter().any(|of| of["stage"] == stage), "{end}: {between}");
+    }
     is_same(&hosts.file("src"), &hosts.file("between/src"));
     let to = document(&hosts, &[&at("src/"), &format!("{b}:{}", at("to"))]);
     assert_eq!((&to["copied"], &to["failed"]), (&Value::from(2), &Value::from(0)), "{to}");
@@ -142,7 +147,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     let output = copy(&hosts, &[&at("one"), &format!("root@10.99.0.3:{}", at("two"))]);
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
-    assert!(out.starts_with("copied 1 files, 1 B, in "), "{out}");
+    assert!(out.starts_with("copied 1 files, 1 B, in ") && out.contains("\nheld by: "), "{out}");
     assert!(err.contains(&format!("local:{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
     assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
 }
