@@ -163,7 +163,8 @@ impl AddressRace<'_> {
         let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
         self.begun += 1;
         let turns = self.candidates.get(self.begun).is_some_and(|next| next.is_turned != candidate.is_turned);
-        let stagger = if candidate.given || turns { STAGGER_AFTER_GIVEN } else { STAGGER };
+        let is_meant = candidate.given && !candidate.is_turned;
+        let stagger = if is_meant || turns { STAGGER_AFTER_GIVEN } else { STAGGER };
         self.next = Instant::now() + self.alone.unwrap_or(stagger);
         Some((self.begun - 1, candidate))
     }
