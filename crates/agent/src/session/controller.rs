@@ -147,7 +147,7 @@ impl Session {
     ) -> Result<Session, Error> {
         let calls = Arc::<CallTable>::default();
         let (out, queue) = channel(UNSENT);
-        let (relay, relayed) = RelayPlace::new();
+        let (relay, relayed) = RelayPlace::open();
         let (closing, closed) = oneshot::channel();
         let grace = Duration::from(options.grace);
         let worker = SessionWorker {

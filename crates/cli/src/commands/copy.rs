@@ -59,8 +59,8 @@ goes on from there.
 The first host opens the flows: this machine if it is one of the two, otherwise
 the source. Where a firewall or NAT forbids that, the other one does. Where
 neither reaches the other, data pass through this machine, over the sessions by
-which it reaches both (ssh, for example): slower, and still encrypted from end to
-end. landspeed says so before it begins; --direct refuses it.
+which it reaches both (ssh, for example): slower, and still encrypted from one
+host to the other. landspeed says so before it begins; --direct refuses it.
 
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.

@@ -57,7 +57,7 @@ struct RelayRoute {
 
 impl RelayPlace {
     /// Returns a place, and the frames to its session's agent.
-    pub(crate) fn new() -> (Arc<RelayPlace>, Receiver<RelayFrame>) {
+    pub(crate) fn open() -> (Arc<RelayPlace>, Receiver<RelayFrame>) {
         let (out, frames) = channel(QUEUE);
         (Arc::new(RelayPlace { out, route: Mutex::new(None) }), frames)
     }

@@ -1,18 +1,24 @@
 //! A relayed connection at an agent's end.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc::{Sender, UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 
 use super::credit::Credit;
 use super::wire::{RelayFrame, RelayMessage};
 use super::{CHUNK, MOST, WINDOW, cost};
+
+/// How long an end may send on after the other has ended.
+const LINGER: Duration = Duration::from_secs(10);
 
 /// What is to be written to the socket. It ends when the other end sends no more.
 pub(super) type IncomingData = UnboundedReceiver<Vec<u8>>;
@@ -27,7 +33,7 @@ pub(super) struct RelayedConnection {
 }
 
 impl RelayedConnection {
-    fn new(number: u32) -> (Arc<Self>, IncomingData) {
+    fn begin(number: u32) -> (Arc<Self>, IncomingData) {
         let (sender, incoming) = unbounded_channel();
         let (credit, waiting) = (Credit::new(), AtomicUsize::new(0));
         let connection = RelayedConnection { number, credit, waiting, incoming: Mutex::new(Some(sender)) };
@@ -58,12 +64,22 @@ impl RelayedConnection {
         *self.incoming.lock() = None;
     }
 
-    /// Carries bytes in both directions until both have ended.
+    /// Carries bytes in both directions until both have ended. Once the other end has ended its own, this end has
+    /// [`LINGER`] for the rest, so that a process that leaves its socket open keeps no place.
     pub(super) async fn carry(&self, stream: TcpStream, incoming: IncomingData, out: &Sender<RelayFrame>) {
         // What is small is not held back. Without the option a connection is only slower.
         let _ = stream.set_nodelay(true);
         let (reader, writer) = stream.into_split();
-        tokio::join!(self.send(reader, out), self.write(writer, incoming, out));
+        let mut sending = pin!(self.send(reader, out));
+        let mut writing = pin!(self.write(writer, incoming, out));
+        tokio::select! {
+            () = sending.as_mut() => writing.await,
+            () = writing.as_mut() => {
+                if timeout(LINGER, sending).await.is_err() {
+                    self.say(RelayMessage::End, out).await;
+                }
+            }
+        }
     }
 
     /// Says that this end sends nothing on the connection.
@@ -117,7 +133,7 @@ impl ConnectionTable {
         if all.len() >= MOST || all.contains_key(&number) {
             return None;
         }
-        let (connection, incoming) = RelayedConnection::new(number);
+        let (connection, incoming) = RelayedConnection::begin(number);
         all.insert(number, Arc::clone(&connection));
         Some((connection, incoming))
     }
@@ -141,11 +157,11 @@ mod tests {
 
     #[test]
     fn an_end_keeps_no_more_than_a_window_of_what_comes() {
-        let (connection, _incoming) = RelayedConnection::new(1);
+        let (connection, _incoming) = RelayedConnection::begin(1);
         let full = WINDOW / cost(CHUNK);
         (0..full).for_each(|_| connection.take(vec![0; CHUNK]).unwrap());
         assert!(connection.take(vec![0; CHUNK]).is_err());
-        let (connection, _incoming) = RelayedConnection::new(2);
+        let (connection, _incoming) = RelayedConnection::begin(2);
         connection.end();
         assert!(connection.take(vec![0]).is_err(), "after its end");
         assert!(connection.give_back(1).is_err(), "nothing was sent");
