@@ -134,7 +134,7 @@ pub(crate) fn meet(
     match &met {
         Some(_) if race.begun > 1 => drop([a, b].map(|host| host.call(&Request::Cancel {}))),
         Some(_) => {}
-        None => drop([a, b].map(|host| host.start(&Request::Cancel {}))),
+        None => [a, b].iter().for_each(|host| cancel(host, limits.notice)),
     }
     met.ok_or_else(|| {
         let tried = race
@@ -279,6 +279,12 @@ impl ProofContext<'_> {
             }
         }
     }
+}
+
+/// Ends what is under way on a host. Waits for it, at most `limit`, because the next request must not be ended too.
+fn cancel(host: &Host, limit: Duration) {
+    // A host that does not answer has failed, and its next request says so.
+    drop(host.start(&Request::Cancel {}).and_then(|pending| host.wait(pending, limit)));
 }
 
 fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<(), Error>> {

@@ -72,7 +72,7 @@ impl RelayPlace {
         }
         match out.try_send(frame) {
             Err(TrySendError::Full(_)) => Err("it relays more frames than it may"),
-            // The end of the other session is told by that session.
+            // The other session reports its own end.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
         }
     }
