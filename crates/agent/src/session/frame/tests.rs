@@ -172,7 +172,7 @@ fn what_is_relayed_comes_between_messages_and_only_in_an_open_session() {
         assert_eq!(heard, [None, Some(relayed.clone()), None]);
     });
     assert!(error_of(&relayed.encode()).contains("over the limit"));
-    let long = [&(u32::MAX).to_be_bytes()[..], b"x"].concat();
+    let long = [&u32::MAX.to_be_bytes()[..], b"x"].concat();
     let refused = runtime().block_on(async {
         FrameReader::new(&long[..]).next_in_session::<MessageToAgent>().await.map(drop).unwrap_err()
     });
