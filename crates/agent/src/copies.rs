@@ -2,21 +2,22 @@
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
 use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, PathBytes, Role};
-use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{CancelFlag, Transport};
 use landspeed_workload::ClientPlan;
 use parking_lot::Mutex;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, Reply};
+use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, RelayEntry, RelayExit, Reply};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
@@ -54,7 +55,7 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let (source, progress) = (source(roots)?, self.begin());
-        let flows = flows_of(ports, flows)?;
+        let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
     }
@@ -69,7 +70,7 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let (source, progress) = (source(roots)?, self.begin());
-        let flows = flows_of(ports, flows)?;
+        let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::compare(flows, &source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
@@ -83,7 +84,7 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let progress = self.begin();
-        let flows = flows_of(ports, flows)?;
+        let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})
     }
@@ -97,7 +98,7 @@ pub(crate) fn show(
     check: CopyCheck,
     cancel: &CancelFlag,
 ) -> Result<Reply, String> {
-    let flows = flows_of(ports, flows)?;
+    let (flows, _way) = flows_of(ports, flows)?;
     landspeed_mover::show(flows, target, check, cancel).map_err(|e| e.to_string())?;
     Ok(Reply::Done {})
 }
@@ -175,34 +176,50 @@ fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
     RelativeName::parse(&bytes.0).ok_or_else(|| why.to_owned())
 }
 
-/// Returns how this end gets the flows.
-fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<Flows, String> {
+/// This end of the way on which the controller relays flows, open as long as this is kept. Both are `None` where it does not.
+type RelayedWay = (Option<RelayEntry>, Option<RelayExit>);
+
+/// Returns how this end gets the flows, and its end of the way where they are relayed.
+fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay), String> {
     if asked.count == 0 || asked.count > MOST_FLOWS {
         return Err(format!("a copy has 1 to {MOST_FLOWS} flows"));
     }
-    let opening = match asked.role {
-        Role::Client => connect(asked),
+    let (opening, way) = match asked.role {
+        Role::Client => connect(ports, asked),
         Role::Server => accept(ports, asked),
-    };
-    let opening = opening.map_err(|error| error.to_string())?;
+    }
+    .map_err(|error| error.to_string())?;
     // Both ends get the same patience.
     let patience = asked.patience_ns.into();
     let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
-    Ok(Flows { count: asked.count, opening, patience, give_up_after })
+    Ok((Flows { count: asked.count, opening, patience, give_up_after }, way))
 }
 
-type OpeningResult = Result<Opening, Box<dyn std::error::Error>>;
+type OpeningResult = Result<(Opening, RelayedWay), Box<dyn std::error::Error>>;
 
-fn connect(asked: &CopyFlows) -> OpeningResult {
-    let name = TRANSPORT.of(&asked.settings);
-    let transport = landspeed_transport::find(name).ok_or_else(|| format!("there is no transport {name}"))?;
-    let key = *asked.key.as_bytes();
-    let server = ClientPlan { server: asked.at, source_port: 0, key }.towards(transport)?;
-    Ok(Opening::Connect(Caller { transport, server, settings: asked.settings.clone(), key }))
+fn connect(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
+    let (transport, listening) = server_of(asked)?;
+    let entry = if asked.is_relayed { Some(ports.relay.enter()?) } else { None };
+    let server = entry.as_ref().map_or(listening, |entry| entry.address);
+    let (settings, key) = (asked.settings.clone(), *asked.key.as_bytes());
+    let caller = Caller { transport, server, settings, key };
+    Ok((Opening::Connect(caller), (entry, None)))
 }
 
 fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
-    Ok(Opening::Accept(ports.get(asked.at.port())?.listen(&asked.settings)?))
+    let listener = ports.get(asked.at.port())?.listen(&asked.settings)?;
+    let exit = if asked.is_relayed { Some(ports.relay.exit_at(server_of(asked)?.1)) } else { None };
+    Ok((Opening::Accept(listener), (None, exit)))
+}
+
+type ServerResult = Result<(&'static dyn Transport, SocketAddr), Box<dyn std::error::Error>>;
+
+/// Returns the transport of the flows, and the address at which the server listens for them.
+fn server_of(asked: &CopyFlows) -> ServerResult {
+    let name = TRANSPORT.of(&asked.settings);
+    let transport = landspeed_transport::find(name).ok_or_else(|| format!("there is no transport {name}"))?;
+    let plan = ClientPlan { server: asked.at, source_port: 0, key: *asked.key.as_bytes() };
+    Ok((transport, plan.towards(transport)?))
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use crate::session::{KnobChange, OnProgress, Reply, Request, RequestHandler, SessionKey};
+use crate::session::{KnobChange, OnProgress, RelayEnd, Reply, Request, RequestHandler, SessionKey};
 use landspeed_kernel::netlink;
 use landspeed_knob::{self as knob, KnobTarget, journal};
 use landspeed_observer::leave_out_this_thread;
@@ -250,6 +250,10 @@ impl RequestHandler for Agent {
     fn heartbeat(&self) {
         leave_out_this_thread();
         self.knobs.heartbeat();
+    }
+
+    fn relay(&self) -> Arc<RelayEnd> {
+        Arc::clone(&self.ports.relay)
     }
 
     fn gone(&self, why: &str) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::session::wait_until_usable;
+use crate::session::{RelayEnd, wait_until_usable};
 use landspeed_workload::DataPort;
 use parking_lot::Mutex;
 
@@ -12,14 +12,18 @@ use parking_lot::Mutex;
 const LIMIT: usize = 64;
 
 #[derive(Default)]
-pub(crate) struct DataPorts(Mutex<HashMap<u16, Arc<DataPort>>>);
+pub(crate) struct DataPorts {
+    open: Mutex<HashMap<u16, Arc<DataPort>>>,
+    /// The way of flows between hosts that do not reach each other.
+    pub(crate) relay: Arc<RelayEnd>,
+}
 
 impl DataPorts {
     /// Opens a data port at `at` and returns its number. The port accepts flows of `transports` whose sender proves
     /// that it has `key`. If the port is already open, adds the transports to it.
     pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
         wait_until_usable(&at.ip());
-        let mut ports = self.0.lock();
+        let mut ports = self.open.lock();
         if ports.len() >= LIMIT {
             return Err(format!("{LIMIT} data ports are open already: close some"));
         }
@@ -35,12 +39,12 @@ impl DataPorts {
 
     /// Closes a port. A trial that runs on it continues to its end.
     pub(crate) fn close(&self, number: u16) -> Result<(), String> {
-        let mut ports = self.0.lock();
+        let mut ports = self.open.lock();
         ports.remove(&number).map(drop).ok_or_else(|| no_such(number))
     }
 
     pub(crate) fn get(&self, number: u16) -> Result<Arc<DataPort>, String> {
-        let ports = self.0.lock();
+        let ports = self.open.lock();
         ports.get(&number).cloned().ok_or_else(|| no_such(number))
     }
 }

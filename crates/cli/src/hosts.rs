@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
-use landspeed_engine::{Host, JoinedHosts, OpenControls, Pairing, PathOptions, ReachOptions, all_factors};
+use landspeed_engine::{
+    Host, JoinedHosts, Meeting, OpenControls, Pairing, PathOptions, ReachOptions, all_factors,
+};
 use landspeed_lab::topology::{self, HostSet, TopologyHost};
 use landspeed_record::factor::FactorTable;
 use landspeed_record::units::Nanos;
@@ -178,10 +180,11 @@ pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
     outlasted: Nanos,
+    meeting: Meeting,
 ) -> Result<JoinedHosts> {
     let (mut reaching, wishes) = unchanging(args);
     reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
-    let wishes = PathOptions { may_be_one_host: true, ..wishes };
+    let wishes = PathOptions { may_be_one_host: true, meeting, ..wishes };
     let [from, to] = words;
     let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
     Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)

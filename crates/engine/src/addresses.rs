@@ -1,6 +1,6 @@
 //! Chooses the addresses at which the second host, B, is tried, and their order.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use landspeed_agent::session::{at_zone, is_link_local};
 use landspeed_record::{HostFacts, LinkFacts};
@@ -9,7 +9,7 @@ use crate::{Error, Host, PathOptions};
 
 /// The largest number of candidates that are tried. Each candidate takes one request to an agent, which serves 32
 /// requests at a time.
-const MOST: usize = 24;
+pub(crate) const MOST: usize = 24;
 
 /// A candidate address of B. A link-local one also has the interface through which each host uses it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,9 +21,16 @@ pub(crate) struct AddressCandidate {
     at: u32,
     /// True if the user, the host's name or the lab gave the address; false if it is only one of B's own addresses.
     pub(crate) given: bool,
+    /// True if the hosts change places: the address is of A, and B opens flows to it.
+    pub(crate) is_turned: bool,
 }
 
 impl AddressCandidate {
+    /// Returns the address at which B takes flows that come from its own host.
+    pub(crate) fn loopback() -> Self {
+        AddressCandidate { ip: Ipv4Addr::LOCALHOST.into(), from: 0, at: 0, given: false, is_turned: false }
+    }
+
     pub(crate) fn as_a_calls_it(&self, port: u16) -> SocketAddr {
         at_zone(self.ip, port, self.from)
     }
@@ -78,11 +85,11 @@ fn candidates_to(
     (a, b): (&HostFacts, &HostFacts),
 ) -> Vec<AddressCandidate> {
     if !is_link_local(&ip) {
-        return vec![AddressCandidate { ip, from: 0, at: 0, given }];
+        return vec![AddressCandidate { ip, from: 0, at: 0, given, is_turned: false }];
     }
     let holders = up(b).filter(|link| link.addresses.contains(&ip));
     let pairs = holders.flat_map(|at| zones(a, zone).map(|from| (from.index, at.index)));
-    pairs.map(|(from, at)| AddressCandidate { ip, from, at, given }).collect()
+    pairs.map(|(from, at)| AddressCandidate { ip, from, at, given, is_turned: false }).collect()
 }
 
 /// Returns the interfaces of A that may lead to a link-local address; only the interface `zone` if it is given.

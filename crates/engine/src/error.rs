@@ -23,6 +23,11 @@ pub enum Error {
         /// All addresses that were tried, each with its error.
         tried: String,
     },
+    /// Neither host reaches the other, and data may not pass through this machine.
+    #[error(
+        "{source}; open a TCP port of one to the other, or leave out --direct: data then pass through this machine"
+    )]
+    NotDirect { source: Box<Error> },
     /// A host lacks an address of the requested family, or the requested address.
     #[error("{host} has no {what}; {remedy}")]
     NoAddress { host: String, what: String, remedy: String },

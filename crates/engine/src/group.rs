@@ -66,7 +66,7 @@ impl HostGroup {
     pub fn join(hosts: Vec<Host>, wanted: &[WantedPath]) -> Result<(HostGroup, Vec<MissingPath>), Error> {
         let (mut paths, mut missing) = (Vec::new(), Vec::new());
         for WantedPath { ends, options } in wanted {
-            match DataPath::prove(ends.map(|end| &hosts[end]), *ends, options) {
+            match DataPath::find(ends.map(|end| &hosts[end]), *ends, options) {
                 Ok(path) => paths.push(path),
                 Err(error) => missing.push(MissingPath { ends: *ends, error }),
             }
@@ -89,7 +89,8 @@ impl HostGroup {
     fn begin(&mut self) -> Result<(), Error> {
         for (number, host) in self.hosts.iter_mut().enumerate() {
             let on = self.paths.iter().find_map(|path| Some((path, path.side_of(number)?)));
-            let Some((path, side)) = on else { continue };
+            // What is relayed takes the links of sessions, which are not known.
+            let Some((path, side)) = on.filter(|(path, _)| !path.is_relayed()) else { continue };
             host.faces(path.carrier(side), side);
             host.begin()?;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{KnobChange, PendingReply, Reply, Request, Session};
+use landspeed_agent::session::{KnobChange, PendingReply, RelayBridge, Reply, Request, Session};
 use landspeed_knob as knob;
 use landspeed_record::factor::{Condition, FactorPlacement, FactorScope};
 use landspeed_record::units::Nanos;
@@ -111,6 +111,11 @@ impl Host {
     ) -> Option<(Instant, Result<Reply, Error>)> {
         let (at, answer) = pending.poll(wait)?;
         Some((at, answer.map_err(|source| self.failed(source))))
+    }
+
+    /// Relays connections of this host to the other one through the sessions of both.
+    pub(crate) fn relay_to(&self, other: &Host) -> RelayBridge {
+        RelayBridge::between(&self.session, &other.session)
     }
 
     /// Returns how long to wait for an answer, in addition to the time of the work itself.

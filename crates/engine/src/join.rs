@@ -9,7 +9,7 @@ use landspeed_analysis::wan::judged;
 use landspeed_lab::topology::{self, HostPair, HostSet, PathLink, ReachMethod, TopologyHost};
 use landspeed_record::{LostHost, WanReport};
 
-use crate::{Error, Host, HostGroup, MissingPath, PathOptions, ReachOptions, WantedPath};
+use crate::{Error, Host, HostGroup, Meeting, MissingPath, PathOptions, ReachOptions, WantedPath};
 
 /// How the hosts of a topology are joined in pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,8 +136,12 @@ fn wanted(
         }
         let of_host = || hints(&places[pair.ends[1]], b);
         let hints = if pair.addresses.is_empty() { of_host() } else { pair.addresses.clone() };
+        let hints_of_a = match wishes.meeting {
+            Meeting::Forward => Vec::new(),
+            Meeting::EitherWay | Meeting::Relayed => self::hints(&places[pair.ends[0]], a),
+        };
         let ends = pair.ends.map(|place| reached.range(..place).count());
-        Ok(WantedPath { ends, options: PathOptions { hints, ..wishes.clone() } })
+        Ok(WantedPath { ends, options: PathOptions { hints, hints_of_a, ..wishes.clone() } })
     };
     let of_reached = pairs.iter().filter_map(|pair| {
         let [a, b] = pair.ends;

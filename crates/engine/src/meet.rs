@@ -25,7 +25,7 @@ const REPORT: Duration = Duration::from_secs(2);
 /// earlier.
 const STAGGER: Duration = Duration::from_millis(250);
 /// Time from an attempt at a given address to the next attempt. It is longer than [`STAGGER`], because the user means
-/// this address even if it answers more slowly.
+/// this address even if it answers more slowly. Before the hosts change places, the same time passes.
 const STAGGER_AFTER_GIVEN: Duration = Duration::from_secs(2);
 /// How long a client may usually take to notice that its server has failed, before its proof is given up.
 const NOTICE: Duration = Duration::from_secs(1);
@@ -134,13 +134,13 @@ pub(crate) fn meet(
     match &met {
         Some(_) if race.begun > 1 => drop([a, b].map(|host| host.call(&Request::Cancel {}))),
         Some(_) => {}
-        None => drop([a, b].map(|host| host.start(&Request::Cancel {}))),
+        None => [a, b].iter().for_each(|host| cancel(host, limits.notice)),
     }
     met.ok_or_else(|| {
         let tried = race
             .failed
             .iter()
-            .map(|(number, error)| format!("{}: {error}", candidates[*number].shown(&a.facts)));
+            .map(|(number, error)| format!("{}: {error}", context.shown(&candidates[*number])));
         let tried = tried.collect::<Vec<_>>().join("; ");
         Error::NoPath { a: a.name.clone(), b: b.name.clone(), tried }
     })
@@ -161,9 +161,11 @@ impl AddressRace<'_> {
     /// Returns the candidate whose attempt must begin now, if any, with its number.
     fn due(&mut self) -> Option<(usize, AddressCandidate)> {
         let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
-        let stagger = if candidate.given { STAGGER_AFTER_GIVEN } else { STAGGER };
-        self.next = Instant::now() + self.alone.unwrap_or(stagger);
         self.begun += 1;
+        let turns = self.candidates.get(self.begun).is_some_and(|next| next.is_turned != candidate.is_turned);
+        let is_meant = candidate.given && !candidate.is_turned;
+        let stagger = if is_meant || turns { STAGGER_AFTER_GIVEN } else { STAGGER };
+        self.next = Instant::now() + self.alone.unwrap_or(stagger);
         Some((self.begun - 1, candidate))
     }
 
@@ -198,8 +200,7 @@ struct WaitNotices<'a> {
 impl WaitNotices<'_> {
     fn say(&self, race: &AddressRace<'_>) {
         let open = (0..race.begun).filter(|number| !race.failed.iter().any(|(failed, _)| failed == number));
-        let open: Vec<String> =
-            open.map(|number| race.candidates[number].shown(&self.context.a.facts)).collect();
+        let open: Vec<String> = open.map(|number| self.context.shown(&race.candidates[number])).collect();
         let (b, s) = (&self.context.b.name, self.begun.elapsed().as_secs());
         self.notices.say(&format!("{b}: no answer for {s} s at {}", open.join(", ")));
     }
@@ -208,7 +209,19 @@ impl WaitNotices<'_> {
 impl ProofContext<'_> {
     fn attempt(self, number: usize, candidate: AddressCandidate, sender: &Sender<AttemptResult>) {
         // An error means that another address was faster and the receiver is gone.
-        let _ = sender.send((number, self.prove(candidate)));
+        let _ = sender.send((number, self.towards(&candidate).prove(candidate)));
+    }
+
+    /// Returns the parameters of attempts at an address, for which the hosts may change places.
+    fn towards(self, candidate: &AddressCandidate) -> Self {
+        if candidate.is_turned { ProofContext { a: self.b, b: self.a, ..self } } else { self }
+    }
+
+    /// Formats an address for the user, with its host where the hosts change places.
+    fn shown(self, candidate: &AddressCandidate) -> String {
+        let ProofContext { a, b, .. } = self.towards(candidate);
+        let address = candidate.shown(&a.facts);
+        if candidate.is_turned { format!("{address} of {}", b.name) } else { address }
     }
 
     /// Opens a data port on an address of B and proves one flow to it.
@@ -266,6 +279,12 @@ impl ProofContext<'_> {
             }
         }
     }
+}
+
+/// Ends what is under way on a host. Waits for it, at most `limit`, because the next request must not be ended too.
+fn cancel(host: &Host, limit: Duration) {
+    // A host that does not answer has failed, and its next request says so.
+    drop(host.start(&Request::Cancel {}).and_then(|pending| host.wait(pending, limit)));
 }
 
 fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<(), Error>> {

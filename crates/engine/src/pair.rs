@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use landspeed_agent::session::{LineSink, Reply, Request, SessionKey, ZonedAddress, is_link_local};
+use landspeed_agent::session::{
+    LineSink, RelayBridge, Reply, Request, SessionKey, ZonedAddress, is_link_local,
+};
 use landspeed_analysis::fit::BothEnds;
 use landspeed_analysis::{fallback, figures};
 use landspeed_record::factor::PathView;
@@ -17,11 +19,12 @@ use landspeed_transport::settings::{PLACEMENT, TRANSPORT, with};
 use landspeed_workload::{find, lasts, pingpong, transports};
 use parking_lot::Mutex;
 
-use crate::addresses::{AddressCandidate, address_candidates, check};
+use crate::addresses::AddressCandidate;
 use crate::answers::{RunCallbacks, both};
 use crate::carry::observe;
 use crate::cores::cores;
 use crate::meet::{ProvenFlow, listen, meet, probe};
+use crate::meeting::{Meeting, candidates};
 use crate::pace::limit_of;
 use crate::{Error, Host};
 
@@ -44,6 +47,10 @@ pub struct PathOptions {
     pub patience: Nanos,
     /// True if both ends may be one host, between whose processes data take loopback.
     pub may_be_one_host: bool,
+    /// What may be done where A does not reach B.
+    pub meeting: Meeting,
+    /// Addresses of A to try first where B opens the flows, as `hints` are of B.
+    pub hints_of_a: Vec<IpAddr>,
 }
 
 /// One run of a workload over a pair: its flows, its start-up and its observers.
@@ -109,6 +116,8 @@ pub(crate) struct DataEnds {
     pub(crate) key: SessionKey,
     /// The longest wait for a path that carries nothing.
     pub(crate) patience: Nanos,
+    /// True if the flows are relayed through this machine.
+    pub(crate) is_relayed: bool,
 }
 
 /// A proven data path between two hosts of a group, with data ports at its host B.
@@ -125,6 +134,8 @@ pub(crate) struct DataPath {
     /// The longest wait for a path that carries nothing.
     patience: Nanos,
     program_hosts: ProgramHosts,
+    /// Relays flows to the data ports; `None` where A reaches B.
+    relay: Option<RelayBridge>,
 }
 
 /// The hosts that run one program together, as described to one of their pairs.
@@ -152,13 +163,14 @@ const PATIENT_PHASES: u32 = 3;
 const SOURCE_PORT: u16 = 20_000;
 
 impl DataPath {
-    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT and its links.
+    /// Finds the data path from A to B by proving a flow over it, and measures its idle RTT and its links. Where B opens the
+    /// flows, the path is the one from B to A.
     pub(crate) fn prove([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
-        check(a, b, options)?;
         let key = SessionKey::random();
-        let candidates = address_candidates(&a.facts, &b.facts, options);
+        let candidates = candidates([a, b], options)?;
         let met = meet((a, b), &candidates, options.data_port, &key, &options.notices)?;
         let ProvenFlow { candidate: address, port, source, routed: [link_a, link_b], silent } = met;
+        let ([a, b], ends) = if address.is_turned { ([b, a], [ends[1], ends[0]]) } else { ([a, b], ends) };
         let facts = PathFacts {
             address_a: source.to_string(),
             address_b: address.shown(&a.facts),
@@ -167,19 +179,36 @@ impl DataPath {
             silent: silent.iter().map(|candidate| candidate.shown(&a.facts)).collect(),
             ..PathFacts::default()
         };
-        let mut path = DataPath {
+        let mut path = DataPath { facts, ..DataPath::new(ends, address, key, options) };
+        path.ports.get_mut().insert(transports(&probe()), port);
+        path.observe([a, b], [source, address.ip])?;
+        DataPath::share_program(std::slice::from_mut(&mut path), &SessionKey::random().hex());
+        Ok(path)
+    }
+
+    /// Returns a path without facts and ports.
+    fn new(ends: [usize; 2], address: AddressCandidate, key: SessionKey, options: &PathOptions) -> Self {
+        DataPath {
             ends,
-            facts,
-            ports: Mutex::new(BTreeMap::from([(transports(&probe()), port)])),
+            facts: PathFacts::default(),
+            ports: Mutex::default(),
             address,
             key,
             data_port: options.data_port,
             patience: if options.patience == Nanos(0) { PATIENCE } else { options.patience },
             program_hosts: ProgramHosts::default(),
-        };
-        path.observe([a, b], [source, address.ip])?;
-        DataPath::share_program(std::slice::from_mut(&mut path), &SessionKey::random().hex());
-        Ok(path)
+            relay: None,
+        }
+    }
+
+    /// Returns the path through this machine, over the sessions of both hosts. Only a copy takes it.
+    pub(crate) fn relayed([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Self {
+        let path = DataPath::new(ends, AddressCandidate::loopback(), SessionKey::random(), options);
+        DataPath { relay: Some(a.relay_to(b)), ..path }
+    }
+
+    pub(crate) fn is_relayed(&self) -> bool {
+        self.relay.is_some()
     }
 
     /// Measures the idle RTT. The interfaces that carried the measurement become those of the path.
@@ -249,6 +278,17 @@ impl<'g> Pair<'g> {
     /// Returns true if both ends are known to be one host.
     pub(crate) fn is_one_host(&self) -> bool {
         self.a.name == self.b.name || self.a.is_same_as(self.b)
+    }
+
+    /// Returns the side of one of the two hosts that were named, the first of which is `Side::A`. They have changed places
+    /// where the second one opens the flows.
+    pub fn side_of_named(&self, named: Side) -> Side {
+        self.data.side_of(named as usize).unwrap_or(named)
+    }
+
+    /// Returns true if the data pass through this machine.
+    pub fn is_relayed(&self) -> bool {
+        self.data.is_relayed()
     }
 
     /// Returns the facts of the link that carries the data at one end.
@@ -358,6 +398,7 @@ impl<'g> Pair<'g> {
             at: [address.as_a_calls_it(port), address.as_b_calls_it(port)],
             key: self.data.key.clone(),
             patience: self.data.patience,
+            is_relayed: self.data.is_relayed(),
         })
     }
 

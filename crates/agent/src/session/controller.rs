@@ -21,9 +21,10 @@ use crate::session::child::Child;
 use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
 use crate::session::deploy::Deployment;
 use crate::session::error::WAIT_LONGER;
-use crate::session::frame::{FrameError, FrameReader, REPLY_LIMIT, REQUEST_LIMIT};
+use crate::session::frame::{FrameError, FrameReader, REPLY_LIMIT, REQUEST_LIMIT, SessionFrame};
 use crate::session::pace::HostPace;
 use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
+use crate::session::relay::{RelayFrame, RelayPlace};
 use crate::session::wire::{DONE, MessageToController, OutgoingFrame, OutgoingRequest};
 use crate::session::{AgentLaunch, Error, Hello, Invite, Options, Reply, Request, SshHost, Token};
 
@@ -46,6 +47,7 @@ pub struct Session {
     grace: Duration,
     calls: Arc<CallTable>,
     out: Sender<OutgoingFrame>,
+    pub(crate) relay: Arc<RelayPlace>,
     closing: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     child: Option<Mutex<Child>>,
@@ -145,12 +147,15 @@ impl Session {
     ) -> Result<Session, Error> {
         let calls = Arc::<CallTable>::default();
         let (out, queue) = channel(UNSENT);
+        let (relay, relayed) = RelayPlace::open();
         let (closing, closed) = oneshot::channel();
         let grace = Duration::from(options.grace);
         let worker = SessionWorker {
             calls: Arc::clone(&calls),
             out: out.clone(),
             queue,
+            relay: Arc::clone(&relay),
+            relayed,
             closing: closed,
             lease: options.lease,
             pace: pace.clone(),
@@ -171,6 +176,7 @@ impl Session {
                 grace,
                 calls,
                 out,
+                relay,
                 closing: Some(closing),
                 thread: Some(thread),
                 child: None,
@@ -288,6 +294,9 @@ struct SessionWorker {
     calls: Arc<CallTable>,
     out: Sender<OutgoingFrame>,
     queue: Receiver<OutgoingFrame>,
+    relay: Arc<RelayPlace>,
+    /// What other sessions relay to this agent.
+    relayed: Receiver<RelayFrame>,
     /// Resolves when the caller closes the session.
     closing: oneshot::Receiver<()>,
     /// Set once the user wants to stop.
@@ -325,8 +334,8 @@ impl SessionWorker {
         connection.reader.silence = Some(self.pace.limit(self.lease).into());
         connection.reader.stop = Arc::clone(&self.stop);
         let end = {
-            let mut hear = pin!(hear(&mut connection.reader, &self.calls));
-            let mut talk = pin!(pump(&mut connection.writer, &mut self.queue, beats));
+            let mut hear = pin!(hear(&mut connection.reader, &self.calls, &self.relay));
+            let mut talk = pin!(pump(&mut connection.writer, &mut self.queue, &mut self.relayed, beats));
             let (end, talks) = tokio::select! {
                 end = first_end(hear.as_mut(), talk.as_mut(), self.grace) => end,
                 // An agent that sends beats but does not read must not keep the caller for ever.
@@ -353,10 +362,18 @@ async fn closed_for(closing: oneshot::Receiver<()>, limit: Duration) {
     tokio::time::sleep(limit).await;
 }
 
-/// Passes answers and progress messages to their callers until the session ends.
-async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable) -> SessionEnd {
+/// Passes answers and progress messages to their callers, and what is relayed to the other session, until this one ends.
+async fn hear(reader: &mut FrameReader<ReadHalf>, calls: &CallTable, relay: &RelayPlace) -> SessionEnd {
     loop {
-        match reader.next::<MessageToController>().await {
+        let message = match reader.next_in_session::<MessageToController>().await {
+            Ok(SessionFrame::Message(message)) => Ok(message),
+            Ok(SessionFrame::Relayed(frame)) => match relay.pass(frame) {
+                Ok(()) => continue,
+                Err(why) => return SessionEnd::Broken(why.to_owned()),
+            },
+            Err(error) => Err(error),
+        };
+        match message {
             Ok(MessageToController::Answer { id, reply }) => {
                 if !calls.answer(id, reply) {
                     return SessionEnd::Broken(format!("an answer to request {id}, which was never made"));

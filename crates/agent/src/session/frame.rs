@@ -1,4 +1,4 @@
-//! Frames: a 4-byte big-endian length, then as many bytes of JSON.
+//! Frames: a 4-byte big-endian length, then as many bytes of JSON, or what is relayed.
 
 use std::io;
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::session::relay::{RELAY_LIMIT, RelayFrame, relayed_length};
 use crate::session::text::one_line;
 
 /// Largest frame to an agent, and to either end before the handshake is done. A request with every knob of the table
@@ -63,6 +64,12 @@ pub(crate) fn encode(value: &impl Serialize, limit: Bytes) -> Result<Vec<u8>, Fr
     Ok(frame)
 }
 
+/// What a frame of an open session holds.
+pub(crate) enum SessionFrame<T> {
+    Message(T),
+    Relayed(RelayFrame),
+}
+
 /// A reader of frames from a stream. It rejects a frame that is longer than its limit.
 pub(crate) struct FrameReader<R> {
     stream: R,
@@ -89,18 +96,57 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads the next message. Every byte that arrives counts as a sign of life, so that a peer that sends a large
     /// frame on a slow path is not considered dead. Not cancel-safe: the bytes of a partly read frame are lost.
     pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<T, FrameError> {
+        let head = self.head().await?;
+        self.message(head).await
+    }
+
+    /// Reads the next message or what is relayed, in an open session. Otherwise like [`FrameReader::next`].
+    pub(crate) async fn next_in_session<T: DeserializeOwned>(
+        &mut self,
+    ) -> Result<SessionFrame<T>, FrameError> {
+        let head = self.head().await?;
+        match relayed_length(head) {
+            Some(length) => self.relayed(length).await.map(SessionFrame::Relayed),
+            None => self.message(head).await.map(SessionFrame::Message),
+        }
+    }
+
+    /// Reads the length of a frame.
+    async fn head(&mut self) -> Result<[u8; 4], FrameError> {
         let head = self.take(4).await.map_err(|(error, read)| if read == 0 { error } else { cut(error) })?;
-        let length = u64::from(u32::from_be_bytes([head[0], head[1], head[2], head[3]]));
+        Ok([head[0], head[1], head[2], head[3]])
+    }
+
+    /// Reads the message whose length is `head`.
+    async fn message<T: DeserializeOwned>(&mut self, head: [u8; 4]) -> Result<T, FrameError> {
+        let length = u64::from(u32::from_be_bytes(head));
         if length > self.limit.0 {
             return Err(self.oversized(&head, length).await);
         }
         // The length is at most the limit, which is far below the address space.
-        let stop = Arc::clone(&self.stop);
-        let body = tokio::select! {
-            body = self.take(length as usize) => body.map_err(|(error, _)| cut(error))?,
-            took = overdue(&stop) => return Err(FrameError::Endless(took.into())),
-        };
+        let body = self.body(length as usize, LONGEST).await?;
         decode(&body).map_err(|e| FrameError::Unknown(one_line(&e.to_string())))
+    }
+
+    /// Reads what is relayed. A path that breaks mostly does so within such a frame, which then takes as long as a silence
+    /// may last.
+    async fn relayed(&mut self, length: u32) -> Result<RelayFrame, FrameError> {
+        let bytes = Bytes(length.into());
+        if bytes > RELAY_LIMIT {
+            return Err(FrameError::TooLarge(bytes, RELAY_LIMIT));
+        }
+        let longest = self.silence.map_or(LONGEST, |silence| silence.max(LONGEST));
+        let body = self.body(length as usize, longest).await?;
+        RelayFrame::parse(&body).ok_or_else(|| FrameError::Unknown("nothing that is relayed".to_owned()))
+    }
+
+    /// Reads what follows the length of a frame, which may take no longer than `longest`.
+    async fn body(&mut self, length: usize, longest: Duration) -> Result<Vec<u8>, FrameError> {
+        let stop = Arc::clone(&self.stop);
+        tokio::select! {
+            body = self.take(length) => body.map_err(|(error, _)| cut(error)),
+            took = overdue(&stop, longest) => Err(FrameError::Endless(took.into())),
+        }
     }
 
     /// Reads `count` bytes. Returns the error together with the number of bytes that had arrived before it.
@@ -168,8 +214,8 @@ async fn unless_silent<T>(limit: Duration, read: impl Future<Output = T>) -> Opt
     None
 }
 
-/// Waits until a frame that begins now has taken too long, and returns the time that it has taken.
-async fn overdue(stop: &AtomicBool) -> Duration {
+/// Waits until a frame that begins now has taken longer than `longest`, and returns the time that it has taken.
+async fn overdue(stop: &AtomicBool, longest: Duration) -> Duration {
     let begun = Instant::now();
     let mut asked = None;
     loop {
@@ -178,7 +224,7 @@ async fn overdue(stop: &AtomicBool) -> Duration {
             asked.get_or_insert_with(Instant::now);
         }
         let stopped = asked.is_some_and(|asked| asked.elapsed() >= LONGEST_STOPPED);
-        if stopped || begun.elapsed() >= LONGEST {
+        if stopped || begun.elapsed() >= longest {
             return begun.elapsed();
         }
     }

@@ -31,8 +31,11 @@ pub struct KnobChange {
 pub struct CopyFlows {
     /// Client: this end opens the flows. Server: it accepts them.
     pub role: Role,
-    /// Client: the server's data address. Server: the address of its own open data port.
+    /// Client: the server's data address, unless the flows are relayed. Server: the address of its own open data port.
     pub at: SocketAddr,
+    /// True if the controller relays the flows from the client to the server's data port.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_relayed: bool,
     pub key: SessionKey,
     /// The settings of each flow.
     pub settings: Settings,

@@ -16,7 +16,8 @@
 //! 4. The session ends with `end` and a reason, with silence for a lease, or with the end of the stream. In every case
 //!    the agent calls its [`RequestHandler`], which restores everything.
 //!
-//! A frame is a 4-byte big-endian length and that many bytes of JSON. A frame that is oversized, malformed or unknown
+//! A frame is a 4-byte big-endian length and that many bytes of JSON, or of what the controller relays between two agents
+//! ([`RelayBridge`]). A frame that is oversized, malformed or unknown
 //! ends the session with a line on both ends: the peer is hostile or broken.
 
 mod calls;
@@ -37,6 +38,7 @@ mod message;
 mod options;
 mod pace;
 mod pump;
+mod relay;
 mod secret;
 mod serve;
 mod shared_start;
@@ -61,6 +63,7 @@ pub use key::SessionKey;
 pub use listen::{ListeningAgent, listen};
 pub use message::{CopyFlows, CopyRoot, FoundPath, KnobChange, PathKind, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
+pub use relay::{RelayBridge, RelayEnd, RelayEntry, RelayExit};
 pub use serve::{OnProgress, RequestHandler};
 pub use shared_start::SharedStart;
 pub use ssh::SshHost;

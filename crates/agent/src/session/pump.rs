@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::session::connection::{PARTING, WriteHalf, left};
 use crate::session::frame::FrameError;
+use crate::session::relay::RelayFrame;
 use crate::session::wire::{DONE, OutgoingFrame};
 
 /// The way in which a session ended.
@@ -54,11 +55,12 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
     (Duration::from(lease) / 4).min(LONGEST_INTERVAL)
 }
 
-/// Sends the frames of `queue`, and a beat at each interval `every`. Returns `Ok` once the last frame is sent or every
-/// sender of the queue is gone.
+/// Sends the frames of `queue`, a beat at each interval `every`, and between them those of `relayed`. Returns `Ok` once the
+/// last frame is sent or every sender of the queue is gone.
 pub(crate) async fn pump(
     writer: &mut WriteHalf,
     queue: &mut Receiver<OutgoingFrame>,
+    relayed: &mut Receiver<RelayFrame>,
     every: Duration,
 ) -> Result<(), FrameError> {
     let beat = OutgoingFrame::beat();
@@ -69,6 +71,7 @@ pub(crate) async fn pump(
             biased;
             frame = queue.recv() => frame,
             _ = beats.tick() => Some(beat.clone()),
+            Some(frame) = relayed.recv() => Some(OutgoingFrame::relayed(&frame)),
         };
         let Some(frame) = frame else { return Ok(()) };
         writer.write_all(&frame.bytes).await?;

@@ -11,8 +11,9 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Sender, channel};
 
 use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
-use crate::session::frame::FrameReader;
+use crate::session::frame::{FrameReader, SessionFrame};
 use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
+use crate::session::relay::RelayEnd;
 use crate::session::wire::{MessageToAgent, OutgoingFrame};
 use crate::session::{Error, Hello, Reply, Request, ServeOptions, one_line};
 
@@ -40,6 +41,11 @@ pub trait RequestHandler: Send + Sync + 'static {
     /// [`RequestHandler::gone`].
     fn heartbeat(&self) {}
 
+    /// Returns this agent's end of a relay, always the same one. By default, returns one that relays nothing.
+    fn relay(&self) -> Arc<RelayEnd> {
+        Arc::default()
+    }
+
     /// Stops traffic and restores everything, because the session ended for the reason `why`. Called once for each
     /// session that began, without delay, while requests may still be running. When this function returns, the
     /// controller learns that the agent is done.
@@ -61,10 +67,13 @@ pub(crate) async fn attend(
 ) -> Result<(), Error> {
     let (out, mut queue) = channel(AT_ONCE);
     let dispatcher = RequestDispatcher::open(&handler, &out)?;
+    let relay = handler.relay();
+    let mut relayed = relay.attach();
     connection.reader.silence = Some(options.silence(&peer).into());
     let end = {
-        let mut hear = pin!(dispatcher.hear(&mut connection.reader));
-        let mut talk = pin!(pump(&mut connection.writer, &mut queue, beat_every(peer.lease_ns)));
+        let mut hear = pin!(dispatcher.hear(&mut connection.reader, &relay));
+        let every = beat_every(peer.lease_ns);
+        let mut talk = pin!(pump(&mut connection.writer, &mut queue, &mut relayed, every));
         let (end, talks) = first_end(hear.as_mut(), talk.as_mut(), PARTING).await;
         let mut restoring = pin!(restore(handler, end.why().to_owned()));
         if !talks {
@@ -83,6 +92,7 @@ pub(crate) async fn attend(
         }
         end
     };
+    relay.detach();
     match end {
         SessionEnd::Done => {
             // Everything was read. The peer waits for the end of this stream, which ssh passes on only when this
@@ -129,10 +139,14 @@ impl RequestDispatcher {
     }
 
     /// Receives requests and starts to answer them until the session ends.
-    async fn hear(&self, reader: &mut FrameReader<ReadHalf>) -> SessionEnd {
+    async fn hear(&self, reader: &mut FrameReader<ReadHalf>, relay: &Arc<RelayEnd>) -> SessionEnd {
         loop {
-            let message = match reader.next::<MessageToAgent>().await {
-                Ok(message) => message,
+            let message = match reader.next_in_session::<MessageToAgent>().await {
+                Ok(SessionFrame::Message(message)) => message,
+                Ok(SessionFrame::Relayed(frame)) => match relay.take(frame) {
+                    Ok(()) => continue,
+                    Err(why) => return SessionEnd::Broken(why.to_owned()),
+                },
                 Err(error) => return SessionEnd::failed(&error),
             };
             // If the channel is full, the thread has yet to handle an earlier sign of life. One more adds nothing.

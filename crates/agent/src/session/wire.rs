@@ -5,6 +5,7 @@ use landspeed_record::units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::session::frame::{FrameError, REPLY_LIMIT, REQUEST_LIMIT, encode};
+use crate::session::relay::RelayFrame;
 use crate::session::{Reply, Request, one_line};
 
 /// A message of the handshake before the session. Either end may send it, and no other message is accepted then.
@@ -83,6 +84,11 @@ impl OutgoingFrame {
     pub(crate) fn progress(id: u64, progress: TrialProgress) -> OutgoingFrame {
         OutgoingFrame::new(&MessageToController::Progress { id, progress }, REPLY_LIMIT)
             .expect("some numbers fit a frame")
+    }
+
+    /// Encodes what is relayed.
+    pub(crate) fn relayed(frame: &RelayFrame) -> OutgoingFrame {
+        OutgoingFrame { bytes: frame.encode(), last: false }
     }
 
     /// Encodes the last message of a session, which has the same form at both ends. `why` is cut to one line that

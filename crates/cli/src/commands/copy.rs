@@ -16,7 +16,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use landspeed_analysis::copy_held;
 use landspeed_engine::{
-    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy,
+    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, Meeting, check_landing, compare_files, copy,
     landing, look,
 };
 use landspeed_record::units::{BitRate, Nanos};
@@ -58,6 +58,12 @@ An entry that is there with the same size and time is left as it is. What an
 interrupted copy has received stays in TARGET/.landspeed-copy: the same command
 goes on from there.
 
+The first host opens the flows: this machine if it is one of the two, otherwise
+the source. Where a firewall or NAT forbids that, the other one does. Where
+neither reaches the other, data pass through this machine, over the sessions by
+which it reaches both (ssh, for example): slower, and still encrypted from one
+host to the other. landspeed says so before it begins; --direct refuses it.
+
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
@@ -91,6 +97,9 @@ pub(crate) struct CopyArgs {
     /// Send over this many flows
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) flows: u32,
+    /// Refuse to send data through this machine where neither host reaches the other
+    #[arg(long, conflicts_with = "clean")]
+    pub(crate) direct: bool,
     /// End before the files are on stable storage
     #[arg(long)]
     pub(crate) no_sync: bool,
@@ -149,6 +158,8 @@ pub(crate) struct CopyRoute {
     to: String,
     /// The path there. In a name that is no text, other characters stand for the bytes that are none.
     target: String,
+    /// True if the data passed through the machine of the command, because neither host reaches the other.
+    is_relayed: bool,
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
@@ -163,12 +174,15 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     });
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
     let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
-    let joined = joined_for_copy(&places.words(), &args.reach, outlasted)?;
+    let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
+    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting)?;
+    let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
     let what = options(args, places.reads, landing)?;
-    let route = CopyRoute { from: places.from, to: places.to, target };
+    let is_relayed = joined.group.first().is_relayed();
+    let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
     }

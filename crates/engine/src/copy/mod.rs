@@ -127,6 +127,7 @@ fn flows(side: Side, what: &CopyOptions, ends: &DataEnds) -> Box<CopyFlows> {
     Box::new(CopyFlows {
         role: if side == Side::A { Role::Client } else { Role::Server },
         at: ends.at[side as usize],
+        is_relayed: ends.is_relayed,
         key: ends.key.clone(),
         settings: what.flow.clone(),
         count: what.flows,

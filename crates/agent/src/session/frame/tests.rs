@@ -154,3 +154,27 @@ fn a_pause_of_the_machine_is_no_silence_of_the_peer() {
         assert!(matches!(read, Ok(MessageToAgent::Beat)), "{:?}", read.err());
     });
 }
+
+#[test]
+fn what_is_relayed_comes_between_messages_and_only_in_an_open_session() {
+    let relayed = RelayFrame::parse(b"\x01\0\0\0\x07bytes").unwrap();
+    let beat = encode(&MessageToAgent::Beat, REQUEST_LIMIT).unwrap();
+    let bytes = [beat.clone(), relayed.encode(), beat].concat();
+    runtime().block_on(async {
+        let mut reader = FrameReader::new(&bytes[..]);
+        let mut heard = Vec::new();
+        for _ in 0..3 {
+            match reader.next_in_session::<MessageToAgent>().await.unwrap() {
+                SessionFrame::Message(_) => heard.push(None),
+                SessionFrame::Relayed(frame) => heard.push(Some(frame)),
+            }
+        }
+        assert_eq!(heard, [None, Some(relayed.clone()), None]);
+    });
+    assert!(error_of(&relayed.encode()).contains("over the limit"));
+    let long = [&u32::MAX.to_be_bytes()[..], b"x"].concat();
+    let refused = runtime().block_on(async {
+        FrameReader::new(&long[..]).next_in_session::<MessageToAgent>().await.map(drop).unwrap_err()
+    });
+    assert!(matches!(refused, FrameError::TooLarge(..)), "{refused}");
+}

@@ -230,7 +230,8 @@ mod tests {
         let file = |name: String| entry(&name, CopyEntryKind::File, &[Missing]);
         listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX);
         listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX);
-        let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
+        let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
+        let route = CopyRoute { from, to, target, is_relayed: false };
         let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
         let report = listing.report(route, outcome);
         let brief = lines(&report, false);

@@ -16,8 +16,8 @@ pub(super) struct CopyPlaces {
     pub(super) from: String,
     pub(super) to: String,
     pub(super) paths: CopyPaths,
-    /// The side of the pair that has the files. The first host of the pair opens all connections: this machine where it
-    /// is one of the two, because others may not be able to reach it.
+    /// The side of the pair that has the files. The first host of the pair opens all connections if it can: this machine
+    /// where it is one of the two, because others may not be able to reach it.
     pub(super) reads: Side,
 }
 

@@ -167,7 +167,8 @@ mod tests {
     }
 
     fn report(listing: Differing, outcome: CopyComparison) -> CopyVerification {
-        let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
+        let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
+        let route = CopyRoute { from, to, target, is_relayed: false };
         listing.report(route, Nanos::secs(2), outcome)
     }
 

@@ -1,0 +1,198 @@
+//! The controller's part of a relay: passes frames from one session to the other, and bounds them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::wire::{RelayFrame, RelayMessage};
+use super::{MOST, QUEUE, WINDOW, cost};
+use crate::session::Session;
+
+/// The number of the end with the entry, in the arrays of a ledger.
+const ENTRY: usize = 0;
+/// The number of the end with the exit.
+const EXIT: usize = 1;
+
+/// Passes connections from the entry of one agent to the exit of another, until it is dropped. Without it, what an agent
+/// relays is dropped.
+pub struct RelayBridge([Arc<RelayPlace>; 2]);
+
+impl RelayBridge {
+    /// Joins two sessions: connections to the entry of the first agent lead to the exit of the second.
+    pub fn between(entry: &Session, exit: &Session) -> RelayBridge {
+        let places = [entry, exit].map(|session| Arc::clone(&session.relay));
+        let ledger = Arc::<Mutex<RelayLedger>>::default();
+        for (from, to) in [(ENTRY, EXIT), (EXIT, ENTRY)] {
+            let (out, ledger) = (places[to].out.clone(), Arc::clone(&ledger));
+            *places[from].route.lock() = Some(RelayRoute { from, out, ledger });
+        }
+        RelayBridge(places)
+    }
+}
+
+impl Drop for RelayBridge {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|place| *place.route.lock() = None);
+    }
+}
+
+/// A session's place at a relay.
+pub(crate) struct RelayPlace {
+    /// Takes frames to this session's agent.
+    out: Sender<RelayFrame>,
+    /// Where the frames of this session's agent go.
+    route: Mutex<Option<RelayRoute>>,
+}
+
+struct RelayRoute {
+    /// The number of the end that sends.
+    from: usize,
+    out: Sender<RelayFrame>,
+    /// What is under way in both directions.
+    ledger: Arc<Mutex<RelayLedger>>,
+}
+
+impl RelayPlace {
+    /// Returns a place, and the frames to its session's agent.
+    pub(crate) fn open() -> (Arc<RelayPlace>, Receiver<RelayFrame>) {
+        let (out, frames) = channel(QUEUE);
+        (Arc::new(RelayPlace { out, route: Mutex::new(None) }), frames)
+    }
+
+    /// Passes on a frame of this session's agent. Never waits.
+    pub(crate) fn pass(&self, frame: RelayFrame) -> Result<(), &'static str> {
+        let route = self.route.lock();
+        // The last frames of a copy may come after its end.
+        let Some(RelayRoute { from, out, ledger }) = route.as_ref() else { return Ok(()) };
+        if !ledger.lock().note(*from, &frame)? {
+            return Ok(());
+        }
+        match out.try_send(frame) {
+            Err(TrySendError::Full(_)) => Err("it relays more frames than it may"),
+            // The other session reports its own end.
+            Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
+        }
+    }
+}
+
+/// What is under way between two ends.
+#[derive(Default)]
+struct RelayLedger(HashMap<u32, ConnectionAccount>);
+
+/// What is under way on one connection.
+#[derive(Default)]
+struct ConnectionAccount {
+    /// The cost of what each end has sent, and the other has not taken.
+    under_way: [usize; 2],
+    /// True for an end that sends no more.
+    has_ended: [bool; 2],
+}
+
+impl RelayLedger {
+    /// Notes a frame of an end. Returns true if it is to be passed on.
+    fn note(&mut self, from: usize, frame: &RelayFrame) -> Result<bool, &'static str> {
+        if frame.message == RelayMessage::Open {
+            return self.open(from, frame.connection);
+        }
+        let Some(account) = self.0.get_mut(&frame.connection) else {
+            // The end that was the last to send need not hear what was taken.
+            let is_late = matches!(frame.message, RelayMessage::Taken(_));
+            return is_late.then_some(false).ok_or("it relays something of no connection");
+        };
+        account.note(from, &frame.message)?;
+        if account.has_ended == [true; 2] {
+            self.0.remove(&frame.connection);
+        }
+        Ok(true)
+    }
+
+    fn open(&mut self, from: usize, number: u32) -> Result<bool, &'static str> {
+        if from != ENTRY || self.0.len() >= MOST {
+            return Err("it opens a connection that it may not");
+        }
+        let is_new = self.0.insert(number, ConnectionAccount::default()).is_none();
+        is_new.then_some(true).ok_or("it opens a connection twice")
+    }
+}
+
+impl ConnectionAccount {
+    fn note(&mut self, from: usize, message: &RelayMessage) -> Result<(), &'static str> {
+        match message {
+            RelayMessage::Open => {}
+            RelayMessage::Data(bytes) => {
+                self.under_way[from] += cost(bytes.len());
+                if self.has_ended[from] || self.under_way[from] > WINDOW {
+                    return Err("it relays more of a connection than it may");
+                }
+            }
+            RelayMessage::Taken(cost) => {
+                let of_other = &mut self.under_way[1 - from];
+                let left = of_other.checked_sub(*cost as usize).filter(|_| *cost > 0);
+                *of_other = left.ok_or("it takes more of a connection than was relayed")?;
+            }
+            RelayMessage::End => {
+                if std::mem::replace(&mut self.has_ended[from], true) {
+                    return Err("it ends a connection twice");
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes frames of one connection, and returns whether the last one is passed on.
+    fn noted(messages: &[(usize, RelayMessage)]) -> Result<bool, &'static str> {
+        let mut ledger = RelayLedger::default();
+        let mut passed = Ok(true);
+        for (from, message) in messages {
+            passed = ledger.note(*from, &RelayFrame { connection: 7, message: message.clone() });
+        }
+        passed
+    }
+
+    #[test]
+    fn a_connection_comes_to_its_end_in_any_order() {
+        use RelayMessage::{Data, End, Open, Taken};
+        let data = || Data(vec![0; 10]);
+        let taken = || Taken(cost(10) as u32);
+        assert_eq!(noted(&[(ENTRY, Open), (ENTRY, data()), (EXIT, taken()), (EXIT, End)]), Ok(true));
+        let late = [(ENTRY, Open), (EXIT, End), (ENTRY, data()), (ENTRY, End), (EXIT, taken())];
+        assert_eq!(noted(&late), Ok(false), "the entry has ended it already");
+    }
+
+    #[test]
+    fn an_end_that_breaks_the_rules_is_refused() {
+        use RelayMessage::{Data, End, Open, Taken};
+        let chunk = || (EXIT, Data(vec![0; super::super::CHUNK]));
+        let open = (ENTRY, Open);
+        let too_much = [vec![open.clone()], vec![chunk(); WINDOW / super::super::CHUNK]].concat();
+        for frames in [
+            vec![(EXIT, Open)],
+            vec![open.clone(), open.clone()],
+            vec![(ENTRY, Data(vec![0]))],
+            vec![open.clone(), (ENTRY, End), (ENTRY, Data(vec![0]))],
+            vec![open.clone(), (ENTRY, End), (ENTRY, End)],
+            vec![open.clone(), chunk(), (EXIT, Taken(1))],
+            vec![open.clone(), chunk(), (ENTRY, Taken(0))],
+            too_much,
+        ] {
+            assert!(noted(&frames).is_err(), "{} frames", frames.len());
+        }
+    }
+
+    #[test]
+    fn connections_are_bounded() {
+        let mut ledger = RelayLedger::default();
+        let open = |connection| RelayFrame { connection, message: RelayMessage::Open };
+        let most = u32::try_from(MOST).unwrap();
+        assert!((0..most).all(|number| ledger.note(ENTRY, &open(number)) == Ok(true)));
+        assert!(ledger.note(ENTRY, &open(most)).is_err());
+    }
+}

@@ -1,0 +1,169 @@
+//! An agent's end of a relay: an entry for connections, or an exit.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener as StdTcpListener};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use super::QUEUE;
+use super::connection::ConnectionTable;
+use super::wire::{RelayFrame, RelayMessage};
+
+/// How long a connection waits for an exit. Both ends of a copy begin at about the same time.
+const EXIT_WAIT: Duration = Duration::from_secs(30);
+/// The pause after a connection could not be accepted.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// An agent's end of a relay. It relays nothing before its copy has opened an entry or an exit.
+#[derive(Default)]
+pub struct RelayEnd {
+    /// `None` outside of a session.
+    session: Mutex<Option<RelaySession>>,
+    connections: ConnectionTable,
+    /// The number of the next connection to the entry.
+    next: AtomicU32,
+    exit: watch::Sender<Option<SocketAddr>>,
+}
+
+/// What an end needs of its session.
+#[derive(Clone)]
+struct RelaySession {
+    out: Sender<RelayFrame>,
+    runtime: Handle,
+}
+
+/// A port on loopback from which connections are relayed. Dropping it closes the port; connections stay.
+pub struct RelayEntry {
+    pub address: SocketAddr,
+    task: AbortHandle,
+}
+
+impl Drop for RelayEntry {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The address to which connections are relayed, until this is dropped. Connections stay.
+pub struct RelayExit(Arc<RelayEnd>);
+
+impl Drop for RelayExit {
+    fn drop(&mut self) {
+        self.0.exit.send_replace(None);
+    }
+}
+
+impl RelayEnd {
+    /// Begins a session, in whose event loop this is called. Returns the frames to be sent.
+    pub(crate) fn attach(&self) -> Receiver<RelayFrame> {
+        let (out, frames) = channel(QUEUE);
+        *self.session.lock() = Some(RelaySession { out, runtime: Handle::current() });
+        frames
+    }
+
+    /// Ends the session. The tasks of connections end with its event loop.
+    pub(crate) fn detach(&self) {
+        *self.session.lock() = None;
+        self.connections.clear();
+    }
+
+    /// Opens an entry.
+    ///
+    /// # Errors
+    /// Returns an error if there is no port on loopback, or no session.
+    pub fn enter(self: &Arc<Self>) -> Result<RelayEntry, String> {
+        let failed = |error: std::io::Error| format!("cannot open a port on loopback for the relay: {error}");
+        let listener = StdTcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let session = self.session.lock().clone();
+        let session = session.ok_or_else(|| "a relay needs a session".to_owned())?;
+        let (relay, runtime) = (Arc::clone(self), session.runtime.clone());
+        let task = runtime.spawn(async move { relay.accept_all(listener, &session).await });
+        Ok(RelayEntry { address, task: task.abort_handle() })
+    }
+
+    /// Makes `at` the exit.
+    pub fn exit_at(self: &Arc<Self>, at: SocketAddr) -> RelayExit {
+        self.exit.send_replace(Some(at));
+        RelayExit(Arc::clone(self))
+    }
+
+    /// Takes a frame of the controller. Never waits.
+    pub(crate) fn take(self: &Arc<Self>, frame: RelayFrame) -> Result<(), &'static str> {
+        let number = frame.connection;
+        match (frame.message, self.connections.get(number)) {
+            (RelayMessage::Open, None) => self.opened_there(number),
+            (RelayMessage::Open, Some(_)) => Err("a connection is opened twice"),
+            // It has ended here, and more was on its way.
+            (_, None) => Ok(()),
+            (RelayMessage::Data(bytes), Some(connection)) => connection.take(bytes),
+            (RelayMessage::Taken(cost), Some(connection)) => connection.give_back(cost),
+            (RelayMessage::End, Some(connection)) => {
+                connection.end();
+                Ok(())
+            }
+        }
+    }
+
+    /// A connection has come to the other end's entry.
+    fn opened_there(self: &Arc<Self>, number: u32) -> Result<(), &'static str> {
+        let Some(RelaySession { out, runtime }) = self.session.lock().clone() else { return Ok(()) };
+        let Some((connection, incoming)) = self.connections.add(number) else {
+            return Err("too many connections are relayed");
+        };
+        let relay = Arc::clone(self);
+        runtime.spawn(async move {
+            match relay.connect().await {
+                Some(stream) => connection.carry(stream, incoming, &out).await,
+                None => connection.refuse(&out).await,
+            }
+            relay.connections.remove(number);
+        });
+        Ok(())
+    }
+
+    /// Connects to the exit, which may have to be waited for. Returns `None` if there is none, or nothing listens there.
+    async fn connect(&self) -> Option<TcpStream> {
+        let mut exit = self.exit.subscribe();
+        let connecting = async {
+            let at = exit.wait_for(Option::is_some).await.ok().and_then(|at| *at)?;
+            TcpStream::connect(at).await.ok()
+        };
+        timeout(EXIT_WAIT, connecting).await.ok().flatten()
+    }
+
+    /// Accepts connections to the entry until the task is aborted.
+    async fn accept_all(self: &Arc<Self>, listener: StdTcpListener, session: &RelaySession) {
+        let Ok(listener) = TcpListener::from_std(listener) else { return };
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => self.opened_here(stream, session),
+                // There are no descriptors, for example.
+                Err(_) => sleep(AGAIN).await,
+            }
+        }
+    }
+
+    /// Relays a connection to the entry. One too many is closed.
+    fn opened_here(self: &Arc<Self>, stream: TcpStream, session: &RelaySession) {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some((connection, incoming)) = self.connections.add(number) else { return };
+        let (relay, out) = (Arc::clone(self), session.out.clone());
+        session.runtime.spawn(async move {
+            let open = RelayFrame { connection: number, message: RelayMessage::Open };
+            if out.send(open).await.is_ok() {
+                connection.carry(stream, incoming, &out).await;
+            }
+            relay.connections.remove(number);
+        });
+    }
+}

@@ -1,0 +1,159 @@
+//! Connections that are relayed between two agents in this process.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use landspeed_agent::session::{
+    Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request, RequestHandler, ServeOptions,
+    Session, serve_socket,
+};
+
+struct RelayAgent(Arc<RelayEnd>);
+
+impl RequestHandler for RelayAgent {
+    fn handle(&self, _: Request) -> Reply {
+        Reply::Done {}
+    }
+
+    fn relay(&self) -> Arc<RelayEnd> {
+        Arc::clone(&self.0)
+    }
+
+    fn gone(&self, _: &str) {}
+}
+
+/// Starts an agent, and returns its end of a relay and a session with it.
+fn agent(name: &str) -> (Arc<RelayEnd>, Session) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let relay = Arc::<RelayEnd>::default();
+    let handler = Arc::new(RelayAgent(Arc::clone(&relay)));
+    thread::spawn(move || serve_socket(theirs, handler, &ServeOptions::default()));
+    let session = Session::over_socket(name, ours, &Options::default()).unwrap();
+    // The agent has begun with the session once it answers.
+    assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
+    (relay, session)
+}
+
+/// Two agents, with an entry at one and an exit at the other.
+struct RelayedPath {
+    entry: RelayEntry,
+    _exit: RelayExit,
+    _bridge: RelayBridge,
+    sessions: [Session; 2],
+}
+
+impl RelayedPath {
+    fn to(exit: SocketAddr) -> RelayedPath {
+        let ((relay_a, a), (relay_b, b)) = (agent("a"), agent("b"));
+        let (entry, exit) = (relay_a.enter().unwrap(), relay_b.exit_at(exit));
+        RelayedPath { entry, _exit: exit, _bridge: RelayBridge::between(&a, &b), sessions: [a, b] }
+    }
+
+    /// Connects to the entry.
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.entry.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+    }
+}
+
+fn listener() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    (listener, address)
+}
+
+/// Sends back what comes on the next connection.
+fn echo(listener: &TcpListener) {
+    let (mut stream, _) = listener.accept().unwrap();
+    let mut same = stream.try_clone().unwrap();
+    std::io::copy(&mut stream, &mut same).unwrap();
+}
+
+#[test]
+fn each_byte_comes_in_order_and_each_direction_ends_by_itself() {
+    let (listener, address) = listener();
+    let path = RelayedPath::to(address);
+    thread::spawn(move || (0..8).for_each(|_| echo(&listener)));
+    thread::scope(|scope| {
+        for number in 0..8_u32 {
+            let path = &path;
+            scope.spawn(move || {
+                // Many windows.
+                let sent: Vec<u8> = (0..3_000_000).map(|n| (n * (number + 3)) as u8).collect();
+                let stream = path.connect();
+                let mut heard = Vec::new();
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        (&stream).write_all(&sent).unwrap();
+                        stream.shutdown(Shutdown::Write).unwrap();
+                    });
+                    (&stream).read_to_end(&mut heard).unwrap();
+                });
+                assert!(heard == sent, "connection {number}: {} bytes", heard.len());
+            });
+        }
+    });
+}
+
+#[test]
+fn a_connection_that_is_not_read_holds_up_its_sender_and_no_other_connection() {
+    let (listener, address) = listener();
+    let path = RelayedPath::to(address);
+    let slow = path.connect();
+    slow.set_write_timeout(Some(Duration::from_secs(1))).unwrap();
+    let (_not_read, _) = listener.accept().unwrap();
+    let mut sent = 0;
+    let error = loop {
+        match (&slow).write(&[0; 65_536]) {
+            Ok(length) => sent += length,
+            Err(error) => break error,
+        }
+        assert!(sent < 256 << 20, "its sender is not held up");
+    };
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    let echoed = thread::spawn(move || echo(&listener));
+    let mut other = path.connect();
+    other.write_all(b"hello").unwrap();
+    other.shutdown(Shutdown::Write).unwrap();
+    let mut heard = Vec::new();
+    other.read_to_end(&mut heard).unwrap();
+    assert_eq!(heard, b"hello");
+    echoed.join().unwrap();
+    // The sessions go on beside it.
+    for session in &path.sessions {
+        assert_eq!(session.call(&Request::Probe {}).unwrap(), Reply::Done {});
+    }
+}
+
+#[test]
+fn a_connection_to_nothing_ends() {
+    // A free port above could become the source port of a connection to itself.
+    let path = RelayedPath::to((Ipv4Addr::LOCALHOST, 1).into());
+    for _ in 0..300 {
+        assert_eq!(path.connect().read(&mut [0; 8]).unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_connection_ends_at_both_ends_with_the_sessions() {
+    let (listener, address) = listener();
+    let path = RelayedPath::to(address);
+    let mut near = path.connect();
+    near.write_all(b"x").unwrap();
+    let (mut far, _) = listener.accept().unwrap();
+    far.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    assert_eq!(far.read(&mut [0; 8]).unwrap(), 1);
+    drop(path.sessions);
+    for mut end in [near, far] {
+        match end.read(&mut [0; 8]) {
+            Ok(0) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
