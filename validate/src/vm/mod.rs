@@ -22,6 +22,7 @@ mod rdma;
 mod results;
 mod rsocket;
 mod smc;
+mod wait;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,19 +6,19 @@ use super::battery::{Check, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::rdma::{self, SentCounts};
+use super::wait::{until, until_counted};
 
 pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
 
 /// The script that lets SMC use the RDMA device rxe0.
 const SETUP: &str = include_str!("../../vm/smc-setup");
-/// The command lines of the server on guest 2, of its clients on guest 1, and those that wait for the server and end it.
+/// The command lines of the server on guest 2, of its clients on guest 1, and what finds that the server serves.
 const SERVER: &str = "redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save ''";
-const WAIT: &str = "for i in $(seq 60); do grep -q 'Ready to accept' /run/smc && exit 0; sleep 1; done; \
-    tail -n 3 /run/smc; exit 1";
+const SERVES: &str = "grep -q 'Ready to accept' /run/smc";
+/// What the server prints on guest 2, and landspeed of it.
+const LOG: &str = "/run/smc";
 const PING: &str = "redis-cli -h 198.18.0.2 -p 6400 ping";
 const BENCHMARK: &str = "redis-benchmark -h 198.18.0.2 -p 6400 -t set,get --csv";
-const STOP: &str = "pkill redis-server; \
-    for i in $(seq 60); do grep '^{\"path\"' /run/smc && exit 0; sleep 1; done; tail -n 3 /run/smc; exit 1";
 const TEAR_DOWN: &str = "pkill redis-server";
 /// The clients of a benchmark, of which each opens a connection for each of two tests.
 const CLIENTS: u64 = 20;
@@ -58,8 +58,8 @@ fn is_refused(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("refused: {}", line.trim()))
 }
 
-/// Makes an RDMA device in software on the data link of each guest.
-fn set_up(guests: &Guests) -> Result<()> {
+/// Makes an RDMA device in software on the data link of each guest, and lets SMC use it.
+pub(super) fn set_up(guests: &Guests) -> Result<()> {
     for number in 1..=2 {
         let device = format!("modprobe -a smc smc_diag rdma_rxe && {}", rdma::MAKE);
         guests.on(number, &format!("{device} && python3 - d0 <<'END'\n{SETUP}\nEND"))?;
@@ -75,7 +75,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     let before = SentCounts::read(guests)?;
     let client = asked(guests, program, 2000)?;
     let after = SentCounts::read(guests)?;
-    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
+    let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(
             counts.carried * 100 >= counts.all * 95,
@@ -97,7 +97,7 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
     serve(guests, program)?;
     guests.on(2, rdma::REMOVE)?;
     let client = asked(guests, program, 200)?;
-    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
+    let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(counts.carried == 0, "without RDMA, the {end} carried {} of {}", counts.carried, counts.all);
     }
@@ -107,8 +107,13 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Starts the server on guest 2, and waits until it accepts connections.
 fn serve(guests: &Guests, program: &str) -> Result<()> {
-    let server = format!("setsid {program} exec --path smc --json -- {SERVER} >/run/smc 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {WAIT}")).map(drop)
+    let server = format!("setsid {program} exec --path smc --json -- {SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(SERVES, LOG))).map(drop)
+}
+
+/// Ends the server on guest 2, and returns what landspeed counted there.
+fn stopped(guests: &Guests) -> Result<ExecCounts> {
+    ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until_counted(LOG)))?)
 }
 
 /// Runs the benchmark on guest 1 with this many requests in each of its two tests.
