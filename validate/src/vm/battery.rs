@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
-use super::{devices, kills, persist, programs, rsocket, smc};
+use super::{alike, devices, kills, persist, programs, rsocket, smc};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -29,6 +29,7 @@ const TABLES: &[&[Check]] = &[
     persist::CHECKS,
     smc::CHECKS,
     rsocket::CHECKS,
+    alike::CHECKS,
 ];
 
 const SETTINGS: &[Check] = &[

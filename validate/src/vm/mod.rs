@@ -11,6 +11,7 @@
 //!   ls-ssh: m0 10.78.0.1 and m0 10.78.0.2, virtio, for ssh
 //! ```
 
+mod alike;
 mod battery;
 mod devices;
 mod exec_counts;
@@ -31,6 +32,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_lab::topology::vm;
 
+pub(crate) use self::alike::{ProgramOptions, run as run_program};
 use self::battery::checks;
 use self::guests::{GuestPair, Guests};
 use self::results::PairResults;

@@ -1,0 +1,409 @@
+//! What the program of `make vm` does with its sockets: each check has a half for either end. Bytes that arrive changed are an
+//! error; all else is noted, and compared with what TCP does.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::thread;
+use std::time::Duration;
+
+use libc::{MSG_PEEK, MSG_WAITALL, POLLIN, POLLOUT};
+use socket2::Socket;
+
+use super::program::{End, PATIENCE, named, polled, text, told};
+
+type Half = fn(&End) -> io::Result<()>;
+
+pub(super) struct AlikeCheck {
+    pub(super) name: &'static str,
+    pub(super) server: Half,
+    pub(super) client: Half,
+}
+
+pub(super) const CHECKS: &[AlikeCheck] = &[
+    check("names", names, names),
+    check("echo", echo, ask),
+    check("peek", peek, is_heard),
+    check("wait-for-all", wait_for_all, in_two_parts),
+    check("nothing", |end| reads(end, 1), nothing),
+    check("half-close", after_the_end, half_close),
+    check("peer-closes", |end| end.open().map(drop), peer_closes),
+    check("close-with-unread-data", close_unread, unread_elsewhere),
+    check("do-not-wait", echo, do_not_wait),
+    check("full-buffer", reads_once_told, full_buffer),
+    check("polling", polled_by_the_other, polling),
+    check("connect-without-waiting", echo, connect_without_waiting),
+    check("refused", |_| Ok(()), refused),
+    check("no-delay", no_delay, no_delay),
+    check("many-messages", take_messages, give_messages),
+    check("large-transfer", take_much, give_much),
+    check("both-ways-at-once", both_ways, both_ways),
+    check(
+        "many-connections",
+        |end| (0..MANY).try_for_each(|_| echo(end)),
+        |end| (0..MANY).try_for_each(|_| ask(end)),
+    ),
+];
+
+const fn check(name: &'static str, server: Half, client: Half) -> AlikeCheck {
+    AlikeCheck { name, server, client }
+}
+
+/// A port on which nobody listens.
+const NOBODY: u16 = 1;
+/// The connections of a check that opens many, one after the other.
+const MANY: usize = 20;
+/// A pause that is longer than a message is under way.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The bytes of a large transfer, and of one of its calls.
+const MUCH: usize = 4 << 20;
+const PIECE: usize = 64 << 10;
+/// The most pieces that two hosts may hold of what is not read.
+const MOST_PIECES: usize = 2048;
+const MESSAGES: usize = 1000;
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::other(what.to_owned())
+}
+
+/// Returns the byte at a place of a transfer. The period divides no buffer.
+fn pattern(place: usize) -> u8 {
+    (place % 251) as u8
+}
+
+fn names(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    let addresses = [socket.local_addr()?, socket.peer_addr()?].map(|address| address.as_socket());
+    for (what, address) in ["own", "peer"].into_iter().zip(addresses) {
+        let address = address.ok_or_else(|| wrong("no address of IP"))?;
+        // Ports of clients differ from one run to the next.
+        let port = if address.port() == end.at().port() { "the server's" } else { "another" };
+        end.saw(what, format!("{} {port}", address.ip()));
+    }
+    // Both ends have asked before one of them closes.
+    (&socket).write_all(b"x")?;
+    text(&socket, 1).map(drop)
+}
+
+fn echo(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    let said = text(&socket, 5)?;
+    end.saw("reads", &said);
+    (&socket).write_all(said.as_bytes())?;
+    at_its_end(&socket)
+}
+
+/// Reads what is left, until the other end has closed.
+fn at_its_end(mut socket: &Socket) -> io::Result<()> {
+    socket.read_to_end(&mut Vec::new()).map(drop)
+}
+
+fn ask(end: &End) -> io::Result<()> {
+    said_and_heard(end, &end.open()?)
+}
+
+fn said_and_heard(end: &End, mut socket: &Socket) -> io::Result<()> {
+    socket.write_all(b"hello")?;
+    end.saw("reads", text(socket, 5)?);
+    Ok(())
+}
+
+fn peek(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    let mut bytes = [std::mem::MaybeUninit::uninit(); 5];
+    end.saw("peeks", told(socket.recv_with_flags(&mut bytes, MSG_PEEK)));
+    end.saw("reads", text(&socket, 5)?);
+    Ok(())
+}
+
+fn is_heard(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.write_all(b"hello")?;
+    at_its_end(&socket)
+}
+
+fn wait_for_all(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    let mut bytes = [std::mem::MaybeUninit::uninit(); 10];
+    end.saw("receives", told(socket.recv_with_flags(&mut bytes, MSG_WAITALL)));
+    Ok(())
+}
+
+fn in_two_parts(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.write_all(b"hello")?;
+    thread::sleep(PAUSE);
+    socket.write_all(b"again")?;
+    at_its_end(&socket)
+}
+
+fn reads(end: &End, count: usize) -> io::Result<()> {
+    let socket = end.open()?;
+    end.saw("reads", text(&socket, count)?);
+    Ok(())
+}
+
+fn nothing(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    end.saw("sends", told(socket.send(b"")));
+    socket.write_all(b"x")?;
+    at_its_end(&socket)
+}
+
+fn after_the_end(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    let mut all = Vec::new();
+    end.saw("reads", told(socket.read_to_end(&mut all)));
+    socket.write_all(b"late")
+}
+
+fn half_close(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.write_all(b"abc")?;
+    socket.shutdown(Shutdown::Write)?;
+    end.saw("sends", told(socket.send(b"d")));
+    end.saw("reads", text(&socket, 4)?);
+    end.saw("then", told(socket.read(&mut [0])));
+    Ok(())
+}
+
+fn peer_closes(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    end.saw("reads", told(socket.read(&mut [0])));
+    end.saw("events", polled(&socket, POLLIN | POLLOUT, PATIENCE)?);
+    end.saw("first-send", told(socket.send(b"a")));
+    thread::sleep(PAUSE);
+    end.saw("second-send", told(socket.send(b"b")));
+    Ok(())
+}
+
+fn close_unread(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    polled(&socket, POLLIN, PATIENCE).map(drop)
+}
+
+fn unread_elsewhere(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.write_all(b"hello")?;
+    end.saw("reads", told(socket.read(&mut [0])));
+    Ok(())
+}
+
+fn do_not_wait(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.set_nonblocking(true)?;
+    end.saw("reads-early", told(socket.read(&mut [0])));
+    socket.set_nonblocking(false)?;
+    said_and_heard(end, &socket)
+}
+
+/// Writes until the connection takes no more, on one connection, and tells the server by another.
+fn full_buffer(end: &End) -> io::Result<()> {
+    let (mut socket, mut word) = (end.open()?, end.open()?);
+    socket.set_nonblocking(true)?;
+    let mut sent = 0_u64;
+    let full = loop {
+        match socket.write(&[0; PIECE]) {
+            Ok(count) => sent += count as u64,
+            Err(error) => break named(&error),
+        }
+        if sent > (MOST_PIECES * PIECE) as u64 {
+            break "never".to_owned();
+        }
+    };
+    end.saw("full", full);
+    socket.set_nonblocking(false)?;
+    word.write_all(b"x")?;
+    socket.shutdown(Shutdown::Write)?;
+    let mut taken = [0; 8];
+    socket.read_exact(&mut taken)?;
+    if u64::from_be_bytes(taken) == sent { Ok(()) } else { Err(wrong("not all of it arrived")) }
+}
+
+fn reads_once_told(end: &End) -> io::Result<()> {
+    let (mut socket, word) = (end.open()?, end.open()?);
+    text(&word, 1)?;
+    let (mut bytes, mut taken) = (vec![0; PIECE], 0_u64);
+    loop {
+        match socket.read(&mut bytes)? {
+            0 => break,
+            count => taken += count as u64,
+        }
+    }
+    socket.write_all(&taken.to_be_bytes())?;
+    at_its_end(&socket)
+}
+
+fn polled_by_the_other(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    text(&socket, 1)?;
+    socket.write_all(b"hello")?;
+    text(&socket, 1).map(drop)
+}
+
+fn polling(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    end.saw("before", polled(&socket, POLLIN, Duration::ZERO)?);
+    end.saw("writable", polled(&socket, POLLOUT, PATIENCE)?);
+    socket.write_all(b"x")?;
+    end.saw("after", polled(&socket, POLLIN, PATIENCE)?);
+    end.saw("reads", text(&socket, 5)?);
+    end.saw("read-empty", polled(&socket, POLLIN, Duration::ZERO)?);
+    socket.write_all(b"x")?;
+    end.saw("closed", polled(&socket, POLLIN, PATIENCE)?);
+    Ok(())
+}
+
+fn connect_without_waiting(end: &End) -> io::Result<()> {
+    let socket = end.unconnected()?;
+    socket.set_nonblocking(true)?;
+    let connected = socket.connect(&end.at().into());
+    end.saw("connect", told(connected.map(|()| 0)));
+    end.saw("events", polled(&socket, POLLOUT, PATIENCE)?);
+    end.saw("error", socket.take_error()?.map_or("none".to_owned(), |error| named(&error)));
+    socket.set_nonblocking(false)?;
+    said_and_heard(end, &socket)
+}
+
+fn refused(end: &End) -> io::Result<()> {
+    let nobody = SocketAddr::new(end.at().ip(), NOBODY);
+    let connected = end.unconnected()?.connect(&nobody.into());
+    end.saw("connect", told(connected.map(|()| 0)));
+    Ok(())
+}
+
+fn no_delay(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.set_tcp_nodelay(true)?;
+    end.saw("reads-back", socket.tcp_nodelay()?);
+    socket.write_all(b"x")?;
+    text(&socket, 1).map(drop)
+}
+
+/// The length of each of many messages.
+fn length(message: usize) -> usize {
+    1 + message * 7 % 100
+}
+
+fn give_messages(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    socket.set_tcp_nodelay(true)?;
+    for message in 0..MESSAGES {
+        socket.write_all(&vec![pattern(message); length(message)])?;
+    }
+    end.saw("reads", text(&socket, 2)?);
+    Ok(())
+}
+
+fn take_messages(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    for message in 0..MESSAGES {
+        let mut bytes = vec![0; length(message)];
+        socket.read_exact(&mut bytes)?;
+        if bytes.iter().any(|byte| *byte != pattern(message)) {
+            return Err(wrong("a message arrived changed"));
+        }
+    }
+    socket.write_all(b"ok")
+}
+
+fn give(mut socket: &Socket) -> io::Result<()> {
+    for piece in 0..MUCH / PIECE {
+        let bytes: Vec<u8> = (0..PIECE).map(|place| pattern(piece * PIECE + place)).collect();
+        socket.write_all(&bytes)?;
+    }
+    Ok(())
+}
+
+fn take(mut socket: &Socket) -> io::Result<()> {
+    let mut bytes = vec![0; PIECE];
+    for piece in 0..MUCH / PIECE {
+        socket.read_exact(&mut bytes)?;
+        let is_right = (0..).zip(&bytes).all(|(place, byte)| *byte == pattern(piece * PIECE + place));
+        if !is_right {
+            return Err(wrong("bytes arrived changed"));
+        }
+    }
+    Ok(())
+}
+
+fn give_much(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    give(&socket)?;
+    end.saw("reads", text(&socket, 2)?);
+    Ok(())
+}
+
+fn take_much(end: &End) -> io::Result<()> {
+    let mut socket = end.open()?;
+    take(&socket)?;
+    socket.write_all(b"ok")
+}
+
+/// Sends and takes at the same time, by two threads.
+fn both_ways(end: &End) -> io::Result<()> {
+    let socket = end.open()?;
+    let given = thread::scope(|threads| {
+        let giving = threads.spawn(|| give(&socket));
+        let taken = take(&socket);
+        giving.join().map_err(|_| wrong("the thread that sends ended")).and_then(|given| given.and(taken))
+    });
+    given?;
+    // The other end may still read.
+    socket.shutdown(Shutdown::Write)?;
+    at_its_end(&socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr, TcpListener};
+
+    use super::*;
+
+    /// Returns what the client and the server of each check see over TCP within this host.
+    fn seen() -> [Vec<(String, String)>; 2] {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let at = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), free.port());
+        let server = End::server(at).unwrap();
+        let all = |end: &End, half: fn(&AlikeCheck) -> Half| -> Vec<(String, String)> {
+            let of = |check: &AlikeCheck| -> Vec<(String, String)> {
+                half(check)(end).unwrap_or_else(|error| panic!("{}: {error}", check.name));
+                end.taken().into_iter().map(|(what, saw)| (format!("{} {what}", check.name), saw)).collect()
+            };
+            CHECKS.iter().map(of).collect::<Vec<Vec<_>>>().concat()
+        };
+        thread::scope(|threads| {
+            let client = threads.spawn(|| all(&End::client(at), |check| check.client));
+            let server = threads.spawn(move || all(&server, |check| check.server));
+            [client, server].map(|end| end.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn over_tcp_the_checks_see_what_tcp_does() {
+        let [client, server] = seen();
+        let value = |end: &[(String, String)], what: &str| {
+            end.iter().find(|(name, _)| name == what).map(|(_, value)| value.clone()).unwrap_or_default()
+        };
+        for (what, expected) in [
+            ("names own", "127.0.0.1 another"),
+            ("half-close then", "0"),
+            ("half-close sends", "EPIPE"),
+            ("peer-closes reads", "0"),
+            ("peer-closes second-send", "EPIPE"),
+            ("close-with-unread-data reads", "ECONNRESET"),
+            ("do-not-wait reads-early", "EAGAIN"),
+            ("full-buffer full", "EAGAIN"),
+            ("polling before", "none"),
+            ("polling after", "IN"),
+            ("connect-without-waiting error", "none"),
+            ("refused connect", "ECONNREFUSED"),
+            ("no-delay reads-back", "true"),
+            ("large-transfer reads", "ok"),
+        ] {
+            assert_eq!(value(&client, what), expected, "{what}");
+        }
+        assert_eq!(value(&server, "wait-for-all receives"), "10");
+        assert_eq!(value(&server, "peek peeks"), "5");
+        assert_eq!(value(&server, "names own"), "127.0.0.1 the server's");
+    }
+}
