@@ -13,10 +13,13 @@
 
 mod alike;
 mod battery;
+mod compare;
 mod devices;
 mod exec_counts;
+mod experiments;
 mod guests;
 mod kills;
+mod network;
 mod persist;
 mod programs;
 mod rdma;

@@ -11,7 +11,8 @@ use super::wait::{until, until_counted};
 pub(super) const CHECKS: &[Check] =
     &[Check { name: "exec --path rsocket", is_short: false, look: exec_rsocket }];
 
-const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
+/// Loads what rsockets need.
+pub(super) const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
 /// The command lines of the server on guest 2, and of the client on guest 1. The server's address is that of rxe0.
 const SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
 const CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --num 16M";

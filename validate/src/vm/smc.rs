@@ -10,6 +10,8 @@ use super::wait::{until, until_counted};
 
 pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
 
+/// Loads what SMC needs. A kernel without it has no SMC.
+pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";
 /// The script that lets SMC use the RDMA device rxe0.
 const SETUP: &str = include_str!("../../vm/smc-setup");
 /// The command lines of the server on guest 2, of its clients on guest 1, and what finds that the server serves.
@@ -29,7 +31,7 @@ const PACKETS: u64 = 1000;
 fn exec_smc(guests: &Guests) -> Result<String> {
     let program = guests.installed(1)?;
     guests.installed(2)?;
-    if !guests.try_on(1, "modprobe -a smc smc_diag rdma_rxe")?.status.success() {
+    if !guests.try_on(1, MODULES)?.status.success() {
         return is_refused(guests, program);
     }
     let found = carried_and_not(guests, program);
@@ -48,6 +50,18 @@ fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("{carried}; {left}"))
 }
 
+/// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC here.
+pub(super) fn with_devices(guests: &Guests, look: impl FnOnce() -> Result<String>) -> Result<String> {
+    if !guests.try_on(1, MODULES)?.status.success() {
+        return Ok("this kernel has no SMC".to_owned());
+    }
+    let found = set_up(guests).and_then(|()| look());
+    for number in 1..=2 {
+        guests.try_on(number, rdma::REMOVE)?;
+    }
+    found
+}
+
 /// Checks that landspeed says that this kernel has no SMC.
 fn is_refused(guests: &Guests, program: &str) -> Result<String> {
     let output = guests.try_on(1, &format!("{program} exec --path smc -- true"))?;
@@ -61,7 +75,7 @@ fn is_refused(guests: &Guests, program: &str) -> Result<String> {
 /// Makes an RDMA device in software on the data link of each guest, and lets SMC use it.
 pub(super) fn set_up(guests: &Guests) -> Result<()> {
     for number in 1..=2 {
-        let device = format!("modprobe -a smc smc_diag rdma_rxe && {}", rdma::MAKE);
+        let device = format!("{MODULES} && {}", rdma::MAKE);
         guests.on(number, &format!("{device} && python3 - d0 <<'END'\n{SETUP}\nEND"))?;
     }
     Ok(())

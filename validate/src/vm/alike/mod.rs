@@ -8,9 +8,8 @@ use anyhow::{Context, Result, ensure};
 use super::battery::{Check, is_due, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::Guests;
-use super::rdma;
-use super::smc;
 use super::wait::{until, until_counted};
+use super::{rdma, rsocket, smc};
 
 pub(crate) use program::{ProgramOptions, run};
 
@@ -24,8 +23,7 @@ const LOG: &str = "/run/alike";
 const ADDRESS: &str = "198.18.0.2";
 const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
 /// The modules of each path. A kernel without them does not have the path.
-const PATHS: [(&str, &str); 2] =
-    [("smc", "modprobe -a smc smc_diag rdma_rxe"), ("rsocket", "modprobe -a rdma_rxe rdma_ucm")];
+const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
 
 /// What both ends saw over a path, a line each: the end, the check, what, and the value.
 struct Seen(Vec<String>);
