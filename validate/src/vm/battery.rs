@@ -74,8 +74,12 @@ fn outcome(found: Result<String>, release: &str) -> CheckOutcome {
 
 /// Returns true if an error is a refusal, and this kernel is older than the one that it names.
 pub(super) fn is_due(why: &anyhow::Error, release: &str) -> bool {
-    let is_older = |takes| version(release).is_none_or(|running| running < takes);
-    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(refusal.takes))
+    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(release, refusal.takes))
+}
+
+/// Returns true if a kernel is older than a version.
+pub(super) fn is_older(release: &str, than: [u32; 2]) -> bool {
+    version(release).is_none_or(|running| running < than)
 }
 
 /// The sentence by which landspeed says that a kernel cannot do something.
