@@ -13,8 +13,8 @@ pub(super) const CHECKS: &[Check] =
 /// What every report of these comparisons must say. Figures of an adapter are others.
 const MARK: &str = "soft RDMA in a virtual machine";
 
-/// Redis over SMC with a prediction, and iperf over SMC and rsockets. landspeed's own exchanges, from which it predicts, open
-/// their sockets with flags, which the rsockets of Debian 12 do not take.
+/// Redis over SMC with a prediction, and iperf over SMC and rsockets. landspeed's own exchanges, from which it
+/// predicts, open their sockets with flags, which the rsockets of Debian 12 do not take.
 fn compare(guests: &Guests) -> Result<String> {
     smc::with_devices(guests, || {
         let redis = ["--paths", "kernel,smc", "--app", "redis", "--with", "requests=500", "--predict"];
@@ -42,7 +42,8 @@ pub(super) fn is_marked(report: &GridReport) -> Result<()> {
     Ok(())
 }
 
-/// Returns what was predicted and measured over each path but the first, such as "smc: predicted 0.61, measured 0.52 [0.4, 0.7]".
+/// Returns what was predicted and measured over each path but the first, such as "smc: predicted 0.61, measured 0.52
+/// [0.4, 0.7]".
 fn predictions(report: &GridReport) -> Result<String> {
     let told = report.predicted.iter().skip(1).map(|one| {
         let measured = one.measured.with_context(|| format!("no figure over {}", one.cost.path))?;

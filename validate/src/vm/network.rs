@@ -14,8 +14,8 @@ pub(super) const CHECKS: &[Check] = &[
 /// The packets that pktgen sends, and their length: an Ethernet frame without its checksum.
 const PACKETS: u64 = 20_000;
 const FRAME_BYTES: u64 = 1514;
-/// Sends [`PACKETS`] to guest 2. With `clone_skb`, each is the same one again, which no one copies (feng-2003 section 3.5.2);
-/// a driver that changes what it sends refuses that.
+/// Sends [`PACKETS`] to guest 2. With `clone_skb`, each is the same one again, which no one copies (feng-2003 section
+/// 3.5.2); a driver that changes what it sends refuses that.
 const GENERATE: &str = "cd /proc/net/pktgen && echo rem_device_all >kpktgend_0 && echo 'add_device d0' >kpktgend_0 && \
     for word in 'count 20000' 'pkt_size 1514' 'delay 0' 'dst 198.18.0.2' 'dst_mac 52:54:00:00:77:02'; do \
     echo \"$word\" >d0 || exit 1; done; \
@@ -62,7 +62,8 @@ fn generated(guests: &Guests) -> Result<(Generated, u64)> {
     Ok((generated, received()?.saturating_sub(before)))
 }
 
-/// Parses pktgen's "Result: OK: 812(c800+d12) usec, 20000 (1514byte,0frags)" and " 24630pps 298Mb/sec (298321120bps) errors: 0".
+/// Parses pktgen's "Result: OK: 812(c800+d12) usec, 20000 (1514byte,0frags)" and " 24630pps 298Mb/sec (298321120bps)
+/// errors: 0".
 fn parsed(said: &str) -> Option<Generated> {
     let result = said.split_once("Result: OK:")?.1;
     let number = |text: &str| text.trim().parse::<u64>().ok();
@@ -104,7 +105,8 @@ fn paced(guests: &Guests) -> Result<f64> {
     Ok(report.streams.first().context("no stream was measured")?.rate_bps.0)
 }
 
-/// Returns how often fq held a flow back: the larger of its two numbers of this name, of which the other is of flows now.
+/// Returns how often fq held a flow back: the larger of its two numbers of this name, of which the other is of flows
+/// now.
 fn throttled(statistics: &str) -> Option<u64> {
     let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok();
     statistics.split("throttled ").skip(1).filter_map(number).max()

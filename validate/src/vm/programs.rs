@@ -102,8 +102,8 @@ fn sent_by_control(guests: &Guests) -> Result<()> {
     Ok(())
 }
 
-/// Lets the agent of guest 1 load a congestion control for a study, which goes with the session. On a kernel that cannot load
-/// it, Linux's own must serve, and the report must say so.
+/// Lets the agent of guest 1 load a congestion control for a study, which goes with the session. On a kernel that
+/// cannot load it, Linux's own must serve, and the report must say so.
 fn control_of_a_session(guests: &Guests) -> Result<String> {
     let words =
         ["compare", "-p", "scalable", "--repeats", "1", "--flows", "2", "--scale", "0.02", "--yes", "--json"];

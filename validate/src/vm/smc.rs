@@ -50,7 +50,8 @@ fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("{carried}; {left}"))
 }
 
-/// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC here.
+/// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC
+/// here.
 pub(super) fn with_devices(guests: &Guests, look: impl FnOnce() -> Result<String>) -> Result<String> {
     if !guests.try_on(1, MODULES)?.status.success() {
         return Ok("this kernel has no SMC".to_owned());

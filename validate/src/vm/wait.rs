@@ -1,7 +1,7 @@
 //! Command lines that wait on a guest.
 
-/// Returns the command line that runs `what` until it succeeds, for a minute at most. Where it does not, the command line fails
-/// and prints the end of the file `log`. Its shell ends with it.
+/// Returns the command line that runs `what` until it succeeds, for a minute at most. Where it does not, the command
+/// line fails and prints the end of the file `log`. Its shell ends with it.
 pub(super) fn until(what: &str, log: &str) -> String {
     format!("for i in $(seq 60); do {what} && exit 0; sleep 1; done; tail -n 3 {log}; exit 1")
 }

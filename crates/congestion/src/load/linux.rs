@@ -1,5 +1,5 @@
-//! Linux's own congestion controls: those that landspeed never loads by BPF, and those that serve in the place of its own
-//! on a kernel that cannot load any. Most distributions have them as modules.
+//! Linux's own congestion controls: those that landspeed never loads by BPF, and those that serve in the place of its
+//! own on a kernel that cannot load any. Most distributions have them as modules.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,8 @@ pub struct LinuxControl {
     pub name: &'static str,
     /// The module that must be loaded first; `None` if sockets can choose the control already.
     pub module: Option<&'static str>,
-    /// Why this kernel cannot load landspeed's control of the same name; `None` if landspeed has none of its own to load.
+    /// Why this kernel cannot load landspeed's control of the same name; `None` if landspeed has none of its own to
+    /// load.
     pub because: Option<String>,
 }
 

@@ -35,13 +35,14 @@ impl SettingsDriver for Ethtool {
     }
 }
 
-/// The drivers that refuse every tx-usecs but 0 while a queue for sending and one for receiving share an interrupt, and then
-/// report 0, whatever rx-usecs is: igb_set_coalesce, igc_ethtool_set_coalesce, ixgbe_set_coalesce, ixgbevf_set_coalesce. No
-/// request tells how the queues are: the kernel does not pass a value on that a driver has already (ethnl_set_coalesce).
+/// The drivers that refuse every tx-usecs but 0 while a queue for sending and one for receiving share an interrupt, and
+/// then report 0, whatever rx-usecs is: igb_set_coalesce, igc_ethtool_set_coalesce, ixgbe_set_coalesce,
+/// ixgbevf_set_coalesce. No request tells how the queues are: the kernel does not pass a value on that a driver has
+/// already (ethnl_set_coalesce).
 const MAY_PAIR_QUEUES: [&str; 4] = ["igb", "igc", "ixgbe", "ixgbevf"];
 
-/// Returns true if the settings of a group say that the device's queues share interrupts in pairs. A device without pairs
-/// looks the same once someone has set its tx-usecs to 0; it is taken for one with pairs.
+/// Returns true if the settings of a group say that the device's queues share interrupts in pairs. A device without
+/// pairs looks the same once someone has set its tx-usecs to 0; it is taken for one with pairs.
 pub(super) fn has_paired_queues(driver: &str, settings: &DriverSettings) -> bool {
     MAY_PAIR_QUEUES.contains(&driver) && settings.get(TX_USECS) == Some(&0)
 }

@@ -1,5 +1,5 @@
-//! The settings of three drivers that `make vm` has met, by rules taken from their sources: what is offered is taken, or is
-//! refused with a reason.
+//! The settings of three drivers that `make vm` has met, by rules taken from their sources: what is offered is taken,
+//! or is refused with a reason.
 
 use std::cell::RefCell;
 use std::io;
@@ -70,7 +70,8 @@ impl SettingsDriver for FakeDriver {
     }
 }
 
-/// Returns the time that igb and e1000e make of microseconds: 0 to 3 are modes, of which 2 is none (E1000_MIN_ITR_USECS).
+/// Returns the time that igb and e1000e make of microseconds: 0 to 3 are modes, of which 2 is none
+/// (E1000_MIN_ITR_USECS).
 fn itr(usecs: u32) -> Result<u32, i32> {
     if (usecs > 3 && usecs < 10) || usecs == 2 || usecs > 10_000 { Err(libc::EINVAL) } else { Ok(usecs) }
 }

@@ -1,5 +1,5 @@
-//! What the program of `make vm` does with its sockets: each check has a half for either end. Bytes that arrive changed are an
-//! error; all else is noted, and compared with what TCP does.
+//! What the program of `make vm` does with its sockets: each check has a half for either end. Bytes that arrive changed
+//! are an error; all else is noted, and compared with what TCP does.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -9,6 +9,7 @@ use std::time::Duration;
 use libc::{MSG_PEEK, MSG_WAITALL, POLLIN, POLLOUT};
 use socket2::Socket;
 
+use super::bulk::{both_ways, give_messages, give_much, take_messages, take_much};
 use super::program::{End, PATIENCE, named, polled, text, told};
 
 type Half = fn(&End) -> io::Result<()>;
@@ -54,24 +55,16 @@ const NOBODY: u16 = 1;
 const MANY: usize = 20;
 /// A pause that is longer than a message is under way.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The bytes of a large transfer, and of one of its calls.
-const MUCH: usize = 4 << 20;
+/// The bytes of a call, and the most such pieces that two hosts may hold of what is not read.
 const PIECE: usize = 64 << 10;
-/// The most pieces that two hosts may hold of what is not read.
 const MOST_PIECES: usize = 2048;
-const MESSAGES: usize = 1000;
 
-fn wrong(what: &str) -> io::Error {
+pub(super) fn wrong(what: &str) -> io::Error {
     io::Error::other(what.to_owned())
 }
 
-/// Returns the byte at a place of a transfer. The period divides no buffer.
-fn pattern(place: usize) -> u8 {
-    (place % 251) as u8
-}
-
 fn names(end: &End) -> io::Result<()> {
-    let socket = end.open()?;
+    let mut socket = end.open()?;
     let addresses = [socket.local_addr()?, socket.peer_addr()?].map(|address| address.as_socket());
     for (what, address) in ["own", "peer"].into_iter().zip(addresses) {
         let address = address.ok_or_else(|| wrong("no address of IP"))?;
@@ -80,20 +73,20 @@ fn names(end: &End) -> io::Result<()> {
         end.saw(what, format!("{} {port}", address.ip()));
     }
     // Both ends have asked before one of them closes.
-    (&socket).write_all(b"x")?;
+    socket.write_all(b"x")?;
     text(&socket, 1).map(drop)
 }
 
 fn echo(end: &End) -> io::Result<()> {
-    let socket = end.open()?;
+    let mut socket = end.open()?;
     let said = text(&socket, 5)?;
     end.saw("reads", &said);
-    (&socket).write_all(said.as_bytes())?;
+    socket.write_all(said.as_bytes())?;
     at_its_end(&socket)
 }
 
 /// Reads what is left, until the other end has closed.
-fn at_its_end(mut socket: &Socket) -> io::Result<()> {
+pub(super) fn at_its_end(mut socket: &Socket) -> io::Result<()> {
     socket.read_to_end(&mut Vec::new()).map(drop)
 }
 
@@ -277,80 +270,6 @@ fn no_delay(end: &End) -> io::Result<()> {
     end.saw("reads-back", socket.tcp_nodelay()?);
     socket.write_all(b"x")?;
     text(&socket, 1).map(drop)
-}
-
-/// The length of each of many messages.
-fn length(message: usize) -> usize {
-    1 + message * 7 % 100
-}
-
-fn give_messages(end: &End) -> io::Result<()> {
-    let mut socket = end.open()?;
-    socket.set_tcp_nodelay(true)?;
-    for message in 0..MESSAGES {
-        socket.write_all(&vec![pattern(message); length(message)])?;
-    }
-    end.saw("reads", text(&socket, 2)?);
-    Ok(())
-}
-
-fn take_messages(end: &End) -> io::Result<()> {
-    let mut socket = end.open()?;
-    for message in 0..MESSAGES {
-        let mut bytes = vec![0; length(message)];
-        socket.read_exact(&mut bytes)?;
-        if bytes.iter().any(|byte| *byte != pattern(message)) {
-            return Err(wrong("a message arrived changed"));
-        }
-    }
-    socket.write_all(b"ok")
-}
-
-fn give(mut socket: &Socket) -> io::Result<()> {
-    for piece in 0..MUCH / PIECE {
-        let bytes: Vec<u8> = (0..PIECE).map(|place| pattern(piece * PIECE + place)).collect();
-        socket.write_all(&bytes)?;
-    }
-    Ok(())
-}
-
-fn take(mut socket: &Socket) -> io::Result<()> {
-    let mut bytes = vec![0; PIECE];
-    for piece in 0..MUCH / PIECE {
-        socket.read_exact(&mut bytes)?;
-        let is_right = (0..).zip(&bytes).all(|(place, byte)| *byte == pattern(piece * PIECE + place));
-        if !is_right {
-            return Err(wrong("bytes arrived changed"));
-        }
-    }
-    Ok(())
-}
-
-fn give_much(end: &End) -> io::Result<()> {
-    let socket = end.open()?;
-    give(&socket)?;
-    end.saw("reads", text(&socket, 2)?);
-    Ok(())
-}
-
-fn take_much(end: &End) -> io::Result<()> {
-    let mut socket = end.open()?;
-    take(&socket)?;
-    socket.write_all(b"ok")
-}
-
-/// Sends and takes at the same time, by two threads.
-fn both_ways(end: &End) -> io::Result<()> {
-    let socket = end.open()?;
-    let given = thread::scope(|threads| {
-        let giving = threads.spawn(|| give(&socket));
-        let taken = take(&socket);
-        giving.join().map_err(|_| wrong("the thread that sends ended")).and_then(|given| given.and(taken))
-    });
-    given?;
-    // The other end may still read.
-    socket.shutdown(Shutdown::Write)?;
-    at_its_end(&socket)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The check that a program sees the same over SMC and rsockets between the guests as over TCP, but for what is listed.
 
+mod bulk;
 mod checks;
 mod program;
 
@@ -28,8 +29,8 @@ const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MO
 /// What both ends saw over a path, a line each: the end, the check, what, and the value.
 struct Seen(Vec<String>);
 
-/// Runs the program over TCP and over each path. Bytes that arrive changed, an end that hangs and a connection that stays on
-/// TCP fail; other differences are listed.
+/// Runs the program over TCP and over each path. Bytes that arrive changed, an end that hangs and a connection that
+/// stays on TCP fail; other differences are listed.
 fn compared(guests: &Guests) -> Result<String> {
     let landspeed = guests.installed(1)?;
     guests.installed(2)?;

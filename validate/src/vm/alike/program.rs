@@ -1,5 +1,5 @@
-//! Both ends of the program that `make vm` runs over TCP and over other paths between its guests. It opens sockets without
-//! flags and calls libc for all that it does with them, because older rsockets take nothing else.
+//! Both ends of the program that `make vm` runs over TCP and over other paths between its guests. It opens sockets
+//! without flags and calls libc for all that it does with them, because older rsockets take nothing else.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -138,7 +138,8 @@ pub(super) fn named(error: &io::Error) -> String {
     known.map_or_else(|| error.to_string(), |(_, name)| (*name).to_owned())
 }
 
-/// Waits until poll(2) tells one of `events`, IN or OUT, or an end, for `limit` at most. Returns what it tells, such as "IN+OUT".
+/// Waits until poll(2) tells one of `events`, IN or OUT, or an end, for `limit` at most. Returns what it tells, such as
+/// "IN+OUT".
 pub(super) fn polled(socket: &Socket, events: libc::c_short, limit: Duration) -> io::Result<String> {
     let mut one = libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 };
     let limit = libc::c_int::try_from(limit.as_millis()).unwrap_or(libc::c_int::MAX);
