@@ -2,6 +2,7 @@
 //! are an error; all else is noted, and compared with what TCP does.
 
 use std::io::{self, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::thread;
 use std::time::Duration;
@@ -102,7 +103,7 @@ fn said_and_heard(end: &End, mut socket: &Socket) -> io::Result<()> {
 
 fn peek(end: &End) -> io::Result<()> {
     let socket = end.open()?;
-    let mut bytes = [std::mem::MaybeUninit::uninit(); 5];
+    let mut bytes = [MaybeUninit::<u8>::uninit(); 5];
     end.saw("peeks", told(socket.recv_with_flags(&mut bytes, MSG_PEEK)));
     end.saw("reads", text(&socket, 5)?);
     Ok(())
@@ -116,7 +117,7 @@ fn is_heard(end: &End) -> io::Result<()> {
 
 fn wait_for_all(end: &End) -> io::Result<()> {
     let socket = end.open()?;
-    let mut bytes = [std::mem::MaybeUninit::uninit(); 10];
+    let mut bytes = [MaybeUninit::<u8>::uninit(); 10];
     end.saw("receives", told(socket.recv_with_flags(&mut bytes, MSG_WAITALL)));
     Ok(())
 }
@@ -274,32 +275,40 @@ fn no_delay(end: &End) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::{IpAddr, Ipv4Addr, TcpListener};
+    use std::net::TcpListener;
+    use std::sync::mpsc;
 
     use super::*;
 
-    /// Returns what the client and the server of each check see over TCP within this host.
-    fn seen() -> [Vec<(String, String)>; 2] {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let at = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), free.port());
+    /// What an end saw, by check.
+    type Lines = Vec<(String, String)>;
+
+    fn all(end: &End, half: fn(&AlikeCheck) -> Half) -> Lines {
+        let mut lines = Lines::new();
+        for check in CHECKS {
+            half(check)(end).unwrap_or_else(|error| panic!("{}: {error}", check.name));
+            lines.extend(end.taken().into_iter().map(|(what, saw)| (format!("{} {what}", check.name), saw)));
+        }
+        lines
+    }
+
+    /// Returns what the client and the server see over TCP within this host.
+    fn seen() -> (Lines, Lines) {
+        let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let server = End::server(at).unwrap();
-        let all = |end: &End, half: fn(&AlikeCheck) -> Half| -> Vec<(String, String)> {
-            let of = |check: &AlikeCheck| -> Vec<(String, String)> {
-                half(check)(end).unwrap_or_else(|error| panic!("{}: {error}", check.name));
-                end.taken().into_iter().map(|(what, saw)| (format!("{} {what}", check.name), saw)).collect()
-            };
-            CHECKS.iter().map(of).collect::<Vec<Vec<_>>>().concat()
-        };
-        thread::scope(|threads| {
-            let client = threads.spawn(|| all(&End::client(at), |check| check.client));
-            let server = threads.spawn(move || all(&server, |check| check.server));
-            [client, server].map(|end| end.join().unwrap())
-        })
+        // An end that fails would leave the other one waiting for it.
+        let (client_told, of_client) = mpsc::channel();
+        thread::spawn(move || client_told.send(all(&End::client(at), |check| check.client)));
+        let (server_told, of_server) = mpsc::channel();
+        thread::spawn(move || server_told.send(all(&server, |check| check.server)));
+        let lines =
+            |end: mpsc::Receiver<Lines>| end.recv_timeout(PATIENCE).expect("an end that does not fail");
+        (lines(of_client), lines(of_server))
     }
 
     #[test]
     fn over_tcp_the_checks_see_what_tcp_does() {
-        let [client, server] = seen();
+        let (client, server) = seen();
         let value = |end: &[(String, String)], what: &str| {
             end.iter().find(|(name, _)| name == what).map(|(_, value)| value.clone()).unwrap_or_default()
         };
