@@ -1,11 +1,12 @@
 //! The check that programs are compared over RDMA between the guests, with what the model of paths predicts.
 
 use anyhow::{Context, Result, ensure};
-use landspeed_record::{Estimate, GridReport};
+use landspeed_analysis::paths::predicted;
+use landspeed_record::{Estimate, GridReport, SocketUsage};
 
 use super::battery::{Check, LONG, printed};
 use super::guests::Guests;
-use super::{rsocket, smc};
+use super::{alike, rsocket, smc};
 
 pub(super) const CHECKS: &[Check] =
     &[Check { name: "compare --paths over RDMA", is_short: false, look: compare }];
@@ -13,18 +14,29 @@ pub(super) const CHECKS: &[Check] =
 /// What every report of these comparisons must say. Figures of an adapter are others.
 const MARK: &str = "soft RDMA in a virtual machine";
 
-/// Redis over SMC with a prediction, and iperf over SMC and rsockets. landspeed's own exchanges, from which it
-/// predicts, open their sockets with flags, which the rsockets of Debian 12 do not take.
+/// Redis and iperf over SMC with predictions from landspeed's own exchanges, and iperf over rsockets with one from exchanges
+/// of this program: those of landspeed open sockets with flags, which the rsockets of Debian 12 do not take.
 fn compare(guests: &Guests) -> Result<String> {
     smc::with_devices(guests, || {
         let redis = ["--paths", "kernel,smc", "--app", "redis", "--with", "requests=500", "--predict"];
-        let predicted = compared(guests, &redis)?;
-        for number in 1..=2 {
-            guests.on(number, rsocket::MODULES)?;
-        }
-        let measured = compared(guests, &["--paths", "kernel,smc,rsocket", "--app", "iperf"])?;
-        Ok(format!("redis over {}; iperf over {}", predictions(&predicted)?, ratios(&measured)?))
+        let redis = compared(guests, &redis)?;
+        let iperf = compared(guests, &["--paths", "kernel,smc", "--app", "iperf", "--predict"])?;
+        let rsocket = over_rsockets(guests, iperf.used.context("no count of what iperf uses")?)?;
+        Ok(format!("redis over {}; iperf over {}, {rsocket}", predictions(&redis)?, predictions(&iperf)?))
     })
+}
+
+/// Returns what the model predicts for a program over rsockets that uses its sockets so, beside what iperf does.
+fn over_rsockets(guests: &Guests, used: SocketUsage) -> Result<String> {
+    for number in 1..=2 {
+        guests.on(number, rsocket::MODULES)?;
+    }
+    let landspeed = alike::installed(guests)?;
+    let cost = |path| alike::over(guests, landspeed, path).map(|seen| seen.cost);
+    let costs = [cost("kernel")?, cost("rsocket")?];
+    let predicted = predicted(&used, &costs).pop().context("two paths")?.predicted;
+    let measured = compared(guests, &["--paths", "kernel,rsocket", "--app", "iperf"])?;
+    Ok(format!("{} (predicted {predicted:.2})", ratios(&measured)?))
 }
 
 fn compared(guests: &Guests, words: &[&str]) -> Result<GridReport> {

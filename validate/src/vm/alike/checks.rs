@@ -46,7 +46,7 @@ pub(super) const CHECKS: &[AlikeCheck] = &[
     ),
 ];
 
-const fn check(name: &'static str, server: Half, client: Half) -> AlikeCheck {
+pub(super) const fn check(name: &'static str, server: Half, client: Half) -> AlikeCheck {
     AlikeCheck { name, server, client }
 }
 

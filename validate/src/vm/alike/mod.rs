@@ -2,9 +2,11 @@
 
 mod bulk;
 mod checks;
+mod costs;
 mod program;
 
 use anyhow::{Context, Result, ensure};
+use landspeed_record::PathCost;
 
 use super::battery::{Check, is_due, succeeded};
 use super::exec_counts::ExecCounts;
@@ -26,18 +28,18 @@ const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
 /// The modules of each path. A kernel without them does not have the path.
 const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
 
-/// What both ends saw over a path, a line each: the end, the check, what, and the value.
-struct Seen(Vec<String>);
+/// What both ends saw over a path.
+pub(super) struct Seen {
+    /// A line each: the end, the check, what, and the value.
+    lines: Vec<String>,
+    /// What the path costs the program.
+    pub(super) cost: PathCost,
+}
 
 /// Runs the program over TCP and over each path. Bytes that arrive changed, an end that hangs and a connection that
 /// stays on TCP fail; other differences are listed.
 fn compared(guests: &Guests) -> Result<String> {
-    let landspeed = guests.installed(1)?;
-    guests.installed(2)?;
-    let own = std::env::current_exe().context("find this program")?;
-    for number in 1..=2 {
-        guests.copied(&own, number, PROGRAM)?;
-    }
+    let landspeed = installed(guests)?;
     let tcp = over(guests, landspeed, "kernel")?;
     let mut found = Vec::new();
     for (path, modules) in PATHS {
@@ -54,7 +56,15 @@ fn compared(guests: &Guests) -> Result<String> {
             found.push(format!("{path}: not on this kernel"));
         }
     }
-    Ok(format!("{} lines; {}", tcp.0.len(), found.join("; ")))
+    Ok(format!("{} lines; {}", tcp.lines.len(), found.join("; ")))
+}
+
+/// Copies landspeed and this program to both guests, and returns landspeed's path there.
+pub(super) fn installed(guests: &Guests) -> Result<&'static str> {
+    let own = std::env::current_exe().context("find this program")?;
+    (1..=2).try_for_each(|number| guests.copied(&own, number, PROGRAM))?;
+    guests.installed(1)?;
+    guests.installed(2)
 }
 
 fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) -> Result<Seen> {
@@ -69,7 +79,7 @@ fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) ->
 }
 
 /// Runs both ends of the program over a path, and checks that the path carried all of their connections.
-fn over(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
+pub(super) fn over(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
     let seen = both_ends(guests, landspeed, path);
     guests.try_on(2, TEAR_DOWN)?;
     seen
@@ -87,7 +97,7 @@ fn both_ends(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
     let client = succeeded(guests.try_on(1, &format!("{} 2>&1 </dev/null", exec("client")))?)?;
     guests.on(2, &until_counted(LOG)).context("the server")?;
     let said = [guests.on(2, &format!("cat {LOG}"))?, String::from_utf8_lossy(&client.stdout).into_owned()];
-    let mut seen = Vec::new();
+    let mut lines = Vec::new();
     for (end, said) in ["server", "client"].into_iter().zip(&said) {
         let counts = ExecCounts::read(said)?;
         let (carried, all) = (counts.carried, counts.all);
@@ -96,15 +106,15 @@ fn both_ends(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
             "the {end}: {carried} of {all} carried, {}",
             counts.left
         );
-        seen.extend(
+        lines.extend(
             said.lines().filter_map(|line| line.strip_prefix("saw ")).map(|line| format!("{end} {line}")),
         );
     }
     ensure!(
-        seen.last().is_some_and(|line| line.starts_with("client many-connections")),
+        lines.last().is_some_and(|line| line.starts_with("client many-connections")),
         "the client ended early"
     );
-    Ok(Seen(seen))
+    Ok(Seen { lines, cost: costs::parsed(path, &said[1])? })
 }
 
 /// Returns what differs, such as "client refused connect: ECONNRESET and not ECONNREFUSED".
@@ -114,7 +124,7 @@ fn differing(tcp: &Seen, other: &Seen) -> Vec<String> {
         let at = line.match_indices(' ').nth(2).map_or(line.len(), |(at, _)| at);
         (line[..at].to_owned(), line[at..].trim().to_owned())
     };
-    let differ = tcp.0.iter().zip(&other.0).filter(|(tcp, other)| tcp != other);
+    let differ = tcp.lines.iter().zip(&other.lines).filter(|(tcp, other)| tcp != other);
     let lines = differ.map(|(tcp, other)| {
         let ((what, over_tcp), (other_what, value)) = (parts(tcp), parts(other));
         if what == other_what {
@@ -123,7 +133,7 @@ fn differing(tcp: &Seen, other: &Seen) -> Vec<String> {
             format!("{other} and not {tcp}")
         }
     });
-    let missing = (tcp.0.len() != other.0.len()).then(|| format!("{} lines", other.0.len()));
+    let missing = (tcp.lines.len() != other.lines.len()).then(|| format!("{} lines", other.lines.len()));
     lines.chain(missing).collect()
 }
 
@@ -140,7 +150,10 @@ mod tests {
 
     #[test]
     fn a_difference_is_listed_with_both_values() {
-        let seen = |lines: &[&str]| Seen(lines.iter().map(|line| (*line).to_owned()).collect());
+        let seen = |lines: &[&str]| Seen {
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            cost: PathCost::default(),
+        };
         let tcp = seen(&["server echo reads hello", "client names own 198.18.0.1 another"]);
         assert_eq!(told("smc", &differing(&tcp, &tcp)), "smc: as over TCP");
         let other = seen(&["server echo reads hello", "client names own 198.18.0.1 the server's"]);

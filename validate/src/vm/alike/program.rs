@@ -12,7 +12,8 @@ use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use socket2::{Domain, Socket, Type};
 
-use super::checks::CHECKS;
+use super::checks::{AlikeCheck, CHECKS};
+use super::costs::EXCHANGES;
 
 /// The port of the server.
 const PORT: u16 = 5011;
@@ -55,11 +56,18 @@ pub(crate) fn run(options: &ProgramOptions) -> Result<()> {
     if options.end == ProgramEnd::Server {
         println!("{LISTENS}");
     }
-    for check in CHECKS {
+    let done = |check: &AlikeCheck| {
         let half = if options.end == ProgramEnd::Server { check.server } else { check.client };
-        half(&end).with_context(|| check.name.to_owned())?;
-        for (what, value) in end.saw.take() {
+        half(&end).with_context(|| check.name.to_owned()).map(|()| end.saw.take())
+    };
+    for check in CHECKS {
+        for (what, value) in done(check)? {
             println!("saw {} {what} {value}", check.name);
+        }
+    }
+    for exchange in EXCHANGES {
+        for (what, value) in done(exchange)? {
+            println!("cost {what} {value}");
         }
     }
     Ok(())
