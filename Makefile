@@ -415,7 +415,7 @@ bench-wan: setup
 		--ignored --nocapture
 
 # landspeed on Debian's kernels with other network drivers, in pairs of virtual machines without KVM: every knob, kills and undo,
-# devices above the link, a power cut, refusals. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
+# devices above the link, a power cut, refusals, programs over RDMA in software. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
 # pairs; SHORT=--short runs eight minutes a pair. What passed is not run again; AGAIN=--again runs it. Everything is kept in
 # the folder LANDSPEED_VM (3 GB).
 .PHONY: vm vm-images setup-vm

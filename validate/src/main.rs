@@ -84,6 +84,9 @@ enum ValidationStudy {
     Scene(scene::Options),
     /// Simulated series of occasions: how often intervals hold the truth, and numbers are falsely reproduced.
     Series(series::Options),
+    /// What `vm` runs over TCP and over other paths between its guests.
+    #[command(name = "sockets-alike", hide = true)]
+    SocketsAlike(vm::ProgramOptions),
     /// How far `tune` comes beside a neighbour that takes a part of each core, against how far it comes alone.
     Stolen(stolen::Options),
     /// landspeed on Debian's kernels and other drivers, in virtual machines.
@@ -117,6 +120,7 @@ fn main() -> ExitCode {
         ValidationStudy::Stalled(options) => stalled::run(&options),
         ValidationStudy::Scene(options) => scene::run(&options),
         ValidationStudy::Series(options) => series::run(&options),
+        ValidationStudy::SocketsAlike(options) => vm::run_program(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
         ValidationStudy::Vm(options) => vm::run(&options),
     };
@@ -158,6 +162,7 @@ mod tests {
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
             "validate netem --from target/netem/runs.jsonl",
+            "validate sockets-alike client 198.18.0.2",
             "validate netem-inside --turns 5 --seconds 5 --seed 3",
             "validate agree kernel.jsonl simulator.jsonl",
             "validate stalled --runs 3 --only buffer",

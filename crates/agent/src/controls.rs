@@ -4,28 +4,46 @@
 //! run on one machine (both ends of a lab), the first one loads a control and the second one uses it. When the first
 //! one unloads it, flows that use it keep it until they close, but new flows cannot choose it any more. Therefore a
 //! controller requests its controls again before each run.
+//!
+//! Where the kernel cannot load a control of landspeed's, Linux's own of the same name serves, and a note says so.
 
-use landspeed_congestion::{self as congestion, Control, LoadState, LoadedControl};
+use landspeed_congestion::{self as congestion, LinuxControl, LoadState, LoadedControl};
 use parking_lot::Mutex;
 
 /// The controls that this session has loaded. They are unloaded when the process ends, at the latest.
 #[derive(Default)]
 pub(crate) struct LoadedControls(Mutex<Vec<LoadedControl>>);
 
+/// The controls that flows can choose, in the order of a request.
+pub(crate) struct ReadyControls {
+    /// The kernel's names.
+    pub(crate) names: Vec<String>,
+    /// What a reader of the results must know of them.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A control that flows can choose.
+struct ReadyControl {
+    kernel_name: &'static str,
+    /// The control, if it was loaded by BPF just now.
+    loaded: Option<LoadedControl>,
+    note: Option<String>,
+}
+
 impl LoadedControls {
-    /// Makes sure that flows can choose each of `names`, and returns the kernel's names for them. If one fails, the
-    /// controls that this call has loaded are unloaded.
+    /// Makes sure that flows can choose each of `names`. If one fails, the controls of landspeed's that this call has
+    /// loaded are unloaded.
     pub(crate) fn make_ready(
         &self,
         names: &[String],
         may_load: &Result<(), String>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<ReadyControls, String> {
         let mut held = self.0.lock();
         let rows = names.iter().map(|name| one(name, may_load)).collect::<Result<Vec<_>, _>>()?;
-        let (ready, loaded): (Vec<String>, Vec<_>) =
-            rows.into_iter().map(|(row, loaded)| (row.kernel_name.to_owned(), loaded)).unzip();
-        held.extend(loaded.into_iter().flatten());
-        Ok(ready)
+        let names = rows.iter().map(|row| row.kernel_name.to_owned()).collect();
+        let notes = rows.iter().filter_map(|row| row.note.clone()).collect();
+        held.extend(rows.into_iter().filter_map(|row| row.loaded));
+        Ok(ReadyControls { names, notes })
     }
 
     /// Unloads all controls that the session has loaded.
@@ -34,23 +52,34 @@ impl LoadedControls {
     }
 }
 
-/// Makes sure that flows can choose the control `name`. Returns its row of the table, and its handle if this call
-/// loaded it.
-fn one(
-    name: &str,
-    may_load: &Result<(), String>,
-) -> Result<(&'static Control, Option<LoadedControl>), String> {
+/// Makes sure that flows can choose the control `name`.
+fn one(name: &str, may_load: &Result<(), String>) -> Result<ReadyControl, String> {
     let (row, state) = congestion::look_up(name).map_err(|error| error.to_string())?;
+    let ready = |loaded| ReadyControl { kernel_name: row.kernel_name, loaded, note: None };
     if state != LoadState::Absent {
-        return Ok((row, None));
+        return Ok(ready(None));
     }
-    if let Err(why) = may_load {
-        return Err(format!("{} is not loaded, and loading it changes the host: {why}", row.kernel_name));
+    if let Some(linuxs) = congestion::linuxs_own(row) {
+        return linuxs_own(&linuxs, may_load);
     }
+    may_load.as_ref().map_err(|why| not_loaded(row.kernel_name, why))?;
     match congestion::load(name) {
-        Ok(loaded) => Ok((row, Some(loaded))),
+        Ok(loaded) => Ok(ready(Some(loaded))),
         // Another agent of this machine loaded it first.
-        Err(_) if congestion::state(row) != LoadState::Absent => Ok((row, None)),
+        Err(_) if congestion::state(row) != LoadState::Absent => Ok(ready(None)),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Makes sure that flows can choose a control of Linux's own, which may take the load of a module.
+fn linuxs_own(control: &LinuxControl, may_load: &Result<(), String>) -> Result<ReadyControl, String> {
+    if let Some(module) = control.module {
+        may_load.as_ref().map_err(|why| not_loaded(module, why))?;
+        control.load().map_err(|error| error.to_string())?;
+    }
+    Ok(ReadyControl { kernel_name: control.name, loaded: None, note: control.note() })
+}
+
+fn not_loaded(what: &str, why: &str) -> String {
+    format!("{what} is not loaded, and loading it changes the host: {why}")
 }

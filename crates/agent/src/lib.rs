@@ -127,10 +127,11 @@ impl Agent {
             Request::Limits { device } => self.limits(&self.links.current(&device)),
             Request::Controls { names } if names.is_empty() => {
                 self.controls.unload_all();
-                Ok(Reply::Controls { ready: Vec::new() })
+                Ok(Reply::Controls { ready: Vec::new(), notes: Vec::new() })
             }
             Request::Controls { names } => {
-                Ok(Reply::Controls { ready: self.controls.make_ready(&names, &self.may_tune)? })
+                let ready = self.controls.make_ready(&names, &self.may_tune)?;
+                Ok(Reply::Controls { ready: ready.names, notes: ready.notes })
             }
             Request::CopyLook { paths_hex } => {
                 self.may_run.check_copy()?;

@@ -58,7 +58,7 @@ fn gone(name: &str) -> bool {
 fn ask(agent: &Arc<Agent>, names: &[&str]) -> Result<Vec<String>, String> {
     let names = names.iter().map(|&name| name.to_owned()).collect();
     match agent.handle(Request::Controls { names }) {
-        Reply::Controls { ready } => Ok(ready),
+        Reply::Controls { ready, .. } => Ok(ready),
         Reply::Failed { why } => Err(why),
         other => panic!("{other:?}"),
     }

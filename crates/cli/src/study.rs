@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow, bail};
 use landspeed_analysis::compare::study_order;
-use landspeed_congestion::{CONTROLS, can_load};
+use landspeed_congestion::{CONTROLS, can_load, linuxs_own};
 use landspeed_engine::Pair;
 use landspeed_lab::topology;
 use landspeed_record::units::{Bytes, Nanos, did_you_mean};
@@ -159,8 +159,11 @@ fn default_protocols(engine: StudyEngine) -> Vec<&'static str> {
 /// this kernel loads no congestion control. Other users get an error later, when the lab is created.
 pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     let given = &args.protocols;
-    let ours = |name: &String| CONTROLS.iter().any(|row| row.name == name && !row.is_kernels());
-    let needed = given.is_empty() || given.iter().any(ours);
+    // Where Linux has its own control of the same name, that serves.
+    let lacking = |name: &String| {
+        CONTROLS.iter().any(|row| row.name == name && !row.is_kernels() && linuxs_own(row).is_none())
+    };
+    let needed = given.is_empty() || given.iter().any(lacking);
     let can_simulate = given.iter().all(|text| simulates(text).is_ok());
     if !needed || !can_simulate || !rustix::process::geteuid().is_root() {
         return None;
@@ -272,7 +275,8 @@ pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
     let whole = study.duration().times(runs);
     format!(
         "{} sends to {} as fast as each of {} contestants goes:\n{runs} runs of {}, {} in all.\n\
-         {} loads the congestion controls that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored. \
+         {} loads the congestion controls that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored, \
+         but for modules of Linux's own controls. \
          Other traffic will notice.\nContinue? [y/N] ",
         pair.a.name,
         pair.b.name,

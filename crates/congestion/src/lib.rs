@@ -16,6 +16,9 @@ mod sock;
 pub use algorithms::CONTROLS;
 pub use control::{Control, ControlParameter};
 pub use error::Error;
-pub use load::{LoadState, LoadedControl, NEEDS, available, can_load, load, look_up, state, unload};
+pub use load::{
+    LinuxControl, LoadState, LoadedControl, NEEDS, available, can_load, linuxs_own, load, look_up, state,
+    unload,
+};
 pub use native::{ControlRefusal, NativeControl, native};
 pub use sock::{AckSample, CaState, CwndEvent, INFINITE_SSTHRESH, RateSample, Sock, SockInternals};

@@ -6,11 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
-use super::{devices, kills, persist, programs, rsocket, smc};
+use super::{alike, compare, devices, experiments, kills, network, persist, programs, rsocket, smc};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -29,6 +30,10 @@ const TABLES: &[&[Check]] = &[
     persist::CHECKS,
     smc::CHECKS,
     rsocket::CHECKS,
+    alike::CHECKS,
+    compare::CHECKS,
+    experiments::CHECKS,
+    network::CHECKS,
 ];
 
 const SETTINGS: &[Check] = &[
@@ -51,7 +56,7 @@ pub(super) fn checks() -> impl Iterator<Item = &'static Check> {
 /// The time within which a device that was reset has its link again.
 pub(super) const SETTLED: Duration = Duration::from_secs(20);
 /// The time that each command of a long check may take. Without KVM, a run of `tune` takes several times its budget.
-const LONG: Duration = Duration::from_secs(45 * 60);
+pub(super) const LONG: Duration = Duration::from_secs(45 * 60);
 
 impl Check {
     pub(super) fn run(&self, guests: &Guests) -> CheckOutcome {
@@ -69,8 +74,12 @@ fn outcome(found: Result<String>, release: &str) -> CheckOutcome {
 
 /// Returns true if an error is a refusal, and this kernel is older than the one that it names.
 pub(super) fn is_due(why: &anyhow::Error, release: &str) -> bool {
-    let is_older = |takes| version(release).is_none_or(|running| running < takes);
-    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(refusal.takes))
+    why.downcast_ref::<Refusal>().is_some_and(|refusal| is_older(release, refusal.takes))
+}
+
+/// Returns true if a kernel is older than a version.
+pub(super) fn is_older(release: &str, than: [u32; 2]) -> bool {
+    version(release).is_none_or(|running| running < than)
 }
 
 /// The sentence by which landspeed says that a kernel cannot do something.
@@ -117,6 +126,12 @@ pub(super) fn failure(output: &Output) -> anyhow::Error {
 /// Returns a command's output, or its [`failure`].
 pub(super) fn succeeded(output: Output) -> Result<Output> {
     if output.status.success() { Ok(output) } else { Err(failure(&output)) }
+}
+
+/// Runs a command of landspeed that ends with `--json`, and returns the document that it prints.
+pub(super) fn printed<T: DeserializeOwned>(mut command: Command) -> Result<T> {
+    let output = succeeded(command.output().with_context(|| format!("run {command:?}"))?)?;
+    serde_json::from_slice(&output.stdout).with_context(|| said(&output))
 }
 
 /// Runs a command, and then compares all settings of both guests with those before.

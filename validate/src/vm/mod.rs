@@ -11,17 +11,22 @@
 //!   ls-ssh: m0 10.78.0.1 and m0 10.78.0.2, virtio, for ssh
 //! ```
 
+mod alike;
 mod battery;
+mod compare;
 mod devices;
 mod exec_counts;
+mod experiments;
 mod guests;
 mod kills;
+mod network;
 mod persist;
 mod programs;
 mod rdma;
 mod results;
 mod rsocket;
 mod smc;
+mod wait;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -30,6 +35,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_lab::topology::vm;
 
+pub(crate) use self::alike::{ProgramOptions, run as run_program};
 use self::battery::checks;
 use self::guests::{GuestPair, Guests};
 use self::results::PairResults;

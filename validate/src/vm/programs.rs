@@ -2,11 +2,11 @@
 //! started by hand.
 
 use anyhow::{Context, Result, ensure};
-use landspeed_record::MeasureReport;
+use landspeed_record::{CompareReport, MeasureReport};
 
-use super::battery::{Check, is_due, leaves_all_as_it_was, succeeded};
+use super::battery::{Check, is_due, is_older, leaves_all_as_it_was, succeeded};
 use super::exec_counts::ExecCounts;
-use super::guests::Guests;
+use super::guests::{Guests, said};
 use super::kills::KILL_ALL;
 
 pub(super) const CHECKS: &[Check] = &[
@@ -17,6 +17,8 @@ pub(super) const CHECKS: &[Check] = &[
     Check { name: "agents by hand", is_short: false, look: agents_by_hand },
 ];
 
+/// The first kernel that loads landspeed's congestion controls.
+const LOADS: [u32; 2] = [6, 4];
 /// The paths that need an RDMA device.
 const OVER_RDMA: [&str; 2] = ["smc", "rsocket"];
 
@@ -100,12 +102,22 @@ fn sent_by_control(guests: &Guests) -> Result<()> {
     Ok(())
 }
 
-/// Lets the agent of guest 1 load a congestion control for a study, which goes with the session.
+/// Lets the agent of guest 1 load a congestion control for a study, which goes with the session. On a kernel that
+/// cannot load it, Linux's own must serve, and the report must say so.
 fn control_of_a_session(guests: &Guests) -> Result<String> {
-    let words = ["compare", "-p", "scalable", "--repeats", "1", "--flows", "2", "--scale", "0.02", "--yes"];
-    leaves_all_as_it_was(guests, guests.landspeed(&words))?;
+    let words =
+        ["compare", "-p", "scalable", "--repeats", "1", "--flows", "2", "--scale", "0.02", "--yes", "--json"];
+    let output = leaves_all_as_it_was(guests, guests.landspeed(&words))?;
     guests.on(1, CONTROL_GONE)?;
-    Ok("ls_scalable".to_owned())
+    let report: CompareReport = serde_json::from_slice(&output.stdout).with_context(|| said(&output))?;
+    let is_linuxs = report.notes.iter().any(|note| note.contains("scalable: Linux's own control"));
+    let cannot_load = is_older(guests.release(), LOADS);
+    ensure!(
+        is_linuxs == cannot_load,
+        "Linux's own control: {is_linuxs}; the report notes {:?}",
+        report.notes
+    );
+    Ok(if is_linuxs { "Linux's own" } else { "ls_scalable" }.to_owned())
 }
 
 fn agents_by_hand(guests: &Guests) -> Result<String> {

@@ -6,19 +6,21 @@ use super::battery::{Check, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::rdma::{self, SentCounts};
+use super::wait::{until, until_counted};
 
 pub(super) const CHECKS: &[Check] =
     &[Check { name: "exec --path rsocket", is_short: false, look: exec_rsocket }];
 
-const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
+/// Loads what rsockets need.
+pub(super) const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
 /// The command lines of the server on guest 2, and of the client on guest 1. The server's address is that of rxe0.
 const SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
 const CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --num 16M";
 /// Succeed once a server listens, over RDMA or over TCP.
 const LISTENS: &str = "rdma resource show cm_id | grep -q LISTEN";
 const LISTENS_ON_TCP: &str = "ss -ltn | grep -q :5010";
-/// Print what landspeed says of the server, once it has ended.
-const COUNTS: &str = "grep '^{\"path\"' /run/rsocket";
+/// What the server prints on guest 2, and landspeed of it.
+const LOG: &str = "/run/rsocket";
 const REDIS: &str =
     "timeout 120 redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save '' </dev/null";
 const TEAR_DOWN: &str = "pkill -KILL -x iperf";
@@ -58,11 +60,6 @@ fn with_devices(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("{carried}; {left}; Redis told that epoll is missing; {refused}"))
 }
 
-/// Returns the command line that runs `what` until it succeeds, for a minute at most.
-fn until(what: &str) -> String {
-    format!("for i in $(seq 60); do {what} && exit 0; sleep 1; done; tail -n 3 /run/rsocket; exit 1")
-}
-
 /// Checks that landspeed says that a guest has no RDMA device, and runs nothing.
 fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
     let output = guests.try_on(number, &format!("{program} exec --path rsocket -- true"))?;
@@ -75,13 +72,12 @@ fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
 
 /// Checks that both ends count the connection as carried, that rxe0 of the client sent the bytes, and that TCP did not.
 fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
-    let server =
-        format!("setsid {program} exec --path rsocket --json -- {SERVER} >/run/rsocket 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(LISTENS)))?;
+    let server = format!("setsid {program} exec --path rsocket --json -- {SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(LISTENS, LOG)))?;
     let before = SentCounts::read(guests)?;
     let client = asked(guests, &format!("{program} exec --path rsocket --require --json -- {CLIENT}"))?;
     let after = SentCounts::read(guests)?;
-    let server = ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until(COUNTS)))?)?;
+    let server = ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until_counted(LOG)))?)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         let (carried, all) = (counts.carried, counts.all);
         ensure!(carried == all && all == 1, "the {end}: {carried} of {all} carried, {}", counts.left);
@@ -96,8 +92,8 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Checks that a client reaches a server that does not run over rsockets, and why landspeed counts it as left on TCP.
 fn to_a_server_on_tcp(guests: &Guests, program: &str) -> Result<String> {
-    let server = format!("setsid {SERVER} >/run/rsocket 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {}", until(LISTENS_ON_TCP)))?;
+    let server = format!("setsid {SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(LISTENS_ON_TCP, LOG)))?;
     for (before, why) in [("", "no-rdma-connection"), ("env -u LD_PRELOAD", "not-preloaded")] {
         let counts = asked(guests, &format!("{program} exec --path rsocket --json -- {before} {CLIENT}"))?;
         ensure!(counts.carried == 0 && counts.left[why] == 1, "not {why}: {}", counts.left);

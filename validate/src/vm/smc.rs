@@ -6,19 +6,21 @@ use super::battery::{Check, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::rdma::{self, SentCounts};
+use super::wait::{until, until_counted};
 
 pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
 
+/// Loads what SMC needs. A kernel without it has no SMC.
+pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";
 /// The script that lets SMC use the RDMA device rxe0.
 const SETUP: &str = include_str!("../../vm/smc-setup");
-/// The command lines of the server on guest 2, of its clients on guest 1, and those that wait for the server and end it.
+/// The command lines of the server on guest 2, of its clients on guest 1, and what finds that the server serves.
 const SERVER: &str = "redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save ''";
-const WAIT: &str = "for i in $(seq 60); do grep -q 'Ready to accept' /run/smc && exit 0; sleep 1; done; \
-    tail -n 3 /run/smc; exit 1";
+const SERVES: &str = "grep -q 'Ready to accept' /run/smc";
+/// What the server prints on guest 2, and landspeed of it.
+const LOG: &str = "/run/smc";
 const PING: &str = "redis-cli -h 198.18.0.2 -p 6400 ping";
 const BENCHMARK: &str = "redis-benchmark -h 198.18.0.2 -p 6400 -t set,get --csv";
-const STOP: &str = "pkill redis-server; \
-    for i in $(seq 60); do grep '^{\"path\"' /run/smc && exit 0; sleep 1; done; tail -n 3 /run/smc; exit 1";
 const TEAR_DOWN: &str = "pkill redis-server";
 /// The clients of a benchmark, of which each opens a connection for each of two tests.
 const CLIENTS: u64 = 20;
@@ -29,7 +31,7 @@ const PACKETS: u64 = 1000;
 fn exec_smc(guests: &Guests) -> Result<String> {
     let program = guests.installed(1)?;
     guests.installed(2)?;
-    if !guests.try_on(1, "modprobe -a smc smc_diag rdma_rxe")?.status.success() {
+    if !guests.try_on(1, MODULES)?.status.success() {
         return is_refused(guests, program);
     }
     let found = carried_and_not(guests, program);
@@ -48,6 +50,19 @@ fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("{carried}; {left}"))
 }
 
+/// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC
+/// here.
+pub(super) fn with_devices(guests: &Guests, look: impl FnOnce() -> Result<String>) -> Result<String> {
+    if !guests.try_on(1, MODULES)?.status.success() {
+        return Ok("this kernel has no SMC".to_owned());
+    }
+    let found = set_up(guests).and_then(|()| look());
+    for number in 1..=2 {
+        guests.try_on(number, rdma::REMOVE)?;
+    }
+    found
+}
+
 /// Checks that landspeed says that this kernel has no SMC.
 fn is_refused(guests: &Guests, program: &str) -> Result<String> {
     let output = guests.try_on(1, &format!("{program} exec --path smc -- true"))?;
@@ -58,10 +73,10 @@ fn is_refused(guests: &Guests, program: &str) -> Result<String> {
     Ok(format!("refused: {}", line.trim()))
 }
 
-/// Makes an RDMA device in software on the data link of each guest.
-fn set_up(guests: &Guests) -> Result<()> {
+/// Makes an RDMA device in software on the data link of each guest, and lets SMC use it.
+pub(super) fn set_up(guests: &Guests) -> Result<()> {
     for number in 1..=2 {
-        let device = format!("modprobe -a smc smc_diag rdma_rxe && {}", rdma::MAKE);
+        let device = format!("{MODULES} && {}", rdma::MAKE);
         guests.on(number, &format!("{device} && python3 - d0 <<'END'\n{SETUP}\nEND"))?;
     }
     Ok(())
@@ -75,7 +90,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     let before = SentCounts::read(guests)?;
     let client = asked(guests, program, 2000)?;
     let after = SentCounts::read(guests)?;
-    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
+    let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(
             counts.carried * 100 >= counts.all * 95,
@@ -97,7 +112,7 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
     serve(guests, program)?;
     guests.on(2, rdma::REMOVE)?;
     let client = asked(guests, program, 200)?;
-    let server = ExecCounts::read(&guests.on(2, STOP)?)?;
+    let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(counts.carried == 0, "without RDMA, the {end} carried {} of {}", counts.carried, counts.all);
     }
@@ -107,8 +122,13 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Starts the server on guest 2, and waits until it accepts connections.
 fn serve(guests: &Guests, program: &str) -> Result<()> {
-    let server = format!("setsid {program} exec --path smc --json -- {SERVER} >/run/smc 2>&1 </dev/null");
-    guests.on(2, &format!("{server} & {WAIT}")).map(drop)
+    let server = format!("setsid {program} exec --path smc --json -- {SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(SERVES, LOG))).map(drop)
+}
+
+/// Ends the server on guest 2, and returns what landspeed counted there.
+fn stopped(guests: &Guests) -> Result<ExecCounts> {
+    ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until_counted(LOG)))?)
 }
 
 /// Runs the benchmark on guest 1 with this many requests in each of its two tests.

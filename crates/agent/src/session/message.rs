@@ -153,7 +153,9 @@ pub enum Request {
     },
     /// Make congestion controls ready for flows. landspeed's own are loaded into the kernel and stay until the session
     /// ends or until a request with no names. The agent loads all of them or none. It loads a control only if it may
-    /// tune. A control that the kernel already has is used unchanged. Answered with [`Reply::Controls`].
+    /// tune. A control that the kernel already has is used unchanged. Where the kernel can load none of landspeed's,
+    /// Linux's own of the same name serves, if it has one, and its module stays loaded. Answered with
+    /// [`Reply::Controls`].
     Controls {
         /// Names from `landspeed cc list`; the agent refuses any other.
         names: Vec<String>,
@@ -290,6 +292,10 @@ pub enum Reply {
     Controls {
         /// The names by which flows choose the controls (TCP_CONGESTION), in the order of the request.
         ready: Vec<String>,
+        /// What a reader of the results must know of them, at most a line for each: that Linux's own control serves in
+        /// the place of landspeed's, and that a module was loaded. Agents of older versions have none.
+        #[serde(default)]
+        notes: Vec<String>,
     },
     Paths {
         /// What is at each path, in the order of the request.

@@ -9,7 +9,8 @@ use rustix::thread::CapabilitySet;
 pub const NEEDS: &[KernelNeed] = &[KernelNeed {
     of: "cc load, and compare with a control of landspeed's own",
     since: KernelVersion(6, 4),
-    instead: "compare --simulate; Linux's own control, where it has one: its [page](cc.md) names the module",
+    instead: "compare takes Linux's own control of that name, where it has one (its [page](cc.md) names the module), and says so; \
+              compare --simulate",
 }];
 
 /// Checks if this host can load congestion controls. The check changes nothing on the host.
@@ -20,6 +21,14 @@ pub fn can_load() -> Result<(), String> {
     // A control is a BPF program, reads kernel memory (CAP_PERFMON), and is a network program (CAP_NET_ADMIN):
     // bpf_prog_load and map_create of kernel/bpf/syscall.c.
     landspeed_kernel::bpf::allowed(CapabilitySet::BPF | CapabilitySet::PERFMON | CapabilitySet::NET_ADMIN)?;
+    kernel_can_load()
+}
+
+/// Checks if this kernel can load congestion controls, whoever asks.
+///
+/// # Errors
+/// Returns the reason as an error if it cannot.
+pub(crate) fn kernel_can_load() -> Result<(), String> {
     let btf = Btf::from_vmlinux().map_err(|error| format!("cannot read the kernel's types: {error}"))?;
     supports(|name| btf.type_by_name::<Struct<'_>>(name).is_some())
 }

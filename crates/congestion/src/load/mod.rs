@@ -5,6 +5,7 @@
 //! the link, and new sockets can no longer choose the name. Sockets that use the control keep it until they close.
 
 mod allowed;
+mod linux;
 mod object;
 mod pin;
 
@@ -18,6 +19,7 @@ use crate::control::Control;
 use crate::native::NEEDS_TIMESTAMPS;
 
 pub use allowed::{NEEDS, can_load};
+pub use linux::{LinuxControl, linuxs_own};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
@@ -66,16 +68,16 @@ pub fn load(name: &str) -> Result<LoadedControl, Error> {
 }
 
 /// Returns the control called `name` (with or without `ls_`), and its state on this host. An absent control must be
-/// loaded with [`load`] before use.
+/// loaded before use, with [`LinuxControl::load`] where [`linuxs_own`] finds one, or else with [`load`].
 ///
 /// # Errors
-/// Returns an error if the name is unknown, if the control is one of the kernel's own that this kernel lacks, or if
-/// the control needs TCP timestamps and they are off.
+/// Returns an error if the name is unknown, if the control is one of the kernel's own that this kernel lacks, also as a
+/// module, or if the control needs TCP timestamps and they are off.
 pub fn look_up(name: &str) -> Result<(&'static Control, LoadState), Error> {
     let row = find(name)?;
     fits(row)?;
     let state = state(row);
-    if row.is_kernels() && state == LoadState::Absent {
+    if row.is_kernels() && state == LoadState::Absent && linuxs_own(row).is_none() {
         return Err(Error::Missing { name: row.name });
     }
     Ok((row, state))

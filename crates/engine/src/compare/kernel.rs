@@ -9,7 +9,7 @@ use landspeed_record::factor::Domain;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
-    FlowPlan, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
+    FlowPlan, Line, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
@@ -33,6 +33,8 @@ pub(super) struct KernelStudyRunner<'a> {
     study: &'a Study,
     /// The kernel's names of congestion controls, by landspeed's names.
     kernel_names: BTreeMap<String, String>,
+    /// What a reader of the study must know of its controls.
+    notes: Vec<String>,
 }
 
 impl<'a> KernelStudyRunner<'a> {
@@ -42,9 +44,14 @@ impl<'a> KernelStudyRunner<'a> {
         hosts: &'a dyn HostSet,
         study: &'a Study,
     ) -> Result<Self, Error> {
-        let kernel_names =
+        let (kernel_names, notes) =
             load(&group.first(), study.contests.iter().flat_map(|contest| &contest.contestants))?;
-        Ok(KernelStudyRunner { group, hosts, study, kernel_names })
+        Ok(KernelStudyRunner { group, hosts, study, kernel_names, notes })
+    }
+
+    /// Returns the lines of the record that say which controls are not what they are called.
+    pub(super) fn notes(&self) -> Vec<Line> {
+        self.notes.iter().map(|text| Line::Note { text: text.clone() }).collect()
     }
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
@@ -95,7 +102,8 @@ impl StudyRunner for KernelStudyRunner<'_> {
             )));
         }
         // A control that another program had loaded may have been unloaded since.
-        self.kernel_names.extend(load(&self.group.first(), contest.contestants.iter())?);
+        let (kernel_names, _) = load(&self.group.first(), contest.contestants.iter())?;
+        self.kernel_names.extend(kernel_names);
         let watching = WatchOptions { interval: self.interval(&plans), ..WatchOptions::default() };
         self.group.set(&windows(self.study, contest))?;
         if let Some(link) = self.hosts.link() {
@@ -138,15 +146,18 @@ impl KernelStudyRunner<'_> {
 }
 
 /// Makes the sender's host load the congestion controls of these contestants. Returns the kernel's name of each, by
-/// landspeed's name.
+/// landspeed's name, and what the host says of them.
 fn load<'a>(
     pair: &Pair<'_>,
     contestants: impl Iterator<Item = &'a String>,
-) -> Result<BTreeMap<String, String>, Error> {
+) -> Result<(BTreeMap<String, String>, Vec<String>), Error> {
     let names: BTreeSet<String> = contestants.filter_map(|text| parsed(text).control).collect();
     let names: Vec<String> = names.into_iter().collect();
     match pair.a.call(&Request::Controls { names: names.clone() })? {
-        Reply::Controls { ready } if ready.len() == names.len() => Ok(names.into_iter().zip(ready).collect()),
+        Reply::Controls { ready, notes } if ready.len() == names.len() && notes.len() <= names.len() => {
+            let notes = notes.into_iter().map(|note| format!("{}: {note}", pair.a.name)).collect();
+            Ok((names.into_iter().zip(ready).collect(), notes))
+        }
         _ => Err(pair.a.unexpected("controls")),
     }
 }

@@ -132,6 +132,7 @@ pub fn compare_on(
         }
         sink.line(&Line::Path(group.first().path.clone()))?;
         let mut runs = KernelStudyRunner::prepare(group, hosts, study)?;
+        runs.notes().iter().try_for_each(|note| sink.line(note))?;
         compare(study, done, &mut runs, sink)
     })?;
     sink.line(&Line::Restored(restored.clone()))?;

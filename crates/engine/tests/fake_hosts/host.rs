@@ -241,7 +241,11 @@ impl RequestHandler for FakeHost {
                 Reply::Undone { lines: Vec::new(), is_clean: true, left: false }
             }
             Request::Listen { .. } => Reply::Listening { port: self.wire.port() },
-            Request::Controls { names } => Reply::Controls { ready: names },
+            Request::Controls { names } => {
+                let notes =
+                    names.first().map(|name| format!("{name}: Linux's own control")).into_iter().collect();
+                Reply::Controls { ready: names, notes }
+            }
             Request::Limits { .. } => Reply::Limits { limits: Box::new(HostLimits::default()) },
             Request::Watch { .. } => Reply::Watched { device: link.name.clone(), observed: Box::default() },
             Request::Cancel {} => {

@@ -217,6 +217,13 @@ fn a_dry_run_on_a_kernel_that_cannot_be_tuned_says_so_and_plans_nothing() {
 }
 
 #[test]
+fn what_a_host_says_of_its_controls_is_in_the_record_once() {
+    let record = see(TestedCommand::Compare, None, usize::MAX).record.expect("a record");
+    let told = |line: &&Line| matches!(line, Line::Note { text } if text.ends_with(": Linux's own control"));
+    assert_eq!(record.lines.iter().filter(told).count(), 1, "and every run asks for the controls again");
+}
+
+#[test]
 fn a_stop_ends_in_order_wherever_it_comes() {
     for command in [TestedCommand::Tune, TestedCommand::Compare, TestedCommand::Sizes] {
         let whole = see(command, None, usize::MAX);

@@ -1,0 +1,166 @@
+//! The check that a program sees the same over SMC and rsockets between the guests as over TCP, but for what is listed.
+
+mod bulk;
+mod checks;
+mod costs;
+mod program;
+
+use anyhow::{Context, Result, ensure};
+use landspeed_record::PathCost;
+
+use super::battery::{Check, is_due, succeeded};
+use super::exec_counts::ExecCounts;
+use super::guests::Guests;
+use super::wait::{until, until_counted};
+use super::{rdma, rsocket, smc};
+
+pub(crate) use program::{ProgramOptions, run};
+
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "sockets over RDMA beside TCP", is_short: false, look: compared }];
+
+/// This program on the guests, and what its server and landspeed print on guest 2.
+const PROGRAM: &str = "/run/validate";
+const LOG: &str = "/run/alike";
+/// The address of the server.
+const ADDRESS: &str = "198.18.0.2";
+const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
+/// The modules of each path. A kernel without them does not have the path.
+const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
+
+/// What both ends saw over a path.
+pub(super) struct Seen {
+    /// A line each: the end, the check, what, and the value.
+    lines: Vec<String>,
+    /// What the path costs the program.
+    pub(super) cost: PathCost,
+}
+
+/// Runs the program over TCP and over each path. Bytes that arrive changed, an end that hangs and a connection that
+/// stays on TCP fail; other differences are listed.
+fn compared(guests: &Guests) -> Result<String> {
+    let landspeed = installed(guests)?;
+    let tcp = over(guests, landspeed, "kernel")?;
+    let mut found = Vec::new();
+    for (path, modules) in PATHS {
+        if guests.try_on(1, modules)?.status.success() {
+            let differs = over_rdma(guests, landspeed, (path, modules));
+            for number in 1..=2 {
+                guests.try_on(number, rdma::REMOVE)?;
+            }
+            match differs.map(|seen| differing(&tcp, &seen)) {
+                Err(why) if is_due(&why, guests.release()) => found.push(format!("{path} refused: {why:#}")),
+                differs => found.push(told(path, &differs.context(path)?)),
+            }
+        } else {
+            found.push(format!("{path}: not on this kernel"));
+        }
+    }
+    Ok(format!("{} lines; {}", tcp.lines.len(), found.join("; ")))
+}
+
+/// Copies landspeed and this program to both guests, and returns landspeed's path there.
+pub(super) fn installed(guests: &Guests) -> Result<&'static str> {
+    let own = std::env::current_exe().context("find this program")?;
+    (1..=2).try_for_each(|number| guests.copied(&own, number, PROGRAM))?;
+    guests.installed(1)?;
+    guests.installed(2)
+}
+
+fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) -> Result<Seen> {
+    if path == "smc" {
+        smc::set_up(guests)?;
+    } else {
+        for number in 1..=2 {
+            guests.on(number, &format!("{modules} && {}", rdma::MAKE))?;
+        }
+    }
+    over(guests, landspeed, path)
+}
+
+/// Runs both ends of the program over a path, and checks that the path carried all of their connections.
+pub(super) fn over(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
+    let seen = both_ends(guests, landspeed, path);
+    guests.try_on(2, TEAR_DOWN)?;
+    seen
+}
+
+fn both_ends(guests: &Guests, landspeed: &str, path: &str) -> Result<Seen> {
+    let exec = |end: &str| {
+        format!(
+            "timeout 600 {landspeed} exec --path {path} --json -- {PROGRAM} sockets-alike {end} {ADDRESS}"
+        )
+    };
+    let listens = until(&format!("grep -qs ^{} {LOG}", program::LISTENS), LOG);
+    let server = format!("rm -f {LOG}; setsid {} >{LOG} 2>&1 </dev/null & {listens}", exec("server"));
+    guests.on(2, &server).context("the server")?;
+    let client = succeeded(guests.try_on(1, &format!("{} 2>&1 </dev/null", exec("client")))?)?;
+    guests.on(2, &until_counted(LOG)).context("the server")?;
+    let said = [guests.on(2, &format!("cat {LOG}"))?, String::from_utf8_lossy(&client.stdout).into_owned()];
+    let mut lines = Vec::new();
+    for (end, said) in ["server", "client"].into_iter().zip(&said) {
+        let counts = ExecCounts::read(said)?;
+        let (carried, all) = (counts.carried, counts.all);
+        ensure!(
+            path == "kernel" || carried == all && all > 0,
+            "the {end}: {carried} of {all} carried, {}",
+            counts.left
+        );
+        lines.extend(
+            said.lines().filter_map(|line| line.strip_prefix("saw ")).map(|line| format!("{end} {line}")),
+        );
+    }
+    ensure!(
+        lines.last().is_some_and(|line| line.starts_with("client many-connections")),
+        "the client ended early"
+    );
+    Ok(Seen { lines, cost: costs::parsed(path, &said[1])? })
+}
+
+/// Returns what differs, such as "client refused connect: ECONNRESET and not ECONNREFUSED".
+fn differing(tcp: &Seen, other: &Seen) -> Vec<String> {
+    // A name has three words: the end, the check, and what it saw.
+    let parts = |line: &str| {
+        let at = line.match_indices(' ').nth(2).map_or(line.len(), |(at, _)| at);
+        (line[..at].to_owned(), line[at..].trim().to_owned())
+    };
+    let differ = tcp.lines.iter().zip(&other.lines).filter(|(tcp, other)| tcp != other);
+    let lines = differ.map(|(tcp, other)| {
+        let ((what, over_tcp), (other_what, value)) = (parts(tcp), parts(other));
+        if what == other_what {
+            format!("{what}: {value} and not {over_tcp}")
+        } else {
+            format!("{other} and not {tcp}")
+        }
+    });
+    let missing = (tcp.lines.len() != other.lines.len()).then(|| format!("{} lines", other.lines.len()));
+    lines.chain(missing).collect()
+}
+
+fn told(path: &str, differs: &[String]) -> String {
+    match differs {
+        [] => format!("{path}: as over TCP"),
+        some => format!("{path}: {}", some.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_listed_with_both_values() {
+        let seen = |lines: &[&str]| Seen {
+            lines: lines.iter().map(|line| (*line).to_owned()).collect(),
+            cost: PathCost::default(),
+        };
+        let tcp = seen(&["server echo reads hello", "client names own 198.18.0.1 another"]);
+        assert_eq!(told("smc", &differing(&tcp, &tcp)), "smc: as over TCP");
+        let other = seen(&["server echo reads hello", "client names own 198.18.0.1 the server's"]);
+        assert_eq!(
+            differing(&tcp, &other),
+            ["client names own: 198.18.0.1 the server's and not 198.18.0.1 another"]
+        );
+        assert_eq!(differing(&tcp, &seen(&["server echo reads hello"])), ["1 lines"]);
+    }
+}
