@@ -210,7 +210,7 @@ fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
     assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
     assert!(err.contains("ends with 6: 1 entries could not be copied"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
-    // The copy does what was said.
+    // The copy does what the dry run said.
     let done = ended(&hosts, &[&from, &to], "copy", 6);
     assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
 }

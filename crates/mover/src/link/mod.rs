@@ -120,7 +120,7 @@ impl<T: Clone> Link<T> {
         self.moved.notify_all();
     }
 
-    /// The other end has taken so many messages.
+    /// The other end has taken `taken` messages since the first one ever.
     fn forget(&self, taken: u64) -> Result<(), Error> {
         match self.kept.lock().forget(taken) {
             true => Ok(()),

@@ -1,5 +1,5 @@
-//! Copies over a path that breaks. Between the ends is a relay of TCP connections, which cuts them or falls silent after so
-//! many bytes.
+//! Copies over a path that breaks. Between the ends is a relay of TCP connections, which cuts them or falls silent after a
+//! number of bytes.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -127,7 +127,7 @@ impl RelayState {
         }
     }
 
-    /// Makes happen what is due after so many bytes.
+    /// Makes happen what is due once `passed` bytes have passed.
     fn happen(&self, passed: u64, from: &TcpStream) {
         let mut events = self.events.lock().unwrap();
         while events.front().is_some_and(|(at, _)| passed >= *at) {
@@ -161,7 +161,7 @@ fn over_relay(
     ([of(Opening::Connect(caller)), of(Opening::Accept(listener))], relay)
 }
 
-/// Returns the number of bytes of so many MiB.
+/// Returns the bytes of `number` MiB.
 fn mib(number: u64) -> u64 {
     number * MIB as u64
 }
