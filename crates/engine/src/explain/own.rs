@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use landspeed_analysis::remarks;
-use landspeed_analysis::verdict::together;
+use landspeed_analysis::verdict::{joined_staircases, together};
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verdict, Workload};
 use landspeed_workload::{lasts, stream};
@@ -135,7 +135,17 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
     all.windows.extend(one.windows);
     all.notes.extend(one.notes);
     let probe = all.probe.take().or(one.probe);
-    ExplainReport { goodput_bps, path_rate, verdict: findings, cannot_tell, unjudged, probe, ..all }
+    let staircase = joined_staircases(std::mem::take(&mut all.staircase), one.staircase, goodput_bps);
+    ExplainReport {
+        goodput_bps,
+        path_rate,
+        verdict: findings,
+        cannot_tell,
+        unjudged,
+        probe,
+        staircase,
+        ..all
+    }
 }
 
 /// Returns the duration of [`explain`], without the measurement of the limits.
