@@ -143,7 +143,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
     assert!(out.starts_with("copied 1 files, 1 B, in "), "{out}");
-    assert!(err.contains(&format!("local:{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
+    assert!(err.contains(&format!("{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
     assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
 }
 

@@ -15,6 +15,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use landspeed_engine::{
     ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
+    shown_place,
 };
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
@@ -156,7 +157,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let joined = joined_for_copy(&places.words(), &args.reach, outlasted)?;
     let landing = lands(&joined, &places)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
-    eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
+    eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = options(args, places.reads, landing)?;
     let route = CopyRoute { from: places.from, to: places.to, target };
     if args.dry_run {
@@ -170,12 +171,16 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let outcome = copy(&joined.group.first(), &what, &|counts| line.take(counts))?;
     let report = report(args, route, begun.elapsed().into(), outcome);
     drop((line, joined));
-    if args.json {
-        out(&landspeed_report::json(&report))?;
-    } else {
-        print(&report, args.full)?;
-    }
+    print(args, &report, lines)?;
     Ok(exit(&report.outcome))
+}
+
+/// Prints a report: as one JSON document, or as lines, all of them or a screen.
+fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -> Vec<String>) -> Result<()> {
+    match args.json {
+        true => out(&landspeed_report::json(report)),
+        false => out(&lines(report, args.full).join("\n")),
+    }
 }
 
 /// Asks both hosts what is there, and returns where the files land.
@@ -237,7 +242,7 @@ fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutco
     }
 }
 
-fn print(report: &CopyReport, is_full: bool) -> Result<()> {
+fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
@@ -245,14 +250,14 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
         format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
     ];
     if outcome.is_full {
-        let CopyRoute { to, target, .. } = &report.route;
-        lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
+        let target = shown_place(&report.route.to, &report.route.target);
+        lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
     }
     // Where the target is full, all others fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
-    out(&lines.join("\n"))
+    lines
 }
 
 fn exit(outcome: &CopyOutcome) -> ExitCode {
