@@ -13,8 +13,8 @@ use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch};
 
 use crate::trial::{
-    EndResult, KEY, SEEN, SOON, TrialLength, V4, WorkloadSubject, hold, meddled, outcomes, soon, text, trial,
-    variations,
+    EndResult, KEY, SEEN, SOON, TrialLength, V4, WorkloadSubject, hold, meddled, outcomes, soon, succeeded,
+    text, trial, variations,
 };
 
 pub(crate) type PromiseCheck = fn(&dyn WorkloadSubject, &dyn Transport) -> Result<(), String>;

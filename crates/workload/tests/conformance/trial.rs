@@ -163,7 +163,12 @@ pub(crate) fn meddled(
 
 /// Returns both outcomes of a trial, which must succeed.
 pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
-    match meddled(row, spec, |_, _| ())?.0 {
+    succeeded(meddled(row, spec, |_, _| ())?.0)
+}
+
+/// Returns both outcomes, or an error with both ends' if one failed.
+pub(crate) fn succeeded(ends: [EndResult; 2]) -> Result<[EndpointOutcome; 2], String> {
+    match ends {
         [Ok(client), Ok(server)] => Ok([client, server]),
         // Which end failed first is not known, and that one names the cause.
         [client, server] => Err(format!("client: {client:?}; server: {server:?}")),
