@@ -41,7 +41,7 @@ pub use compare::compare;
 pub use confirm::GainConfirmation;
 pub use design::Designer;
 pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
-pub use disturbance::disturbances;
+pub use disturbance::{disturbances, disturbances_without_a_cause};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,
