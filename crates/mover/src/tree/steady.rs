@@ -92,7 +92,7 @@ mod tests {
             read(file)
         });
         assert_eq!(shorter, Err(ReadProblem::Changed));
-        // Whatever was read, and whyever it failed.
+        // The reason why it could not be read says nothing either.
         let longer =
             tree.read(&place, |_| Err::<(), _>(ReadProblem::Failed(Failure::plain(Operation::Read))));
         assert_eq!(longer, Err(ReadProblem::Changed));

@@ -130,8 +130,8 @@ impl Lab {
             lab.namespaces.push(Namespace::create(&name)?);
         }
         lab.join(&layout)?;
-        // Whoever took the lab down meanwhile has removed what was there by then. Nothing would find the rest if this process
-        // were killed.
+        // Another command may have taken the lab down meanwhile, with what was there by then. Nothing would find the rest if
+        // this process were killed.
         if !lab.store.has(&lab.id) {
             return Err(Error::Hosts(format!("lab {} was taken down while it was made", lab.id)));
         }
