@@ -174,6 +174,7 @@ setup-how-to: setup-test
 budgets: setup-test
 	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test life -- a_budget_without_an_answer
 	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test transcripts -- a_run_on_terminals_and_elsewhere
+	LANDSPEED_SLOW=1 $(CARGO) test --locked -p landspeed --test record_run
 
 # Does explain name what was done to a path? (Twenty minutes, on a machine left alone.)
 faults: SEED ?= 0

@@ -35,11 +35,20 @@ type Disturbances = BTreeMap<(Place, DisturbanceKind), f64>;
 
 /// Returns a line for each disturbance of a measurement over these pairs of hosts.
 pub fn disturbances(pairs: &[BothEnds<'_>]) -> Vec<String> {
-    let line = |((place, kind), amount): (&(Place, DisturbanceKind), &f64)| match kind.whole() {
-        Some(whole) => format!("{}, {:.0} % of {whole}", kind.words(place), 100.0 * amount),
-        None => format!("{} {amount:.0} times meanwhile", kind.words(place)),
-    };
-    found(pairs).iter().map(line).collect()
+    found(pairs).into_iter().map(line).collect()
+}
+
+/// Returns a line for each disturbance that no cause of a verdict names: heat, and a link that lost its carrier.
+pub fn disturbances_without_a_cause(pairs: &[BothEnds<'_>]) -> Vec<String> {
+    let kinds = [DisturbanceKind::Heat, DisturbanceKind::Carrier];
+    found(pairs).into_iter().filter(|((_, kind), _)| kinds.contains(kind)).map(line).collect()
+}
+
+fn line(((place, kind), amount): ((Place, DisturbanceKind), f64)) -> String {
+    match kind.whole() {
+        Some(whole) => format!("{}, {:.0} % of {whole}", kind.words(&place), 100.0 * amount),
+        None => format!("{} {amount:.0} times meanwhile", kind.words(&place)),
+    }
 }
 
 /// Returns a line for each kind of disturbance of a series of trials over one pair of hosts.
@@ -213,6 +222,7 @@ mod tests {
             ]
         );
         let pair = |a| BothEnds { seen: [a, &b], hosts };
+        assert_eq!(disturbances_without_a_cause(&[pair(&a)]), lines(hosts, &a, &b)[1..]);
         assert_eq!(
             over_trials([pair(&a), pair(&b), pair(&a)].into_iter()),
             [

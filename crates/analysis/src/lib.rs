@@ -43,7 +43,7 @@ pub use confirm::GainConfirmation;
 pub use copy_held::{copy_held, hold_words};
 pub use design::Designer;
 pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
-pub use disturbance::disturbances;
+pub use disturbance::{disturbances, disturbances_without_a_cause};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,

@@ -150,7 +150,7 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
     assert!(out.starts_with("copied 1 files, 1 B, in ") && out.contains("\nheld by: "), "{out}");
-    assert!(err.contains(&format!("local:{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
+    assert!(err.contains(&format!("{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
     assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
 }
 
@@ -217,7 +217,7 @@ fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
     assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
     assert!(err.contains("ends with 6: 1 entries could not be copied"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
-    // The copy does what was said.
+    // The copy does what the dry run said.
     let done = ended(&hosts, &[&from, &to], "copy", 6);
     assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
 }

@@ -17,6 +17,14 @@ pub enum Error {
         /// The time since the other end was heard.
         waited: Nanos,
     },
+    /// Nothing was heard of the other end of a comparison.
+    #[error(
+        "nothing was heard of the other end for {waited}: run the same command again; --patience waits longer"
+    )]
+    Unheard {
+        /// The time since the other end was heard.
+        waited: Nanos,
+    },
     /// The other end cannot go on, and says why itself.
     #[error("a data flow broke: the other end ended the copy")]
     Ended,

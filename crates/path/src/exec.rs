@@ -37,6 +37,8 @@ const ANSWERED: &str = "another program answers its system calls already: run th
                         container whose runtime does so";
 const KILLED: &str =
     "the supervisor was killed: later connections stayed on TCP, and what it had counted is lost";
+const SILENT: &str =
+    "the supervisor is stopped and does not say how the program ended: `kill -CONT` lets it go on";
 const NO_PROC: &str = "landspeed reads /proc, which is not there: run `mount -t proc proc /proc`";
 
 /// The result of a program that ran over a path.
@@ -77,6 +79,11 @@ enum FrontMessage {
     /// The supervisor was killed; the front waited for the program itself.
     Lost {
         status: i32,
+        took: Duration,
+    },
+    /// The program has ended, the supervisor does not say how, and this signal has come.
+    Silent {
+        signal: i32,
         took: Duration,
     },
     Failed(String),
@@ -135,7 +142,9 @@ fn plain(front: &FrontSignals, mut command: Command) -> Result<ExecOutcome, Erro
     let mut child = command.spawn().map_err(|source| Error::Start { program, source })?;
     let failed = Error::refused("wait for the program");
     let pidfd = Pid::from_raw(child.id() as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
-    pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
+    if let Some(pidfd) = &pidfd {
+        front.pass_on(pidfd.as_fd(), pidfd.as_fd());
+    }
     let status = child.wait().map_err(failed)?;
     Ok(ExecOutcome {
         status,
@@ -173,7 +182,7 @@ fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<Fr
     };
     let failed = || FrontMessage::Failed("the supervisor ended before the program began".to_owned());
     let message = message.unwrap_or_else(failed);
-    if !matches!(message, FrontMessage::Ended { goes_on: true, .. }) {
+    if !matches!(message, FrontMessage::Ended { goes_on: true, .. } | FrontMessage::Silent { .. }) {
         // Waits until the supervisor has ended, so that its resources are freed.
         let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
     }
@@ -181,13 +190,18 @@ fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<Fr
 }
 
 /// Waits until the program ends. If its supervisor was killed, the program has become a child of this process, and this
-/// function reaps it.
+/// function reaps it. If the supervisor is stopped, ends by the first signal after the program's end.
 fn ended(front: &FrontSignals, supervisor: &OwnedFd, program: Pid) -> Option<FrontMessage> {
     let pidfd = pidfd_open(program, PidfdFlags::empty());
     let began = Instant::now();
-    pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), supervisor.as_fd()));
+    let signal = pidfd.iter().find_map(|pidfd| front.pass_on(pidfd.as_fd(), supervisor.as_fd()));
+    if let Some(signal) = signal {
+        return Some(FrontMessage::Silent { signal, took: began.elapsed() });
+    }
     next(supervisor).or_else(|| {
-        pidfd.iter().for_each(|pidfd| front.pass_on(pidfd.as_fd(), pidfd.as_fd()));
+        if let Ok(pidfd) = &pidfd {
+            front.pass_on(pidfd.as_fd(), pidfd.as_fd());
+        }
         let (_, status) = waitpid(Some(program), WaitOptions::empty()).ok()??;
         Some(FrontMessage::Lost { status: status.as_raw(), took: began.elapsed() })
     })
@@ -212,6 +226,10 @@ impl FrontMessage {
             }),
             FrontMessage::Lost { status, took } => {
                 let (status, unable) = (ExitStatus::from_raw(status), Some(KILLED.to_owned()));
+                Ok(ExecOutcome { status, took, cpu: cpu(), unable, ..ExecOutcome::default() })
+            }
+            FrontMessage::Silent { signal, took } => {
+                let (status, unable) = (ExitStatus::from_raw(signal), Some(SILENT.to_owned()));
                 Ok(ExecOutcome { status, took, cpu: cpu(), unable, ..ExecOutcome::default() })
             }
             FrontMessage::NotStarted { program, errno } => {

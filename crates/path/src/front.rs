@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use libc::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, c_int, signalfd_siginfo, sigset_t};
 use rustix::event::PollFlags;
@@ -11,6 +12,9 @@ use crate::socket::wait;
 
 /// The signals that are passed on to the program.
 const SIGNALS: [c_int; 4] = [SIGTERM, SIGHUP, SIGINT, SIGQUIT];
+/// How long a signal that comes after the program's end waits for the report of that end. A supervisor sends it at once,
+/// unless it is stopped.
+const REPORT: Duration = Duration::from_secs(2);
 
 /// Receives the signals `SIGNALS` that are sent to this process, by signalfd(2).
 pub(crate) struct FrontSignals {
@@ -47,20 +51,25 @@ impl FrontSignals {
         }
     }
 
-    /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable.
-    pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) {
+    /// Passes the signals of this process on to the process of the pidfd `program`, until `done` is readable. Returns a
+    /// signal that came after the program had ended, if `done` does not become readable: the signal is for this process
+    /// then, which would wait for a stopped supervisor.
+    pub(crate) fn pass_on(&self, program: BorrowedFd<'_>, done: BorrowedFd<'_>) -> Option<c_int> {
         loop {
             let polled = [(done, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)];
             let [ended, came] = wait(polled, None);
             if !came.is_empty()
                 && let Some(signal) = self.next()
             {
+                if is_readable(program, Duration::ZERO) && !is_readable(done, REPORT) {
+                    return Some(signal);
+                }
                 // SAFETY: the arguments are numbers. A process that has ended receives nothing.
                 unsafe {
                     libc::syscall(libc::SYS_pidfd_send_signal, program.as_raw_fd(), signal, 0_usize, 0)
                 };
             } else if !ended.is_empty() {
-                return;
+                return None;
             }
         }
     }
@@ -86,6 +95,12 @@ impl FrontSignals {
             }
         }
     }
+}
+
+/// Returns true if the descriptor becomes readable within `time`. That of a process does once it has ended.
+fn is_readable(fd: BorrowedFd<'_>, time: Duration) -> bool {
+    let [ready] = wait([(fd, PollFlags::IN)], Some(time));
+    !ready.is_empty()
 }
 
 /// Returns true if this process is the leader of its session.

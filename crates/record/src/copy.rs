@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Nanos};
 
-/// A copy gives up once its path has been silent for so many times the longest wait of a run: five minutes with
+/// The silence after which a copy gives up its path, as a multiple of the longest wait of a run: five minutes with
 /// [`crate::PATIENCE`].
 pub const COPY_PATIENCE_TIMES: u64 = 10;
 

@@ -7,6 +7,7 @@
 #![warn(missing_docs)]
 
 mod admission;
+mod attempts;
 mod cancel;
 mod datagrams;
 mod error;

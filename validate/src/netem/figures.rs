@@ -118,8 +118,9 @@ pub(super) mod tests {
     #[derive(Debug, Clone, Copy)]
     pub(crate) struct MadeUpLink {
         pub(crate) link: LinkKind,
-        /// One in so many datagrams is lost, and one in so many is out of order.
+        /// One of every `lost_nth` datagrams is lost.
         pub(crate) lost_nth: u32,
+        /// One of every `displaced_nth` datagrams is out of order.
         pub(crate) displaced_nth: u32,
         /// The time between two datagrams, and the delay of most.
         pub(crate) apart: Nanos,

@@ -46,7 +46,7 @@ pub use judge::CauseJudge;
 pub use limited::{StreamLimit, limited_by};
 pub use observations::{FollowUps, HostView, PathObservations};
 pub use slower::{Repetition, paced, repetition};
-pub use staircase::{NamedHostLimits, staircase};
+pub use staircase::{NamedHostLimits, joined_staircases, staircase};
 pub use together::together;
 pub use view::VerdictView;
 pub use words::{called, cannot_tell};

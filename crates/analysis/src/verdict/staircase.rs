@@ -9,6 +9,9 @@ use super::words::{called, shown};
 /// The number of times that STREAM counts a copied byte: read and written (McCalpin 1995).
 const COUNTED_IN_COPY: f64 = 2.0;
 
+/// The name of the step that is the flow's own rate.
+const FLOW: &str = "the flow now";
+
 /// The measured limits of a host, with its name.
 #[derive(Debug, Clone, Copy)]
 pub struct NamedHostLimits<'a> {
@@ -26,11 +29,32 @@ pub fn staircase(hosts: &[NamedHostLimits<'_>], goodput: BitRate) -> Vec<LimitSt
         return steps;
     }
     steps.push(LimitStep {
-        name: "the flow now".into(),
+        name: FLOW.into(),
         rate_bps: goodput,
         how: "payload that reached the receiver over the window".into(),
+        ..LimitStep::default()
     });
     steps.retain(|step| step.rate_bps.0.is_finite() && step.rate_bps.0 >= 0.0);
+    steps.iter_mut().for_each(|step| step.flow_bps = Some(goodput));
+    highest_first(steps)
+}
+
+/// Joins the staircases of two pairs, whose flows have the rate `goodput` together. A host that is in both is listed once,
+/// with the flows of both.
+pub fn joined_staircases(mut all: Vec<LimitStep>, one: Vec<LimitStep>, goodput: BitRate) -> Vec<LimitStep> {
+    for step in one {
+        match all.iter_mut().find(|known| known.name == step.name) {
+            Some(known) => known.flow_bps = known.flow_bps.zip(step.flow_bps).map(|(a, b)| a + b),
+            None => all.push(step),
+        }
+    }
+    for flow in all.iter_mut().filter(|step| step.name == FLOW) {
+        (flow.rate_bps, flow.flow_bps) = (goodput, Some(goodput));
+    }
+    highest_first(all)
+}
+
+fn highest_first(mut steps: Vec<LimitStep>) -> Vec<LimitStep> {
     steps.sort_by(|a, b| b.rate_bps.0.total_cmp(&a.rate_bps.0));
     steps
 }
@@ -50,6 +74,7 @@ fn steps_of(host: &NamedHostLimits<'_>) -> Vec<LimitStep> {
         name: format!("{what}, {name}"),
         rate_bps,
         how,
+        ..LimitStep::default()
     };
     let mut steps: Vec<LimitStep> =
         memory(limits).map(|(rate, how)| step("memory", rate, how)).into_iter().collect();
@@ -133,6 +158,26 @@ mod tests {
         assert_eq!(names, expected);
         assert!((steps[3].rate_bps.0 - 5.77e9).abs() < 1e7, "88,400 x 8,160 x 8");
         assert_eq!(ceiling(&limits), Some(BitRate(10e9)));
+    }
+
+    #[test]
+    fn a_host_of_two_pairs_is_listed_once_with_the_flows_of_both() {
+        let limits =
+            |gigabit: f64| HostLimits { link_bps: Some(BitRate(gigabit * 1e9)), ..HostLimits::default() };
+        let (a, b, c) = (limits(10.0), limits(1.0), limits(2.5));
+        let pair = |name, limits, goodput| {
+            staircase(&[NamedHostLimits { name: "A", limits: &a }, NamedHostLimits { name, limits }], goodput)
+        };
+        let [first, second] = [BitRate(0.9e9), BitRate(2e9)];
+        let both = joined_staircases(pair("B", &b, first), pair("C", &c, second), first + second);
+        let seen: Vec<(&str, f64)> = both
+            .iter()
+            .map(|step| (step.name.as_str(), step.flow_bps.map_or(0.0, |flow| (flow.0 / 1e8).round())))
+            .collect();
+        let expected =
+            [("link, host A", 29.0), ("the flow now", 29.0), ("link, host C", 20.0), ("link, host B", 9.0)];
+        assert_eq!(seen, expected);
+        assert!((both[1].rate_bps.0 - 2.9e9).abs() < 1.0, "the flows of both");
     }
 
     #[test]

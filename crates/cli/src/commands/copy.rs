@@ -17,7 +17,7 @@ use clap::Args;
 use landspeed_analysis::copy_held;
 use landspeed_engine::{
     ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, Meeting, check_landing, compare_files, copy,
-    landing, look,
+    landing, look, shown_place,
 };
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
@@ -179,7 +179,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
-    eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
+    eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = options(args, places.reads, landing)?;
     let is_relayed = joined.group.first().is_relayed();
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
@@ -194,12 +194,16 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let done = copy(&joined.group.first(), &what, &|counts, times| line.take_with(counts, times))?;
     let report = report(args, route, begun, done);
     drop((line, joined));
-    if args.json {
-        out(&landspeed_report::json(&report))?;
-    } else {
-        print(&report, args.full)?;
-    }
+    print(args, &report, lines)?;
     Ok(exit(&report.outcome))
+}
+
+/// Prints a report: as one JSON document, or as lines, all of them or a screen.
+fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -> Vec<String>) -> Result<()> {
+    match args.json {
+        true => out(&landspeed_report::json(report)),
+        false => out(&lines(report, args.full).join("\n")),
+    }
 }
 
 /// Asks both hosts what is there, and returns where the files land.
@@ -264,7 +268,7 @@ fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> 
     }
 }
 
-fn print(report: &CopyReport, is_full: bool) -> Result<()> {
+fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
@@ -273,14 +277,14 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     ];
     lines.extend(held::line(&report.held));
     if outcome.is_full {
-        let CopyRoute { to, target, .. } = &report.route;
-        lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
+        let target = shown_place(&report.route.to, &report.route.target);
+        lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
     }
     // Where the target is full, all others fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
-    out(&lines.join("\n"))
+    lines
 }
 
 fn exit(outcome: &CopyOutcome) -> ExitCode {

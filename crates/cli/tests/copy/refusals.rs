@@ -52,12 +52,12 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
     for (args, says, remedy) in [
         (
             [at("shut"), at("own")],
-            format!("local:{}: permission denied", at("shut")),
+            format!("landspeed: {}: permission denied", at("shut")),
             "log in as a user who may read it",
         ),
         (
             [at("src"), at("shut")],
-            format!("local:{}: permission denied", at("shut")),
+            format!("landspeed: {}: permission denied", at("shut")),
             "log in as a user who may read it",
         ),
         (
@@ -90,7 +90,7 @@ fn a_full_target_is_told_once_and_the_same_command_goes_on() {
     let (out, err) = text(&script(&hosts, run, &[&at("src/"), &at("small")]));
     let (full, after) = out.split_once("ended with ").expect("two copies");
     let remedy =
-        format!("local:{} has no room left: free some there, and the same command goes on\n", at("small"));
+        format!("\n{} has no room left: free some there, and the same command goes on\n", at("small"));
     assert!(full.contains(&remedy) && full.contains("No space left on device"), "{out}{err}");
     assert!(full.lines().count() < 12, "the reason is not said for each file: {full}");
     assert!(after.starts_with('6') || after.starts_with('1'), "{after}");

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::killed::{supervisor_and_keeper, supervisor_and_program};
 use crate::namespaces::Namespaces;
 use crate::programs::{ask, at, connected};
-use crate::run::{TestServer, carries, command, counts, run, said};
+use crate::run::{StoppedProcess, TestServer, carries, command, counts, run, said};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
@@ -146,9 +146,8 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     let [stopped, program] = supervisor_and_program(victim.id());
     for round in 0..5 {
         std::thread::sleep(Duration::from_millis(30 + round * 7));
-        signal(stopped, Signal::STOP);
+        let _stopped = StoppedProcess::of(stopped);
         std::thread::sleep(Duration::from_millis(200));
-        signal(stopped, Signal::CONT);
     }
     signal(program, Signal::KILL);
     victim.wait().expect("a child");
@@ -159,10 +158,10 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     bystander.wait().expect("a child");
     assert!(slowest < 1000, "{slowest} ms");
 
-    let [stopped, _] = supervisor_and_program(server.child.id());
-    signal(stopped, Signal::STOP);
+    let [supervisor, _] = supervisor_and_program(server.child.id());
+    let stopped = StoppedProcess::of(supervisor);
     let out = run(over, &format!("connect-timed {} 5", server.port));
-    signal(stopped, Signal::CONT);
+    drop(stopped);
     let (told, err) = text(&out);
     let slowest: u64 = said(&mut told.as_bytes(), "slowest ").parse().expect("a number");
     assert!(slowest < 1000 && counts(&err)["carried"] == 0, "{slowest} ms, {err}");
@@ -174,12 +173,12 @@ fn a_client_waits_longer_for_a_late_server_where_its_user_says_so() {
         return;
     }
     let server = TestServer::start(Some("local"), 1);
-    let [stopped, _] = supervisor_and_program(server.child.id());
-    signal(stopped, Signal::STOP);
+    let [supervisor, _] = supervisor_and_program(server.child.id());
+    let stopped = StoppedProcess::of(supervisor);
     let client = command(Some("local --patience 20s"), &format!("ask {} 1 1000", server.port)).spawn();
     // The client has come long before, except on a busy machine.
     std::thread::sleep(Duration::from_millis(500));
-    signal(stopped, Signal::CONT);
+    drop(stopped);
     let out = client.expect("it runs").wait_with_output().expect("a child");
     assert_eq!(counts(&text(&out).1)["carried"], 1, "{out:?}");
 }

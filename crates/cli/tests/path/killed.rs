@@ -10,8 +10,8 @@ use rustix::process::Signal;
 
 use crate::LIMIT;
 use crate::programs::ask;
-use crate::run::{TestServer, can, command, said};
-use crate::support::ours::{RunningProcess, processes, signal, within};
+use crate::run::{StoppedProcess, TestServer, can, command, said, within_mut};
+use crate::support::ours::{RunningProcess, TestHome, processes, signal, within};
 
 #[test]
 fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
@@ -185,6 +185,31 @@ fn where_both_are_killed_at_once_calls_fail_and_none_hangs() {
     from.read_to_string(&mut rest).expect("text");
     assert!(rest.contains("\nasked "), "{rest}");
     asking.wait().expect("a child");
+}
+
+/// The report of the program's end never comes from a supervisor that is stopped.
+#[test]
+fn landspeed_ends_by_a_signal_where_its_supervisor_is_stopped_and_its_program_has_ended() {
+    for path in ["local", "mptcp", "smc"].into_iter().filter(|path| can(path)) {
+        let home = TestHome::new();
+        let mut serve = command(Some(path), "serve 1 0");
+        serve.env("OF", home.path());
+        let mut server = TestServer::of(serve);
+        let [supervisor, program] = supervisor_and_program(server.child.id());
+        let stopped = StoppedProcess::of(supervisor);
+        signal(program, Signal::KILL);
+        // The supervisor does not wait for it, so it stays a zombie, which has no environment.
+        let ended = || processes(home.path()).iter().all(|one| one.pid != program);
+        assert!(within(LIMIT, ended), "{path}: the program goes on");
+        assert!(matches!(server.child.try_wait(), Ok(None)), "{path}: it does not wait for the supervisor");
+        signal(server.child.id() as i32, Signal::TERM);
+        assert!(within_mut(|| server.child.try_wait().expect("a child").is_some()), "{path}: it goes on");
+        let code = server.child.wait().expect("a child").code();
+        assert_eq!(code, Some(128 + Signal::TERM.as_raw()), "{path}");
+        drop(stopped);
+        let none = || processes(home.path()).is_empty();
+        assert!(within(LIMIT, none), "{path}: {:?}", processes(home.path()));
+    }
 }
 
 /// Returns the session ID of a process; 0 if the session's leader is in an outer PID namespace, as in a container.

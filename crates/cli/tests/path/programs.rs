@@ -144,15 +144,16 @@ pub(crate) fn entangled(port: usize, in_epoll: bool) {
     let _ = stream.as_raw_fd();
 }
 
-/// Connects to itself under constant signals, whose handler has calls restarted (SA_RESTART).
+/// Connects to itself under constant signals, whose handler has calls restarted (SA_RESTART). SIGALRM is left to the alarm
+/// that ends this program.
 pub(crate) fn ask_itself_in_signals(connections: usize) {
-    signal_hook::flag::register(libc::SIGALRM, Arc::default()).expect("a handler");
+    signal_hook::flag::register(libc::SIGUSR1, Arc::default()).expect("a handler");
     // SAFETY: the call returns a number.
     let own = unsafe { libc::pthread_self() };
     std::thread::spawn(move || {
         loop {
             // SAFETY: the thread `own` exists as long as this process.
-            unsafe { libc::pthread_kill(own, libc::SIGALRM) };
+            unsafe { libc::pthread_kill(own, libc::SIGUSR1) };
             std::thread::sleep(Duration::from_micros(300));
         }
     });

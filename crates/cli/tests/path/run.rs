@@ -78,7 +78,28 @@ impl Drop for TestServer {
         if matches!(self.child.try_wait(), Ok(None)) {
             signal(self.child.id() as i32, Signal::TERM);
         }
+        if !within_mut(|| !matches!(self.child.try_wait(), Ok(None))) {
+            let _ = self.child.kill();
+        }
         let _ = self.child.wait();
+    }
+}
+
+/// A process that is stopped until this is dropped, also if the test fails meanwhile. A stopped process ends by no signal
+/// but SIGKILL.
+#[must_use]
+pub(crate) struct StoppedProcess(i32);
+
+impl StoppedProcess {
+    pub(crate) fn of(pid: i32) -> Self {
+        signal(pid, Signal::STOP);
+        StoppedProcess(pid)
+    }
+}
+
+impl Drop for StoppedProcess {
+    fn drop(&mut self) {
+        signal(self.0, Signal::CONT);
     }
 }
 

@@ -65,16 +65,15 @@ pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     true
 }
 
-/// The folders of a test's landspeed. On drop, processes that are still running are killed and remaining labs are
-/// removed.
+/// The folders of a test's landspeed. On drop, processes that are still running are killed, and all labs that are noted in
+/// these folders are removed, because nothing else finds them once the folders are gone.
 pub(crate) struct TestHome {
     folder: tempfile::TempDir,
-    seen: std::cell::RefCell<BTreeSet<String>>,
 }
 
 impl TestHome {
     pub(crate) fn new() -> TestHome {
-        TestHome { folder: tempfile::tempdir().expect("a temporary folder"), seen: Default::default() }
+        TestHome { folder: tempfile::tempdir().expect("a temporary folder") }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -96,10 +95,7 @@ impl TestHome {
         assert!(listed.status.success(), "{err}");
         let owner = owner.to_string();
         let of_owner = out.lines().filter(|line| line.split_whitespace().any(|word| word == owner));
-        let ids: BTreeSet<String> =
-            of_owner.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect();
-        self.seen.borrow_mut().extend(ids.iter().cloned());
-        ids
+        of_owner.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
     }
 
     /// Returns what is left, one line each: of the labs `ids`, of journals, and of processes except `others`.
@@ -126,8 +122,13 @@ impl TestHome {
 impl Drop for TestHome {
     fn drop(&mut self) {
         freeze(self.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
-        for id in self.seen.borrow().iter() {
-            let _ = self.landspeed(&["lab", "down", id]).output();
-        }
+        let noted =
+            || std::fs::read_dir(self.path().join("run/labs")).is_ok_and(|mut all| all.next().is_some());
+        // A process that was killed may not have ended yet, and its lab is left alone until then.
+        let gone = || {
+            let down = || self.landspeed(&["lab", "down"]).output().is_ok();
+            !noted() || (down() && !noted())
+        };
+        within(Duration::from_secs(10), gone);
     }
 }

@@ -10,6 +10,14 @@ use landspeed_record::PathBytes;
 
 use crate::Pair;
 
+/// The word for this machine.
+pub const THIS_HOST: &str = "local";
+
+/// Returns a path with its host for people. One of this machine has none, as it is written.
+pub fn shown_place(host: &str, path: &str) -> String {
+    if host == THIS_HOST { path.to_owned() } else { format!("{host}:{path}") }
+}
+
 /// The paths of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyPaths {
@@ -77,11 +85,13 @@ impl LandingError {
     pub fn at_host(&self, from: &str, to: &str) -> String {
         match self {
             LandingError::SameName(_) => self.to_string(),
-            LandingError::TargetIsFile(_) | LandingError::TargetBarred(_) => format!("{to}:{self}"),
+            LandingError::TargetIsFile(_) | LandingError::TargetBarred(_) => {
+                shown_place(to, &self.to_string())
+            }
             LandingError::Missing(_)
             | LandingError::SourceBarred(_)
             | LandingError::NoFolder(_)
-            | LandingError::IntoItself(_) => format!("{from}:{self}"),
+            | LandingError::IntoItself(_) => shown_place(from, &self.to_string()),
         }
     }
 }
@@ -255,6 +265,7 @@ mod tests {
         let missing = lands(&[("a", Missing)], ("t", Folder)).unwrap_err();
         assert_eq!(missing.to_string(), "a: there is no such file or folder: check the path");
         assert!(missing.at_host("dtn1", "dtn2").starts_with("dtn1:a: "));
+        assert!(missing.at_host("local", "dtn2").starts_with("a: "), "as cp says it");
         let barred = [lands(&[("a", Barred)], ("t", Folder)), lands(&[("a", File)], ("t", Barred))];
         let [source, target] = barred.map(|barred| barred.unwrap_err().at_host("dtn1", "dtn2"));
         assert!(

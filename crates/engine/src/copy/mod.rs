@@ -14,7 +14,7 @@ use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
 pub use compare::{ComparisonListener, compare_files};
-pub use landing::{CopyPaths, Landing, LandingError, check_landing, landing};
+pub use landing::{CopyPaths, Landing, LandingError, THIS_HOST, check_landing, landing, shown_place};
 use watch::CopyWatch;
 
 /// The time between two reports of a copy.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_analysis::remarks;
-use landspeed_analysis::verdict::together;
+use landspeed_analysis::verdict::{joined_staircases, together};
+use landspeed_analysis::{disturbances_without_a_cause, remarks};
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verdict, Workload};
 use landspeed_workload::{lasts, stream};
@@ -42,6 +42,8 @@ pub fn explain(
             group.run(&watched_program(&options.flow, program))?
         }
     };
+    let ends: Vec<_> = group.pairs().zip(&seen).map(|(pair, seen)| pair.ends(seen)).collect();
+    let disturbed = disturbances_without_a_cause(&ends);
     let mut pairs = group.pairs().zip(&seen).enumerate();
     let stalled = pairs.find_map(|(number, (pair, seen))| Some((number, pair, stall::broken(seen)?)));
     let probe = stalled.map(|(number, pair, broken)| {
@@ -90,6 +92,7 @@ pub fn explain(
         .map(|(pair, inputs)| ExplainReport { notes: remarks(pair.path), ..inputs.report(options) });
     let mut report = reports.reduce(joined).unwrap_or_default();
     report.notes.extend(group.moved());
+    report.notes.extend(disturbed);
     Ok(report)
 }
 
@@ -135,7 +138,17 @@ fn joined(all: ExplainReport, one: ExplainReport) -> ExplainReport {
     all.windows.extend(one.windows);
     all.notes.extend(one.notes);
     let probe = all.probe.take().or(one.probe);
-    ExplainReport { goodput_bps, path_rate, verdict: findings, cannot_tell, unjudged, probe, ..all }
+    let staircase = joined_staircases(std::mem::take(&mut all.staircase), one.staircase, goodput_bps);
+    ExplainReport {
+        goodput_bps,
+        path_rate,
+        verdict: findings,
+        cannot_tell,
+        unjudged,
+        probe,
+        staircase,
+        ..all
+    }
 }
 
 /// Returns the duration of [`explain`], without the measurement of the limits.

@@ -4,13 +4,13 @@ mod commands;
 mod host;
 mod wire;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use landspeed_record::{Line, Record, RecordWriter, Side};
+use landspeed_record::{Line, Record, RecordWriter, Side, StepAnswer, StepSummary};
 use parking_lot::Mutex;
 
 use commands::{COMMANDS, LimitedRecord, TestedCommand};
@@ -23,6 +23,8 @@ const EVERY: usize = 16;
 const LATER: usize = 6;
 /// Time limit of a command, longer than any of them takes.
 const WATCHDOG: Duration = Duration::from_secs(60);
+/// How often a run that has no time for its answers is repeated.
+const TRIES: usize = 3;
 /// Number of cases that run at the same time. Nearly all of them wait.
 const AT_ONCE: usize = 24;
 
@@ -180,21 +182,36 @@ fn whatever_fails_everything_is_put_back() {
 
 #[test]
 fn tune_keeps_what_helps_and_puts_everything_back() {
-    let seen = see(TestedCommand::TuneInFull, None, usize::MAX);
-    check(&seen, "tune");
-    assert_eq!(seen.said, Ok(Vec::new()));
-    let record = seen.record.expect("a record that can be read");
+    // A busy machine measures fewer blocks in the same budget, and may then not come to an answer.
+    let whole = || {
+        let seen = see(TestedCommand::TuneInFull, None, usize::MAX);
+        check(&seen, "tune");
+        assert_eq!(seen.said, Ok(Vec::new()));
+        seen.record.expect("a record that can be read")
+    };
+    let record = (1..TRIES).map(|_| whole()).find(is_answered).unwrap_or_else(whole);
     assert_eq!(record.header.kind, "tune");
-    let steps = record.lines.iter().filter_map(|line| match line {
-        Line::Step(step) if step.summary.blocks > 0 && !step.summary.placebo => Some(&step.summary),
-        _ => None,
-    });
     let kept: BTreeMap<_, _> =
-        steps.map(|step| ((step.knob.as_str(), step.value.as_str()), step.kept)).collect();
+        steps(&record).map(|step| ((step.knob.as_str(), step.value.as_str()), step.kept)).collect();
     assert_eq!(kept, [(("gro", "on"), false), (("mtu", "9000"), true)].into());
     assert!(record.lines.iter().any(|line| matches!(line, Line::Trial(_))));
     let restored = |line: &Line| matches!(line, Line::Restored(restored) if restored.restored);
     assert!(record.lines.iter().any(restored));
+}
+
+/// Returns the steps that were measured, without placebos.
+fn steps(record: &Record) -> impl Iterator<Item = &StepSummary> {
+    record.lines.iter().filter_map(|line| match line {
+        Line::Step(step) if step.summary.blocks > 0 && !step.summary.placebo => Some(&step.summary),
+        _ => None,
+    })
+}
+
+/// Returns true if the run had time for an answer about each of the two settings.
+fn is_answered(record: &Record) -> bool {
+    let open = [StepAnswer::Undecided, StepAnswer::NotTried];
+    let answered = steps(record).filter(|step| !open.contains(&step.answer));
+    answered.map(|step| step.knob.as_str()).collect::<BTreeSet<_>>().len() == 2
 }
 
 /// Before Linux 5.14, no agent may set knobs, and the agents of a dry run may not set them anyway.

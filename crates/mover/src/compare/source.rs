@@ -12,7 +12,7 @@ use landspeed_record::{
 use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex};
 
-use super::lane::{Lane, LaneFlow, opened, watch};
+use super::lane::{Lane, LaneFlow, Lanes};
 use super::message::{Answer, Question};
 use super::queue::{CompareQueue, ComparedEntry, NextStep};
 use crate::first_error::FirstError;
@@ -28,8 +28,8 @@ use crate::{CopyProgress, Error};
 /// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
 ///
 /// # Errors
-/// Returns an error if a path of the source cannot be opened, if a flow breaks, or if `cancel` is set. An entry that
-/// cannot be compared is in the result.
+/// Returns an error if a path of the source cannot be opened, if a flow breaks or falls silent, or if `cancel` is set. An
+/// entry that cannot be compared is in the result.
 pub fn compare(
     flows: Flows,
     source: &Source,
@@ -45,7 +45,7 @@ pub fn compare(
         tally: Mutex::default(),
         progress,
     };
-    let flows = opened(flows, cancel)?;
+    let lanes = Lanes::open(flows, cancel)?;
     let first = FirstError::default();
     let fail = |error| {
         first.keep(error);
@@ -53,13 +53,13 @@ pub fn compare(
     };
     std::thread::scope(|scope| {
         let mut threads = vec![scope.spawn(|| comparing.walk())];
-        for flow in &flows {
+        for flow in &lanes.flows {
             let (comparing, fail) = (&comparing, &fail);
             threads.push(scope.spawn(move || comparing.ask_all(flow).unwrap_or_else(fail)));
         }
-        watch(&flows, cancel, &first, &|| {
-            if cancel.is_cancelled() {
-                fail(Error::Cancelled);
+        lanes.watch(cancel, &first, &|| {
+            if first.is_there() {
+                comparing.end();
             }
             threads.iter().all(|thread| thread.is_finished())
         });
@@ -88,7 +88,7 @@ struct Tally {
 
 /// One flow, as the source uses it.
 struct QuestionLane<'a> {
-    lane: Lane<'a>,
+    lane: &'a Lane<'a, Answer>,
     /// Memory for the pieces that are read.
     room: Vec<u8>,
 }
@@ -98,9 +98,9 @@ impl QuestionLane<'_> {
         self.lane.send(question)
     }
 
-    fn ask(&mut self, question: &Question) -> Result<Answer, Error> {
+    fn ask(&self, question: &Question) -> Result<Answer, Error> {
         self.tell(question)?;
-        self.lane.next::<Answer>()?.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
+        self.lane.next()?.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
     }
 }
 
@@ -159,18 +159,20 @@ impl Comparing<'_> {
 
     /// Asks over one flow until the comparison is over.
     fn ask_all(&self, flow: &LaneFlow) -> Result<(), Error> {
-        let mut lane = QuestionLane { lane: flow.lane()?, room: Vec::new() };
-        loop {
-            match self.next() {
-                NextStep::Look(found) => self.look(found, &mut lane)?,
-                NextStep::Read(work) => self.read(&work, &mut lane)?,
-                NextStep::Wait | NextStep::Over => return Ok(()),
+        flow.carry::<Answer>(|lane| {
+            let mut lane = QuestionLane { lane, room: Vec::new() };
+            loop {
+                match self.next() {
+                    NextStep::Look(found) => self.look(found, &lane)?,
+                    NextStep::Read(work) => self.read(&work, &mut lane)?,
+                    NextStep::Wait | NextStep::Over => return Ok(()),
+                }
             }
-        }
+        })
     }
 
     /// Asks how entries differ.
-    fn look(&self, found: Vec<FoundEntry>, lane: &mut QuestionLane<'_>) -> Result<(), Error> {
+    fn look(&self, found: Vec<FoundEntry>, lane: &QuestionLane<'_>) -> Result<(), Error> {
         let entries = found.iter().map(|one| one.offered.clone()).collect();
         let Answer::Seen(seen) = lane.ask(&Question::Look(entries))? else { return Err(unasked()) };
         if seen.len() != found.len() {

@@ -11,7 +11,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::Seen;
-use super::lane::{LaneFlow, opened, watch};
+use super::lane::{LaneFlow, Lanes};
 use super::message::{Answer, PieceRange, Question};
 use crate::Error;
 use crate::beneath::{LastFolder, Root};
@@ -20,7 +20,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::target::{Target, allows, kind};
-use crate::tree::{FileIdentity, link};
+use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
@@ -28,22 +28,22 @@ use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, O
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be opened, if a copy that is tried could not write into it, if the
-/// source breaks the protocol, or if `cancel` is set.
+/// source breaks the protocol or is not heard any more, or if `cancel` is set.
 pub fn show(flows: Flows, target: &Target, check: CopyCheck, cancel: &CancelFlag) -> Result<(), Error> {
     let showing = Showing::open(target, check)?;
-    let flows = opened(flows, cancel)?;
+    let lanes = Lanes::open(flows, cancel)?;
     let first = FirstError::default();
     std::thread::scope(|scope| {
         let (showing, first) = (&showing, &first);
         let mut threads = Vec::new();
-        for flow in &flows {
+        for flow in &lanes.flows {
             threads.push(scope.spawn(move || {
                 if let Err(error) = showing.answer_all(flow) {
                     first.keep(error);
                 }
             }));
         }
-        watch(&flows, cancel, first, &|| threads.iter().all(|thread| thread.is_finished()));
+        lanes.watch(cancel, first, &|| threads.iter().all(|thread| thread.is_finished()));
     });
     first.into_result()
 }
@@ -76,24 +76,25 @@ impl Showing {
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
     /// itself why not.
     fn answer_all(&self, flow: &LaneFlow) -> Result<(), Error> {
-        let mut lane = flow.lane()?;
         let (mut own, mut room) = (OwnDigests::new(), Vec::new());
-        loop {
-            let question = match lane.next::<Question>() {
-                Ok(Some(question)) => question,
-                Err(error) if !error.is_of_flow() => return Err(error),
-                Ok(None) | Err(_) => return Ok(()),
-            };
-            let answer = match question {
-                Question::Look(entries) => self.see_all(&entries)?,
-                Question::Read(ranges) => {
-                    own = self.read(&ranges, &mut room)?;
-                    continue;
-                }
-                Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
-            };
-            lane.send(&answer)?;
-        }
+        flow.carry::<Question>(|lane| {
+            loop {
+                let question = match lane.next() {
+                    Ok(Some(question)) => question,
+                    Err(error) if !error.is_of_flow() => return Err(error),
+                    Ok(None) | Err(_) => return Ok(()),
+                };
+                let answer = match question {
+                    Question::Look(entries) => self.see_all(&entries)?,
+                    Question::Read(ranges) => {
+                        own = self.read(&ranges, &mut room)?;
+                        continue;
+                    }
+                    Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
+                };
+                lane.send(&answer)?;
+            }
+        })
     }
 
     fn see_all(&self, entries: &[OfferedEntry]) -> Result<Answer, Error> {
@@ -149,7 +150,7 @@ impl Showing {
         }
         let file =
             root.file(&range.name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(open)?;
-        range.digests(&File::from(file), room)
+        range.digests(&File::from(file), room).map_err(ReadProblem::failure)
     }
 }
 

@@ -131,7 +131,7 @@ fn ended() -> Error {
 
 /// Says that this end lives, and what it has taken, each `beat` and when asked. The thread that sends cannot do it, because it
 /// may wait for a disk.
-fn beat_until_end(writer: &FrameWriter<'_>, beat: Duration, asked: &Receiver<()>) {
+pub(crate) fn beat_until_end(writer: &FrameWriter<'_>, beat: Duration, asked: &Receiver<()>) {
     loop {
         match asked.recv_timeout(beat) {
             // Of a flow that is broken, the thread that hears says so.

@@ -33,8 +33,8 @@ impl<T> Kept<T> {
         self.messages.iter().skip(before).map(|(message, _)| message)
     }
 
-    /// Forgets the messages that the other end has taken: so many since the first one ever. Returns false if there were not
-    /// as many, or if it has said before that it has taken more.
+    /// Forgets the messages that the other end has taken. `taken` is their number since the first one ever. Returns false if
+    /// there were fewer, or if the other end has said before that it has taken more.
     #[must_use]
     pub(super) fn forget(&mut self, taken: u64) -> bool {
         let more = taken.checked_sub(self.taken).and_then(|more| usize::try_from(more).ok());

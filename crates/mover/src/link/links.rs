@@ -19,7 +19,7 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// The longest time for one attempt to open a flow again. A SYN that was lost is sent again after 1 s, 3 s and 7 s.
 const ATTEMPT: Duration = Duration::from_secs(10);
 /// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
-const BEATS: u32 = 4;
+pub(crate) const BEATS: u32 = 4;
 
 /// The links of one end.
 pub(crate) struct Links<T> {

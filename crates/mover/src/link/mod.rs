@@ -30,9 +30,9 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::Error;
 use crate::wire::FrameWriter;
-pub(crate) use carry::End;
+pub(crate) use carry::{End, beat_until_end};
 use kept::Kept;
-pub(crate) use links::Links;
+pub(crate) use links::{BEATS, Links};
 pub use opening::{Caller, Flows, Opening};
 pub(crate) use pulse::Pulse;
 
@@ -120,7 +120,7 @@ impl<T: Clone> Link<T> {
         self.moved.notify_all();
     }
 
-    /// The other end has taken so many messages.
+    /// The other end has taken `taken` messages since the first one ever.
     fn forget(&self, taken: u64) -> Result<(), Error> {
         match self.kept.lock().forget(taken) {
             true => Ok(()),

@@ -34,7 +34,7 @@ impl Pulse {
     }
 
     /// Returns how long this end has listened without hearing anything; zero if it does not listen.
-    pub(super) fn silence(&self) -> Duration {
+    pub(crate) fn silence(&self) -> Duration {
         if self.is_listening.load(Ordering::Acquire) { self.since() } else { Duration::ZERO }
     }
 

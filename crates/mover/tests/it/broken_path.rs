@@ -1,5 +1,5 @@
-//! Copies over a path that breaks. Between the ends is a relay of TCP connections, which cuts them or falls silent after so
-//! many bytes.
+//! Copies over a path that breaks. Between the ends is a relay of TCP connections, which cuts them or falls silent after a
+//! number of bytes.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -11,10 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_mover::{CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, receive, send};
+use landspeed_mover::{
+    CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, compare, receive, send, show,
+};
+use landspeed_record::{CopyCheck, CopyComparison};
 use landspeed_transport::CancelFlag;
 
-use crate::{Ends, MIB, bytes, copy, copy_until, is_same, openings, target, tree};
+use crate::{Ends, MIB, bytes, copy, copy_until, is_same, openings, source, target, tree};
 
 /// What happens to the path.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +130,7 @@ impl RelayState {
         }
     }
 
-    /// Makes happen what is due after so many bytes.
+    /// Makes happen what is due once `passed` bytes have passed.
     fn happen(&self, passed: u64, from: &TcpStream) {
         let mut events = self.events.lock().unwrap();
         while events.front().is_some_and(|(at, _)| passed >= *at) {
@@ -161,7 +164,7 @@ fn over_relay(
     ([of(Opening::Connect(caller)), of(Opening::Accept(listener))], relay)
 }
 
-/// Returns the number of bytes of so many MiB.
+/// Returns the bytes of `number` MiB.
 fn mib(number: u64) -> u64 {
     number * MIB as u64
 }
@@ -278,4 +281,64 @@ fn errors(from: &Path, to: &Path, [sending, receiving]: Ends) -> [Error; 2] {
         let sent = send(sending, &source, &CopyProgress::default(), cancel);
         [sent.unwrap_err(), received.join().expect("no panic").unwrap_err()]
     })
+}
+
+/// Compares, and returns what each end says.
+fn compared(
+    from: &Path,
+    to: &Path,
+    [asking, showing]: Ends,
+    progress: &CopyProgress,
+) -> (Result<CopyComparison, Error>, Result<(), Error>) {
+    let (source, target, cancel) = (&source(from), &target(to), &CancelFlag::default());
+    thread::scope(|scope| {
+        let shown = scope.spawn(move || show(showing, target, CopyCheck::Verify, cancel));
+        let compared = compare(asking, source, CopyCheck::Verify, progress, cancel);
+        (compared, shown.join().expect("no panic"))
+    })
+}
+
+/// The flows of a comparison are not opened again, and neither end waits for TCP to give up.
+#[test]
+fn both_ends_of_a_comparison_give_up_on_a_path_that_falls_silent() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    tree(from.path());
+    for is_opened_by_target in [false, true] {
+        // The first question has more bytes.
+        let (mut ends, _relay) = over_relay("tcp", 2, &[(2_000, PathEvent::Silence)], [1, 3]);
+        if is_opened_by_target {
+            ends.reverse();
+        }
+        let begun = Instant::now();
+        let (compared, shown) = compared(from.path(), to.path(), ends, &CopyProgress::default());
+        for error in [compared.map(drop), shown] {
+            let error = error.expect_err("the path is silent");
+            assert!(matches!(error, Error::Unheard { .. }), "{error}");
+        }
+        let took = begun.elapsed();
+        assert!(took >= Duration::from_secs(3) && took < Duration::from_secs(60), "{took:?}");
+    }
+}
+
+/// An end that is busy for longer than the other one would wait says all the while that it lives.
+#[test]
+fn a_comparison_waits_for_an_end_that_is_busy() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // More than may wait to be taken, so that the source stops until some are.
+    let files: u64 = 9_000;
+    (0..files).for_each(|n| fs::write(from.path().join(format!("{n}")), "").unwrap());
+    let (ends, _relay) = over_relay("tcp", 2, &[], [2, 3]);
+    let progress = CopyProgress::default();
+    let (compared, shown) = thread::scope(|scope| {
+        let comparing = scope.spawn(|| compared(from.path(), to.path(), ends, &progress));
+        thread::sleep(Duration::from_secs(7));
+        assert!(!comparing.is_finished(), "it does not wait");
+        while !comparing.is_finished() {
+            drop(progress.listed());
+            thread::sleep(Duration::from_millis(10));
+        }
+        comparing.join().expect("no panic")
+    });
+    shown.unwrap();
+    assert_eq!(compared.unwrap().differing, files);
 }

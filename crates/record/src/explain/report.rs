@@ -35,6 +35,10 @@ pub struct LimitStep {
     pub rate_bps: BitRate,
     /// How the rate was determined.
     pub how: String,
+    /// Goodput of the flows through this host, of several pairs together; `None` in documents of older versions, where it
+    /// is that of the only pair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub flow_bps: Option<BitRate>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -80,7 +84,8 @@ pub struct ExplainReport {
     pub per_packet: Vec<PerPacketCost>,
     /// Conclusions from `per_packet`: the answers to Jin & Yoo's questions for these hosts.
     pub answers: Vec<SizeAnswer>,
-    /// The staircase: the limits of the hosts' parts and the flow's current goodput, the highest rate first.
+    /// The staircase: the limits of the hosts' parts and the current goodput of the flow, of several pairs together, the
+    /// highest rate first.
     pub staircase: Vec<LimitStep>,
     /// The window model compared with the flows that moved the most data, the busiest first.
     pub windows: Vec<FlowWindow>,

@@ -21,9 +21,9 @@ pub(super) struct LimitStair {
     pub(super) name: String,
     pub(super) how: String,
     pub(super) rate: f64,
-    /// Ratio to the flow's rate, if that is known.
+    /// Ratio to the rate of the flows through the host, if that is known.
     pub(super) over: Option<f64>,
-    /// True for the lowest limit above the flow's rate, which a faster flow would reach first.
+    /// True for the limit that is least above that rate, which a faster flow would reach first.
     pub(super) ceiling: bool,
 }
 
@@ -74,7 +74,7 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     let flow = sane(report.goodput_bps.0);
     let step = |step: &landspeed_record::LimitStep| {
         let rate = sane(step.rate_bps.0)?;
-        let over = flow.map(|f| rate / f);
+        let over = step.flow_bps.and_then(|own| sane(own.0)).or(flow).map(|own| rate / own);
         Some(LimitStair { name: safe(&step.name), how: safe(&step.how), rate, over, ceiling: false })
     };
     let mut steps: Vec<LimitStair> = report.staircase.iter().filter_map(step).collect();
@@ -82,8 +82,9 @@ pub(super) fn stairs(report: &ExplainReport) -> Option<LimitStaircase> {
     steps.dedup_by(same_machine);
     // The lowest limits are nearest to the flow.
     steps.drain(..steps.len().saturating_sub(DRAWN));
-    let lowest_above = steps.iter_mut().rev().find(|s| s.over.is_some_and(|over| over > 1.0 + SAME));
-    if let Some(step) = lowest_above {
+    let over = |step: &LimitStair| step.over.filter(|over| *over > 1.0 + SAME).unwrap_or(f64::INFINITY);
+    let nearest = steps.iter_mut().rev().min_by(|a, b| over(a).total_cmp(&over(b)));
+    if let Some(step) = nearest.filter(|step| over(step).is_finite()) {
         step.ceiling = true;
     }
     // A staircase needs at least one limit besides the flow's own rate.
@@ -110,8 +111,11 @@ mod tests {
 
     #[test]
     fn the_ceiling_is_the_lowest_step_above_the_flow() {
-        let step =
-            |name: &str, rate| LimitStep { name: name.into(), rate_bps: BitRate(rate), how: String::new() };
+        let step = |name: &str, rate| LimitStep {
+            name: name.into(),
+            rate_bps: BitRate(rate),
+            ..LimitStep::default()
+        };
         let report = ExplainReport {
             goodput_bps: BitRate(4.11e9),
             staircase: vec![
@@ -130,9 +134,28 @@ mod tests {
         assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("packets"));
     }
 
+    /// A receiver of one flow of several is full although its link is slower than all flows together.
+    #[test]
+    fn a_host_is_held_against_its_own_flows() {
+        let step = |name: &str, rate, flow| LimitStep {
+            name: name.into(),
+            rate_bps: BitRate(rate),
+            flow_bps: Some(BitRate(flow)),
+            ..LimitStep::default()
+        };
+        let staircase = vec![
+            step("link, host A", 10e9, 2.9e9),
+            step("flow", 2.9e9, 2.9e9),
+            step("link, host B", 1e9, 0.9e9),
+        ];
+        let report = ExplainReport { goodput_bps: BitRate(2.9e9), staircase, ..ExplainReport::default() };
+        let stairs = stairs(&report).expect("three steps");
+        assert_eq!(stairs.ceiling().map(|s| s.name.as_str()), Some("link, host B"));
+    }
+
     #[test]
     fn the_flow_alone_is_no_staircase() {
-        let flow = LimitStep { name: "the flow now".into(), rate_bps: BitRate(4e9), how: String::new() };
+        let flow = LimitStep { name: "the flow now".into(), rate_bps: BitRate(4e9), ..LimitStep::default() };
         let mut report =
             ExplainReport { goodput_bps: BitRate(4e9), staircase: vec![flow], ..ExplainReport::default() };
         assert!(stairs(&report).is_none());
@@ -142,8 +165,12 @@ mod tests {
 
     #[test]
     fn what_one_machine_does_for_both_hosts_is_told_once() {
-        let step =
-            |name: &str, rate| LimitStep { name: name.into(), rate_bps: BitRate(rate), how: "STREAM".into() };
+        let step = |name: &str, rate| LimitStep {
+            name: name.into(),
+            rate_bps: BitRate(rate),
+            how: "STREAM".into(),
+            ..LimitStep::default()
+        };
         let staircase =
             vec![step("memory, host A", 9e9), step("memory, host B", 9e9), step("copy, host B", 8e9)];
         let report = ExplainReport { staircase, ..ExplainReport::default() };

@@ -15,11 +15,10 @@ use super::identity;
 use super::listen::{NUMBER, WELCOME};
 use super::options::{self, QuicSettings};
 use super::wire::QuicSocket;
+use crate::attempts::Attempts;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, shared_port, socket};
 
-/// The pause before another attempt, if the server does not listen yet or has too many connections.
-const AGAIN: Duration = Duration::from_millis(1);
 /// The time without an answer after which a connection's first packet is repeated. The time doubles with each
 /// repetition. QUIC's own timer starts at about a second (RFC 9002 section 6.2.2). With that timer alone, a server that
 /// does not listen yet would delay the flow by a whole second.
@@ -29,14 +28,16 @@ const LONGEST: Duration = Duration::from_millis(2_560);
 
 /// Opens one flow and proves the key. Tries again if the server has too many connections.
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+    let attempts = Attempts::begin();
     loop {
         let mut dialer = QuicDialer::new(call)?;
-        if let Some(set_up) = dialer.prove(patience)? {
+        if let Some(set_up) = dialer.prove(patience, &attempts)? {
             return dialer.flow(set_up);
         }
         drop(dialer);
-        patience.slice()?.ok_or(Error::no_datagram(call.server))?;
-        std::thread::sleep(AGAIN);
+        if !attempts.pause(patience)? {
+            return Err(Error::no_datagram(call.server));
+        }
     }
 }
 
@@ -84,7 +85,7 @@ impl<'a> QuicDialer<'a> {
 
     /// Waits until the server has proven the key and has acknowledged the flow's number. Returns the duration of the
     /// connection's set-up; `None` if the server has too many connections.
-    fn prove(&mut self, patience: &Patience<'_>) -> Result<Option<Nanos>, Error> {
+    fn prove(&mut self, patience: &Patience<'_>, attempts: &Attempts) -> Result<Option<Nanos>, Error> {
         let server = self.call.server;
         loop {
             self.driver.drive(Instant::now());
@@ -97,7 +98,7 @@ impl<'a> QuicDialer<'a> {
             }
             let slice = patience.slice()?.ok_or(Error::no_datagram(server))?;
             let until = Instant::now() + slice;
-            self.knock_again();
+            self.knock_again(patience, attempts)?;
             self.wait(until)?;
         }
     }
@@ -132,20 +133,22 @@ impl<'a> QuicDialer<'a> {
 
     /// Repeats the first packet if it was refused or is not answered in time. After a refusal, the measurement of the
     /// set-up time starts again.
-    fn knock_again(&mut self) {
+    fn knock_again(&mut self, patience: &Patience<'_>, attempts: &Attempts) -> Result<(), Error> {
         if self.driver.has_heard() {
-            return;
+            return Ok(());
         }
         let is_refused = self.driver.wire().take_refusal();
         if is_refused {
-            std::thread::sleep(AGAIN);
+            // The caller looks at the patience.
+            attempts.pause(patience)?;
             self.begun = Instant::now();
         } else if self.knocked.elapsed() < self.pause {
-            return;
+            return Ok(());
         }
         self.driver.wire().repeat(&self.knock);
         self.knocked = Instant::now();
         self.pause = (self.pause * 2).min(LONGEST);
+        Ok(())
     }
 
     fn wait(&mut self, until: Instant) -> Result<(), Error> {

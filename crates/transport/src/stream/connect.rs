@@ -10,12 +10,9 @@ use socket2::{SockAddr, Socket};
 
 use super::StreamTransport;
 use super::flow::StreamFlow;
+use crate::attempts::Attempts;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, ports, socket};
-
-/// The pause before another connection attempt to a server that does not listen yet. It is short, because the two ends
-/// of a trial start at about the same time, and every trial waits for this pause.
-const AGAIN: Duration = Duration::from_millis(1);
 
 /// Opens one flow and proves the key. Tries again if the server resets the connection because it has too many
 /// connections.
@@ -24,24 +21,17 @@ pub(crate) fn connect(
     call: &ConnectRequest<'_>,
     patience: &Patience<'_>,
 ) -> Result<Box<dyn Flow>, Error> {
+    let attempts = Attempts::begin();
     loop {
-        let (socket, set_up) = reach(kind, call, patience)?;
+        let (socket, set_up) = reach(kind, call, patience, &attempts)?;
         if prove(&socket, call, patience)? {
             return Ok(Box::new(StreamFlow::new(kind, socket, call.number, set_up, call.settings)));
         }
         drop(socket);
-        pause(call, patience, false)?;
+        if !attempts.pause(patience)? {
+            return Err(Error::no_stream(call.server, false));
+        }
     }
-}
-
-/// Sleeps before another attempt. Returns an error if the patience has ended; `refused` is true if the server refused
-/// the last attempt.
-fn pause(call: &ConnectRequest<'_>, patience: &Patience<'_>, refused: bool) -> Result<(), Error> {
-    if patience.slice()?.is_none() {
-        return Err(Error::no_stream(call.server, refused));
-    }
-    std::thread::sleep(AGAIN);
-    Ok(())
 }
 
 /// Connects to the server. Tries again while the server refuses or does not listen yet. Returns the socket and the
@@ -50,6 +40,7 @@ fn reach(
     kind: &dyn StreamTransport,
     call: &ConnectRequest<'_>,
     patience: &Patience<'_>,
+    attempts: &Attempts,
 ) -> Result<(Socket, Nanos), Error> {
     let server = kind.address(call.server, call.key);
     let server = server.map_err(|source| Error::refused("connect to", call.server, source))?;
@@ -73,7 +64,9 @@ fn reach(
             Err(ConnectError::Failed(error))
                 if matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound) =>
             {
-                pause(call, patience, true)?;
+                if !attempts.pause(patience)? {
+                    return Err(Error::no_stream(call.server, true));
+                }
             }
             Err(ConnectError::Failed(error)) => return Err(no_port(call, error).unwrap_or_else(refused)),
         }

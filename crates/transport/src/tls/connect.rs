@@ -2,7 +2,6 @@
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use landspeed_proof::{CONFIRM, HELLO};
 
@@ -10,12 +9,10 @@ use super::connection::TlsConnection;
 use super::flow::TlsFlow;
 use super::handshake::Handshake;
 use super::{identity, options};
+use crate::attempts::Attempts;
 use crate::tcp::TcpTransport;
 use crate::transport::{ConnectRequest, Flow, Transport};
 use crate::{Error, Patience, socket};
-
-/// The pause before another attempt, if the server has too many connections.
-const AGAIN: Duration = Duration::from_millis(1);
 
 /// Opens a TCP flow, which proves the key, and performs the TLS handshake on it. Tries again if the server resets the
 /// connection because it has too many connections.
@@ -24,6 +21,7 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
     let config = identity::client(call.key, options::cipher(call.settings)).map_err(failed)?;
     let proof_key = identity::proof_key(call.key);
     let below = ConnectRequest { key: &proof_key, ..*call };
+    let attempts = Attempts::begin();
     loop {
         let flow = TcpTransport.connect(&below, patience)?;
         let open = || TlsConnection::client(Arc::clone(&config));
@@ -31,8 +29,9 @@ pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Res
         if let Some(flow) = shake(handshake, call, patience)? {
             return Ok(Box::new(flow));
         }
-        patience.slice()?.ok_or(Error::no_stream(call.server, false))?;
-        std::thread::sleep(AGAIN);
+        if !attempts.pause(patience)? {
+            return Err(Error::no_stream(call.server, false));
+        }
     }
 }
 

@@ -12,13 +12,12 @@ use super::flow::UdpFlow;
 use super::identity::FlowIdentity;
 use super::options::OPTIONS;
 use super::wire::{CONTROL, ProofPass};
+use crate::attempts::Attempts;
 use crate::message;
 use crate::shared_port::dial;
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience, socket};
 
-/// The pause before a pass (a message of the proof) is sent again, if the server does not listen yet.
-const AGAIN: Duration = Duration::from_millis(1);
 /// The time without an answer after which a pass is repeated. The time doubles with each repetition.
 const FIRST: Duration = Duration::from_millis(20);
 /// The limit up to which the time between two copies of the same pass (a message of the proof) doubles.
@@ -26,7 +25,7 @@ const LONGEST: Duration = Duration::from_millis(320);
 
 pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
     let socket = prepare(call)?;
-    let mut dialer = UdpDialer { socket: &socket, call, patience, wrong: false };
+    let mut dialer = UdpDialer { socket: &socket, call, patience, attempts: Attempts::begin(), wrong: false };
     let proof = dialer.prove()?;
     let identity = FlowIdentity::client(&proof, call.key);
     // Errors about passes that reached no listener do not concern the flow.
@@ -48,6 +47,7 @@ struct UdpDialer<'a> {
     socket: &'a Socket,
     call: &'a ConnectRequest<'a>,
     patience: &'a Patience<'a>,
+    attempts: Attempts,
     /// True if a reply arrived that does not prove the key.
     wrong: bool,
 }
@@ -113,7 +113,8 @@ impl UdpDialer<'_> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // The server does not listen yet.
                 Err(error) if passes(error.kind()) => {
-                    std::thread::sleep(AGAIN);
+                    // The next wait for a reply looks at the patience.
+                    self.attempts.pause(self.patience)?;
                     return Ok(None);
                 }
                 Err(source) => return Err(Error::refused("prove the key to", self.call.server, source)),

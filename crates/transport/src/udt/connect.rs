@@ -14,12 +14,11 @@ use super::channel::UdtChannel;
 use super::flow::UdtFlow;
 use super::identity;
 use super::options::{self, OPTIONS, UdtSettings};
+use crate::attempts::Attempts;
 use crate::shared_port::{self, dial};
 use crate::transport::{ConnectRequest, Flow};
 use crate::{Error, Patience};
 
-/// The pause before another attempt, if the server does not listen yet.
-const AGAIN: Duration = Duration::from_millis(1);
 /// The pause before another attempt, if the server has closed the connection.
 const LATER: Duration = Duration::from_millis(10);
 /// The largest UDP datagram over IPv4, in bytes with its headers.
@@ -65,6 +64,7 @@ impl UdtDialer<'_> {
     /// Returns a connection after its handshake, and the duration of the handshake. Tries again while the server does
     /// not listen.
     fn reach(&self) -> Result<(UdtChannel, Nanos), Error> {
+        let attempts = Attempts::begin();
         loop {
             let channel = self.begin()?;
             let begun = Instant::now();
@@ -73,7 +73,9 @@ impl UdtDialer<'_> {
                 return Ok((channel, begun.elapsed().into()));
             }
             drop(channel);
-            std::thread::sleep(AGAIN);
+            if !attempts.pause(self.patience)? {
+                return Err(Error::no_datagram(self.call.server));
+            }
         }
     }
 

@@ -163,7 +163,12 @@ pub(crate) fn meddled(
 
 /// Returns both outcomes of a trial, which must succeed.
 pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[EndpointOutcome; 2], String> {
-    match meddled(row, spec, |_, _| ())?.0 {
+    succeeded(meddled(row, spec, |_, _| ())?.0)
+}
+
+/// Returns both outcomes, or an error with both ends' if one failed.
+pub(crate) fn succeeded(ends: [EndResult; 2]) -> Result<[EndpointOutcome; 2], String> {
+    match ends {
         [Ok(client), Ok(server)] => Ok([client, server]),
         // Which end failed first is not known, and that one names the cause.
         [client, server] => Err(format!("client: {client:?}; server: {server:?}")),
@@ -175,6 +180,8 @@ pub(crate) fn outcomes(row: &dyn WorkloadSubject, spec: &TrialSpec) -> Result<[E
 pub(crate) struct WatchLog {
     pub(crate) calls: Vec<&'static str>,
     pub(crate) wrong: Vec<String>,
+    /// How long the thread that opens and closes the window was kept waiting for a processor while it was open.
+    pub(crate) starved: Nanos,
     opened: CancelFlag,
     threads: Vec<i32>,
     last: Nanos,
@@ -188,6 +195,13 @@ impl WatchLog {
     }
 }
 
+/// Returns how long this thread has been ready to run and had no processor: the second number of its schedstat
+/// (Documentation/scheduler/sched-stats.rst); zero on a kernel that does not count it.
+fn starved() -> Nanos {
+    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Nanos(counts.split_whitespace().nth(1).and_then(|word| word.parse().ok()).unwrap_or_default())
+}
+
 impl WindowWatch for WatchLog {
     fn open(&mut self, ends: &WatchTargets<'_>) {
         self.calls.push("open");
@@ -198,6 +212,7 @@ impl WindowWatch for WatchLog {
         }
         let asked = ends.sockets.iter().map(|(_, socket)| rustix::net::sockopt::socket_type(socket));
         self.wrong.extend(asked.filter_map(|answer| Some(format!("no socket: {}", answer.err()?))));
+        self.starved = starved();
         self.opened.cancel();
     }
 
@@ -210,6 +225,7 @@ impl WindowWatch for WatchLog {
     }
 
     fn close(&mut self) -> Observations {
+        self.starved = starved().saturating_sub(self.starved);
         self.calls.push("close");
         self.look_for_threads();
         Observations { unseen: vec![SEEN.to_owned()], ..Observations::default() }

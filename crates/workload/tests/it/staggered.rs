@@ -1,5 +1,7 @@
 //! Flows that enter and leave: what is sent when, the probe's results, and the end.
 
+use std::collections::BTreeSet;
+
 use landspeed_observer::{WatchSubject, Watcher, observer};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Observations, TcpSample, TrialSpec};
@@ -10,6 +12,9 @@ use landspeed_workload::{
 use rustix::net::sockopt::tcp_congestion;
 
 use crate::common::{KEY, V4, V6, both, both_on, controlled, outcomes, spec};
+
+/// The number of runs in which each of the most flows must have had a turn.
+const RUNS: usize = 20;
 
 fn flow(congestion: &str, enters: u64, leaves: u64) -> StaggeredFlow {
     StaggeredFlow {
@@ -161,11 +166,26 @@ fn a_flow_with_an_end_is_timed_and_arrives_whole() {
 
 #[test]
 fn the_most_flows_that_there_may_be_come_and_go() {
-    // Long enough that each flow has its turn on a machine with two busy cores.
     let flows = (0..64).map(|n| flow("reno", n * 5, n * 5 + 400)).collect();
-    let (_, server) = outcomes(&planned(flows, 750), V4);
-    assert_eq!(server.flow_bytes.len(), 64);
-    assert!(server.flow_bytes.iter().all(|&bytes| bytes > Bytes(0)), "{:?}", server.flow_bytes);
+    let spec = planned(flows, 750);
+    let mut silent: BTreeSet<usize> = (0..64).collect();
+    // On a busy machine a flow may leave before its thread has had its turn: it has one in another run.
+    for _ in 0..RUNS {
+        let (client, server) = outcomes(&spec, V4);
+        assert_eq!(server.flow_bytes.len(), 64);
+        assert_eq!(server.flow_bytes.iter().copied().sum::<Bytes>(), server.received_bytes);
+        assert!(
+            client.sent_bytes >= server.received_bytes,
+            "{} {}",
+            client.sent_bytes,
+            server.received_bytes
+        );
+        silent.retain(|flow| server.flow_bytes[*flow] == Bytes(0));
+        if silent.is_empty() {
+            return;
+        }
+    }
+    panic!("these flows carried nothing in {RUNS} runs: {silent:?}");
 }
 
 #[test]

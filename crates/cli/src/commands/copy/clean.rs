@@ -3,17 +3,18 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
+use landspeed_engine::shown_place;
 use landspeed_record::{CopyLeftover, CopyLeftovers, PathBytes};
 use landspeed_report::{duration, safe};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::CopyArgs;
 use super::names::{more, shown};
 use super::place::cleaned;
+use super::{CopyArgs, print};
 use crate::exit::Exit;
 use crate::hosts::apart;
-use crate::output::{FORMAT, out, usage};
+use crate::output::{FORMAT, usage};
 
 /// The output of `landspeed copy --clean --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -38,20 +39,17 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let left = landspeed_engine::clean(&host, PathBytes(folder), args.dry_run)?;
     drop(host);
     let report = CopyCleaning { format: FORMAT, host: word, folder: shown, is_removed: !args.dry_run, left };
-    match args.json {
-        true => out(&landspeed_report::json(&report))?,
-        false => out(&lines(&report, args.full).join("\n"))?,
-    }
+    print(args, &report, lines)?;
     Ok(Exit::Done.into())
 }
 
 fn lines(report: &CopyCleaning, is_full: bool) -> Vec<String> {
-    let CopyCleaning { host, folder, left, .. } = report;
+    let (place, left) = (shown_place(&report.host, &report.folder), &report.left);
     let (number, bytes, others) = (left.number, left.bytes, left.others);
     let answer = match (number, report.is_removed) {
-        (0, _) => format!("{host}:{folder} has no incomplete files"),
-        (_, true) => format!("removed {number} incomplete files, {bytes}, from {host}:{folder}"),
-        (_, false) => format!("{host}:{folder} has {number} incomplete files, {bytes}"),
+        (0, _) => format!("{place} has no incomplete files"),
+        (_, true) => format!("removed {number} incomplete files, {bytes}, from {place}"),
+        (_, false) => format!("{place} has {number} incomplete files, {bytes}"),
     };
     let named: Vec<String> = left.files.iter().take(shown(is_full)).map(line).collect();
     let more = more(number, named.len(), "--full lists more of them");

@@ -3,12 +3,10 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use landspeed_engine::CopyPaths;
+use landspeed_engine::{CopyPaths, THIS_HOST, shown_place};
 use landspeed_record::Side;
 
 use super::CopyArgs;
-
-const HERE: &str = "local";
 
 /// Where files come from and go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +31,7 @@ impl CopyPlaces {
     /// Returns the sources for people.
     pub(super) fn sources_shown(&self) -> String {
         let [first, rest @ ..] = self.paths.sources.as_slice() else { return self.from.clone() };
-        let first = format!("{}:{}", self.from, String::from_utf8_lossy(first));
+        let first = shown_place(&self.from, &String::from_utf8_lossy(first));
         if rest.is_empty() { first } else { format!("{first} and {} more", rest.len()) }
     }
 }
@@ -51,11 +49,11 @@ pub(super) fn places(args: &CopyArgs) -> Result<CopyPlaces, String> {
     let sources =
         sources.iter().map(|path| read(path, &args.from, "--from")).collect::<Result<Vec<_>, _>>()?;
     let (to, target) = read(target, &args.to, "--to")?;
-    let from = sources.first().map_or_else(|| HERE.to_owned(), |(host, _)| host.clone());
+    let from = sources.first().map_or_else(|| THIS_HOST.to_owned(), |(host, _)| host.clone());
     if let Some((other, _)) = sources.iter().find(|(host, _)| *host != from) {
         return Err(format!("sources are on {from} and on {other}: copy from one host at a time"));
     }
-    let reads = if to == HERE && from != HERE { Side::B } else { Side::A };
+    let reads = if to == THIS_HOST && from != THIS_HOST { Side::B } else { Side::A };
     let sources = sources.into_iter().map(|(_, path)| path).collect();
     Ok(CopyPlaces { from, to, paths: CopyPaths { sources, target }, reads })
 }
@@ -81,7 +79,7 @@ fn place(argument: &OsStr, host: &Option<String>, option: &str) -> Result<(Strin
             argument.display()
         )),
         (None, Some((host, path))) => Ok((host, path.to_vec())),
-        (None, None) => Ok((HERE.to_owned(), argument.as_bytes().to_vec())),
+        (None, None) => Ok((THIS_HOST.to_owned(), argument.as_bytes().to_vec())),
     }
 }
 

@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::names::{failed, held, more, name, shown};
-use super::{CopyArgs, CopyRoute, compared};
+use super::{CopyArgs, CopyRoute, compared, print};
 use crate::exit::Exit;
 use crate::failure::because;
-use crate::output::{FORMAT, out};
+use crate::output::FORMAT;
 
 /// The output of `landspeed copy --verify --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,10 +87,7 @@ pub(super) fn run(
     let outcome = compared(&joined, what, CopyCheck::Verify, &take)?;
     let report = listing.into_inner().report(route, begun.elapsed().into(), outcome);
     drop(joined);
-    match args.json {
-        true => out(&landspeed_report::json(&report))?,
-        false => out(&lines(&report, args.full).join("\n"))?,
-    }
+    print(args, &report, lines)?;
     Ok(exit(&report.outcome))
 }
 

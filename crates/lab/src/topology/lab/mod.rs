@@ -130,6 +130,11 @@ impl Lab {
             lab.namespaces.push(Namespace::create(&name)?);
         }
         lab.join(&layout)?;
+        // Another command may have taken the lab down meanwhile, with what was there by then. Nothing would find the rest if
+        // this process were killed.
+        if !lab.store.has(&lab.id) {
+            return Err(Error::Hosts(format!("lab {} was taken down while it was made", lab.id)));
+        }
         // A signal that ends this process does not wait until guests have booted.
         drop(making);
         lab.guests.as_ref().map_or(Ok(()), Guests::wait)?;

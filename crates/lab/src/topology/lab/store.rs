@@ -109,6 +109,12 @@ impl LabStore {
         std::fs::File::from(file).write_all(text)
     }
 
+    /// Returns false if the lab has no state file.
+    pub(super) fn has(&self, id: &LabId) -> bool {
+        let seen = rustix::fs::statat(&self.folder, file_name(id), AtFlags::SYMLINK_NOFOLLOW);
+        !matches!(seen, Err(rustix::io::Errno::NOENT))
+    }
+
     /// Removes the record of a lab.
     pub(super) fn remove(&self, id: &LabId) -> Result<(), Error> {
         Ok(self.folder.remove(file_name(id))?)
@@ -193,7 +199,9 @@ mod tests {
         assert!(store.add(&plan, None).is_err(), "an id is used once");
         let all = store.all().unwrap();
         assert_eq!((all.len(), all[0].1.namespaces.clone()), (1, plan.namespaces()));
+        assert!(store.has(&plan.id));
         store.remove(&plan.id).unwrap();
+        assert!(!store.has(&plan.id));
         store.remove(&plan.id).unwrap();
         assert!(store.all().unwrap().is_empty());
         // Writes as on a file system without unnamed files.
