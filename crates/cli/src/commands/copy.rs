@@ -2,6 +2,7 @@
 
 pub(crate) mod clean;
 pub(crate) mod dry_run;
+mod keep;
 mod names;
 mod place;
 pub(crate) mod verify;
@@ -18,8 +19,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
-    Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
+    PathBytes, Settings, Side,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
@@ -32,6 +33,7 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use keep::{KeepArgs, lost_lines, lost_words};
 use names::failed;
 use place::{CopyPlaces, places};
 
@@ -44,9 +46,12 @@ A folder lands in TARGET under its own name; with a slash at its end (run7/),
 its entries land there. A single file takes TARGET's name unless a folder is
 there.
 
-Names, content, modes, times and symbolic links are copied. Not yet copied are
-owners, hard links (each becomes a file), holes, extended attributes and ACLs;
-FIFOs, sockets and devices are named and left out.
+Names, content, modes, times, extended attributes, ACLs, symbolic links and
+FIFOs are copied, and where the far end is root owners and groups by their
+numbers, with set-user-ID bits and capabilities. What the target does not take
+of this is counted by kind, and the copy ends with 6: --keep leaves kinds out.
+Not yet copied are hard links (each becomes a file) and holes. Sockets are named
+and left out, and devices without --devices.
 
 Within one host the data take loopback, encrypted as between hosts: that works,
 and cp is faster.
@@ -91,7 +96,7 @@ pub(crate) struct CopyArgs {
     /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Compare source and target, and copy nothing: names, content, modes and times
+    /// Compare source and target, and copy nothing: names, content, and what a copy keeps
     ///
     /// Both ends read the files of the same length, and their digests are compared: no content is sent.
     #[arg(long, conflicts_with = "dry_run")]
@@ -99,7 +104,7 @@ pub(crate) struct CopyArgs {
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
     /// The next copy then sends these files from their beginning. A copy that runs is left alone.
-    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync"])]
+    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync", "keep", "devices"])]
     pub(crate) clean: bool,
     /// List all names, not only a screen of them
     #[arg(long)]
@@ -107,6 +112,8 @@ pub(crate) struct CopyArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
 }
@@ -146,7 +153,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         return clean::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
-    let places = places(args).map_err(usage)?;
+    let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -157,7 +164,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let landing = lands(&joined, &places)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
-    let what = options(args, places.reads, landing)?;
+    let what = options(args, keeping, places.reads, landing)?;
     let route = CopyRoute { from: places.from, to: places.to, target };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -203,12 +210,13 @@ fn compared(
     Ok(compare_files(&joined.group.first(), what, check, &listener)?)
 }
 
-fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions> {
+fn options(args: &CopyArgs, keeping: CopyKeeping, from: Side, landing: Landing) -> Result<CopyOptions> {
     Ok(CopyOptions {
         from,
         roots: landing.roots,
         folder: landing.folder,
         is_synced: !args.no_sync,
+        keeping,
         flow: flow()?,
         flows: args.flows,
     })
@@ -242,7 +250,10 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
         format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
-        format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
+        format!(
+            "made {} folders, links and FIFOs, found {} entries unchanged",
+            outcome.made, outcome.unchanged
+        ),
     ];
     if outcome.is_full {
         let CopyRoute { to, target, .. } = &report.route;
@@ -252,6 +263,7 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
+    lines.extend(lost_lines(&outcome.lost));
     out(&lines.join("\n"))
 }
 
@@ -263,7 +275,8 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
         (false, true) if outcome.failed > 0 => {
             because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
         }
-        (false, true) => because(Exit::Incomplete, &outcome.unfinished),
+        (false, true) if !outcome.unfinished.is_empty() => because(Exit::Incomplete, &outcome.unfinished),
+        (false, true) => because(Exit::Incomplete, &lost_words(&outcome.lost)),
     }
 }
 
@@ -325,6 +338,8 @@ fn words(seen: &[(Instant, CopyCounts)]) -> String {
 mod tests {
     use std::time::Duration;
 
+    use landspeed_record::{CopyKept, CopyLoss};
+
     use super::*;
 
     #[test]
@@ -365,6 +380,9 @@ mod tests {
         ] {
             assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
         }
+        let name_hex = PathBytes(b"a".to_vec());
+        let loss = CopyLoss { kind: CopyKept::Owner, entries: 1, name_hex, why: "no".to_owned() };
+        assert_eq!(exit(&CopyOutcome { lost: vec![loss], ..outcome(3, 0, "") }), Exit::Incomplete.into());
     }
 
     #[test]

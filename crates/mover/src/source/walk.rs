@@ -3,8 +3,8 @@
 
 use super::{LOOK, Sending};
 use crate::name::RelativeName;
-use crate::tree::{FoundEntry, Visitor};
-use crate::wire::{Failure, MOST_OFFERED};
+use crate::tree::{FoundEntry, Visitor, fills_an_offer};
+use crate::wire::Failure;
 
 impl Sending<'_> {
     pub(super) fn walk(&self) {
@@ -60,7 +60,7 @@ impl Visitor for Walk<'_, '_> {
             self.sending.progress.found(entry.size());
         }
         self.found.push(entry);
-        self.found.len() < MOST_OFFERED || self.hand_over()
+        !fills_an_offer(&self.found) || self.hand_over()
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

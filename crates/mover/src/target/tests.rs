@@ -3,16 +3,29 @@ use std::path::Path;
 
 use super::*;
 use crate::digest;
+use crate::metadata::Metadata;
 use crate::wire::{EntryKind, Timestamp};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Receiving::open(&Target { folder: folder.to_owned(), names, is_synced: true }).unwrap()
+    Receiving::open(&Target {
+        folder: folder.to_owned(),
+        names,
+        is_synced: true,
+        keeping: CopyKeeping::default(),
+    })
+    .unwrap()
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
+    OfferedEntry {
+        name,
+        kind,
+        mode: 0o777,
+        modified: Timestamp { seconds: 1, nanos: 0 },
+        metadata: Metadata::default(),
+    }
 }
 
 fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer {
