@@ -52,7 +52,6 @@ pub struct CopyOutcome {
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
     /// What was to be kept of entries, and what the target did not take, by kind.
-    #[serde(default)]
     pub lost: Vec<CopyLoss>,
 }
 
@@ -195,7 +194,7 @@ pub enum CopyDifference {
     Kind,
     /// The file has another length.
     Size,
-    /// The file has the same length and other bytes.
+    /// The file has the same length and other bytes; in a dry run: a copy sends it again all the same.
     Content,
     /// The symbolic link has another text.
     Link,
