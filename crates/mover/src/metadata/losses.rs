@@ -22,7 +22,7 @@ pub(crate) struct LostKind {
 }
 
 impl LostKind {
-    /// Returns what is told of it.
+    /// Returns the loss as it is reported.
     pub(crate) fn told(&self) -> CopyLoss {
         let why = std::io::Error::from_raw_os_error(self.errno).to_string();
         let name_hex = PathBytes(self.name.as_bytes().to_vec());

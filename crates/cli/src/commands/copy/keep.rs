@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(keeping(&[], false).unwrap(), CopyKeeping::default());
         assert!(keeping(&[], true).unwrap().devices);
         let some = keeping(&[KeptKind::Times, KeptKind::Mode, KeptKind::Mode], false).unwrap();
-        assert_eq!(some.kinds, [CopyKept::Mode, CopyKept::Times].into());
+        assert_eq!(some.kinds, BTreeSet::from([CopyKept::Mode, CopyKept::Times]));
         let error = keeping(&[KeptKind::Acls, KeptKind::Times], false).unwrap_err();
         assert!(error.to_string().contains("needs mode"), "{error}");
         assert!(keeping(&[KeptKind::Acls, KeptKind::Mode], false).is_ok());
