@@ -76,7 +76,7 @@ impl DeviceNumber {
         if self.is_block { FileType::BlockDevice } else { FileType::CharacterDevice }
     }
 
-    pub(crate) fn as_dev(self) -> Dev {
+    pub(crate) fn dev(self) -> Dev {
         rustix::fs::makedev(self.major, self.minor)
     }
 }

@@ -17,7 +17,7 @@ impl Receiving {
             EntryKind::Device(_) if !self.keeper.makes_devices() => {
                 return Err(Failure::plain(Operation::Device));
             }
-            EntryKind::Device(number) => (number.file_type(), number.as_dev()),
+            EntryKind::Device(number) => (number.file_type(), number.dev()),
             _ => (FileType::Fifo, 0),
         };
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;

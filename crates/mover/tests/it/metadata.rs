@@ -110,10 +110,10 @@ fn kept_tree(root: &Path) {
     set_mode(&at("fifo"), 0o642);
     if is_root() {
         ["named", "long", "link", "set", "folder", "fifo"]
-            .iter()
+            .into_iter()
             .for_each(|name| set_owner(&at(name), 1234, 1235));
         set(&at("link"), "trusted.l", b"1");
-        let capability = [0x0200_0001_u32, 1 << 13, 0, 0, 0].iter().flat_map(|word| word.to_le_bytes());
+        let capability = [0x0200_0001_u32, 1 << 13, 0, 0, 0].into_iter().flat_map(u32::to_le_bytes);
         set(&at("named"), "security.capability", &capability.collect::<Vec<u8>>());
         set(&at("set"), "trusted.s", b"2");
         set_mode(&at("set"), 0o6755);
@@ -125,9 +125,9 @@ fn kept_tree(root: &Path) {
     set(&at("listed"), "system.posix_acl_access", &list());
     set(&at("folder/sub"), "system.posix_acl_default", &list());
     set_mode(&at("long"), 0o444);
-    ["plain", "named", "listed", "long", "set"].iter().for_each(|name| age(&at(name), 1_000_000_000));
+    ["plain", "named", "listed", "long", "set"].into_iter().for_each(|name| age(&at(name), 1_000_000_000));
     // Before 1970.
-    ["fifo", "link", "folder/sub", "folder"].iter().for_each(|name| set_time(&at(name), -1_000));
+    ["fifo", "link", "folder/sub", "folder"].into_iter().for_each(|name| set_time(&at(name), -1_000));
 }
 
 #[test]
