@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, PathBytes, Role};
+use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyKeeping, PathBytes, Role};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, Transport};
 use landspeed_workload::ClientPlan;
@@ -51,12 +51,12 @@ impl Copies {
         &self,
         ports: &DataPorts,
         flows: &CopyFlows,
-        roots: Vec<CopyRoot>,
+        source: &Source,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let (source, progress) = (source(roots)?, self.begin());
+        let progress = self.begin();
         let (flows, _way) = flows_of(ports, flows)?;
-        let outcome = landspeed_mover::send(flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
+        let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
     }
 
@@ -65,13 +65,13 @@ impl Copies {
         &self,
         ports: &DataPorts,
         flows: &CopyFlows,
-        roots: Vec<CopyRoot>,
+        source: &Source,
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let (source, progress) = (source(roots)?, self.begin());
+        let progress = self.begin();
         let (flows, _way) = flows_of(ports, flows)?;
-        let outcome = landspeed_mover::compare(flows, &source, check, &progress, cancel);
+        let outcome = landspeed_mover::compare(flows, source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
 
@@ -109,9 +109,14 @@ pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String>
     Ok(Reply::CopyLeft { left: Box::new(left) })
 }
 
-pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
+pub(crate) fn target(
+    folder: PathBytes,
+    names: &[PathBytes],
+    is_synced: bool,
+    keeping: CopyKeeping,
+) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
-    Ok(Target { folder: path(folder), names, is_synced })
+    Ok(Target { folder: path(folder), names, is_synced, keeping })
 }
 
 /// Returns what is at each of these paths.
@@ -160,8 +165,8 @@ fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
 }
 
-fn source(roots: Vec<CopyRoot>) -> Result<Source, String> {
-    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? })
+pub(crate) fn source(roots: Vec<CopyRoot>, keeping: CopyKeeping) -> Result<Source, String> {
+    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()?, keeping })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
@@ -270,7 +275,10 @@ mod tests {
 
     #[test]
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
-        let of = |name: &str| target(PathBytes(b"t".to_vec()), &[PathBytes(name.into())], true);
+        let of = |name: &str| {
+            let names = [PathBytes(name.into())];
+            target(PathBytes(b"t".to_vec()), &names, true, CopyKeeping::default())
+        };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
     }

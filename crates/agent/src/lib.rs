@@ -137,22 +137,24 @@ impl Agent {
                 self.may_run.check_copy()?;
                 Ok(Reply::Paths { found: copies::look(&paths_hex) })
             }
-            Request::CopyOut { flows, roots } => {
+            Request::CopyOut { flows, roots, keeping } => {
                 self.may_run.check_copy()?;
-                self.copies.send(&self.ports, &flows, roots, &self.cancel())
+                let source = copies::source(roots, keeping)?;
+                self.copies.send(&self.ports, &flows, &source, &self.cancel())
             }
-            Request::CopyIn { flows, folder_hex, names_hex, is_synced } => {
+            Request::CopyIn { flows, folder_hex, names_hex, is_synced, keeping } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, is_synced)?;
+                let target = copies::target(folder_hex, &names_hex, is_synced, keeping)?;
                 self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
-            Request::CompareOut { flows, roots, check } => {
+            Request::CompareOut { flows, roots, check, keeping } => {
                 self.may_run.check_copy()?;
-                self.copies.compare(&self.ports, &flows, roots, check, &self.cancel())
+                let source = copies::source(roots, keeping)?;
+                self.copies.compare(&self.ports, &flows, &source, check, &self.cancel())
             }
-            Request::CompareIn { flows, folder_hex, names_hex, check } => {
+            Request::CompareIn { flows, folder_hex, names_hex, check, keeping } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, false)?;
+                let target = copies::target(folder_hex, &names_hex, false, keeping)?;
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),

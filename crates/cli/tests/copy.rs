@@ -1,5 +1,7 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/keep.rs"]
+mod keep;
 #[path = "copy/meeting.rs"]
 mod meeting;
 #[path = "copy/refusals.rs"]

@@ -7,14 +7,15 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
+use crate::metadata::{Place, shed_inherited};
 use crate::name::RelativeName;
 
 /// The number of attempts while other programs rename folders, for which openat2 returns EAGAIN.
 const TRIES: usize = 64;
 
-/// A folder with all that is below it.
+/// A folder with all that is below it, and the mode of folders that are made there.
 #[derive(Debug)]
-pub(crate) struct Root(OwnedFd);
+pub(crate) struct Root(OwnedFd, Mode);
 
 impl Root {
     /// Opens the folder at a path that the user named. Symbolic links on the way are the user's own, and are followed.
@@ -30,8 +31,13 @@ impl Root {
 
     fn open_as(path: &Path, links: OFlags) -> io::Result<Root> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | links;
-        let root = Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?);
+        let root = Root(rustix::fs::openat(CWD, path, flags, Mode::empty())?, Mode::RWXU);
         root.can_look_beneath().map(|()| root)
+    }
+
+    /// Returns the same folder. Folders are made there with this mode, and not for this user alone.
+    pub(crate) fn making(self, mode: Mode) -> Root {
+        Root(self.0, mode)
     }
 
     /// Returns ENOSYS if the kernel lacks openat2(2), or if a filter of system calls denies it: otherwise each entry would
@@ -65,7 +71,7 @@ impl Root {
     }
 
     /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy
-    /// sets their modes at its end.
+    /// sets their modes at its end. They inherit nothing.
     pub(crate) fn made_folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
         match self.folder(name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -73,9 +79,29 @@ impl Root {
         }
         let Some((above, leaf)) = name.split() else { return Err(Errno::NOENT.into()) };
         let above = self.made_folder(&above)?;
-        match rustix::fs::mkdirat(&above, leaf, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => self.folder(name),
+        match rustix::fs::mkdirat(&above, leaf, self.1) {
+            Ok(()) => {
+                let made = self.folder(name)?;
+                shed_inherited(made.as_fd()).map(|()| made)
+            }
+            Err(Errno::EXIST) => self.folder(name),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Calls `look` with the place of the entry `name`, a symbolic link itself included. Opens the entry's folder unless it
+    /// is the last one.
+    pub(crate) fn look<T>(
+        &self,
+        name: &RelativeName,
+        last: &mut LastFolder,
+        look: impl FnOnce(&Place<'_>) -> io::Result<T>,
+    ) -> io::Result<T> {
+        match name.split() {
+            Some((folder, leaf)) => {
+                look(&Place::named(last.get(folder, |folder| self.folder(folder))?, leaf))
+            }
+            None => look(&Place::named(self.0.as_fd(), b".")),
         }
     }
 

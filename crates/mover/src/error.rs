@@ -69,6 +69,9 @@ pub enum Error {
 fn remedy(operation: &str, refusal: &io::Error) -> &'static str {
     match refusal.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => "; name another place, or log in as a user who has the rights",
+        Some(libc::ENOENT) if operation == crate::metadata::LOOK => {
+            "; mount /proc, or leave xattrs and acls out at a source (--keep)"
+        }
         Some(libc::ENOENT) if operation == "create it" => "; create the folder above it first",
         Some(libc::ENOENT) => "; check the path",
         Some(libc::ENOTDIR) => "; check the path: it leads through something that is no folder",

@@ -8,6 +8,7 @@
 //! | `wire` | the messages on the flows, and their frames |
 //! | `link` | each message once and in order, over flows that break and are opened again |
 //! | `plan` | what the source does next: pure, without files and flows |
+//! | `metadata` | what is kept of an entry beside its name and its content: owner, mode, times, attributes, ACLs |
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
@@ -28,6 +29,7 @@ mod digest;
 mod error;
 mod first_error;
 mod link;
+mod metadata;
 mod name;
 mod plan;
 mod progress;

@@ -5,12 +5,14 @@ mod steady;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use landspeed_record::{CopyKeeping, CopyKept};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath::Root;
+use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, Metadata, Place};
 use crate::name::RelativeName;
-use crate::wire::{EntryKind, Failure, OfferedEntry, Operation, Timestamp};
+use crate::wire::{EntryKind, Failure, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
 pub(crate) use steady::{ReadProblem, read_piece};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
@@ -46,9 +48,15 @@ impl FoundEntry {
     pub(crate) fn size(&self) -> u64 {
         match self.offered.kind {
             EntryKind::File { size } => size,
-            EntryKind::Folder | EntryKind::Symlink { .. } => 0,
+            EntryKind::Folder | EntryKind::Symlink { .. } | EntryKind::Fifo | EntryKind::Device(_) => 0,
         }
     }
+}
+
+/// Returns true if an offer with these entries is to get no further one.
+pub(crate) fn fills_an_offer(found: &[FoundEntry]) -> bool {
+    let bytes = |one: &FoundEntry| metadata::bytes(&one.offered.metadata.attributes);
+    found.len() >= MOST_OFFERED || found.iter().map(bytes).sum::<usize>() >= MOST_OF_OFFER
 }
 
 // The types of these members differ between processors.
@@ -83,6 +91,8 @@ pub(crate) struct Tree {
     pub(crate) start: RelativeName,
     /// The name of that entry at the target.
     pub(crate) target: RelativeName,
+    /// What is read of each entry.
+    pub(crate) keeping: CopyKeeping,
 }
 
 impl Tree {
@@ -131,17 +141,35 @@ impl Tree {
                 let to = rustix::fs::readlinkat(folder, leaf, Vec::new()).map_err(open)?;
                 EntryKind::Symlink { to: to.into_bytes() }
             }
+            FileType::Fifo => EntryKind::Fifo,
+            FileType::BlockDevice | FileType::CharacterDevice if !self.keeping.devices => {
+                return Err(Failure::plain(Operation::Device));
+            }
+            FileType::BlockDevice => EntryKind::Device(DeviceNumber::of(&stat, true)),
+            FileType::CharacterDevice => EntryKind::Device(DeviceNumber::of(&stat, false)),
             _ => return Err(Failure::plain(Operation::Special)),
         };
+        let attributes = self.attributes(folder, leaf);
+        let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
         Ok(FoundEntry {
             offered: OfferedEntry {
                 name: target,
                 kind,
-                mode: stat.st_mode & 0o777,
+                mode: stat.st_mode & MODE_BITS,
                 modified: identity.modified,
+                metadata: Metadata { user: stat.st_uid, group: stat.st_gid, attributes },
             },
             place: SourcePlace { tree: self.number, inner: inner.clone(), identity },
         })
+    }
+
+    /// Reads the attributes of an entry of an open folder that are of a kind that is kept.
+    fn attributes(&self, folder: BorrowedFd<'_>, leaf: &[u8]) -> io::Result<Attributes> {
+        let has = |kind| self.keeping.has(kind);
+        match has(CopyKept::Xattrs) || has(CopyKept::Acls) {
+            true => metadata::read(&Place::named(folder, leaf), |name| metadata::kind(name).is_some_and(has)),
+            false => Ok(Attributes::new()),
+        }
     }
 
     /// Opens a file of the tree. It never waits for another program, as a FIFO would.
@@ -251,27 +279,44 @@ mod tests {
     fn walked(folder: &std::path::Path, only_folders: bool) -> Seen {
         let mut seen = Seen::default();
         let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
-        Tree { number: 0, root, start: RelativeName::root(), target }.walk(only_folders, &mut seen);
+        let keeping = CopyKeeping::default();
+        Tree { number: 0, root, start: RelativeName::root(), target, keeping }.walk(only_folders, &mut seen);
         seen
     }
 
     #[test]
-    fn a_tree_is_walked_with_its_links_and_without_what_is_special() {
+    fn a_tree_is_walked_with_its_links_and_fifos_and_without_sockets() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
         std::fs::create_dir_all(at("a/b")).unwrap();
         std::fs::write(at("a/b/f"), "12345").unwrap();
         symlink("/etc", at("a/out")).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
         let seen = walked(folder.path(), false);
         let names: Vec<&str> = seen.found.keys().map(String::as_str).collect();
-        assert_eq!(names, ["t", "t/a", "t/a/b", "t/a/b/f", "t/a/out"]);
+        assert_eq!(names, ["t", "t/a", "t/a/b", "t/a/b/f", "t/a/out", "t/pipe"]);
         assert_eq!(seen.found["t/a/b/f"], EntryKind::File { size: 5 });
         assert_eq!(seen.found["t/a/out"], EntryKind::Symlink { to: b"/etc".to_vec() });
-        assert_eq!(seen.failed, [("t/pipe".to_owned(), Failure::plain(Operation::Special))]);
+        assert_eq!(seen.found["t/pipe"], EntryKind::Fifo);
+        assert_eq!(seen.failed, [("t/socket".to_owned(), Failure::plain(Operation::Special))]);
         let folders = walked(folder.path(), true);
         assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a", "t/a/b"]);
         assert!(folders.failed.is_empty());
+    }
+
+    #[test]
+    fn devices_are_found_only_where_they_are_asked_for() {
+        let (mut seen, root) = (Seen::default(), Root::open(std::path::Path::new("/dev")).unwrap());
+        let start = RelativeName::parse(b"null").expect("a name");
+        let keeping = CopyKeeping::default();
+        let mut tree = Tree { number: 0, root, start, target: RelativeName::root(), keeping };
+        tree.walk(false, &mut seen);
+        assert_eq!(seen.failed, [(String::new(), Failure::plain(Operation::Device))]);
+        tree.keeping.devices = true;
+        tree.walk(false, &mut seen);
+        let null = DeviceNumber { is_block: false, major: 1, minor: 3 };
+        assert_eq!(seen.found[""], EntryKind::Device(null));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct CopyOutcome {
     pub copied_bytes: Bytes,
     /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed or flows broke meanwhile.
     pub sent_bytes: Bytes,
-    /// Folders and symbolic links that were made.
+    /// Folders, symbolic links, FIFOs and devices that were made.
     pub made: u64,
     /// Entries that the target had already.
     pub unchanged: u64,
@@ -51,6 +51,67 @@ pub struct CopyOutcome {
     pub failures: Vec<CopyFailure>,
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
+    /// What was to be kept of entries, and what the target did not take, by kind.
+    pub lost: Vec<CopyLoss>,
+}
+
+/// What a copy keeps of entries, beside their names and their content.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CopyKeeping {
+    /// What is kept of each entry.
+    pub kinds: BTreeSet<CopyKept>,
+    /// True to copy devices, where the far end is root.
+    pub devices: bool,
+}
+
+impl CopyKeeping {
+    /// Returns true if the copy keeps `kind`.
+    pub fn has(&self, kind: CopyKept) -> bool {
+        self.kinds.contains(&kind)
+    }
+}
+
+impl Default for CopyKeeping {
+    /// Everything is kept, and devices are left out.
+    fn default() -> Self {
+        CopyKeeping { kinds: CopyKept::ALL.into(), devices: false }
+    }
+}
+
+/// A kind of what a copy keeps of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyKept {
+    /// The permissions; set-user-ID, set-group-ID and sticky bit only where the owner is kept.
+    Mode,
+    /// The time of the last change of content.
+    Times,
+    /// Owner and group by their numbers, only where the far end is root.
+    Owner,
+    /// Extended attributes; beside `user.*` only where the far end is root.
+    Xattrs,
+    /// POSIX access control lists.
+    Acls,
+}
+
+impl CopyKept {
+    /// All kinds.
+    pub const ALL: [CopyKept; 5] =
+        [CopyKept::Mode, CopyKept::Times, CopyKept::Owner, CopyKept::Xattrs, CopyKept::Acls];
+}
+
+/// What the target did not take of entries that it has otherwise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLoss {
+    /// What it did not take.
+    pub kind: CopyKept,
+    /// The number of entries.
+    pub entries: u64,
+    /// The name of the first of them at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// The reason of the target's system for that one.
+    pub why: String,
 }
 
 /// An entry that could not be copied.
@@ -63,9 +124,9 @@ pub struct CopyFailure {
 }
 
 impl CopyOutcome {
-    /// Returns true if every entry is at the target, and on stable storage.
+    /// Returns true if every entry is at the target with what was to be kept of it, and on stable storage.
     pub fn is_complete(&self) -> bool {
-        self.failed == 0 && self.unfinished.is_empty()
+        self.failed == 0 && self.unfinished.is_empty() && self.lost.is_empty()
     }
 }
 
@@ -117,6 +178,10 @@ pub enum CopyEntryKind {
     Folder,
     /// A symbolic link.
     Link,
+    /// A FIFO.
+    Fifo,
+    /// A block or character device.
+    Device,
 }
 
 /// How the target's entry differs from the source's.
@@ -129,7 +194,7 @@ pub enum CopyDifference {
     Kind,
     /// The file has another length.
     Size,
-    /// The file has the same length and other bytes.
+    /// The file has the same length and other bytes; in a dry run: a copy sends it again all the same.
     Content,
     /// The symbolic link has another text.
     Link,
@@ -137,6 +202,12 @@ pub enum CopyDifference {
     Mode,
     /// The time of the last change differs.
     Time,
+    /// Owner or group differ.
+    Owner,
+    /// Extended attributes differ.
+    Xattrs,
+    /// The access control lists differ.
+    Acls,
 }
 
 /// What copies that were interrupted have left in a target's folder.

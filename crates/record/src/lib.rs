@@ -60,7 +60,7 @@ pub use compare::{
 };
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
-    CopyFailure, CopyLeftover, CopyLeftovers, CopyOutcome, PathBytes,
+    CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyOutcome, PathBytes,
 };
 pub use copy_times::{
     CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyStageTimes, CopyTimes,

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyLeftovers, CopyOutcome,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers, CopyOutcome,
     EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes,
     RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
@@ -164,7 +164,7 @@ pub enum Request {
     /// requests of a copy do. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes> },
     /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
-    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot> },
+    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, keeping: CopyKeeping },
     /// Receive files into a folder, which is created if it is missing, until the copy is over. Answered with
     /// [`Reply::Done`].
     CopyIn {
@@ -174,10 +174,11 @@ pub enum Request {
         names_hex: Vec<PathBytes>,
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
+        keeping: CopyKeeping,
     },
     /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
     /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
-    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck },
+    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck, keeping: CopyKeeping },
     /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
     /// [`Reply::Done`].
     CompareIn {
@@ -186,6 +187,7 @@ pub enum Request {
         /// The names about which the source may ask, with all that is below them; the empty name for all.
         names_hex: Vec<PathBytes>,
         check: CopyCheck,
+        keeping: CopyKeeping,
     },
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].

@@ -3,6 +3,7 @@
 pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod held;
+mod keep;
 mod names;
 mod place;
 mod progress;
@@ -21,8 +22,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyOutcome, PathBytes,
-    Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyKeeping, CopyOutcome,
+    PathBytes, Settings, Side,
 };
 use landspeed_report::safe;
 use landspeed_transport::settings::TRANSPORT;
@@ -34,6 +35,7 @@ use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
 use held::CopyStages;
+use keep::{KeepArgs, lost_lines, lost_words};
 use names::failed;
 use place::{CopyPlaces, places};
 use progress::CopyLine;
@@ -47,9 +49,12 @@ A folder lands in TARGET under its own name; with a slash at its end (run7/),
 its entries land there. A single file takes TARGET's name unless a folder is
 there.
 
-Names, content, modes, times and symbolic links are copied. Not yet copied are
-owners, hard links (each becomes a file), holes, extended attributes and ACLs;
-FIFOs, sockets and devices are named and left out.
+Names, content, modes, times, extended attributes, ACLs, symbolic links and
+FIFOs are copied, and where the far end is root owners and groups by their
+numbers, with set-user-ID bits and capabilities. What the target does not take
+of this is counted by kind, and the copy ends with 6: --keep leaves kinds out.
+Not yet copied are hard links (each becomes a file) and holes. Sockets are named
+and left out, and devices without --devices.
 
 Within one host the data take loopback, encrypted as between hosts: that works,
 and cp is faster.
@@ -106,7 +111,7 @@ pub(crate) struct CopyArgs {
     /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Compare source and target, and copy nothing: names, content, modes and times
+    /// Compare source and target, and copy nothing: names, content, and what a copy keeps
     ///
     /// Both ends read the files of the same length, and their digests are compared: no content is sent.
     #[arg(long, conflicts_with = "dry_run")]
@@ -114,7 +119,7 @@ pub(crate) struct CopyArgs {
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
     /// The next copy then sends these files from their beginning. A copy that runs is left alone.
-    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync"])]
+    #[arg(long, conflicts_with_all = ["verify", "from", "no_sync", "keep", "devices"])]
     pub(crate) clean: bool,
     /// List all names, not only a screen of them
     #[arg(long)]
@@ -122,6 +127,8 @@ pub(crate) struct CopyArgs {
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    keep: KeepArgs,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
 }
@@ -167,7 +174,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         return clean::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
-    let places = places(args).map_err(usage)?;
+    let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -180,7 +187,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let landing = lands(&joined, &places)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
-    let what = options(args, places.reads, landing)?;
+    let what = options(args, keeping, places.reads, landing)?;
     let is_relayed = joined.group.first().is_relayed();
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
@@ -231,12 +238,13 @@ fn compared(
     Ok(compare_files(&joined.group.first(), what, check, &listener)?)
 }
 
-fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions> {
+fn options(args: &CopyArgs, keeping: CopyKeeping, from: Side, landing: Landing) -> Result<CopyOptions> {
     Ok(CopyOptions {
         from,
         roots: landing.roots,
         folder: landing.folder,
         is_synced: !args.no_sync,
+        keeping,
         flow: flow()?,
         flows: args.flows,
     })
@@ -273,7 +281,10 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
         format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
-        format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
+        format!(
+            "made {} folders, links and FIFOs, found {} entries unchanged",
+            outcome.made, outcome.unchanged
+        ),
     ];
     lines.extend(held::line(&report.held));
     if outcome.is_full {
@@ -284,6 +295,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
+    lines.extend(lost_lines(&outcome.lost));
     lines
 }
 
@@ -295,12 +307,15 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
         (false, true) if outcome.failed > 0 => {
             because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
         }
-        (false, true) => because(Exit::Incomplete, &outcome.unfinished),
+        (false, true) if !outcome.unfinished.is_empty() => because(Exit::Incomplete, &outcome.unfinished),
+        (false, true) => because(Exit::Incomplete, &lost_words(&outcome.lost)),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::{CopyKept, CopyLoss};
+
     use super::*;
 
     #[test]
@@ -320,6 +335,9 @@ mod tests {
         ] {
             assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
         }
+        let name_hex = PathBytes(b"a".to_vec());
+        let loss = CopyLoss { kind: CopyKept::Owner, entries: 1, name_hex, why: "no".to_owned() };
+        assert_eq!(exit(&CopyOutcome { lost: vec![loss], ..outcome(3, 0, "") }), Exit::Incomplete.into());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Runs a script in the controller's namespace, with the program as `$0`.
-fn script(hosts: &TestHosts, script: &str, args: &[&str]) -> Output {
+pub(super) fn script(hosts: &TestHosts, script: &str, args: &[&str]) -> Output {
     let mut command = Command::new("ip");
     command.args(["netns", "exec", &hosts.ns("ctl"), "sh", "-c", script, LANDSPEED]).args(args);
     command.stdin(Stdio::null()).output().expect("sh runs")

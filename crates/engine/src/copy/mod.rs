@@ -7,7 +7,9 @@ mod watch;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
-use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, CopyTimes, PathBytes, Role, Settings, Side};
+use landspeed_record::{
+    CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyTimes, PathBytes, Role, Settings, Side,
+};
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
@@ -35,6 +37,8 @@ pub struct CopyOptions {
     pub folder: PathBytes,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
+    /// What is kept of each entry.
+    pub keeping: CopyKeeping,
     /// The settings of the flows, with their transport.
     pub flow: Settings,
     /// The number of flows.
@@ -112,12 +116,13 @@ pub fn copy(
 fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
     let flows = flows(side, what, ends);
     match side == what.from {
-        true => Request::CopyOut { flows, roots: what.roots.clone() },
+        true => Request::CopyOut { flows, roots: what.roots.clone(), keeping: what.keeping.clone() },
         false => Request::CopyIn {
             flows,
             folder_hex: what.folder.clone(),
             names_hex: names(what),
             is_synced: what.is_synced,
+            keeping: what.keeping.clone(),
         },
     }
 }

@@ -19,9 +19,9 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
-use crate::source::{Source, open};
-use crate::tree::{FoundEntry, Tree, Visitor};
-use crate::wire::{EntryKind, Failure, MOST_OFFERED};
+use crate::source::Source;
+use crate::tree::{FoundEntry, Tree, Visitor, fills_an_offer};
+use crate::wire::{EntryKind, Failure};
 use crate::{CopyProgress, Error};
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
@@ -37,9 +37,8 @@ pub fn compare(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyComparison, Error> {
-    let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
     let comparing = Comparing {
-        trees: trees.collect::<Result<_, _>>()?,
+        trees: source.open()?,
         queue: Mutex::new(CompareQueue::new(check)),
         moved: Condvar::new(),
         tally: Mutex::default(),
@@ -172,8 +171,10 @@ impl Comparing<'_> {
     }
 
     /// Asks how entries differ.
-    fn look(&self, found: Vec<FoundEntry>, lane: &QuestionLane<'_>) -> Result<(), Error> {
+    fn look(&self, mut found: Vec<FoundEntry>, lane: &QuestionLane<'_>) -> Result<(), Error> {
         let entries = found.iter().map(|one| one.offered.clone()).collect();
+        // A file whose content is to be read waits without them.
+        found.iter_mut().for_each(|one| one.offered.metadata.attributes.clear());
         let Answer::Seen(seen) = lane.ask(&Question::Look(entries))? else { return Err(unasked()) };
         if seen.len() != found.len() {
             return Err(unasked());
@@ -230,6 +231,8 @@ fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffe
             EntryKind::File { .. } => CopyEntryKind::File,
             EntryKind::Folder => CopyEntryKind::Folder,
             EntryKind::Symlink { .. } => CopyEntryKind::Link,
+            EntryKind::Fifo => CopyEntryKind::Fifo,
+            EntryKind::Device(_) => CopyEntryKind::Device,
         },
         size_bytes: Bytes(found.size()),
         differs,
@@ -252,7 +255,7 @@ impl Visitor for Walk<'_, '_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
         self.comparing.progress.found(entry.size());
         self.found.push(entry);
-        self.found.len() < MOST_OFFERED || self.hand_over()
+        !fills_an_offer(&self.found) || self.hand_over()
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

@@ -18,8 +18,9 @@ use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::first_error::FirstError;
 use crate::link::Flows;
+use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
-use crate::target::{Target, allows, kind};
+use crate::target::{Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 
@@ -55,6 +56,8 @@ struct Showing {
     /// The first components of the names that the source may ask about.
     names: BTreeSet<Vec<u8>>,
     check: CopyCheck,
+    /// What a copy would keep.
+    keeper: Keeper,
 }
 
 /// The target's own digests of pieces, or why it has none, range by range.
@@ -62,6 +65,7 @@ type OwnDigests = Vec<Result<Vec<Digest>, Failure>>;
 
 impl Showing {
     fn open(target: &Target, check: CopyCheck) -> Result<Self, Error> {
+        metadata::check()?;
         let root = match Root::open(&target.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,
             opened => Some(opened.map_err(Error::at(&target.folder, "open it"))?),
@@ -70,7 +74,7 @@ impl Showing {
             can_land(&target.folder, root.is_some())?;
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
-        Ok(Showing { root, names, check })
+        Ok(Showing { root, names, check, keeper: Keeper::new(&target.keeping) })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -98,9 +102,10 @@ impl Showing {
     }
 
     fn see_all(&self, entries: &[OfferedEntry]) -> Result<Answer, Error> {
-        match entries.len() <= MOST_OFFERED {
+        let are_fine = entries.iter().all(|offered| offered.metadata.is_fine());
+        match are_fine && entries.len() <= MOST_OFFERED {
             true => Ok(Answer::Seen(entries.iter().map(|offered| self.see(offered)).collect())),
-            false => Err(Error::Protocol("it asks about more entries at a time than a comparison may")),
+            false => Err(Error::Protocol("it asks about other entries than a comparison may")),
         }
     }
 
@@ -110,20 +115,48 @@ impl Showing {
         if !allows(&self.names, &offered.name) {
             return Err(Failure::plain(Operation::Name));
         }
+        if self.check == CopyCheck::DryRun && is_device(offered) && !self.keeper.makes_devices() {
+            return Err(Failure::plain(Operation::Device));
+        }
         let Some(root) = &self.root else { return Ok([CopyDifference::Missing].into()) };
-        let seen = match root.stat(&offered.name, &mut LastFolder::default()) {
+        let mut last = LastFolder::default();
+        let seen = match root.stat(&offered.name, &mut last) {
             // Something else is in the place of a folder on the way.
             Err(error) if self.check == CopyCheck::Verify && is_no_folder(&error) => None,
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
-        if kind(&there) == of_kind(&offered.kind) {
-            return Ok(differences(root, offered, &there));
+        if is_of_kind(&offered.kind, &there) {
+            return self.differences(root, offered, &there, &mut last);
         }
         match in_the_way(offered, &there) {
             Some(failure) if self.check == CopyCheck::DryRun => Err(failure),
             _ => Ok([CopyDifference::Kind].into()),
         }
+    }
+
+    /// Returns how an entry of the same kind differs. A target's folder that is there keeps what it has, because only entries
+    /// land in it.
+    fn differences(&self, root: &Root, offered: &OfferedEntry, there: &Stat, last: &mut LastFolder) -> Seen {
+        let mut differs = other_content(root, offered, there);
+        if offered.name == RelativeName::root() {
+            return Ok(differs);
+        }
+        let attributes = root.look(&offered.name, last, |place| self.keeper.attributes(place));
+        let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
+        differs.extend(self.keeper.differences(offered, there, &attributes));
+        if self.check == CopyCheck::DryRun && self.is_sent_again(offered, there) {
+            differs.insert(CopyDifference::Content);
+        }
+        Ok(differs)
+    }
+
+    /// Returns true if a copy sends a file again for a reason that is no difference of what it keeps.
+    fn is_sent_again(&self, offered: &OfferedEntry, there: &Stat) -> bool {
+        let has_other_time = FileIdentity::of(there).modified != offered.modified;
+        let is_file = matches!(offered.kind, EntryKind::File { .. });
+        let is_for_time = has_other_time && !self.keeper.keeps_times();
+        is_file && (is_for_time || self.keeper.is_to_be_new(offered, there))
     }
 
     /// Reads and hashes pieces, as the source does at the same time.
@@ -163,27 +196,16 @@ fn compared(own: OwnDigests, theirs: &[Vec<Digest>]) -> Result<Answer, Error> {
     Ok(Answer::Compared(own.into_iter().zip(theirs).map(is_same).collect()))
 }
 
-/// Returns how an entry of the same kind differs. A target's folder that is there keeps its mode and its time, because
-/// only entries land in it.
-fn differences(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<CopyDifference> {
-    let (there, mode) = (FileIdentity::of(there), there.st_mode & 0o777);
-    let is_link = matches!(offered.kind, EntryKind::Symlink { .. });
-    let is_kept = offered.name == RelativeName::root();
-    let has_other_size = matches!(offered.kind, EntryKind::File { size } if size != there.size);
-    let has_other_text = match &offered.kind {
-        EntryKind::Symlink { to } => link(root, &offered.name).map_or(true, |text| text != *to),
-        EntryKind::File { .. } | EntryKind::Folder => false,
+/// Returns whether an entry of the same kind has another length or another text.
+fn other_content(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<CopyDifference> {
+    let difference = match &offered.kind {
+        EntryKind::File { size } if *size != FileIdentity::of(there).size => Some(CopyDifference::Size),
+        EntryKind::Symlink { to } if link(root, &offered.name).map_or(true, |text| text != *to) => {
+            Some(CopyDifference::Link)
+        }
+        _ => None,
     };
-    [
-        (CopyDifference::Size, has_other_size),
-        (CopyDifference::Link, has_other_text),
-        // A symbolic link has no mode of its own.
-        (CopyDifference::Mode, !is_link && !is_kept && mode != offered.mode),
-        (CopyDifference::Time, !is_kept && there.modified != offered.modified),
-    ]
-    .into_iter()
-    .filter_map(|(difference, differs)| differs.then_some(difference))
-    .collect()
+    difference.into_iter().collect()
 }
 
 /// Returns why a copy fails where the target has an entry of another kind; `None` if it replaces the entry.
@@ -192,17 +214,16 @@ fn in_the_way(offered: &OfferedEntry, there: &Stat) -> Option<Failure> {
         (EntryKind::Folder, _) => (Operation::MakeFolder, libc::EEXIST),
         (EntryKind::File { .. }, FileType::Directory) => (Operation::Open, libc::EISDIR),
         (EntryKind::Symlink { .. }, FileType::Directory) => (Operation::MakeLink, libc::EISDIR),
-        (EntryKind::File { .. } | EntryKind::Symlink { .. }, _) => return None,
+        (EntryKind::Fifo | EntryKind::Device(_), FileType::Directory) => {
+            (Operation::MakeSpecial, libc::EISDIR)
+        }
+        _ => return None,
     };
     Some(Failure::of(operation, &io::Error::from_raw_os_error(errno)))
 }
 
-fn of_kind(offered: &EntryKind) -> FileType {
-    match offered {
-        EntryKind::File { .. } => FileType::RegularFile,
-        EntryKind::Folder => FileType::Directory,
-        EntryKind::Symlink { .. } => FileType::Symlink,
-    }
+fn is_device(offered: &OfferedEntry) -> bool {
+    matches!(offered.kind, EntryKind::Device(_))
 }
 
 /// Returns true if a name leads through something that is no folder.

@@ -6,6 +6,7 @@ mod settle;
 use std::collections::{HashMap, VecDeque};
 
 use crate::digest::{self, Digest, DonePieces};
+use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace};
 use crate::wire::{Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry};
@@ -88,6 +89,8 @@ pub(crate) struct Settled {
     pub(crate) failed: u64,
     /// The first failures.
     pub(crate) failures: Vec<FailedEntry>,
+    /// What the target did not take of entries that it has otherwise.
+    pub(crate) lost: Vec<LostKind>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
@@ -123,11 +126,24 @@ struct OpenEntry {
     is_second: bool,
     /// What is to follow once the target has withdrawn the entry.
     after: Option<AfterWithdrawal>,
+    /// The memory that the entry's attributes take at both ends.
+    _room: HeldRoom,
 }
 
 impl OpenEntry {
-    fn new(found: FoundEntry, is_second: bool) -> Self {
-        OpenEntry { found, awaited: HashMap::new(), done: None, taken: 0, is_second, after: None }
+    fn new(mut found: FoundEntry, is_second: bool, room: &AttributeRoom) -> Self {
+        // They are in the offer, and are read anew for another one.
+        let attributes = std::mem::take(&mut found.offered.metadata.attributes);
+        let room = room.hold(metadata::bytes(&attributes));
+        OpenEntry {
+            found,
+            awaited: HashMap::new(),
+            done: None,
+            taken: 0,
+            is_second,
+            after: None,
+            _room: room,
+        }
     }
 }
 
@@ -146,6 +162,8 @@ pub(crate) struct Plan {
     next: u64,
     offers: VecDeque<(u64, Vec<OfferedEntry>)>,
     open: HashMap<u64, OpenEntry>,
+    /// The room for the attributes of what is open.
+    room: AttributeRoom,
     /// Files of one piece, each with its length.
     small: VecDeque<(u64, u64)>,
     large: VecDeque<Cursor>,
@@ -167,6 +185,7 @@ impl Plan {
             next: 0,
             offers: VecDeque::new(),
             open: HashMap::new(),
+            room: AttributeRoom::default(),
             small: VecDeque::new(),
             large: VecDeque::new(),
             held: VecDeque::new(),
@@ -180,7 +199,7 @@ impl Plan {
 
     /// Returns true if no further entry is to be added now.
     pub(crate) fn is_full(&self) -> bool {
-        self.open.len() >= MOST_OPEN
+        self.open.len() >= MOST_OPEN || self.room.is_full()
     }
 
     /// Returns true if the target has no room, so that no further entry is to be found.
@@ -198,7 +217,7 @@ impl Plan {
         let first = self.next;
         let entries = found.iter().map(|one| one.offered.clone()).collect();
         for found in found {
-            self.open.insert(self.next, OpenEntry::new(found, is_second));
+            self.open.insert(self.next, OpenEntry::new(found, is_second, &self.room));
             self.next += 1;
         }
         self.offers.push_back((first, entries));

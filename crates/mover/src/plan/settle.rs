@@ -1,7 +1,10 @@
 //! What follows from the target's messages, and from files that changed or cannot be read.
 
+use landspeed_record::CopyKept;
+
 use super::{AfterWithdrawal, Cursor, FailedEntry, OpenEntry, Phase, PieceWork, Plan, Settled};
 use crate::digest::{self, Digest, DonePieces};
+use crate::metadata::LostKind;
 use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
 
@@ -117,6 +120,12 @@ impl Plan {
     /// The source cannot read the file.
     pub(crate) fn unreadable(&mut self, entry: u64, failure: Failure) {
         self.withdraw(entry, AfterWithdrawal::Fail(failure));
+    }
+
+    /// Takes what the target did not take of entries: at most so many kinds as there are.
+    pub(crate) fn lost(&mut self, mut lost: Vec<LostKind>) {
+        lost.truncate(CopyKept::ALL.len());
+        self.settled.lost = lost;
     }
 
     fn withdraw(&mut self, entry: u64, after: AfterWithdrawal) {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::metadata::Metadata;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Operation, Timestamp};
 
@@ -9,7 +10,13 @@ fn file(name: &str, size: u64) -> FoundEntry {
     let identity = FileIdentity { device: 1, inode: 1, size, modified: THEN, changed: THEN };
     let kind = EntryKind::File { size };
     FoundEntry {
-        offered: OfferedEntry { name: name.clone(), kind, mode: 0o644, modified: THEN },
+        offered: OfferedEntry {
+            name: name.clone(),
+            kind,
+            mode: 0o644,
+            modified: THEN,
+            metadata: Metadata::default(),
+        },
         place: SourcePlace { tree: 0, inner: name, identity },
     }
 }

@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyFailure, CopyOutcome, CopyStage, PathBytes};
+use landspeed_record::{CopyFailure, CopyKeeping, CopyKept, CopyOutcome, CopyStage, PathBytes};
 use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex};
 
 use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
+use crate::metadata::{self, LostKind};
 use crate::name::RelativeName;
 use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
@@ -27,6 +28,19 @@ use read::Body;
 pub struct Source {
     /// The files and folders, in the order of the command line.
     pub roots: Vec<SourceRoot>,
+    /// What is kept of each entry.
+    pub keeping: CopyKeeping,
+}
+
+impl Source {
+    /// Opens the trees of the roots.
+    pub(crate) fn open(&self) -> Result<Vec<Tree>, Error> {
+        if self.keeping.has(CopyKept::Xattrs) || self.keeping.has(CopyKept::Acls) {
+            metadata::check()?;
+        }
+        let tree = |(number, root)| open(number, root, &self.keeping);
+        self.roots.iter().enumerate().map(tree).collect()
+    }
 }
 
 /// A file or a folder that is copied.
@@ -49,9 +63,8 @@ pub fn send(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
-    let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
     let sending = Sending {
-        trees: trees.collect::<Result<_, _>>()?,
+        trees: source.open()?,
         plan: Mutex::new(Plan::new()),
         moved: Condvar::new(),
         finished: Mutex::new(None),
@@ -85,22 +98,25 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
+        lost: settled.lost.iter().map(LostKind::told).collect(),
     }
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
-pub(crate) fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
+fn open(number: usize, root: &SourceRoot, keeping: &CopyKeeping) -> Result<Tree, Error> {
     let failed = |operation| Error::at(&root.path, operation);
+    let keeping = keeping.clone();
     let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
     let target = root.target.clone();
     if seen.is_dir() {
         let folder = Root::open_itself(&root.path).map_err(failed("open it"))?;
-        return Ok(Tree { number, root: folder, start: RelativeName::root(), target });
+        return Ok(Tree { number, root: folder, start: RelativeName::root(), target, keeping });
     }
     let leaf = root.path.file_name().and_then(|leaf| RelativeName::parse(leaf.as_encoded_bytes()));
     let start = leaf.ok_or_else(|| failed("read it")(std::io::ErrorKind::InvalidInput.into()))?;
     let above = root.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(Tree { number, root: Root::open(above).map_err(failed("open its folder"))?, start, target })
+    let root = Root::open(above).map_err(failed("open its folder"))?;
+    Ok(Tree { number, root, start, target, keeping })
 }
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.
@@ -208,6 +224,7 @@ impl End for Sending<'_> {
             ToSource::Outcomes(outcomes) => {
                 self.change(|plan| outcomes.into_iter().for_each(|(entry, one)| plan.became(entry, one)));
             }
+            ToSource::Lost(lost) => self.change(|plan| plan.lost(lost)),
             ToSource::Finished(result) => self.finish(result)?,
         }
         // After the end, the target closes the flow.

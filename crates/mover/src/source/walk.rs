@@ -6,8 +6,8 @@ use landspeed_record::CopyStage;
 use super::{LOOK, Sending};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, Visitor};
-use crate::wire::{Failure, MOST_OFFERED};
+use crate::tree::{FoundEntry, Visitor, fills_an_offer};
+use crate::wire::Failure;
 
 impl Sending<'_> {
     pub(super) fn walk(&self) {
@@ -65,7 +65,7 @@ impl Visitor for Walk<'_, '_> {
             self.sending.progress.found(entry.size());
         }
         self.found.push(entry);
-        self.found.len() < MOST_OFFERED || self.hand_over()
+        !fills_an_offer(&self.found) || self.hand_over()
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

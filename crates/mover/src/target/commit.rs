@@ -113,11 +113,15 @@ impl Receiving {
         }
     }
 
-    /// Puts names, modes and times on stable storage too, and tells the source.
+    /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
         let synced = if self.is_synced { rustix::fs::syncfs(&self.root) } else { Ok(()) };
         self.is_finished.store(true, Ordering::Release);
+        let lost = self.keeper.lost();
+        if !lost.is_empty() {
+            link.tell(&ToSource::Lost(lost));
+        }
         let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error.into()));
         link.tell(&ToSource::Finished(finished));
     }

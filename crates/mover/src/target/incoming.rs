@@ -4,17 +4,19 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
 
 use landspeed_record::CopyStage;
 use parking_lot::{Mutex, RwLock};
-use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
+use crate::metadata::{self, HeldRoom, Keeper, Place, SPECIAL_BITS};
 use crate::name::RelativeName;
 use crate::stage;
-use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader, Timestamp};
+use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader};
 
 /// The largest number of ranges of data that are listed of an incomplete file. What follows counts as one range. The
 /// answers to an offer fit a message even if each has as many.
@@ -34,11 +36,20 @@ pub(super) struct IncomingFile {
     done: Mutex<DonePieces>,
     /// False once the file has failed or was withdrawn: no piece is written after that.
     is_open: RwLock<bool>,
+    keeper: Arc<Keeper>,
+    /// The memory of its attributes.
+    _room: HeldRoom,
 }
 
 impl IncomingFile {
     /// Returns a file of `size` bytes in `pieces` pieces, of which nothing has arrived.
-    pub(super) fn new(entry: u64, offered: &OfferedEntry, size: u64, pieces: u32) -> Self {
+    pub(super) fn new(
+        entry: u64,
+        offered: &OfferedEntry,
+        size: u64,
+        pieces: u32,
+        keeper: &Arc<Keeper>,
+    ) -> Self {
         let own = if pieces == 1 { work_folder::short(entry) } else { work_folder::part(&offered.name) };
         IncomingFile {
             offered: offered.clone(),
@@ -47,6 +58,8 @@ impl IncomingFile {
             pieces,
             done: Mutex::new(DonePieces::none_of(pieces)),
             is_open: RwLock::new(true),
+            keeper: Arc::clone(keeper),
+            _room: keeper.room.hold(metadata::bytes(&offered.metadata.attributes)),
         }
     }
 
@@ -97,12 +110,13 @@ impl IncomingFile {
     /// else can be in it.
     fn write_whole(&self, work: &WorkFolder, bytes: &[u8]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
-        let file = File::from(work.new_file(&self.own).map_err(failed(Operation::Create))?);
+        let mode = self.keeper.file_mode(&self.offered);
+        let file = File::from(work.new_file(&self.own, mode).map_err(failed(Operation::Create))?);
         stage::enter(CopyStage::Write);
         file.write_all_at(bytes, 0).map_err(failed(Operation::Write))?;
         stage::enter(CopyStage::Metadata);
-        set(&file, self.offered.mode & 0o777, self.offered.modified)
-            .map_err(failed(Operation::SetModeAndTimes))
+        self.keeper.set_new(&Place::Open(file.as_fd()), &self.offered);
+        Ok(())
     }
 
     fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
@@ -148,14 +162,17 @@ impl IncomingFile {
         self.done.lock().digest()
     }
 
-    /// Gives the incomplete file of several pieces its length, mode and time.
+    /// Gives the incomplete file of several pieces its length and what is kept beside its content.
     pub(super) fn complete(&self, work: &WorkFolder) -> Result<(), Failure> {
         let written = |error: io::Error| Failure::of(Operation::Write, &error);
         let file = self.file(work).map_err(written)?;
         // An incomplete file of an earlier copy may be longer.
         rustix::fs::ftruncate(&file, self.size).map_err(io::Error::from).map_err(written)?;
-        set_mode_and_times(&file, &self.offered)
-            .map_err(|error| Failure::of(Operation::SetModeAndTimes, &error))
+        let failed = |error: io::Error| Failure::of(Operation::ReadAttributes, &error);
+        let mut there = rustix::fs::fstat(&file).map_err(io::Error::from).map_err(failed)?;
+        // What another copy has set says nothing.
+        there.st_mode &= !SPECIAL_BITS;
+        self.keeper.set_over(&Place::Open(file.as_fd()), &self.offered, &there).map_err(failed)
     }
 
     /// Ends the file: waits for pieces that are being written, and takes no more. A short one is removed.
@@ -172,30 +189,8 @@ impl IncomingFile {
         let has_any = self.done.lock().has_any();
         match has_any {
             true => work.left(&self.own)?.map(File::from).ok_or_else(|| Errno::NOENT.into()),
-            false => work.file(&self.own).map(File::from),
+            false => work.file(&self.own, self.keeper.file_mode(&self.offered)).map(File::from),
         }
-    }
-}
-
-/// Sets permissions and modification time as they were offered. A folder keeps its sticky bit and its set-group-ID bit.
-pub(super) fn set_mode_and_times(file: impl AsFd, offered: &OfferedEntry) -> io::Result<()> {
-    let own = rustix::fs::fstat(&file)?.st_mode & 0o7000;
-    set(&file, own | (offered.mode & 0o777), offered.modified)
-}
-
-fn set(file: impl AsFd, mode: u32, modified: Timestamp) -> io::Result<()> {
-    rustix::fs::fchmod(&file, Mode::from_raw_mode(mode))?;
-    Ok(rustix::fs::futimens(&file, &times(modified))?)
-}
-
-/// Returns the times that set the modification time, and leave that of the last access.
-pub(super) fn times(modified: Timestamp) -> Timestamps {
-    Timestamps {
-        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-        last_modification: Timespec {
-            tv_sec: modified.seconds,
-            tv_nsec: modified.nanos.min(999_999_999).into(),
-        },
     }
 }
 
@@ -253,7 +248,15 @@ fn start_writeback(file: impl AsFd, offset: u64, length: usize) {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::CopyKeeping;
+
     use super::*;
+    use crate::metadata::Metadata;
+    use crate::wire::Timestamp;
+
+    fn keeper() -> Arc<Keeper> {
+        Arc::new(Keeper::new(&CopyKeeping::default()))
+    }
 
     #[test]
     fn pieces_with_data_are_found_between_holes() {
@@ -279,8 +282,9 @@ mod tests {
             kind: crate::wire::EntryKind::File { size: 3 },
             mode: 0o640,
             modified: Timestamp { seconds: -5, nanos: 7 },
+            metadata: Metadata::default(),
         };
-        let file = IncomingFile::new(0, &offered, 3, 1);
+        let file = IncomingFile::new(0, &offered, 3, 1, &keeper());
         let header = |digest| PieceHeader { entry: 0, index: 0, length: 3, digest, is_sent: true };
         let wrong = file.take(&work, &header(Digest([0; 32])), b"abc").unwrap_err();
         assert_eq!(wrong.operation, Operation::Damaged);
@@ -312,8 +316,9 @@ mod tests {
             kind: crate::wire::EntryKind::File { size },
             mode: 0o640,
             modified: Timestamp { seconds: 5, nanos: 7 },
+            metadata: Metadata::default(),
         };
-        let file = IncomingFile::new(0, &offered, size, 2);
+        let file = IncomingFile::new(0, &offered, size, 2, &keeper());
         let header = |index| {
             let digest = digest::of_piece(&bytes, index, 2);
             PieceHeader { entry: 0, index, length: 1 << 20, digest, is_sent: true }

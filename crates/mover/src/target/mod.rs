@@ -3,6 +3,7 @@
 mod commit;
 mod incoming;
 mod offer;
+mod special;
 mod work_folder;
 
 use std::collections::{BTreeSet, HashMap};
@@ -12,13 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use landspeed_record::CopyStage;
+use landspeed_record::{CopyKeeping, CopyStage};
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
+use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{
@@ -29,6 +31,7 @@ use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
 use incoming::IncomingFile;
 pub(crate) use offer::{allows, kind};
+pub(crate) use special::is_of_kind;
 use work_folder::WorkFolder;
 pub use work_folder::clean;
 
@@ -52,6 +55,8 @@ pub struct Target {
     pub names: Vec<RelativeName>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
+    /// What is kept of each entry. The source is to send it too.
+    pub keeping: CopyKeeping,
 }
 
 /// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the
@@ -83,6 +88,7 @@ pub fn receive(
 struct Receiving {
     root: Root,
     work: WorkFolder,
+    keeper: Arc<Keeper>,
     /// The first components of the names that the source may use.
     names: BTreeSet<Vec<u8>>,
     /// True if this copy has created the target's folder.
@@ -117,6 +123,8 @@ impl SourceLink {
 
 impl Receiving {
     fn open(target: &Target) -> Result<Self, Error> {
+        metadata::check()?;
+        let keeper = Keeper::new(&target.keeping);
         let failed = |operation| Error::at(&target.folder, operation);
         let names: BTreeSet<Vec<u8>> = target.names.iter().map(|name| name.first().to_vec()).collect();
         // If the source has a mode for it, it is set at the end, as that of every folder.
@@ -125,11 +133,12 @@ impl Receiving {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(failed("create it"))?,
         };
-        let root = Root::open(&target.folder).map_err(failed("open it"))?;
+        let root = Root::open(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
         let work = WorkFolder::open(&root, &target.folder)?;
         Ok(Receiving {
             root,
             work,
+            keeper: Arc::new(keeper),
             names,
             is_new,
             is_synced: target.is_synced,
@@ -148,6 +157,9 @@ impl Receiving {
     ) -> Result<(), Error> {
         if entries.len() > MOST_OFFERED || self.files.lock().len() > MOST_FILES {
             return Err(Error::Protocol("it offers more entries at a time than a copy may"));
+        }
+        if !entries.iter().all(|offered| offered.metadata.is_fine()) {
+            return Err(Error::Protocol("it offers what no copy keeps"));
         }
         let answers = numbered(first, entries).map(|(entry, offered)| answer(entry, offered)).collect();
         link.tell(&ToSource::Answers { first, answers });

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use landspeed_record::CopyDifference;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
-use super::incoming::{IncomingFile, left_pieces, set_mode_and_times, times};
+use super::incoming::{IncomingFile, left_pieces};
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
+use crate::metadata::Place;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, Failure, OfferedEntry, Operation};
@@ -22,6 +24,7 @@ impl Receiving {
             (_, false) => Err(Failure::plain(Operation::Name)),
             (EntryKind::Folder, _) => self.make_folder(&offered.name, last),
             (EntryKind::Symlink { to }, _) => self.make_link(entry, offered, to),
+            (EntryKind::Fifo | EntryKind::Device(_), _) => self.make_special(entry, offered),
             (EntryKind::File { size }, _) => self.want(entry, offered, *size, last),
         };
         considered.unwrap_or_else(Answer::Failed)
@@ -44,38 +47,64 @@ impl Receiving {
         let failed = |error: io::Error| Failure::of(Operation::MakeLink, &error);
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
         let folder = self.root.made_folder(&folder).map_err(failed)?;
-        if rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|there| there.as_bytes() == to) {
-            return self.keep_link(offered, &folder, leaf);
+        let has_text =
+            rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|has| has.as_bytes() == to);
+        if has_text && self.keeps_link(offered, &folder, leaf)? {
+            return Ok(Answer::Unchanged);
         }
         let own = work_folder::short(entry);
         self.work.link(to, &own).map_err(failed)?;
-        let times = times(offered.modified);
-        let placed = rustix::fs::utimensat(&self.work, own.as_slice(), &times, AtFlags::SYMLINK_NOFOLLOW);
-        let placed = placed.map_err(io::Error::from);
-        let placed = placed.and_then(|()| self.work.put_in_place(&own, &folder, leaf));
+        self.put_made(&own, offered, &folder, leaf).map_err(failed)
+    }
+
+    /// Puts what was made in the folder for such entries into its place, with what is kept of it.
+    pub(super) fn put_made(
+        &self,
+        own: &[u8],
+        offered: &OfferedEntry,
+        folder: &OwnedFd,
+        leaf: &[u8],
+    ) -> io::Result<Answer> {
+        self.keeper.set_new(&Place::named(self.work.as_fd(), own), offered);
+        let placed = self.work.put_in_place(own, folder, leaf);
         if placed.is_err() {
-            self.work.remove(&own);
+            self.work.remove(own);
         }
-        placed.map(|()| Answer::Made).map_err(failed)
+        placed.map(|()| Answer::Made)
     }
 
-    /// Keeps a symbolic link that is there, with the offered time.
-    fn keep_link(&self, offered: &OfferedEntry, folder: &OwnedFd, leaf: &[u8]) -> Result<Answer, Failure> {
-        let failed = |error: io::Error| Failure::of(Operation::SetModeAndTimes, &error);
-        let there =
-            rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).map_err(|e| failed(e.into()))?;
-        if FileIdentity::of(&there).modified != offered.modified {
-            let times = times(offered.modified);
-            let set = rustix::fs::utimensat(folder, leaf, &times, AtFlags::SYMLINK_NOFOLLOW);
-            set.map_err(|error| failed(error.into()))?;
+    /// Keeps a symbolic link that is there, if at most its time differs, with the offered one.
+    fn keeps_link(&self, offered: &OfferedEntry, folder: &OwnedFd, leaf: &[u8]) -> Result<bool, Failure> {
+        let differs = self.differs_in(offered, folder, leaf)?;
+        if differs.iter().any(|difference| *difference != CopyDifference::Time) {
+            return Ok(false);
         }
-        Ok(Answer::Unchanged)
+        if !differs.is_empty() {
+            let set = Place::named(folder.as_fd(), leaf).set_modified(offered.modified);
+            set.map_err(|error| Failure::of(Operation::SetModeAndTimes, &error.into()))?;
+        }
+        Ok(true)
     }
 
-    /// Returns true if what is there has size and time of the offered file.
+    /// Returns in what an entry of an open folder differs that is kept.
+    pub(super) fn differs_in(
+        &self,
+        offered: &OfferedEntry,
+        folder: &OwnedFd,
+        leaf: &[u8],
+    ) -> Result<BTreeSet<CopyDifference>, Failure> {
+        let there = rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|error| Failure::of(Operation::Open, &error.into()))?;
+        let attributes = self.keeper.attributes(&Place::named(folder.as_fd(), leaf));
+        let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
+        Ok(self.keeper.differences(offered, &there, &attributes))
+    }
+
+    /// Returns true if what is there has size and time of the offered file, and may stay.
     fn has(&self, offered: &OfferedEntry, size: u64, there: &Stat) -> bool {
         let identity = FileIdentity::of(there);
-        kind(there) == FileType::RegularFile && identity.size == size && identity.modified == offered.modified
+        let is_same = identity.size == size && identity.modified == offered.modified;
+        kind(there) == FileType::RegularFile && is_same && !self.keeper.is_to_be_new(offered, there)
     }
 
     fn want(
@@ -87,15 +116,20 @@ impl Receiving {
     ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
         match self.root.stat(&offered.name, last).map_err(open)? {
-            Some(there) if self.has(offered, size, &there) => return self.keep(offered, &there),
+            Some(there) if self.has(offered, size, &there) => {
+                return self.keep(offered, size, &there, last);
+            }
             Some(there) if kind(&there) == FileType::Directory => {
                 return Err(open(io::Error::from_raw_os_error(libc::EISDIR)));
             }
             _ => {}
         }
+        if !self.keeper.has_room(offered) {
+            return Err(Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::ENOBUFS)));
+        }
         let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
         let pieces = digest::pieces(size).ok_or_else(too_large)?;
-        let file = IncomingFile::new(entry, offered, size, pieces);
+        let file = IncomingFile::new(entry, offered, size, pieces, &self.keeper);
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
         let left = left.map_or_else(Vec::new, |left| left_pieces(left, pieces));
         let mut files = self.files.lock();
@@ -107,19 +141,32 @@ impl Receiving {
         Ok(if left.is_empty() { Answer::Send } else { Answer::Compare(left) })
     }
 
-    /// Keeps a file that is there, with the offered mode.
-    fn keep(&self, offered: &OfferedEntry, there: &Stat) -> Result<Answer, Failure> {
-        if there.st_mode & 0o777 == offered.mode {
+    /// Keeps a file that is there, and sets what differs beside its content.
+    fn keep(
+        &self,
+        offered: &OfferedEntry,
+        size: u64,
+        there: &Stat,
+        last: &mut LastFolder,
+    ) -> Result<Answer, Failure> {
+        let attributes = self.root.look(&offered.name, last, |place| self.keeper.attributes(place));
+        let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
+        if self.keeper.differences(offered, there, &attributes).is_empty() {
             return Ok(Answer::Unchanged);
         }
         let failed = |error: io::Error| Failure::of(Operation::SetModeAndTimes, &error);
         let file = self.root.file(&offered.name, OFlags::RDONLY | OFlags::NONBLOCK).map_err(failed)?;
-        set_mode_and_times(&file, offered).map_err(failed)?;
+        let opened = rustix::fs::fstat(&file).map_err(|error| failed(error.into()))?;
+        if !self.has(offered, size, &opened) {
+            // Another program has put something else into its place.
+            return Err(failed(io::Error::from_raw_os_error(libc::ESTALE)));
+        }
+        self.keeper.set_over(&Place::Open(file.as_fd()), offered, &opened).map_err(failed)?;
         Ok(Answer::Unchanged)
     }
 
-    /// Sets mode and time of a folder whose entries are all there. A target's folder that was there before keeps its own: only
-    /// entries land in it, and it may be /tmp.
+    /// Sets what is kept of a folder whose entries are all there. A target's folder that was there before keeps what it has:
+    /// only entries land in it, and it may be /tmp.
     pub(super) fn complete_folder(&self, offered: &OfferedEntry) -> Answer {
         if !self.is_allowed(&offered.name) {
             return Answer::Failed(Failure::plain(Operation::Name));
@@ -128,7 +175,11 @@ impl Receiving {
             return Answer::Unchanged;
         }
         let folder = self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY);
-        match folder.and_then(|folder| set_mode_and_times(&folder, offered)) {
+        let set = |folder: OwnedFd| {
+            let there = rustix::fs::fstat(&folder)?;
+            self.keeper.set_over(&Place::Open(folder.as_fd()), offered, &there)
+        };
+        match folder.and_then(set) {
             Ok(()) => Answer::Unchanged,
             Err(error) => Answer::Failed(Failure::of(Operation::SetModeAndTimes, &error)),
         }

@@ -3,16 +3,29 @@ use std::path::Path;
 
 use super::*;
 use crate::digest;
+use crate::metadata::{DeviceNumber, Metadata};
 use crate::wire::{EntryKind, Timestamp};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Receiving::open(&Target { folder: folder.to_owned(), names, is_synced: true }).unwrap()
+    Receiving::open(&Target {
+        folder: folder.to_owned(),
+        names,
+        is_synced: true,
+        keeping: CopyKeeping::default(),
+    })
+    .unwrap()
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
+    OfferedEntry {
+        name,
+        kind,
+        mode: 0o777,
+        modified: Timestamp { seconds: 1, nanos: 0 },
+        metadata: Metadata::default(),
+    }
 }
 
 fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer {
@@ -136,4 +149,31 @@ fn a_duplicate_piece_does_no_harm() {
     let outcomes = [EntryOutcome::Taken(0), EntryOutcome::Taken(1), EntryOutcome::Installed];
     assert_eq!(told(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
     assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
+}
+
+/// What a source sends beside names and content is bounded too, and devices are made only where the user asked for them.
+#[test]
+fn a_source_gets_no_more_memory_for_attributes_and_no_device() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let with = |name: &str, attribute: &[u8], length: usize| {
+        let mut offered = offered(name, EntryKind::File { size: 1 });
+        offered.metadata.attributes = [(attribute.to_vec(), vec![0; length])].into();
+        offered
+    };
+    let answer =
+        |offered: OfferedEntry| target.answer(&SourceLink::new(0), 0, &[offered], |_, _| Answer::Unchanged);
+    assert!(answer(with("a", b"user.a", 1_000)).is_ok());
+    assert!(answer(with("a", b"system.other", 1)).is_err());
+    assert!(answer(with("a", b"user.a", 1 << 20)).is_err());
+    let full = Answer::Failed(Failure { operation: Operation::Create, errno: libc::ENOBUFS });
+    let answers: Vec<Answer> = (0..80)
+        .map(|entry| considered(&target, entry, &with(&entry.to_string(), b"user.a", 1_000_000)))
+        .collect();
+    assert!(answers.starts_with(&[Answer::Send, Answer::Send]) && answers.ends_with(&[full]), "{answers:?}");
+    target.forget(0);
+    assert_eq!(considered(&target, 99, &with("b", b"user.a", 1_000_000)), Answer::Send);
+    let null = DeviceNumber { is_block: false, major: 1, minor: 3 };
+    let refused = Answer::Failed(Failure::plain(Operation::Device));
+    assert_eq!(considered(&target, 100, &offered("null", EntryKind::Device(null))), refused);
 }

@@ -7,12 +7,12 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dir, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::incoming::times;
 use crate::Error;
 use crate::beneath::Root;
+use crate::metadata::{shed_inherited, times};
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
 
@@ -56,6 +56,8 @@ impl WorkFolder {
             };
             is_private(&folder, &path)?;
             lock(&folder, &path)?;
+            // What is made in it would inherit the same.
+            shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             if rustix::fs::fstat(&folder).map_err(failed("read it"))?.st_nlink == 0 {
                 continue;
             }
@@ -76,16 +78,16 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Creates a file for writing, for this user alone. One that is there is an error.
-    pub(super) fn new_file(&self, name: &[u8]) -> io::Result<OwnedFd> {
+    /// Creates a file for writing. No other user can reach it, whatever its mode. One that is there is an error.
+    pub(super) fn new_file(&self, name: &[u8], mode: Mode) -> io::Result<OwnedFd> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?)
+        Ok(rustix::fs::openat(&self.folder, name, flags, mode)?)
     }
 
-    /// Opens a file for reading and writing. It is created, for this user alone, if it is missing.
-    pub(super) fn file(&self, name: &[u8]) -> io::Result<OwnedFd> {
+    /// Opens a file for reading and writing. It is created with this mode if it is missing.
+    pub(super) fn file(&self, name: &[u8], mode: Mode) -> io::Result<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.folder, name, flags, Mode::RUSR | Mode::WUSR)?)
+        Ok(rustix::fs::openat(&self.folder, name, flags, mode)?)
     }
 
     /// Opens a file that an earlier copy may have left; `None` if there is none.
@@ -120,6 +122,12 @@ impl WorkFolder {
     pub(super) fn link(&self, to: &[u8], name: &[u8]) -> io::Result<()> {
         self.remove(name);
         Ok(rustix::fs::symlinkat(to, &self.folder, name)?)
+    }
+
+    /// Makes a FIFO or a device.
+    pub(super) fn special(&self, name: &[u8], kind: FileType, device: Dev) -> io::Result<()> {
+        self.remove(name);
+        Ok(rustix::fs::mknodat(&self.folder, name, kind, Mode::RUSR | Mode::WUSR, device)?)
     }
 
     /// Gives an entry of this folder its name at the target, in place of one that may be there.
@@ -220,9 +228,9 @@ mod tests {
         let root = Root::open(all.path()).unwrap();
         let open = || WorkFolder::open(&root, all.path()).unwrap();
         let work = open();
-        work.file(&short(7)).unwrap();
-        work.file(b"abc.part").unwrap();
-        work.file(b"7").unwrap();
+        work.file(&short(7), Mode::RUSR).unwrap();
+        work.file(b"abc.part", Mode::RUSR).unwrap();
+        work.file(b"7", Mode::RUSR).unwrap();
         drop(work);
         let left = std::fs::read_dir(all.path().join(".landspeed-copy")).unwrap().flatten();
         let mut names: Vec<_> = left.map(|entry| entry.file_name()).collect();
@@ -241,7 +249,7 @@ mod tests {
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
         let work = WorkFolder::open(&root, all.path()).unwrap();
-        let part = work.file(b"abc.part").unwrap();
+        let part = work.file(b"abc.part", Mode::RUSR | Mode::WUSR).unwrap();
         rustix::fs::fchmod(&part, Mode::empty()).unwrap();
         assert_eq!(work.sync(b"abc.part").unwrap(), rustix::process::geteuid().is_root());
         assert!(work.left(b"abc.part").unwrap().is_some());

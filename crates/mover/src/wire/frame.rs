@@ -16,8 +16,8 @@ use crate::link::Pulse;
 /// The length of a frame's head: the lengths of message and body, as little-endian numbers of 32 bits, and the number of
 /// messages that the sender has taken, of 64 bits.
 const HEAD: usize = 16;
-/// The longest message: an offer of [`super::MOST_OFFERED`] entries, each with the longest name and the longest link, or
-/// the answers to it, each with the most ranges.
+/// The longest message: an offer of [`super::MOST_OFFERED`] entries, each with the longest name and the longest link, and of the
+/// most attributes, or the answers to it, each with the most ranges.
 const LONGEST_MESSAGE: usize = 4 << 20;
 /// The room for what arrives with one call.
 const ROOM: usize = 64 << 10;

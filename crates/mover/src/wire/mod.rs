@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
 
 use crate::digest::Digest;
+use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 
 /// The largest number of entries in one offer.
@@ -45,9 +46,10 @@ pub(crate) enum ToTarget {
 pub(crate) struct OfferedEntry {
     pub(crate) name: RelativeName,
     pub(crate) kind: EntryKind,
-    /// The permission bits, as in chmod(2).
+    /// The mode, as in chmod(2).
     pub(crate) mode: u32,
     pub(crate) modified: Timestamp,
+    pub(crate) metadata: Metadata,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +63,8 @@ pub(crate) enum EntryKind {
         /// What the link says, which is never followed.
         to: Vec<u8>,
     },
+    Fifo,
+    Device(DeviceNumber),
 }
 
 /// A time of a file: seconds since 1970, which are negative before, and nanoseconds.
@@ -89,6 +93,8 @@ pub(crate) enum ToSource {
     Answers { first: u64, answers: Vec<Answer> },
     /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message.
     Outcomes(Vec<(u64, EntryOutcome)>),
+    /// What the target did not take of entries that it has otherwise. Comes before [`ToSource::Finished`], if anything was lost.
+    Lost(Vec<LostKind>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
 }
@@ -136,17 +142,21 @@ pub(crate) enum Operation {
     ReadFolder,
     MakeFolder,
     MakeLink,
+    MakeSpecial,
     Create,
     Write,
     SetModeAndTimes,
+    ReadAttributes,
     Sync,
     Install,
     /// The file changed while it was compared.
     Changed,
     /// The file changed while it was read, twice.
     Unsteady,
-    /// The entry is no file, folder or symbolic link.
+    /// The entry is a socket, which no copy can make.
     Special,
+    /// The entry is a device, which the copy leaves out.
+    Device,
     /// The bytes that arrived do not have the digest that came with them.
     Damaged,
     /// The name is too long, or one that a copy keeps for itself.
@@ -181,14 +191,19 @@ impl Failure {
             Operation::ReadFolder => "its entries cannot be read",
             Operation::MakeFolder => "the folder cannot be made",
             Operation::MakeLink => "the symbolic link cannot be made",
+            Operation::MakeSpecial => "the FIFO or device cannot be made",
             Operation::Create => "cannot be created",
             Operation::Write => "cannot be written",
-            Operation::SetModeAndTimes => "its mode and times cannot be set",
+            Operation::SetModeAndTimes => "its owner, mode and times cannot be set",
+            Operation::ReadAttributes => "its extended attributes cannot be read",
             Operation::Sync => "cannot be put on stable storage",
             Operation::Install => "cannot be put in place",
             Operation::Changed => "changed while it was compared",
             Operation::Unsteady => "changed while it was read, and again when it was read anew",
-            Operation::Special => "is no file, folder or symbolic link, and was left out",
+            Operation::Special => "is a socket, and was left out",
+            Operation::Device => {
+                "is a device, and was left out: --devices copies it where the far end is root"
+            }
             Operation::Damaged => "arrived damaged",
             Operation::Name => "has a name that cannot be copied",
         };

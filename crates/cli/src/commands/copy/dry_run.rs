@@ -48,7 +48,7 @@ pub(crate) struct DryRunCounts {
     made: u64,
     /// Entries that the copy would replace.
     replaced: u64,
-    /// Entries whose mode or time alone the copy would set.
+    /// Entries that the copy would leave in place, and of which it would set mode, time, owner or attributes.
     set: u64,
 }
 
@@ -73,9 +73,12 @@ pub(crate) enum DryRunAction {
     Make,
     /// Put it in the place of what is there.
     Replace,
-    /// Set its mode or its time alone.
+    /// Leave it in place, and set its mode, time, owner or attributes.
     Set,
 }
+
+/// The differences for which an entry is replaced. A copy sends a file's content again for more than its length and time.
+const REPLACED: [CopyDifference; 3] = [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Content];
 
 impl DryRunAction {
     fn of(entry: &CopyDiffering) -> Self {
@@ -84,12 +87,13 @@ impl DryRunAction {
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
             // A file with another time is sent whatever its size. Content is not compared in a dry run.
             CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
-            _ if [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link]
-                .into_iter()
-                .any(differs) =>
-            {
+            // It is made anew whatever differs.
+            CopyEntryKind::Fifo | CopyEntryKind::Device => DryRunAction::Replace,
+            // Of a link that is there, only the time is set.
+            CopyEntryKind::Link if entry.differs.iter().any(|one| *one != CopyDifference::Time) => {
                 DryRunAction::Replace
             }
+            _ if REPLACED.into_iter().any(differs) => DryRunAction::Replace,
             _ => DryRunAction::Set,
         }
     }
@@ -171,7 +175,7 @@ pub(super) fn run(
 fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
     let DryRunCounts { files, file_bytes, made, replaced, set } = &report.counts;
     let answer = format!(
-        "would make {made} entries, replace {replaced}, set mode or time of {set}, and leave {} as they are",
+        "would make {made} entries, replace {replaced}, set mode, time, owner or attributes of {set}, and leave {} as they are",
         report.unchanged
     );
     let mut lines = vec![format!("would send {files} files, {file_bytes}"), answer];
@@ -193,7 +197,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Kind, Link, Missing, Mode, Size, Time};
+    use CopyDifference::{Content, Kind, Link, Missing, Mode, Owner, Size, Time, Xattrs};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -216,6 +220,10 @@ mod tests {
             (CopyEntryKind::Folder, &[Mode, Time], DryRunAction::Set),
             (CopyEntryKind::Link, &[Link, Time], DryRunAction::Replace),
             (CopyEntryKind::Link, &[Time], DryRunAction::Set),
+            (CopyEntryKind::Link, &[Owner, Time], DryRunAction::Replace),
+            (CopyEntryKind::File, &[Owner, Xattrs], DryRunAction::Set),
+            (CopyEntryKind::File, &[Content, Owner], DryRunAction::Replace),
+            (CopyEntryKind::Fifo, &[Mode], DryRunAction::Replace),
         ] {
             assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
         }
@@ -236,7 +244,7 @@ mod tests {
             brief[..4],
             [
                 "would send 30 files, 300 B",
-                "would make 30 entries, replace 0, set mode or time of 1, and leave 9 as they are",
+                "would make 30 entries, replace 0, set mode, time, owner or attributes of 1, and leave 9 as they are",
                 "  set      d",
                 "  make     f00",
             ]

@@ -124,6 +124,9 @@ fn word(difference: CopyDifference) -> &'static str {
         CopyDifference::Link => "link",
         CopyDifference::Mode => "mode",
         CopyDifference::Time => "time",
+        CopyDifference::Owner => "owner",
+        CopyDifference::Xattrs => "extended attributes",
+        CopyDifference::Acls => "ACLs",
     }
 }
 

@@ -1,7 +1,10 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
+use landspeed_record::CopyKeeping;
+
 use super::*;
+use crate::metadata::Metadata;
 use crate::wire::Timestamp;
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
@@ -12,12 +15,21 @@ fn showing(folder: &Path, names: &[&str]) -> Result<Showing, Error> {
 
 fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showing, Error> {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Showing::open(&Target { folder: folder.to_owned(), names, is_synced: false }, check)
+    Showing::open(
+        &Target { folder: folder.to_owned(), names, is_synced: false, keeping: CopyKeeping::default() },
+        check,
+    )
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o640, modified: THEN }
+    OfferedEntry { name, kind, mode: 0o640, modified: THEN, metadata: own() }
+}
+
+/// Returns the metadata of what this process makes.
+fn own() -> Metadata {
+    let [user, group] = [rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw()];
+    Metadata { user, group, ..Metadata::default() }
 }
 
 fn file(size: u64) -> EntryKind {

@@ -1,0 +1,133 @@
+//! What a copy keeps of entries beside their names and their content: `--keep` and `--devices`.
+
+use std::collections::BTreeSet;
+
+use anyhow::{Result, ensure};
+use clap::{Args, ValueEnum};
+use landspeed_record::{CopyKeeping, CopyKept, CopyLoss};
+use landspeed_report::safe;
+
+use super::names::name;
+
+/// What a copy keeps, on the command line.
+#[derive(Debug, Args)]
+pub(crate) struct KeepArgs {
+    /// Keep only these kinds of what an entry has beside its content, instead of all
+    ///
+    /// Without times, each copy sends all files again.
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    keep: Vec<KeptKind>,
+    /// Copy device files too, where the far end is root
+    #[arg(long)]
+    devices: bool,
+}
+
+/// A kind of what a copy keeps of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum KeptKind {
+    /// Permissions; set-user-ID, set-group-ID and sticky bit where the owner is kept
+    Mode,
+    /// The time of the last change of content
+    Times,
+    /// Owner and group by their numbers, where the far end is root
+    Owner,
+    /// Extended attributes: user.*, and where the far end is root trusted.* and security.*
+    Xattrs,
+    /// POSIX ACLs, which contain the mode
+    Acls,
+}
+
+impl KeptKind {
+    fn kept(self) -> CopyKept {
+        match self {
+            KeptKind::Mode => CopyKept::Mode,
+            KeptKind::Times => CopyKept::Times,
+            KeptKind::Owner => CopyKept::Owner,
+            KeptKind::Xattrs => CopyKept::Xattrs,
+            KeptKind::Acls => CopyKept::Acls,
+        }
+    }
+}
+
+impl KeepArgs {
+    /// Returns what the copy keeps.
+    ///
+    /// # Errors
+    /// Returns an error if ACLs are to be kept without the mode.
+    pub(super) fn keeping(&self) -> Result<CopyKeeping> {
+        let named: BTreeSet<CopyKept> = self.keep.iter().map(|kind| kind.kept()).collect();
+        let all = CopyKeeping { devices: self.devices, ..CopyKeeping::default() };
+        let keeping = if named.is_empty() { all } else { CopyKeeping { kinds: named, ..all } };
+        let has_mode = keeping.has(CopyKept::Mode) || !keeping.has(CopyKept::Acls);
+        ensure!(has_mode, "--keep acls needs mode, because an ACL contains the mode: name both, or neither");
+        Ok(keeping)
+    }
+}
+
+/// Returns the lines about what the target did not take of entries that it has otherwise; none if it took all.
+pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
+    let line = |loss: &CopyLoss| {
+        let (name, why) = (name(&loss.name_hex), safe(&loss.why));
+        format!("NOT kept: {}, such as of {name}: {why}", words(loss))
+    };
+    let remedy = (!lost.is_empty()).then(|| "  --keep with the other kinds leaves this out".to_owned());
+    lost.iter().map(line).chain(remedy).collect()
+}
+
+/// Returns what the target did not take, in one line.
+pub(super) fn lost_words(lost: &[CopyLoss]) -> String {
+    let lost: Vec<String> = lost.iter().map(words).collect();
+    format!("the target did not take {}", lost.join(", "))
+}
+
+fn words(loss: &CopyLoss) -> String {
+    format!("{} of {} entries", word(loss.kind), loss.entries)
+}
+
+fn word(kind: CopyKept) -> &'static str {
+    match kind {
+        CopyKept::Mode => "mode",
+        CopyKept::Times => "time",
+        CopyKept::Owner => "owner",
+        CopyKept::Xattrs => "extended attributes",
+        CopyKept::Acls => "ACLs",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::PathBytes;
+
+    use super::*;
+
+    fn keeping(keep: &[KeptKind], devices: bool) -> Result<CopyKeeping> {
+        KeepArgs { keep: keep.to_vec(), devices }.keeping()
+    }
+
+    #[test]
+    fn all_is_kept_unless_kinds_are_named() {
+        assert_eq!(keeping(&[], false).unwrap(), CopyKeeping::default());
+        assert!(keeping(&[], true).unwrap().devices);
+        let some = keeping(&[KeptKind::Times, KeptKind::Mode, KeptKind::Mode], false).unwrap();
+        assert_eq!(some.kinds, BTreeSet::from([CopyKept::Mode, CopyKept::Times]));
+        let error = keeping(&[KeptKind::Acls, KeptKind::Times], false).unwrap_err();
+        assert!(error.to_string().contains("needs mode"), "{error}");
+        assert!(keeping(&[KeptKind::Acls, KeptKind::Mode], false).is_ok());
+    }
+
+    #[test]
+    fn each_loss_is_told_with_its_number_and_an_example() {
+        let loss = |kind, entries| CopyLoss {
+            kind,
+            entries,
+            name_hex: PathBytes(b"a/\x1b".to_vec()),
+            why: "no".to_owned(),
+        };
+        let lost = [loss(CopyKept::Owner, 3), loss(CopyKept::Acls, 1)];
+        let lines = lost_lines(&lost);
+        assert!(lines[0].starts_with("NOT kept: owner of 3 entries, such as of a/"), "{lines:?}");
+        assert!(lines[0].ends_with(": no") && !lines[0].contains('\u{1b}'), "{lines:?}");
+        assert_eq!((lines.len(), lost_lines(&[]).len()), (3, 0));
+        assert_eq!(lost_words(&lost), "the target did not take owner of 3 entries, ACLs of 1 entries");
+    }
+}

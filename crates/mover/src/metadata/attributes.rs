@@ -1,0 +1,95 @@
+//! Extended attributes. An ACL is one of them, in the form in which the kernel hands it out.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use landspeed_record::CopyKept;
+use rustix::io::Errno;
+
+use super::Place;
+
+/// The extended attributes of an entry: values by names.
+pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The largest number of bytes of one entry's attributes. The kernel bounds a list of names and each value by 64 KiB.
+pub(crate) const MOST_OF_ENTRY: usize = 1 << 20;
+/// An offer gets no further entry once its attributes have as many bytes. With those of its last entry they fit a message.
+pub(crate) const MOST_OF_OFFER: usize = 256 << 10;
+/// The bytes for the lengths of a name and of a value in a message.
+const LENGTHS: usize = 8;
+/// The longest name that the kernel takes (XATTR_NAME_MAX).
+const LONGEST_NAME: usize = 255;
+
+/// The ACL of an entry.
+const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+/// The ACL that new entries of a folder get.
+const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
+/// The capabilities of a program file.
+pub(super) const CAPABILITY: &[u8] = b"security.capability";
+/// The name spaces that are copied.
+const SPACES: [&[u8]; 3] = [b"user.", b"trusted.", b"security."];
+/// Labels that a security module of the host gives, or that hold for this host alone: the target's host gives its own.
+const LABELS: [&[u8]; 4] = [b"security.selinux", b"security.apparmor", b"security.SMACK64", b"security.evm"];
+
+/// Returns the kind of an attribute; `None` if it is never copied.
+pub(crate) fn kind(name: &[u8]) -> Option<CopyKept> {
+    let begins = |beginnings: &[&[u8]]| beginnings.iter().any(|beginning| name.starts_with(beginning));
+    match name {
+        ACCESS_LIST | DEFAULT_LIST => Some(CopyKept::Acls),
+        _ if begins(&LABELS) => None,
+        _ if begins(&SPACES) => Some(CopyKept::Xattrs),
+        _ => None,
+    }
+}
+
+/// Returns true if these are attributes that a copy knows, with names that the kernel takes.
+pub(super) fn are_known(attributes: &Attributes) -> bool {
+    let is_name = |name: &Vec<u8>| name.len() <= LONGEST_NAME && !name.contains(&0) && kind(name).is_some();
+    attributes.keys().all(is_name)
+}
+
+/// Returns the bytes that attributes take in a message.
+pub(crate) fn bytes(attributes: &Attributes) -> usize {
+    attributes.iter().map(|(name, value)| name.len() + value.len() + LENGTHS).sum()
+}
+
+/// Reads the attributes of an entry for which `is_wanted`, by name.
+///
+/// # Errors
+/// Returns an error if they cannot be read, and E2BIG if they have more than [`MOST_OF_ENTRY`] bytes.
+pub(crate) fn read(place: &Place<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<Attributes> {
+    let (list, mut attributes, mut bytes) = (names(place)?, Attributes::new(), 0);
+    for name in each(&list).filter(|name| is_wanted(name)) {
+        let value = match place.get(name) {
+            // It was removed meanwhile, or the file system lists an ACL where there is none.
+            Err(Errno::NODATA | Errno::OPNOTSUPP) => continue,
+            value => value?,
+        };
+        bytes += name.len() + value.len() + LENGTHS;
+        if bytes > MOST_OF_ENTRY {
+            return Err(Errno::TOOBIG.into());
+        }
+        attributes.insert(name.to_vec(), value);
+    }
+    Ok(attributes)
+}
+
+/// Returns the names of ACLs that an entry has.
+pub(super) fn inherited(place: &Place<'_>) -> io::Result<Vec<&'static [u8]>> {
+    let list = names(place)?;
+    let mut lists = vec![ACCESS_LIST, DEFAULT_LIST];
+    lists.retain(|own| each(&list).any(|name| name == *own));
+    Ok(lists)
+}
+
+/// Returns the names of an entry's attributes, each with a NUL after it; none where the file system has no attributes.
+fn names(place: &Place<'_>) -> io::Result<Vec<u8>> {
+    match place.list() {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(Vec::new()),
+        list => Ok(list?),
+    }
+}
+
+fn each(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| *byte == 0).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,237 @@
+//! What one end keeps of entries: by what the user asked for, and by what this process may do.
+
+use std::collections::BTreeSet;
+use std::io;
+
+use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
+use rustix::fs::{Mode, Stat};
+
+use super::attributes::{CAPABILITY, kind, read};
+use super::losses::{EntryLosses, Losses};
+use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
+use crate::tree::FileIdentity;
+use crate::wire::{EntryKind, OfferedEntry};
+
+/// Owner and group of an entry.
+type Owner = (u32, u32);
+
+/// What the target keeps, and what was lost of it so far.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    keeping: CopyKeeping,
+    is_root: bool,
+    /// The owner of what this process makes.
+    own: Owner,
+    losses: Losses,
+    /// The room for attributes of files under way.
+    pub(crate) room: AttributeRoom,
+}
+
+/// What an entry has before its metadata are set.
+struct Before {
+    owner: Owner,
+    /// Its special bits, which stay where the owner is not kept.
+    special: u32,
+    attributes: Attributes,
+}
+
+impl Keeper {
+    pub(crate) fn new(keeping: &CopyKeeping) -> Self {
+        let (user, group) = (rustix::process::geteuid(), rustix::process::getegid());
+        Keeper {
+            keeping: keeping.clone(),
+            is_root: user.is_root(),
+            own: (user.as_raw(), group.as_raw()),
+            losses: Losses::default(),
+            room: AttributeRoom::default(),
+        }
+    }
+
+    /// Returns true if owners are kept: where this process is root. Set-ID bits and capabilities go with the owner, because they
+    /// would lend the rights of another one.
+    fn keeps_owner(&self) -> bool {
+        self.is_root && self.keeping.has(CopyKept::Owner)
+    }
+
+    /// Returns true if device files may be made.
+    pub(crate) fn makes_devices(&self) -> bool {
+        self.is_root && self.keeping.devices
+    }
+
+    /// Returns true if an entry's time says which content it has, and is kept.
+    pub(crate) fn keeps_times(&self) -> bool {
+        self.keeping.has(CopyKept::Times)
+    }
+
+    /// Returns the mode with which a file is created: for this user alone until its own is set, or the one that it keeps if none
+    /// is set. The kernel takes the user's umask off.
+    pub(crate) fn file_mode(&self, offered: &OfferedEntry) -> Mode {
+        let open = if self.keeping.has(CopyKept::Mode) { 0 } else { offered.mode & 0o777 };
+        Mode::from_raw_mode(open | 0o600)
+    }
+
+    /// Returns the mode with which folders are created.
+    pub(crate) fn folder_mode(&self) -> Mode {
+        Mode::from_raw_mode(if self.keeping.has(CopyKept::Mode) { 0o700 } else { 0o777 })
+    }
+
+    /// Returns true if an attribute is kept.
+    fn keeps(&self, name: &[u8]) -> bool {
+        let Some(kind) = kind(name).filter(|kind| self.keeping.has(*kind)) else { return false };
+        match kind {
+            CopyKept::Xattrs if name == CAPABILITY => self.keeps_owner(),
+            CopyKept::Xattrs => self.is_root || name.starts_with(b"user."),
+            _ => true,
+        }
+    }
+
+    /// Returns the attributes of an entry that are of a kept kind.
+    pub(crate) fn attributes(&self, place: &Place<'_>) -> io::Result<Attributes> {
+        match self.keeping.has(CopyKept::Xattrs) || self.keeping.has(CopyKept::Acls) {
+            true => read(place, |name| self.keeps(name)),
+            false => Ok(Attributes::new()),
+        }
+    }
+
+    /// Returns the kept attributes of one kind.
+    fn of_kind<'a>(
+        &'a self,
+        attributes: &'a Attributes,
+        wanted: CopyKept,
+    ) -> impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)> {
+        attributes.iter().filter(move |(name, _)| kind(name) == Some(wanted) && self.keeps(name))
+    }
+
+    /// Returns in what an entry of the target differs that is kept. `there` and `attributes` are what it has.
+    pub(crate) fn differences(
+        &self,
+        offered: &OfferedEntry,
+        there: &Stat,
+        attributes: &Attributes,
+    ) -> BTreeSet<CopyDifference> {
+        let own = &offered.metadata.attributes;
+        let other_kind = |wanted| self.of_kind(own, wanted).ne(self.of_kind(attributes, wanted));
+        [
+            (CopyDifference::Mode, self.has_other_mode(offered, there)),
+            (
+                CopyDifference::Time,
+                self.keeps_times() && FileIdentity::of(there).modified != offered.modified,
+            ),
+            (CopyDifference::Owner, self.has_other_owner(offered, there)),
+            (CopyDifference::Xattrs, other_kind(CopyKept::Xattrs)),
+            (CopyDifference::Acls, other_kind(CopyKept::Acls)),
+        ]
+        .into_iter()
+        .filter_map(|(difference, differs)| differs.then_some(difference))
+        .collect()
+    }
+
+    fn has_other_mode(&self, offered: &OfferedEntry, there: &Stat) -> bool {
+        // A symbolic link has no mode of its own.
+        let has_mode = self.keeping.has(CopyKept::Mode) && !is_link(offered);
+        let bits = if self.keeps_owner() { MODE_BITS } else { 0o777 };
+        has_mode && (there.st_mode ^ offered.mode) & bits != 0
+    }
+
+    fn has_other_owner(&self, offered: &OfferedEntry, there: &Stat) -> bool {
+        self.keeps_owner() && owner(offered) != (there.st_uid, there.st_gid)
+    }
+
+    /// Returns true if a file that seems to be there is to be sent all the same: it belongs to another user, and would get rights
+    /// beyond those of that user, who may have put other content there.
+    pub(crate) fn is_to_be_new(&self, offered: &OfferedEntry, there: &Stat) -> bool {
+        let has_set_id = self.keeping.has(CopyKept::Mode) && offered.mode & 0o6000 != 0;
+        let has_capability = offered.metadata.attributes.contains_key(CAPABILITY) && self.keeps(CAPABILITY);
+        (has_set_id || has_capability) && self.has_other_owner(offered, there)
+    }
+
+    /// Sets what is kept of an entry that this process has just made, and that nothing was inherited by. Costs no call for what it
+    /// has already.
+    pub(crate) fn set_new(&self, place: &Place<'_>, offered: &OfferedEntry) {
+        self.set(place, offered, &Before { owner: self.own, special: 0, attributes: Attributes::new() });
+    }
+
+    /// Sets what is kept of an entry that may have anything. `there` is what the file system says of it.
+    pub(crate) fn set_over(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
+        let attributes = self.attributes(place)?;
+        let special = there.st_mode & SPECIAL_BITS;
+        self.set(place, offered, &Before { owner: (there.st_uid, there.st_gid), special, attributes });
+        Ok(())
+    }
+
+    /// Sets what is kept: the owner first, because it takes set-ID bits and capabilities away, then what needs the right to write,
+    /// then the mode, and the time last.
+    fn set(&self, place: &Place<'_>, offered: &OfferedEntry, before: &Before) {
+        let mut lost = EntryLosses::default();
+        let has_owner = self.set_owner(place, offered, before, &mut lost);
+        self.set_attributes(place, offered, before, has_owner, &mut lost);
+        if self.keeping.has(CopyKept::Mode) && !is_link(offered) {
+            let bits = if has_owner { MODE_BITS } else { 0o777 };
+            let special = if has_owner { 0 } else { before.special };
+            lost.note(CopyKept::Mode, place.set_mode(special | (offered.mode & bits)));
+        }
+        if self.keeps_times() {
+            lost.note(CopyKept::Times, place.set_modified(offered.modified));
+        }
+        self.losses.count(&offered.name, lost);
+    }
+
+    /// Returns true if the entry has the owner of the source's.
+    fn set_owner(
+        &self,
+        place: &Place<'_>,
+        offered: &OfferedEntry,
+        before: &Before,
+        lost: &mut EntryLosses,
+    ) -> bool {
+        let (user, group) = owner(offered);
+        if !self.keeps_owner() || (user, group) == before.owner {
+            return self.keeps_owner();
+        }
+        let set = place.set_owner(Some(user), Some(group));
+        lost.note(CopyKept::Owner, set);
+        set.is_ok()
+    }
+
+    /// Removes kept attributes that the source's entry lacks, and sets those that differ.
+    fn set_attributes(
+        &self,
+        place: &Place<'_>,
+        offered: &OfferedEntry,
+        before: &Before,
+        has_owner: bool,
+        lost: &mut EntryLosses,
+    ) {
+        let own = &offered.metadata.attributes;
+        for wanted in [CopyKept::Xattrs, CopyKept::Acls] {
+            let gone = self.of_kind(&before.attributes, wanted).filter(|(name, _)| !own.contains_key(*name));
+            gone.for_each(|(name, _)| lost.note(wanted, place.remove(name)));
+            for (name, value) in self.of_kind(own, wanted) {
+                let is_capability = name == CAPABILITY;
+                // A change of the owner has removed it.
+                let is_there = !is_capability && before.attributes.get(name) == Some(value);
+                if !is_there && (has_owner || !is_capability) {
+                    lost.note(wanted, place.set(name, value));
+                }
+            }
+        }
+    }
+
+    /// Returns what was lost so far.
+    pub(crate) fn lost(&self) -> Vec<LostKind> {
+        self.losses.all()
+    }
+
+    /// Returns true if there is room for the attributes of one more file.
+    pub(crate) fn has_room(&self, offered: &OfferedEntry) -> bool {
+        self.room.takes(bytes(&offered.metadata.attributes))
+    }
+}
+
+fn owner(offered: &OfferedEntry) -> Owner {
+    (offered.metadata.user, offered.metadata.group)
+}
+
+fn is_link(offered: &OfferedEntry) -> bool {
+    matches!(offered.kind, EntryKind::Symlink { .. })
+}

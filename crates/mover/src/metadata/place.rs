@@ -1,0 +1,126 @@
+//! An entry whose metadata are read and set.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
+use rustix::io::{Errno, Result};
+
+use super::DESCRIPTORS;
+use crate::wire::Timestamp;
+
+/// The room for most values and lists of names.
+const SHORT: usize = 1 << 10;
+/// The longest value and the longest list of names that the kernel gives (XATTR_SIZE_MAX, XATTR_LIST_MAX).
+const LONGEST: usize = 64 << 10;
+
+/// Where an entry is.
+pub(crate) enum Place<'a> {
+    /// An open file or folder.
+    Open(BorrowedFd<'a>),
+    /// An entry by its name in an open folder. A symbolic link is the entry itself.
+    Named {
+        folder: BorrowedFd<'a>,
+        leaf: &'a [u8],
+        /// The same place as a path. System calls for the attributes of an entry in an open folder are new in Linux 6.13.
+        path: Vec<u8>,
+    },
+}
+
+impl<'a> Place<'a> {
+    /// Returns the place of an entry in a folder, for which a descriptor that only names it is enough. `leaf` has no '/'.
+    pub(crate) fn named(folder: BorrowedFd<'a>, leaf: &'a [u8]) -> Self {
+        let mut path = format!("{DESCRIPTORS}/{}/", folder.as_raw_fd()).into_bytes();
+        path.extend_from_slice(leaf);
+        Place::Named { folder, leaf, path }
+    }
+
+    /// Returns the names of the attributes, each with a NUL after it.
+    pub(super) fn list(&self) -> Result<Vec<u8>> {
+        filled(|room| match self {
+            Place::Open(file) => rustix::fs::flistxattr(file, room),
+            Place::Named { path, .. } => rustix::fs::llistxattr(path, room),
+        })
+    }
+
+    /// Returns the value of an attribute.
+    pub(super) fn get(&self, name: &[u8]) -> Result<Vec<u8>> {
+        filled(|room| match self {
+            Place::Open(file) => rustix::fs::fgetxattr(file, name, room),
+            Place::Named { path, .. } => rustix::fs::lgetxattr(path, name, room),
+        })
+    }
+
+    pub(super) fn set(&self, name: &[u8], value: &[u8]) -> Result<()> {
+        let flags = XattrFlags::empty();
+        match self {
+            Place::Open(file) => rustix::fs::fsetxattr(file, name, value, flags),
+            Place::Named { path, .. } => rustix::fs::lsetxattr(path, name, value, flags),
+        }
+    }
+
+    /// Removes an attribute, if it is there.
+    pub(super) fn remove(&self, name: &[u8]) -> Result<()> {
+        let removed = match self {
+            Place::Open(file) => rustix::fs::fremovexattr(file, name),
+            Place::Named { path, .. } => rustix::fs::lremovexattr(path, name),
+        };
+        if removed == Err(Errno::NODATA) { Ok(()) } else { removed }
+    }
+
+    /// Sets the owner and the group, each if it is given.
+    pub(super) fn set_owner(&self, user: Option<u32>, group: Option<u32>) -> Result<()> {
+        let (user, group) = (user.map(Uid::from_raw), group.map(Gid::from_raw));
+        match self {
+            Place::Open(file) => rustix::fs::fchown(file, user, group),
+            Place::Named { folder, leaf, .. } => {
+                rustix::fs::chownat(folder, *leaf, user, group, AtFlags::SYMLINK_NOFOLLOW)
+            }
+        }
+    }
+
+    /// Sets the mode of an entry that is no symbolic link. By name it would follow one, so that only entries are named to it that
+    /// no other user can replace.
+    pub(super) fn set_mode(&self, mode: u32) -> Result<()> {
+        let mode = Mode::from_raw_mode(mode);
+        match self {
+            Place::Open(file) => rustix::fs::fchmod(file, mode),
+            Place::Named { folder, leaf, .. } => rustix::fs::chmodat(folder, *leaf, mode, AtFlags::empty()),
+        }
+    }
+
+    /// Sets the time of the last change.
+    pub(crate) fn set_modified(&self, modified: Timestamp) -> Result<()> {
+        let times = times(modified);
+        match self {
+            Place::Open(file) => rustix::fs::futimens(file, &times),
+            Place::Named { folder, leaf, .. } => {
+                rustix::fs::utimensat(folder, *leaf, &times, AtFlags::SYMLINK_NOFOLLOW)
+            }
+        }
+    }
+}
+
+/// Returns what `call` fills in: first into room for most answers, then into room for all.
+fn filled(call: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+    let mut short = [0; SHORT];
+    match call(&mut short) {
+        Ok(length) => return Ok(short[..length].to_vec()),
+        Err(Errno::RANGE) => {}
+        Err(error) => return Err(error),
+    }
+    let mut long = vec![0; LONGEST];
+    let length = call(&mut long)?;
+    long.truncate(length);
+    Ok(long)
+}
+
+/// Returns the times that set the modification time, and leave that of the last access.
+pub(crate) fn times(modified: Timestamp) -> Timestamps {
+    Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec {
+            tv_sec: modified.seconds,
+            tv_nsec: modified.nanos.min(999_999_999).into(),
+        },
+    }
+}
