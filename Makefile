@@ -137,6 +137,14 @@ copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
 	$(call VALIDATE,copy-kills $(COPY_OF))
 
+# Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
+# strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
+ATTACKS ?= 10000
+.PHONY: copy-attacks
+copy-attacks: setup
+	LANDSPEED_ATTACKS=$(ATTACKS) $(CARGO) test --release --locked --lib -p landspeed-mover -- attacks:: --nocapture --test-threads 1
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-mover -- frame:: fuzz::
+
 # The programs of all applications. None of them starts as a service.
 PROGRAMS := /usr/local/lib/landspeed
 .PHONY: install-applications install-bench
@@ -358,11 +366,11 @@ fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
 
-# Frames between controller and agent, netlink messages, and headers of datagrams and packets.
+# Frames between controller and agent and between the ends of a copy, netlink messages, and headers of datagrams and packets.
 INPUTS ?= 20000
 fuzz-frames: setup
-	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-agent -p landspeed-kernel -p landspeed-transport -- \
-		frame:: netlink:: udp:: reorder_buffer::
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-agent -p landspeed-kernel -p landspeed-transport \
+		-p landspeed-mover -- frame:: fuzz:: netlink:: udp:: reorder_buffer::
 
 # What is queued, lost, delayed and split by the emulator of links.
 fuzz-emulator: setup

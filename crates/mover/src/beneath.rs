@@ -65,18 +65,29 @@ impl Root {
     }
 
     /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy
-    /// sets their modes at its end.
+    /// sets their modes at its end. Does not recurse: a source may send a name of 2,048 folders.
     pub(crate) fn made_folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
-        match self.folder(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened,
+        let mut name = name.clone();
+        // The deepest first.
+        let mut missing = Vec::new();
+        let mut folder = loop {
+            match self.folder(&name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => break opened?,
+            }
+            let (above, leaf) = name.split().ok_or(Errno::NOENT)?;
+            missing.push(leaf.to_vec());
+            name = above;
+        };
+        while let Some(leaf) = missing.pop() {
+            match rustix::fs::mkdirat(&folder, &leaf, Mode::RWXU) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            name = name.join(&leaf).ok_or(Errno::INVAL)?;
+            folder = self.folder(&name)?;
         }
-        let Some((above, leaf)) = name.split() else { return Err(Errno::NOENT.into()) };
-        let above = self.made_folder(&above)?;
-        match rustix::fs::mkdirat(&above, leaf, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => self.folder(name),
-            Err(error) => Err(error.into()),
-        }
+        Ok(folder)
     }
 
     /// Returns what the file system says of the entry `name`, a symbolic link itself included; `None` if there is none.

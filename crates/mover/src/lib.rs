@@ -21,6 +21,8 @@
 
 #![warn(missing_docs)]
 
+#[cfg(test)]
+mod attacks;
 mod beneath;
 mod compare;
 mod digest;
