@@ -137,6 +137,15 @@ copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
 	$(call VALIDATE,copy-kills $(COPY_OF))
 
+# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
+# root and as another user. What a comparer of our own finds missing, and whether landspeed's exit status says so (ten minutes). TREES_OF
+# has options of `validate copy-trees`.
+TREES_OF :=
+.PHONY: copy-trees
+copy-trees: build-validate
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux
+	$(call VALIDATE,copy-trees $(TREES_OF))
+
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
 # strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
 ATTACKS ?= 10000

@@ -3,6 +3,7 @@
 
 pub(crate) mod kills;
 mod site;
+pub(crate) mod trees;
 
 use std::time::Instant;
 

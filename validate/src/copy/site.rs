@@ -122,6 +122,11 @@ impl Site {
         shell
     }
 
+    /// Returns the name of a host's namespace.
+    pub(super) fn namespace(&self, end: usize) -> &str {
+        &self.names[end]
+    }
+
     /// Returns the target's folder.
     pub(super) fn target(&self) -> PathBuf {
         self.folder.path().join("to")
