@@ -131,7 +131,8 @@ copy-bench: build-validate
 	$(call VALIDATE,copy $(COPY_OF))
 	$(call VALIDATE,copy --files 20000 $(COPY_OF))
 
-# 200 kills and 50 cuts of the link in the middle of a copy: is a name ever given to a part of a file, and how much is sent again? (half an hour)
+# 200 kills and 60 cuts of the link in the middle of a copy, ten of them for good: is a name ever given to a part of a file, and how much is
+# sent again? (three quarters of an hour)
 .PHONY: copy-kills
 copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client

@@ -152,7 +152,7 @@ mod tests {
             "validate capacity --runs 5",
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
-            "validate copy-kills --kills 8 --cuts 2 --seed 3",
+            "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
