@@ -138,6 +138,14 @@ copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
 	$(call VALIDATE,copy-kills $(COPY_OF))
 
+# The peak of both ends' memory in a copy of a million files, of a file of 1 TiB with holes, and over 16 flows and 100 ms: at most 128 MiB
+# (fifteen minutes, and 8 GB of memory for the files). MEMORY_OF has options of `validate copy-memory`.
+MEMORY_OF :=
+.PHONY: copy-memory
+copy-memory: build-validate
+	@.ci/install ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client
+	$(call VALIDATE,copy-memory $(MEMORY_OF))
+
 # Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
 # root and as another user. What a comparer of our own finds missing, and whether landspeed's exit status says so (ten minutes). TREES_OF
 # has options of `validate copy-trees`.

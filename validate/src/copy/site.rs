@@ -127,6 +127,11 @@ impl Site {
         &self.names[end]
     }
 
+    /// Returns the source's folder.
+    pub(super) fn source(&self) -> PathBuf {
+        self.folder.path().join("from")
+    }
+
     /// Returns the target's folder.
     pub(super) fn target(&self) -> PathBuf {
         self.folder.path().join("to")
