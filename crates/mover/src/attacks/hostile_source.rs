@@ -236,7 +236,7 @@ fn an_entry_that_changes_its_kind_leads_nowhere() {
 #[test]
 fn the_deepest_name_is_an_entry_or_a_failure() {
     let world = World::new();
-    let deepest = vec!["a"; 2_048].join("/");
+    let deepest = ["a"; 2_048].join("/");
     let ended = attack_target(&world.target(&[""]), |peer| {
         peer.offer(0, vec![folder(&deepest), file(&format!("{}/b", &deepest[..4_093]), 1)]);
         assert_eq!(peer.answers().len(), 2);

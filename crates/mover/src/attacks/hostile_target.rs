@@ -7,11 +7,10 @@ use super::*;
 pub(super) fn serve(peer: &mut Peer<'_>, mut before: impl FnMut(&Peer<'_>, &ToTarget)) -> Vec<u8> {
     let (mut content, mut long) = (Vec::new(), Vec::new());
     while let Some((message, body)) = peer.hear_all::<ToTarget>() {
-        before(&*peer, &message);
+        before(peer, &message);
         content.extend(body);
         match message {
             ToTarget::Offer { first, entries } => {
-                let is_long = |entry: &OfferedEntry| matches!(entry.kind, EntryKind::File { size } if size > digest::PIECE as u64);
                 long.extend((first..).zip(&entries).filter(|(_, one)| is_long(one)).map(|(entry, _)| entry));
                 let answers = entries.iter().map(answer).collect();
                 peer.say(&ToSource::Answers { first, answers });
@@ -37,6 +36,11 @@ pub(super) fn serve(peer: &mut Peer<'_>, mut before: impl FnMut(&Peer<'_>, &ToTa
         }
     }
     content
+}
+
+/// Returns true for a file of several pieces.
+fn is_long(offered: &OfferedEntry) -> bool {
+    matches!(offered.kind, EntryKind::File { size } if size > digest::PIECE as u64)
 }
 
 fn answer(offered: &OfferedEntry) -> Answer {
@@ -113,7 +117,7 @@ fn a_flood_of_answers_does_no_harm() {
     let flood = [
         outcomes(EntryOutcome::Taken(7)),
         outcomes(EntryOutcome::Withdrawn),
-        ToSource::Answers { first: 5, answers: vec![Answer::Compare(vec![(0, 9); 20]); 1_000] },
+        ToSource::Answers { first: 5, answers: vec![Answer::Compare(vec![(0, 9); 20]); 256] },
     ];
     let outcome = bounded(|| {
         attack_source(&world.at("target"), |peer| {
