@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The generator SplitMix64.
+/// A small generator of numbers, from a seed.
 struct Random(u64);
 
 impl Random {

@@ -50,6 +50,7 @@ fn send_into(peer: &mut Peer<'_>, round: u64, step: &dyn Fn(u64)) {
     assert_eq!(peer.answers().len(), 1);
 }
 
+/// CVE-2026-29518 and CVE-2026-43619 of rsync: content, modes and times land where the link leads to.
 #[test]
 fn a_folder_that_becomes_a_link_at_any_step_leads_nowhere() {
     let world = World::new();
