@@ -131,11 +131,37 @@ copy-bench: build-validate
 	$(call VALIDATE,copy $(COPY_OF))
 	$(call VALIDATE,copy --files 20000 $(COPY_OF))
 
-# 200 kills and 50 cuts of the link in the middle of a copy: is a name ever given to a part of a file, and how much is sent again? (half an hour)
+# 200 kills and 60 cuts of the link in the middle of a copy, ten of them for good: is a name ever given to a part of a file, and how much is
+# sent again? (three quarters of an hour)
 .PHONY: copy-kills
 copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
 	$(call VALIDATE,copy-kills $(COPY_OF))
+
+# The peak of both ends' memory in a copy of a million files, of a file of 1 TiB with holes, and over 16 flows and 100 ms: at most 128 MiB
+# (fifteen minutes, and 8 GB of memory for the files). MEMORY_OF has options of `validate copy-memory`.
+MEMORY_OF :=
+.PHONY: copy-memory
+copy-memory: build-validate
+	@.ci/install ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client
+	$(call VALIDATE,copy-memory $(MEMORY_OF))
+
+# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
+# root and as another user. What a comparer of our own finds missing, and whether landspeed's exit status says so (ten minutes). TREES_OF
+# has options of `validate copy-trees`.
+TREES_OF :=
+.PHONY: copy-trees
+copy-trees: build-validate
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux
+	$(call VALIDATE,copy-trees $(TREES_OF))
+
+# Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
+# strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
+ATTACKS ?= 10000
+.PHONY: copy-attacks
+copy-attacks: setup
+	LANDSPEED_ATTACKS=$(ATTACKS) $(CARGO) test --release --locked --lib -p landspeed-mover -- attacks:: --nocapture --test-threads 1
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-mover -- frame:: fuzz::
 
 # The programs of all applications. None of them starts as a service.
 PROGRAMS := /usr/local/lib/landspeed
@@ -359,11 +385,11 @@ fuzz-cc: setup
 	PROPTEST_CASES=$(CASES) PROPTEST_FORK=true PROPTEST_TIMEOUT=30000 $(CARGO) test --release --locked -p landspeed-congestion \
 		--test algorithms -- fuzz:: --nocapture
 
-# Frames between controller and agent, netlink messages, and headers of datagrams and packets.
+# Frames between controller and agent and between the ends of a copy, netlink messages, and headers of datagrams and packets.
 INPUTS ?= 20000
 fuzz-frames: setup
-	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-agent -p landspeed-kernel -p landspeed-transport -- \
-		frame:: netlink:: udp:: reorder_buffer::
+	PROPTEST_CASES=$(INPUTS) $(CARGO) test --release --locked --lib -p landspeed-agent -p landspeed-kernel -p landspeed-transport \
+		-p landspeed-mover -- frame:: fuzz:: netlink:: udp:: reorder_buffer::
 
 # What is queued, lost, delayed and split by the emulator of links.
 fuzz-emulator: setup

@@ -53,6 +53,10 @@ enum ValidationStudy {
     Copy(copy::Options),
     /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
     CopyKills(copy::kills::Options),
+    /// How much memory do the ends of a copy take?
+    CopyMemory(copy::memory::Options),
+    /// Trees with everything that a tree may hold, by `landspeed copy` and other programs: what does not arrive?
+    CopyTrees(copy::trees::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
@@ -105,6 +109,8 @@ fn main() -> ExitCode {
         ValidationStudy::Capacity(options) => capacity::run(&options),
         ValidationStudy::Copy(options) => copy::run(&options),
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
+        ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
+        ValidationStudy::CopyTrees(options) => copy::trees::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
@@ -153,7 +159,9 @@ mod tests {
             "validate capacity --runs 5",
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
-            "validate copy-kills --kills 8 --cuts 2 --seed 3",
+            "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
+            "validate copy-memory --files 20000 --mib 64 --folder /tmp",
+            "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",

@@ -71,22 +71,32 @@ impl Root {
     }
 
     /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy
-    /// sets their modes at its end. They inherit nothing.
+    /// sets their modes at its end. They inherit nothing. Does not recurse: a source may send a name of 2,048 folders.
     pub(crate) fn made_folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
-        match self.folder(name) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            opened => return opened,
-        }
-        let Some((above, leaf)) = name.split() else { return Err(Errno::NOENT.into()) };
-        let above = self.made_folder(&above)?;
-        match rustix::fs::mkdirat(&above, leaf, self.1) {
-            Ok(()) => {
-                let made = self.folder(name)?;
-                shed_inherited(made.as_fd()).map(|()| made)
+        let mut name = name.clone();
+        // The deepest first.
+        let mut missing = Vec::new();
+        let mut folder = loop {
+            match self.folder(&name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                opened => break opened?,
             }
-            Err(Errno::EXIST) => self.folder(name),
-            Err(error) => Err(error.into()),
+            let (above, leaf) = name.split().ok_or(Errno::NOENT)?;
+            missing.push(leaf.to_vec());
+            name = above;
+        };
+        while let Some(leaf) = missing.pop() {
+            let made = rustix::fs::mkdirat(&folder, &leaf, self.1);
+            name = name.join(&leaf).ok_or(Errno::INVAL)?;
+            folder = match made {
+                Ok(()) | Err(Errno::EXIST) => self.folder(&name)?,
+                Err(error) => return Err(error.into()),
+            };
+            if made.is_ok() {
+                shed_inherited(folder.as_fd())?;
+            }
         }
+        Ok(folder)
     }
 
     /// Calls `look` with the place of the entry `name`, a symbolic link itself included. Opens the entry's folder unless it

@@ -23,6 +23,8 @@
 
 #![warn(missing_docs)]
 
+#[cfg(test)]
+mod attacks;
 mod beneath;
 mod compare;
 mod digest;

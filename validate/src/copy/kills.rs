@@ -1,11 +1,11 @@
 //! `make copy-kills`: ends a copy at random moments, at either end, at the controller, at all of them, or by a cut of the link, and
 //! checks that no name at the target holds a part of a file, and that the same command completes the copy and sends little
-//! again.
+//! again. Some cuts are outlasted by the copy, and some are so long that it gives up.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,20 +20,29 @@ use crate::table::{self, BrokenPromises};
 
 /// What may be sent again after an interruption, beyond what the target has: 64 MiB, and what was on its way.
 const AGAIN: u64 = (64 + 32) << 20;
-/// The time for which the link is cut.
+/// The time of a cut that the copy outlasts.
 const CUT: Duration = Duration::from_secs(2);
+/// The time of a cut at which the copy gives up: more than ten times the patience of [`IMPATIENT`] for the flows, and than twice that
+/// for the session.
+const CUT_FOR_GOOD: Duration = Duration::from_secs(45);
+/// The time that a copy has to end by itself just before its link is cut.
+const ENDING: Duration = Duration::from_secs(1);
 /// The time within which processes of an interrupted copy have ended.
 const ENDED: Duration = Duration::from_secs(60);
 const COPY: &str = "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO";
+const IMPATIENT: &str = "landspeed copy --patience 2s --json SSH_OPTIONS FROM/ HOST:TO";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Kills, of each process in turn
     #[arg(long, default_value_t = 200)]
     kills: u32,
-    /// Cuts of the link
+    /// Cuts of the link that the copy outlasts
     #[arg(long, default_value_t = 50)]
     cuts: u32,
+    /// Cuts of the link at which the copy gives up
+    #[arg(long, default_value_t = 10)]
+    long_cuts: u32,
     /// The content of the long file, in MiB
     #[arg(long, default_value_t = 384)]
     mib: u64,
@@ -52,27 +61,53 @@ enum Interruption {
     Target,
     All,
     Cut,
+    CutForGood,
 }
 
 impl Interruption {
+    const ALL: [Interruption; 6] = [
+        Interruption::Controller,
+        Interruption::Source,
+        Interruption::Target,
+        Interruption::All,
+        Interruption::Cut,
+        Interruption::CutForGood,
+    ];
     const KILLS: [Interruption; 4] =
         [Interruption::Controller, Interruption::Source, Interruption::Target, Interruption::All];
 
-    /// Ends the copy, or cuts its link for a while.
-    fn strike(self, site: &Site) -> Result<()> {
+    /// Returns the copy that is interrupted.
+    fn command(self) -> &'static str {
+        if self == Interruption::CutForGood { IMPATIENT } else { COPY }
+    }
+
+    /// Ends the copy, or cuts its link for a while. Returns true if the copy was over before.
+    fn strike(self, site: &Site, copy: &mut Child) -> Result<bool> {
         // The brackets keep a pattern from matching its own command line.
         let kill = |end: usize, pattern: &str| site.kill(end, pattern);
+        if copy.try_wait()?.is_some() {
+            return Ok(true);
+        }
         match self {
-            Interruption::Controller => kill(0, "[l]andspeed copy"),
-            Interruption::Source => kill(0, "[l]andspeed agent"),
-            Interruption::Target => kill(1, "[l]andspeed.*agent"),
-            Interruption::All => kill(0, "[l]andspeed").and(kill(1, "[l]andspeed")),
+            Interruption::Controller => kill(0, "[l]andspeed copy")?,
+            Interruption::Source => kill(0, "[l]andspeed agent")?,
+            Interruption::Target => kill(1, "[l]andspeed.*agent")?,
+            Interruption::All => kill(0, "[l]andspeed").and(kill(1, "[l]andspeed"))?,
             Interruption::Cut => {
                 site.link("down")?;
                 thread::sleep(CUT);
-                site.link("up")
+                site.link("up")?;
+            }
+            Interruption::CutForGood => {
+                site.link("down")?;
+                thread::sleep(ENDING);
+                let is_late = copy.try_wait()?.is_some();
+                thread::sleep(CUT_FOR_GOOD);
+                site.link("up")?;
+                return Ok(is_late);
             }
         }
+        Ok(false)
     }
 }
 
@@ -83,6 +118,8 @@ struct Round {
     is_late: bool,
     has_partial: bool,
     is_complete: bool,
+    /// True if the copy succeeded although its link was cut for good.
+    has_survived: bool,
     /// Bytes that were sent although the target had them.
     again: u64,
 }
@@ -102,8 +139,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let what = Interruption::KILLS[number as usize % Interruption::KILLS.len()];
         rounds.push((what, round(&site, what, longest.mul_f64(random.uniform()))?));
     }
-    for _ in 0..options.cuts {
-        rounds.push((Interruption::Cut, round(&site, Interruption::Cut, longest.mul_f64(random.uniform()))?));
+    for (what, number) in [(Interruption::Cut, options.cuts), (Interruption::CutForGood, options.long_cuts)] {
+        for _ in 0..number {
+            rounds.push((what, round(&site, what, longest.mul_f64(random.uniform()))?));
+        }
     }
     sshd.end()?;
     report(&rounds)
@@ -112,30 +151,33 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Starts a copy, ends it at this moment, looks at the target, and copies again.
 fn round(site: &Site, what: Interruption, at: Duration) -> Result<Round> {
     site.empty_target()?;
-    let mut copy = site.command(COPY).spawn()?;
+    let mut copy = site.command(what.command()).spawn()?;
     thread::sleep(at);
-    let is_late = copy.try_wait()?.is_some();
-    what.strike(site)?;
-    wait(&mut copy)?;
+    let is_late = what.strike(site, &mut copy)?;
+    let ended = wait(&mut copy)?;
+    let has_survived = what == Interruption::CutForGood && !is_late && ended.success();
     site.wait_for_agents(ENDED)?;
     let (has_partial, present) = (site.differing()?.is_some(), present(&site.target())?);
     let output = site.command(COPY).output().context("copy again")?;
     let sent = || serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()?["sent_bytes"].as_u64();
     let missing = site.bytes()?.saturating_sub(present);
     let again = sent().unwrap_or(u64::MAX).saturating_sub(missing);
-    Ok(Round { is_late, has_partial, is_complete: output.status.success() && site.compare().is_ok(), again })
+    let is_complete = output.status.success() && site.compare().is_ok();
+    Ok(Round { is_late, has_partial, is_complete, has_survived, again })
 }
 
 /// Waits for the end of an interrupted copy. One that outlasts the cut of its link ends by itself.
-fn wait(copy: &mut Child) -> Result<()> {
+fn wait(copy: &mut Child) -> Result<ExitStatus> {
     let end = Instant::now() + ENDED;
-    while copy.try_wait()?.is_none() {
+    loop {
+        if let Some(status) = copy.try_wait()? {
+            return Ok(status);
+        }
         if Instant::now() > end {
             copy.kill()?;
         }
         thread::sleep(Duration::from_millis(50));
     }
-    Ok(())
 }
 
 /// Returns the bytes that the target's folder holds, in whole files and in incomplete ones.
@@ -152,19 +194,21 @@ fn present(folder: &Path) -> Result<u64> {
 fn report(rounds: &[(Interruption, Round)]) -> Result<()> {
     let mut broken = BrokenPromises::default();
     table::head(
-        "ended | rounds | too late | a part under a final name | not completed | most sent again | promise",
+        "ended | rounds | too late | went on | a part under a final name | not completed | most sent again | promise",
     );
-    for what in [&Interruption::KILLS[..], &[Interruption::Cut]].concat() {
+    for what in Interruption::ALL {
         let own: Vec<Round> =
             rounds.iter().filter(|(other, _)| *other == what).map(|(_, round)| *round).collect();
         let count = |is: fn(&Round) -> bool| own.iter().filter(|round| is(round)).count();
         let (parts, incomplete) = (count(|round| round.has_partial), count(|round| !round.is_complete));
         let again = own.iter().map(|round| round.again).max().unwrap_or_default();
-        let kept = broken.check(parts == 0 && incomplete == 0 && again <= AGAIN);
-        let cells: [&dyn std::fmt::Display; 7] = [
+        let survived = count(|round| round.has_survived);
+        let kept = broken.check(parts == 0 && incomplete == 0 && survived == 0 && again <= AGAIN);
+        let cells: [&dyn std::fmt::Display; 8] = [
             &format!("{what:?}"),
             &own.len(),
             &count(|round| round.is_late),
+            &survived,
             &parts,
             &incomplete,
             &Bytes(again),

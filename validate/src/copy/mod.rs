@@ -2,7 +2,9 @@
 //! machine over ssh. Cost is bytes per second of processor time of both ends.
 
 pub(crate) mod kills;
+pub(crate) mod memory;
 mod site;
+pub(crate) mod trees;
 
 use std::time::Instant;
 

@@ -122,6 +122,16 @@ impl Site {
         shell
     }
 
+    /// Returns the name of a host's namespace.
+    pub(super) fn namespace(&self, end: usize) -> &str {
+        &self.names[end]
+    }
+
+    /// Returns the source's folder.
+    pub(super) fn source(&self) -> PathBuf {
+        self.folder.path().join("from")
+    }
+
     /// Returns the target's folder.
     pub(super) fn target(&self) -> PathBuf {
         self.folder.path().join("to")

@@ -8,27 +8,27 @@ use super::Seen;
 use crate::digest::{self, Digest};
 use crate::name::RelativeName;
 use crate::tree::{ReadProblem, read_piece};
-use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation};
+use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few};
 
 /// A message of the source to the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Question {
     /// How do these entries differ? Answered with [`Answer::Seen`].
-    Look(Vec<OfferedEntry>),
+    Look(#[serde(deserialize_with = "few")] Vec<OfferedEntry>),
     /// Both ends read these pieces now. Not answered: [`Question::Compare`] follows.
-    Read(Vec<PieceRange>),
+    Read(#[serde(deserialize_with = "few")] Vec<PieceRange>),
     /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with
     /// [`Answer::Compared`].
-    Compare(Vec<Vec<Digest>>),
+    Compare(#[serde(deserialize_with = "few")] Vec<Vec<Digest>>),
 }
 
 /// A message of the target to the source.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Answer {
     /// How the entries differ, in the order of the question.
-    Seen(Vec<Seen>),
+    Seen(#[serde(deserialize_with = "few")] Vec<Seen>),
     /// True for each range whose pieces are the same, in the order of the question.
-    Compared(Vec<Result<bool, Failure>>),
+    Compared(#[serde(deserialize_with = "few")] Vec<Result<bool, Failure>>),
 }
 
 /// Successive pieces of a file.

@@ -4,6 +4,8 @@
 //! ends read pieces of a file at the same time, the source sends its digests, and the target says whether they are those
 //! of its own. So no digest leaves the target, and it keeps nothing else between two questions.
 
+#[cfg(test)]
+mod fuzz;
 mod lane;
 mod listing;
 mod message;

@@ -1,10 +1,14 @@
 //! The messages of a copy on its flows. Names travel as bytes here, and nowhere else (docs/decisions/0075-copy.md).
 
 mod frame;
+#[cfg(test)]
+pub(crate) mod fuzz;
+mod lists;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
+pub(crate) use lists::few;
 
 use crate::digest::Digest;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
@@ -24,10 +28,18 @@ pub(crate) fn numbered<I: IntoIterator>(first: u64, listed: I) -> impl Iterator<
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToTarget {
     /// Entries of the source, numbered from `first`. Answered with [`ToSource::Answers`].
-    Offer { first: u64, entries: Vec<OfferedEntry> },
+    Offer {
+        first: u64,
+        #[serde(deserialize_with = "few")]
+        entries: Vec<OfferedEntry>,
+    },
     /// Folders whose contents are complete, numbered from `first`: the target sets their modes and times. Answered with
     /// [`ToSource::Answers`].
-    Folders { first: u64, entries: Vec<OfferedEntry> },
+    Folders {
+        first: u64,
+        #[serde(deserialize_with = "few")]
+        entries: Vec<OfferedEntry>,
+    },
     /// Pieces of files. The frame's body has the bytes of those that are sent, one after the other. Each is answered
     /// with an outcome ([`ToSource::Outcomes`]).
     Pieces(Vec<PieceHeader>),
@@ -90,11 +102,15 @@ pub(crate) struct PieceHeader {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum ToSource {
     /// The answers to an offer, in its order.
-    Answers { first: u64, answers: Vec<Answer> },
+    Answers {
+        first: u64,
+        #[serde(deserialize_with = "few")]
+        answers: Vec<Answer>,
+    },
     /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message.
     Outcomes(Vec<(u64, EntryOutcome)>),
     /// What the target did not take of entries that it has otherwise. Comes before [`ToSource::Finished`], if anything was lost.
-    Lost(Vec<LostKind>),
+    Lost(#[serde(deserialize_with = "few")] Vec<LostKind>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
 }

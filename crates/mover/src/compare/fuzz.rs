@@ -1,0 +1,39 @@
+//! Bytes of strangers in the place of questions and answers.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::message::{Answer, PieceRange, Question};
+use crate::digest::Digest;
+use crate::name::RelativeName;
+use crate::wire::fuzz::{changed, check};
+use crate::wire::{Failure, Operation, encode};
+
+fn questions() -> Vec<Vec<u8>> {
+    let name = RelativeName::parse(b"a/b").expect("a name");
+    let range = PieceRange { name, size: u64::MAX, first: 70_000, number: 256 };
+    [Question::Read(vec![range; 2]), Question::Compare(vec![vec![Digest([7; 32]); 2]])]
+        .iter()
+        .map(encode)
+        .collect()
+}
+
+fn answers() -> Vec<Vec<u8>> {
+    let failure = Failure::plain(Operation::Changed);
+    let seen = Answer::Seen(vec![Ok([landspeed_record::CopyDifference::Mode].into()), Err(failure)]);
+    [seen, Answer::Compared(vec![Ok(true), Err(failure)])].iter().map(encode).collect()
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_a_question_or_an_answer_or_refused(
+        bytes in vec(any::<u8>(), 1..400),
+        changes in vec((any::<usize>(), any::<u8>()), 0..6),
+        kept in 0.2..1.0_f64,
+    ) {
+        check::<Question>(&bytes);
+        check::<Answer>(&bytes);
+        questions().into_iter().for_each(|bytes| check::<Question>(&changed(bytes, &changes, kept)));
+        answers().into_iter().for_each(|bytes| check::<Answer>(&changed(bytes, &changes, kept)));
+    }
+}
