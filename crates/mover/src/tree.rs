@@ -1,5 +1,7 @@
 //! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
 
+mod steady;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -9,6 +11,7 @@ use rustix::io::Errno;
 use crate::beneath::Root;
 use crate::name::RelativeName;
 use crate::wire::{EntryKind, Failure, OfferedEntry, Operation, Timestamp};
+pub(crate) use steady::{ReadProblem, read_piece};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,7 +145,7 @@ impl Tree {
     }
 
     /// Opens a file of the tree. It never waits for another program, as a FIFO would.
-    pub(crate) fn open(&self, inner: &RelativeName) -> io::Result<OwnedFd> {
+    fn open(&self, inner: &RelativeName) -> io::Result<OwnedFd> {
         let name = self.start.join(inner.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
         self.root.file(&name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }

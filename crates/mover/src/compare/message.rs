@@ -1,14 +1,13 @@
 //! The questions of a comparison, and their answers.
 
 use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
 use super::Seen;
 use crate::digest::{self, Digest};
 use crate::name::RelativeName;
+use crate::tree::{ReadProblem, read_piece};
 use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation};
 
 /// A message of the source to the target.
@@ -58,17 +57,12 @@ impl PieceRange {
     }
 
     /// Reads and hashes the pieces. `room` is memory that is used again.
-    pub(super) fn digests(&self, file: &File, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
-        let pieces = digest::pieces(self.size).ok_or(Failure::plain(Operation::Read))?;
+    pub(super) fn digests(&self, file: &File, room: &mut Vec<u8>) -> Result<Vec<Digest>, ReadProblem> {
+        let too_long = ReadProblem::Failed(Failure::plain(Operation::Read));
+        let pieces = digest::pieces(self.size).ok_or(too_long)?;
         let read = |index| {
             room.resize(digest::length(self.size, index), 0);
-            match file.read_exact_at(room, digest::offset(index)) {
-                Ok(()) => Ok(digest::of_piece(room, index, pieces)),
-                Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                    Err(Failure::plain(Operation::Changed))
-                }
-                Err(error) => Err(Failure::of(Operation::Read, &error)),
-            }
+            read_piece(file, index, room).map(|()| digest::of_piece(room, index, pieces))
         };
         (self.first..).take(self.number as usize).map(read).collect()
     }
@@ -76,6 +70,8 @@ impl PieceRange {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn range(size: u64, first: u32, number: u32) -> PieceRange {
@@ -104,6 +100,6 @@ mod tests {
         let [one, other] = [&bytes[..digest::PIECE], &bytes[digest::PIECE..]];
         assert_eq!(digests, [digest::of_piece(one, 0, 2), digest::of_piece(other, 1, 2)]);
         let shorter = range(size + 1, 1, 1).digests(&file, &mut room);
-        assert_eq!(shorter, Err(Failure::plain(Operation::Changed)));
+        assert_eq!(shorter, Err(ReadProblem::Changed));
     }
 }

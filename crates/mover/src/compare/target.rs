@@ -20,7 +20,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::target::{Target, allows, kind};
-use crate::tree::{FileIdentity, link};
+use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
@@ -149,7 +149,7 @@ impl Showing {
         }
         let file =
             root.file(&range.name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(open)?;
-        range.digests(&File::from(file), room)
+        range.digests(&File::from(file), room).map_err(ReadProblem::failure)
     }
 }
 

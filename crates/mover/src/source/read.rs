@@ -1,24 +1,11 @@
 //! Reads pieces of files, and sends them with their digests.
 
-use std::fs::File;
-use std::io;
-use std::os::unix::fs::FileExt;
-
-use rustix::fd::AsFd;
-
 use super::Sending;
 use crate::Error;
 use crate::digest;
 use crate::plan::PieceWork;
-use crate::tree::FileIdentity;
-use crate::wire::{Failure, FrameWriter, Operation, PieceHeader, ToTarget, encode};
-
-/// Why a piece was not read.
-enum ReadProblem {
-    /// The file is not as it was when it was offered.
-    Changed,
-    Failed(Failure),
-}
+use crate::tree::{ReadProblem, read_piece};
+use crate::wire::{FrameWriter, PieceHeader, ToTarget, encode};
 
 /// The bytes of the pieces of one message. Its room keeps its length, because zeros would be written into room that is made
 /// anew.
@@ -86,28 +73,9 @@ impl Sending<'_> {
         read.into_iter().map(|(_, header)| header).collect()
     }
 
-    /// Reads a piece, if its file is still as it was offered. One look is enough: a file that has changed since the walk
-    /// looked at it has changed whether that was before the piece was read or meanwhile.
+    /// Reads a piece, if its file is still as it was offered.
     fn read(&self, piece: &PieceWork, into: &mut [u8]) -> Result<(), ReadProblem> {
-        let failed = |operation| move |error: io::Error| ReadProblem::Failed(Failure::of(operation, &error));
-        let file = self.trees[piece.place.tree].open(&piece.place.inner);
-        let file = File::from(file.map_err(failed(Operation::Open))?);
-        let read = file.read_exact_at(into, digest::offset(piece.index));
-        // What was read of a file that has changed, or why it could not be read, says nothing.
-        self.is_as_offered(piece, &file)?;
-        match read {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(ReadProblem::Changed),
-            read => read.map_err(failed(Operation::Read)),
-        }
-    }
-
-    fn is_as_offered(&self, piece: &PieceWork, file: impl AsFd) -> Result<(), ReadProblem> {
-        let failed = |error: rustix::io::Errno| Failure::of(Operation::Read, &error.into());
-        let now = rustix::fs::fstat(file).map_err(failed).map_err(ReadProblem::Failed)?;
-        match FileIdentity::of(&now) == piece.place.identity {
-            true => Ok(()),
-            false => Err(ReadProblem::Changed),
-        }
+        self.trees[piece.place.tree].read(&piece.place, |file| read_piece(file, piece.index, into))
     }
 
     fn give_up(&self, piece: &PieceWork, problem: ReadProblem) {

@@ -1,15 +1,12 @@
 //! Compares the content of files: both ends read it, and the source sends its digests.
 
-use std::fs::File;
-use std::io;
-
 use super::{Comparing, QuestionLane, unasked};
 use crate::Error;
 use crate::compare::message::{Answer, Question};
 use crate::compare::queue::RangeWork;
 use crate::digest::Digest;
-use crate::tree::FileIdentity;
-use crate::wire::{Failure, Operation};
+use crate::tree::ReadProblem;
+use crate::wire::Failure;
 
 impl Comparing<'_> {
     /// Reads pieces, and asks whether the target's are the same.
@@ -32,20 +29,9 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// Reads and hashes pieces, if their file is as it was found, before they are read and after it.
+    /// Reads and hashes pieces, if their file is still as it was found.
     fn digests(&self, work: &RangeWork, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
-        let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        let file = File::from(self.trees[work.place.tree].open(&work.place.inner).map_err(open)?);
-        is_as_found(work, &file)?;
-        let digests = work.range.digests(&file, room)?;
-        is_as_found(work, &file).map(|()| digests)
-    }
-}
-
-fn is_as_found(work: &RangeWork, file: &File) -> Result<(), Failure> {
-    let failed = |error: rustix::io::Errno| Failure::of(Operation::Read, &error.into());
-    match FileIdentity::of(&rustix::fs::fstat(file).map_err(failed)?) == work.place.identity {
-        true => Ok(()),
-        false => Err(Failure::plain(Operation::Changed)),
+        let tree = &self.trees[work.place.tree];
+        tree.read(&work.place, |file| work.range.digests(file, room)).map_err(ReadProblem::failure)
     }
 }
