@@ -35,11 +35,11 @@ pub struct CopyCounts {
 pub struct CopyOutcome {
     /// Files whose content was sent.
     pub copied: u64,
-    /// Bytes of their content.
+    /// Bytes of their content, without holes of a MiB and more.
     pub copied_bytes: Bytes,
     /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed or flows broke meanwhile.
     pub sent_bytes: Bytes,
-    /// Folders and symbolic links that were made.
+    /// Folders, symbolic links and hard links that were made.
     pub made: u64,
     /// Entries that the target had already.
     pub unchanged: u64,
@@ -49,6 +49,8 @@ pub struct CopyOutcome {
     pub is_full: bool,
     /// The first of the entries that could not be copied.
     pub failures: Vec<CopyFailure>,
+    /// What the target could not keep of entries that were copied, by kind.
+    pub lost: Vec<CopyLoss>,
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
 }
@@ -63,10 +65,30 @@ pub struct CopyFailure {
 }
 
 impl CopyOutcome {
-    /// Returns true if every entry is at the target, and on stable storage.
+    /// Returns true if every entry is at the target as it is at the source, and on stable storage.
     pub fn is_complete(&self) -> bool {
-        self.failed == 0 && self.unfinished.is_empty()
+        self.failed == 0 && self.lost.is_empty() && self.unfinished.is_empty()
     }
+}
+
+/// What the target could not keep of entries that were copied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyLoss {
+    /// What could not be kept.
+    pub kind: CopyLossKind,
+    /// The number of entries.
+    pub entries: u64,
+    /// The name of the first one at the target, relative to the target's folder.
+    pub example_hex: PathBytes,
+}
+
+/// A kind of what a target cannot keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyLossKind {
+    /// A hard link: the entry became a file of its own. The file has more links than the file system allows, or it has no
+    /// links.
+    HardLink,
 }
 
 /// What a comparison of source and target came to.
@@ -117,6 +139,8 @@ pub enum CopyEntryKind {
     Folder,
     /// A symbolic link.
     Link,
+    /// A hard link: a further name of a file that has come before.
+    HardLink,
 }
 
 /// How the target's entry differs from the source's.
@@ -137,6 +161,8 @@ pub enum CopyDifference {
     Mode,
     /// The time of the last change differs.
     Time,
+    /// The entry is a hard link, and is not one to the same file at the target.
+    Split,
 }
 
 /// What copies that were interrupted have left in a target's folder.

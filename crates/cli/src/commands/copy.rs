@@ -18,8 +18,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
-    Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLoss, CopyLossKind,
+    CopyOutcome, PathBytes, Settings, Side,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
@@ -44,8 +44,8 @@ A folder lands in TARGET under its own name; with a slash at its end (run7/),
 its entries land there. A single file takes TARGET's name unless a folder is
 there.
 
-Names, content, modes, times and symbolic links are copied. Not yet copied are
-owners, hard links (each becomes a file), holes, extended attributes and ACLs;
+Names, content, modes, times, symbolic links, holes, and hard links among what
+is copied are kept. Not yet copied are owners, extended attributes and ACLs;
 FIFOs, sockets and devices are named and left out.
 
 Within one host the data take loopback, encrypted as between hosts: that works,
@@ -248,6 +248,7 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
         let CopyRoute { to, target, .. } = &report.route;
         lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
     }
+    lines.extend(outcome.lost.iter().map(lost));
     // Where the target is full, all others fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
@@ -263,8 +264,22 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
         (false, true) if outcome.failed > 0 => {
             because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
         }
+        (false, true) if outcome.unfinished.is_empty() => {
+            because(Exit::Incomplete, "the target could not keep all of what was copied")
+        }
         (false, true) => because(Exit::Incomplete, &outcome.unfinished),
     }
+}
+
+/// Returns the line about what the target could not keep.
+fn lost(loss: &CopyLoss) -> String {
+    let CopyLoss { kind, entries, example_hex } = loss;
+    let (what, why) = match kind {
+        CopyLossKind::HardLink => {
+            ("hard links", "became files of their own: more links than the file system allows")
+        }
+    };
+    format!("NOT kept: {entries} {what}, which {why}, the first of them {}", names::name(example_hex))
 }
 
 /// The progress of a copy: what was moved, of how much, and how fast in the last ten seconds.
@@ -362,9 +377,22 @@ mod tests {
             (outcome(0, 2, ""), Exit::Failed),
             (outcome(3, 2, ""), Exit::Incomplete),
             (outcome(3, 0, "the disk said no"), Exit::Incomplete),
+            (CopyOutcome { lost: vec![links(7)], ..outcome(3, 0, "") }, Exit::Incomplete),
         ] {
             assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
         }
+    }
+
+    fn links(entries: u64) -> CopyLoss {
+        let example_hex = PathBytes(b"a/\x1b".to_vec());
+        CopyLoss { kind: CopyLossKind::HardLink, entries, example_hex }
+    }
+
+    #[test]
+    fn what_the_target_could_not_keep_is_told_with_an_example() {
+        let told = lost(&links(7));
+        assert!(told.starts_with("NOT kept: 7 hard links, which became files of their own"), "{told}");
+        assert!(told.ends_with("the first of them a/\\u{1b}"), "{told}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! of its own. So no digest leaves the target, and it keeps nothing else between two questions.
 
 mod lane;
+mod links;
 mod listing;
 mod message;
 mod queue;

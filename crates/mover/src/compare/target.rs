@@ -21,7 +21,7 @@ use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::target::{Target, allows, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
-use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
+use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
 /// [`crate::compare`]. Whether the copy is to be synced plays no part.
@@ -106,7 +106,8 @@ impl Showing {
     /// Returns how the target's entry differs, by what can be seen without reading it. In a dry run, what a copy does not
     /// replace is a failure.
     fn see(&self, offered: &OfferedEntry) -> Seen {
-        if !allows(&self.names, &offered.name) {
+        let first = if let HardLink::To(first) = &offered.link { Some(first) } else { None };
+        if !first.into_iter().chain([&offered.name]).all(|name| allows(&self.names, name)) {
             return Err(Failure::plain(Operation::Name));
         }
         let Some(root) = &self.root else { return Ok([CopyDifference::Missing].into()) };
@@ -165,6 +166,7 @@ fn compared(own: OwnDigests, theirs: &[Vec<Digest>]) -> Result<Answer, Error> {
 /// Returns how an entry of the same kind differs. A target's folder that is there keeps its mode and its time, because
 /// only entries land in it.
 fn differences(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<CopyDifference> {
+    let is_split = is_split(root, offered, there);
     let (there, mode) = (FileIdentity::of(there), there.st_mode & 0o777);
     let is_link = matches!(offered.kind, EntryKind::Symlink { .. });
     let is_kept = offered.name == RelativeName::root();
@@ -179,10 +181,18 @@ fn differences(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<Co
         // A symbolic link has no mode of its own.
         (CopyDifference::Mode, !is_link && !is_kept && mode != offered.mode),
         (CopyDifference::Time, !is_kept && there.modified != offered.modified),
+        (CopyDifference::Split, is_split),
     ]
     .into_iter()
     .filter_map(|(difference, differs)| differs.then_some(difference))
     .collect()
+}
+
+/// Returns true if an entry is a hard link, and the target's is no further name of the same file.
+fn is_split(root: &Root, offered: &OfferedEntry, there: &Stat) -> bool {
+    let HardLink::To(first) = &offered.link else { return false };
+    let first = root.stat(first, &mut LastFolder::default()).ok().flatten();
+    !first.is_some_and(|first| (first.st_dev, first.st_ino) == (there.st_dev, there.st_ino))
 }
 
 /// Returns why a copy fails where the target has an entry of another kind; `None` if it replaces the entry.

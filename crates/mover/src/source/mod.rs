@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyFailure, CopyOutcome, PathBytes};
+use landspeed_record::{CopyFailure, CopyLoss, CopyLossKind, CopyOutcome, PathBytes};
 use landspeed_transport::CancelFlag;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
@@ -83,8 +83,20 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         failed: settled.failed,
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
+        lost: lost(settled),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
     }
+}
+
+/// Returns what the target could not keep.
+fn lost(settled: &Settled) -> Vec<CopyLoss> {
+    let example_hex = |name: &RelativeName| PathBytes(name.as_bytes().to_vec());
+    let apart = settled.first_apart.as_ref().map(|name| CopyLoss {
+        kind: CopyLossKind::HardLink,
+        entries: settled.apart,
+        example_hex: example_hex(name),
+    });
+    apart.into_iter().collect()
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
@@ -152,6 +164,7 @@ impl Sending<'_> {
             }
             match plan.step() {
                 NextStep::Work(work) => return Some(work),
+                NextStep::Map(map) => MutexGuard::unlocked(&mut plan, || self.map(&map)),
                 NextStep::Over => return None,
                 NextStep::Wait => self.moved.wait(&mut plan),
             }
@@ -242,6 +255,7 @@ impl Outgoing {
             Work::Piece(piece) => return Outgoing::Pieces(vec![piece]),
             Work::Offer { first, entries, are_complete: false } => ToTarget::Offer { first, entries },
             Work::Offer { first, entries, are_complete: true } => ToTarget::Folders { first, entries },
+            Work::Holes { entry, holes } => ToTarget::Holes { entry, holes },
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
             Work::Finish => ToTarget::Finish,

@@ -6,17 +6,14 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
 use parking_lot::{Mutex, RwLock};
-use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
+use rustix::fs::{Mode, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
+use crate::extents::{between, bytes_of, clear, range};
 use crate::name::RelativeName;
-use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader, Timestamp};
-
-/// The largest number of ranges of data that are listed of an incomplete file. What follows counts as one range. The
-/// answers to an offer fit a message even if each has as many.
-const MOST_RANGES: usize = 1_024;
+use crate::wire::{EntryOutcome, Failure, HardLink, OfferedEntry, Operation, PieceHeader, Timestamp};
 
 /// A file under way. Its pieces may arrive on several flows at a time. It is opened for each of them, because more files
 /// may be under way than a process may have open.
@@ -32,6 +29,8 @@ pub(super) struct IncomingFile {
     done: Mutex<DonePieces>,
     /// False once the file has failed or was withdrawn: no piece is written after that.
     is_open: RwLock<bool>,
+    /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
+    may_have_old: bool,
 }
 
 impl IncomingFile {
@@ -45,7 +44,22 @@ impl IncomingFile {
             pieces,
             done: Mutex::new(DonePieces::none_of(pieces)),
             is_open: RwLock::new(true),
+            may_have_old: false,
         }
+    }
+
+    /// Says whether an earlier copy has left an incomplete file.
+    pub(super) fn may_have_old(&mut self, may: bool) {
+        self.may_have_old = may;
+    }
+
+    pub(super) fn offered(&self) -> &OfferedEntry {
+        &self.offered
+    }
+
+    /// Returns true if others may become links to this file.
+    pub(super) fn is_first(&self) -> bool {
+        self.offered.link == HardLink::First
     }
 
     pub(super) fn name(&self) -> &RelativeName {
@@ -74,6 +88,35 @@ impl IncomingFile {
         header: &PieceHeader,
         bytes: &[u8],
     ) -> Result<Option<EntryOutcome>, Failure> {
+        self.take_data(work, header, bytes, &[(0, header.length)])
+    }
+
+    /// Takes the data of a piece with holes, if it has the digest with zeros in its holes. `data` are ranges of the piece, and
+    /// `bytes` what is in them. Returns what [`IncomingFile::take`] returns.
+    pub(super) fn take_sparse(
+        &self,
+        work: &WorkFolder,
+        header: &PieceHeader,
+        data: &[(u32, u32)],
+        mut bytes: &[u8],
+    ) -> Result<Option<EntryOutcome>, Failure> {
+        let mut piece = vec![0; header.length as usize];
+        for &(first, number) in data {
+            let (own, rest) = bytes.split_at(number as usize);
+            piece[range(first, number)].copy_from_slice(own);
+            bytes = rest;
+        }
+        self.take_data(work, header, &piece, data)
+    }
+
+    /// Takes the bytes of a piece, and writes those in the ranges `data`.
+    fn take_data(
+        &self,
+        work: &WorkFolder,
+        header: &PieceHeader,
+        bytes: &[u8],
+        data: &[(u32, u32)],
+    ) -> Result<Option<EntryOutcome>, Failure> {
         if digest::of_piece(bytes, header.index, self.pieces) != header.digest {
             return Err(Failure::plain(Operation::Damaged));
         }
@@ -82,25 +125,58 @@ impl IncomingFile {
             return Ok(None);
         }
         match self.pieces {
-            1 => self.write_whole(work, bytes)?,
-            _ => self.write_piece(work, bytes, digest::offset(header.index))?,
+            1 => self.write_whole(work, bytes, data)?,
+            _ => self.write_piece(work, bytes, data, digest::offset(header.index))?,
         }
         Ok(self.mark(header))
     }
 
+    /// Takes all pieces that are holes, as ranges of (first, number). Returns false if the file takes no more.
+    pub(super) fn take_holes(&self, work: &WorkFolder, holes: &[(u32, u32)]) -> Result<bool, Failure> {
+        let is_open = self.is_open.read();
+        if !*is_open {
+            return Ok(false);
+        }
+        let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
+        // A file of one piece has its holes in it.
+        if self.pieces == 1 || !self.done.lock().add_holes(holes) {
+            return Err(Failure::plain(Operation::Damaged));
+        }
+        for hole in holes.iter().filter(|_| self.may_have_old) {
+            clear(&file, digest::offset(hole.0), bytes_of(self.size, *hole))
+                .map_err(|error| Failure::of(Operation::Write, &error))?;
+        }
+        Ok(true)
+    }
+
     /// Writes a file of one piece, which needs its incomplete file open for one time alone: the file is new, so that nothing
     /// else can be in it.
-    fn write_whole(&self, work: &WorkFolder, bytes: &[u8]) -> Result<(), Failure> {
+    fn write_whole(&self, work: &WorkFolder, bytes: &[u8], data: &[(u32, u32)]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
         let file = File::from(work.new_file(&self.own).map_err(failed(Operation::Create))?);
-        file.write_all_at(bytes, 0).map_err(failed(Operation::Write))?;
+        write_ranges(&file, bytes, data, 0).map_err(failed(Operation::Write))?;
+        if data.last().is_none_or(|(first, number)| first + number < self.size as u32) {
+            // It ends with a hole.
+            file.set_len(self.size).map_err(failed(Operation::Write))?;
+        }
         set(&file, self.offered.mode & 0o777, self.offered.modified)
             .map_err(failed(Operation::SetModeAndTimes))
     }
 
-    fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+    fn write_piece(
+        &self,
+        work: &WorkFolder,
+        bytes: &[u8],
+        data: &[(u32, u32)],
+        offset: u64,
+    ) -> Result<(), Failure> {
+        let written = |error: io::Error| Failure::of(Operation::Write, &error);
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
-        file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
+        // A piece has at most digest::PIECE bytes.
+        for (first, number) in between(data, bytes.len() as u32).into_iter().filter(|_| self.may_have_old) {
+            clear(&file, offset + u64::from(first), number.into()).map_err(written)?;
+        }
+        write_ranges(&file, bytes, data, offset).map_err(written)?;
         start_writeback(&file, offset, bytes.len());
         Ok(())
     }
@@ -165,6 +241,14 @@ impl IncomingFile {
     }
 }
 
+/// Writes ranges of the bytes of a piece that begins at `offset`.
+fn write_ranges(file: &File, bytes: &[u8], ranges: &[(u32, u32)], offset: u64) -> io::Result<()> {
+    let write = |&(first, number): &(u32, u32)| {
+        file.write_all_at(&bytes[range(first, number)], offset + u64::from(first))
+    };
+    ranges.iter().try_for_each(write)
+}
+
 /// Sets permissions and modification time as they were offered. A folder keeps its sticky bit and its set-group-ID bit.
 pub(super) fn set_mode_and_times(file: impl AsFd, offered: &OfferedEntry) -> io::Result<()> {
     let own = rustix::fs::fstat(&file)?.st_mode & 0o7000;
@@ -185,35 +269,6 @@ pub(super) fn times(modified: Timestamp) -> Timestamps {
             tv_nsec: modified.nanos.min(999_999_999).into(),
         },
     }
-}
-
-/// Returns the pieces of a file in which an interrupted copy has left data, as ranges of (first, number).
-pub(super) fn left_pieces(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    let mut from = 0;
-    while let Ok(data) = rustix::fs::seek(&file, SeekFrom::Data(from)) {
-        let is_full = ranges.len() >= MOST_RANGES;
-        let hole = rustix::fs::seek(&file, SeekFrom::Hole(data)).unwrap_or(u64::MAX);
-        let first = piece_at(data);
-        let end = piece_at(hole.saturating_add(digest::PIECE as u64 - 1));
-        match ranges.last_mut() {
-            Some((start, number)) if *start + *number >= first || is_full => {
-                *number = end.max(*start + *number) - *start;
-            }
-            _ => ranges.push((first, end - first)),
-        }
-        if hole <= data {
-            break;
-        }
-        from = hole;
-    }
-    ranges.retain(|(first, number)| *number > 0 && *first < pieces);
-    ranges
-}
-
-/// Returns the index of the piece at this offset.
-fn piece_at(offset: u64) -> u32 {
-    u32::try_from(offset / digest::PIECE as u64).unwrap_or(u32::MAX)
 }
 
 /// Fills `into` from a file. What lies beyond its end stays as it is.
@@ -244,20 +299,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_with_data_are_found_between_holes() {
-        let file = tempfile::tempfile().unwrap();
-        assert!(left_pieces(&file, 9).is_empty());
-        file.set_len(9 << 20).unwrap();
-        file.write_all_at(&[1], 2 << 20).unwrap();
-        file.write_all_at(&[1], (5 << 20) - 1).unwrap();
-        let ranges = left_pieces(&file, 9);
-        let has = |piece: u32| ranges.iter().any(|(first, number)| (*first..first + number).contains(&piece));
-        assert!(has(2) && has(4), "{ranges:?}");
-        // A file system without holes tells all of a file as data.
-        assert!(ranges == [(0, 9)] || !has(8), "{ranges:?}");
-    }
-
-    #[test]
     fn a_piece_is_taken_only_with_its_digest_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let root = crate::beneath::Root::open(folder.path()).unwrap();
@@ -267,6 +308,7 @@ mod tests {
             kind: crate::wire::EntryKind::File { size: 3 },
             mode: 0o640,
             modified: Timestamp { seconds: -5, nanos: 7 },
+            link: crate::wire::HardLink::Alone,
         };
         let file = IncomingFile::new(0, &offered, 3, 1);
         let header = |digest| PieceHeader { entry: 0, index: 0, length: 3, digest, is_sent: true };
@@ -300,6 +342,7 @@ mod tests {
             kind: crate::wire::EntryKind::File { size },
             mode: 0o640,
             modified: Timestamp { seconds: 5, nanos: 7 },
+            link: crate::wire::HardLink::Alone,
         };
         let file = IncomingFile::new(0, &offered, size, 2);
         let header = |index| {

@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
-use super::incoming::{IncomingFile, left_pieces, set_mode_and_times, times};
+use super::hard_links::inode;
+use super::incoming::{IncomingFile, set_mode_and_times, times};
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
+use crate::extents::pieces_with_data;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, Failure, OfferedEntry, Operation};
@@ -95,9 +97,10 @@ impl Receiving {
         }
         let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
         let pieces = digest::pieces(size).ok_or_else(too_large)?;
-        let file = IncomingFile::new(entry, offered, size, pieces);
+        let mut file = IncomingFile::new(entry, offered, size, pieces);
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
-        let left = left.map_or_else(Vec::new, |left| left_pieces(left, pieces));
+        file.may_have_old(left.is_some());
+        let left = left.map_or_else(Vec::new, |left| pieces_with_data(left, pieces));
         let mut files = self.files.lock();
         let is_long_twice = || pieces > 1 && files.values().any(|other| other.own() == file.own());
         if files.contains_key(&entry) || is_long_twice() {
@@ -109,6 +112,7 @@ impl Receiving {
 
     /// Keeps a file that is there, with the offered mode.
     fn keep(&self, offered: &OfferedEntry, there: &Stat) -> Result<Answer, Failure> {
+        self.linkable.add(offered, inode(there));
         if there.st_mode & 0o777 == offered.mode {
             return Ok(Answer::Unchanged);
         }

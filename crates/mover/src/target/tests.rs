@@ -3,7 +3,7 @@ use std::path::Path;
 
 use super::*;
 use crate::digest;
-use crate::wire::{EntryKind, Timestamp};
+use crate::wire::{EntryKind, HardLink, Timestamp};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
@@ -12,7 +12,8 @@ fn target(folder: &Path, names: &[&str]) -> Receiving {
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o777, modified: Timestamp { seconds: 1, nanos: 0 } }
+    let modified = Timestamp { seconds: 1, nanos: 0 };
+    OfferedEntry { name, kind, mode: 0o777, modified, link: HardLink::Alone }
 }
 
 fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer {

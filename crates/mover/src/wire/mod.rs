@@ -1,10 +1,12 @@
 //! The messages of a copy on its flows. Names travel as bytes here, and nowhere else (docs/decisions/0075-copy.md).
 
 mod frame;
+mod sparse;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
+pub(crate) use sparse::SparsePiece;
 
 use crate::digest::Digest;
 use crate::name::RelativeName;
@@ -38,6 +40,11 @@ pub(crate) enum ToTarget {
     Finish,
     /// The source says nothing more: it has heard that all is finished, or it cannot go on.
     Over,
+    /// Pieces as in [`ToTarget::Pieces`], of which some have holes. The body has the data alone.
+    SparsePieces(Vec<SparsePiece>),
+    /// All pieces of a file of several pieces that are holes, as ranges of (first, number). Answered with
+    /// [`EntryOutcome::Holes`].
+    Holes { entry: u64, holes: Vec<(u32, u32)> },
 }
 
 /// An entry of the source's tree.
@@ -48,6 +55,19 @@ pub(crate) struct OfferedEntry {
     /// The permission bits, as in chmod(2).
     pub(crate) mode: u32,
     pub(crate) modified: Timestamp,
+    pub(crate) link: HardLink,
+}
+
+/// How an entry stands to the other names of its file (link(2)).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum HardLink {
+    /// It has no other names, or is to have none.
+    #[default]
+    Alone,
+    /// Others that follow may be links to this one.
+    First,
+    /// It is to be a link to the entry with this name, which the target has.
+    To(RelativeName),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -119,6 +139,10 @@ pub(crate) enum EntryOutcome {
     Installed,
     Withdrawn,
     Failed(Failure),
+    /// The target has taken the holes of the file.
+    Holes,
+    /// The entry was offered as a link, and the target cannot make one: it becomes a file of its own, and an answer follows.
+    Apart,
 }
 
 /// Why an operation on an entry failed. The text for people is made where it is printed.

@@ -77,19 +77,20 @@ pub(crate) enum DryRunAction {
     Set,
 }
 
+/// The differences for which a copy puts another entry in the place of what is there.
+const REPLACED: [CopyDifference; 4] =
+    [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link, CopyDifference::Split];
+
 impl DryRunAction {
     fn of(entry: &CopyDiffering) -> Self {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
             // A file with another time is sent whatever its size. Content is not compared in a dry run.
-            CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
-            _ if [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link]
-                .into_iter()
-                .any(differs) =>
-            {
+            CopyEntryKind::File | CopyEntryKind::HardLink if differs(CopyDifference::Time) => {
                 DryRunAction::Replace
             }
+            _ if REPLACED.into_iter().any(differs) => DryRunAction::Replace,
             _ => DryRunAction::Set,
         }
     }
@@ -196,7 +197,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Kind, Link, Missing, Mode, Size, Time};
+    use CopyDifference::{Kind, Link, Missing, Mode, Size, Split, Time};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -219,6 +220,9 @@ mod tests {
             (CopyEntryKind::Folder, &[Mode, Time], DryRunAction::Set),
             (CopyEntryKind::Link, &[Link, Time], DryRunAction::Replace),
             (CopyEntryKind::Link, &[Time], DryRunAction::Set),
+            (CopyEntryKind::HardLink, &[Split], DryRunAction::Replace),
+            (CopyEntryKind::HardLink, &[Time], DryRunAction::Replace),
+            (CopyEntryKind::HardLink, &[Mode], DryRunAction::Set),
         ] {
             assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
         }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
-use crate::wire::{EntryKind, OfferedEntry, Timestamp};
+use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
 const MIB: u64 = 1 << 20;
@@ -11,8 +11,14 @@ fn file(name: &str, size: u64) -> FoundEntry {
     let identity = FileIdentity { device: 1, inode: 1, size, modified: THEN, changed: THEN };
     let kind = EntryKind::File { size };
     FoundEntry {
-        offered: OfferedEntry { name: name.clone(), kind, mode: 0o644, modified: THEN },
-        place: SourcePlace { tree: 0, inner: name, identity },
+        offered: OfferedEntry {
+            name: name.clone(),
+            kind,
+            mode: 0o644,
+            modified: THEN,
+            link: HardLink::Alone,
+        },
+        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
     }
 }
 

@@ -2,7 +2,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use super::*;
-use crate::wire::Timestamp;
+use crate::wire::{HardLink, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
 
@@ -17,7 +17,7 @@ fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showin
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o640, modified: THEN }
+    OfferedEntry { name, kind, mode: 0o640, modified: THEN, link: HardLink::Alone }
 }
 
 fn file(size: u64) -> EntryKind {
