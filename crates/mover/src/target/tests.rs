@@ -1,3 +1,5 @@
+mod links_and_holes;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 

@@ -8,7 +8,11 @@ use landspeed_record::{CopyCheck, CopyComparison, CopyDifference, CopyDiffering}
 use super::*;
 
 /// Compares the entries of a folder with those of another one. Returns what differs too.
-fn compared(from: &Path, to: &Path, check: CopyCheck) -> (CopyComparison, BTreeMap<String, CopyDiffering>) {
+pub(super) fn compared(
+    from: &Path,
+    to: &Path,
+    check: CopyCheck,
+) -> (CopyComparison, BTreeMap<String, CopyDiffering>) {
     let (source, target, [asking, showing]) = (source(from), target(to), flows("tls", 3));
     let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
     let mut listed = Vec::new();

@@ -2,6 +2,7 @@
 
 mod broken_path;
 mod compare;
+mod links_and_holes;
 
 use std::collections::BTreeMap;
 use std::fs;
