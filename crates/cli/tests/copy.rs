@@ -1,5 +1,7 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/kept.rs"]
+mod kept;
 #[path = "copy/refusals.rs"]
 mod refusals;
 mod support;

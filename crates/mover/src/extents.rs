@@ -180,7 +180,7 @@ mod tests {
         let ranges = pieces_with_data(&file, 9);
         let has = |piece: u32| ranges.iter().any(|(first, number)| (*first..first + number).contains(&piece));
         assert!(has(2) && has(4), "{ranges:?}");
-        // A file system without holes tells all of a file as data.
+        // Where a file system has no holes, all of a file is data.
         assert!(ranges == [(0, 9)] || !has(8), "{ranges:?}");
     }
 

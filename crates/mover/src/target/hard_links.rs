@@ -41,8 +41,8 @@ pub(super) fn inode(stat: &Stat) -> Inode {
 }
 
 impl Receiving {
-    /// Answers an offered entry, which may be a hard link. Where none can be made, the entry becomes a file of its own, and
-    /// the source is told on `link`. `last` is the folder of the entry before it.
+    /// Answers an offered entry, which may be a hard link. Where none can be made, the entry becomes a file of its own, which
+    /// is reported to the source on `link`. `last` is the folder of the entry before it.
     pub(super) fn consider_link(
         &self,
         entry: u64,

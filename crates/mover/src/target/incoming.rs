@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
-use crate::extents::{between, bytes_of, clear, range};
+use crate::extents::{MOST_RANGES, between, bytes_of, clear, range};
 use crate::name::RelativeName;
 use crate::wire::{EntryOutcome, Failure, HardLink, OfferedEntry, Operation, PieceHeader, Timestamp};
 
@@ -138,8 +138,9 @@ impl IncomingFile {
             return Ok(false);
         }
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
-        // A file of one piece has its holes in it.
-        if self.pieces == 1 || !self.done.lock().add_holes(holes) {
+        // A file of one piece has its holes in it. Around the most ranges of data is one hole more.
+        let are_too_many = self.pieces == 1 || holes.len() > MOST_RANGES + 1;
+        if are_too_many || !self.done.lock().add_holes(holes) {
             return Err(Failure::plain(Operation::Damaged));
         }
         for hole in holes.iter().filter(|_| self.may_have_old) {

@@ -58,7 +58,7 @@ pub(crate) struct OfferedEntry {
     pub(crate) link: HardLink,
 }
 
-/// How an entry stands to the other names of its file (link(2)).
+/// What an entry is to the other names of its file (link(2)).
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) enum HardLink {
     /// It has no other names, or is to have none.

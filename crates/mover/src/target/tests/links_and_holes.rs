@@ -19,7 +19,7 @@ fn to(name: &str) -> HardLink {
     HardLink::To(RelativeName::parse(name.as_bytes()).expect("a name"))
 }
 
-/// Returns the answer to an offered link, and what else the source was told.
+/// Returns the answer to an offered link, and what else was said to the source.
 fn linked(target: &Receiving, entry: u64, offered: &OfferedEntry) -> (Answer, Vec<ToSource>) {
     let link = SourceLink::new(0);
     let answer = target.consider_link(entry, offered, &mut LastFolder::default(), &link);
@@ -171,9 +171,15 @@ fn what_no_honest_source_says_of_holes_is_refused() {
     let target = target(folder.path(), &[""]);
     let (link, (commits, _queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
     let size = 3 * PIECE as u64;
-    for (entry, (size, holes)) in
-        (0..).zip([(size, vec![(0, 4)]), (size, vec![(1, 1), (0, 1)]), (size, Vec::new()), (9, vec![(0, 1)])])
-    {
+    let many: Vec<(u32, u32)> = (0..1_026).map(|n| (n * 2, 1)).collect();
+    let cases = [
+        (size, vec![(0, 4)]),
+        (size, vec![(1, 1), (0, 1)]),
+        (size, Vec::new()),
+        (9, vec![(0, 1)]),
+        (3_000 * size, many),
+    ];
+    for (entry, (size, holes)) in (0..).zip(cases) {
         let file = offered(&entry.to_string(), EntryKind::File { size });
         assert_eq!(considered(&target, entry, &file), Answer::Send);
         target.take_holes(entry, &holes, &link);
