@@ -18,8 +18,8 @@ use landspeed_engine::{
 };
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLoss, CopyLossKind,
-    CopyOutcome, PathBytes, Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
+    Settings, Side,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
@@ -32,7 +32,7 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
-use names::failed;
+use names::{failed, lost};
 use place::{CopyPlaces, places};
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
@@ -271,17 +271,6 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
     }
 }
 
-/// Returns the line about what the target could not keep.
-fn lost(loss: &CopyLoss) -> String {
-    let CopyLoss { kind, entries, example_hex } = loss;
-    let (what, why) = match kind {
-        CopyLossKind::HardLink => {
-            ("hard links", "became files of their own: more links than the file system allows")
-        }
-    };
-    format!("NOT kept: {entries} {what}, which {why}, the first of them {}", names::name(example_hex))
-}
-
 /// The progress of a copy: what was moved, of how much, and how fast in the last ten seconds.
 struct CopyLine {
     seen: Arc<Mutex<Vec<(Instant, CopyCounts)>>>,
@@ -371,28 +360,19 @@ mod tests {
             unfinished: unfinished.to_owned(),
             ..CopyOutcome::default()
         };
+        let kind = landspeed_record::CopyLossKind::HardLink;
+        let lost_link =
+            landspeed_record::CopyLoss { kind, entries: 1, example_hex: PathBytes(b"a".to_vec()) };
         for (outcome, expected) in [
             (outcome(3, 0, ""), Exit::Done),
             (outcome(0, 0, ""), Exit::Done),
             (outcome(0, 2, ""), Exit::Failed),
             (outcome(3, 2, ""), Exit::Incomplete),
             (outcome(3, 0, "the disk said no"), Exit::Incomplete),
-            (CopyOutcome { lost: vec![links(7)], ..outcome(3, 0, "") }, Exit::Incomplete),
+            (CopyOutcome { lost: vec![lost_link], ..outcome(3, 0, "") }, Exit::Incomplete),
         ] {
             assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
         }
-    }
-
-    fn links(entries: u64) -> CopyLoss {
-        let example_hex = PathBytes(b"a/\x1b".to_vec());
-        CopyLoss { kind: CopyLossKind::HardLink, entries, example_hex }
-    }
-
-    #[test]
-    fn what_the_target_could_not_keep_is_told_with_an_example() {
-        let told = lost(&links(7));
-        assert!(told.starts_with("NOT kept: 7 hard links, which became files of their own"), "{told}");
-        assert!(told.ends_with("the first of them a/\\u{1b}"), "{told}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Lines that name entries.
 
-use landspeed_record::{CopyFailure, PathBytes};
+use landspeed_record::{CopyFailure, CopyLoss, CopyLossKind, PathBytes};
 use landspeed_report::safe;
 
 /// The number of names that are printed without `--full`: about a screen.
@@ -35,6 +35,17 @@ pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full:
     std::iter::once(format!("{head}: {number} entries")).chain(named).chain(more).collect()
 }
 
+/// Returns the line about what the target could not keep.
+pub(super) fn lost(loss: &CopyLoss) -> String {
+    let CopyLoss { kind, entries, example_hex } = loss;
+    let what = match kind {
+        CopyLossKind::HardLink => {
+            "hard links, more than the file system allows, which became files of their own"
+        }
+    };
+    format!("NOT kept: {entries} {what}, the first of them {}", name(example_hex))
+}
+
 /// Returns the line about entries that are not named; `None` if all are.
 pub(super) fn more(number: u64, named: usize, remedy: &str) -> Option<String> {
     let left = number.saturating_sub(named as u64);
@@ -58,6 +69,14 @@ mod tests {
         assert_eq!((lines.len(), lines[21].as_str()), (22, "  and 30 more: --json lists more of them"));
         let all = failed("NOT copied", 30, &failures, true);
         assert_eq!((all.len(), all[30].as_str()), (31, "  f29\\u{1b}: is full"));
+    }
+
+    #[test]
+    fn what_the_target_could_not_keep_has_an_example() {
+        let example_hex = PathBytes(b"a/\x1b".to_vec());
+        let told = lost(&CopyLoss { kind: CopyLossKind::HardLink, entries: 7, example_hex });
+        assert!(told.starts_with("NOT kept: 7 hard links, more than the file system allows"), "{told}");
+        assert!(told.ends_with("the first of them a/\\u{1b}"), "{told}");
     }
 
     #[test]
