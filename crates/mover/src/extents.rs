@@ -19,8 +19,8 @@ use crate::digest::{self, PIECE};
 pub(crate) const MOST_RANGES: usize = 1_024;
 /// The largest number of ranges of data that are listed of a piece. What follows counts as data.
 pub(crate) const MOST_IN_PIECE: usize = 256;
-/// The number of zeros that are written with one call, where a hole cannot be made.
-const ZEROS: usize = 64 << 10;
+/// Zeros that bytes are compared with, and that are written where a hole cannot be made.
+static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// Returns the pieces of a file that have data.
 pub(crate) fn pieces_with_data(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> {
@@ -105,7 +105,7 @@ pub(crate) fn is_hole(file: impl AsFd, offset: u64, length: usize) -> bool {
 }
 
 pub(crate) fn are_zeros(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
+    bytes.chunks(ZEROS.len()).all(|chunk| *chunk == ZEROS[..chunk.len()])
 }
 
 /// Makes a hole of what a file has in this range; where the file system has none, zeros.
@@ -123,13 +123,13 @@ pub(crate) fn clear(file: &File, offset: u64, length: u64) -> io::Result<()> {
 /// Writes zeros where a file has data. It gets no longer.
 fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     let end = file.metadata()?.len().min(offset + length);
-    let (zeros, mut from) = (vec![0; ZEROS], offset);
+    let mut from = offset;
     while from < end
         && let Some((data, hole)) = next_data(file, from).filter(|(data, _)| *data < end)
     {
-        // The number is at most ZEROS.
-        let number = (hole.min(end) - data).min(ZEROS as u64);
-        file.write_all_at(&zeros[..number as usize], data)?;
+        // The number is at most that of ZEROS.
+        let number = (hole.min(end) - data).min(ZEROS.len() as u64);
+        file.write_all_at(&ZEROS[..number as usize], data)?;
         from = data + number;
     }
     Ok(())

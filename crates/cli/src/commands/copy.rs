@@ -91,7 +91,7 @@ pub(crate) struct CopyArgs {
     /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Compare source and target, and copy nothing: names, content, modes and times
+    /// Compare source and target, and copy nothing: names, content, links, modes and times
     ///
     /// Both ends read the files of the same length, and their digests are compared: no content is sent.
     #[arg(long, conflicts_with = "dry_run")]
