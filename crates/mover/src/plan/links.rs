@@ -43,7 +43,7 @@ impl LinkGroup {
         LinkGroup { first: FirstName::UnderWay(Vec::new()), found: 0, names: 0, has_changed: false }
     }
 
-    /// Makes an entry a link to the first one. One that is not the same file any more, or that is it after a change, is
+    /// Makes an entry a link to the first one, if the target has that. One that is not the same file any more, or that is it after a change, is
     /// copied for itself.
     fn link(&mut self, entry: &mut FoundEntry) {
         let FirstName::There { name, size, modified } = &self.first else { return };
@@ -81,15 +81,12 @@ impl LinkGroups {
         let group = self.groups.entry(key).or_insert_with(LinkGroup::new);
         group.found += found;
         group.names = group.names.max(entry.place.names);
-        match &mut group.first {
-            _ if is_first => {}
-            FirstName::UnderWay(others) => {
-                others.push(entry);
-                self.waiting += 1;
-                return None;
-            }
-            FirstName::There { .. } => group.link(&mut entry),
+        if !is_first && let FirstName::UnderWay(others) = &mut group.first {
+            others.push(entry);
+            self.waiting += 1;
+            return None;
         }
+        group.link(&mut entry);
         self.forget_if_over(key);
         Some(entry)
     }
