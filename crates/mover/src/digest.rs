@@ -225,7 +225,8 @@ mod tests {
         let bytes: Vec<u8> = (0..10 * PIECE + 5).map(|n| (n % 251) as u8).collect();
         let all = 11;
         for holes in [&[(0, 1)][..], &[(1, 3)], &[(4, 4), (9, 2)], &[(2, 1), (4, 1), (6, 5)], &[(0, 11)]] {
-            let is_hole = |index: u32| holes.iter().any(|(first, many)| (*first..first + many).contains(&index));
+            let is_hole =
+                |index: u32| holes.iter().any(|(first, many)| (*first..first + many).contains(&index));
             let expected = with_holes(&bytes, &is_hole);
             let data: Vec<u32> = (0..all).filter(|index| !is_hole(*index)).collect();
             for when in 0..=data.len() {
