@@ -2,6 +2,8 @@
 
 #[path = "copy/keep.rs"]
 mod keep;
+#[path = "copy/links_and_holes.rs"]
+mod links_and_holes;
 #[path = "copy/meeting.rs"]
 mod meeting;
 #[path = "copy/refusals.rs"]

@@ -1,5 +1,6 @@
 //! BLAKE3 of a file from its pieces. A piece is a subtree of BLAKE3's tree, so that pieces can be hashed in any order and
-//! at both ends, and the file's digest is the one that b3sum(1) prints.
+//! at both ends, and the file's digest is the one that b3sum(1) prints, unless the file has pieces that are holes
+//! (docs/decisions/0079-links-and-holes.md).
 
 use std::collections::BTreeMap;
 
@@ -7,12 +8,18 @@ use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use serde::{Deserialize, Serialize};
 
+use crate::extents::are_ranges;
+
 /// The length of a piece in bytes. The last piece of a file may be shorter.
 pub(crate) const PIECE: usize = 1 << 20;
 
 /// The digest of a file with one piece, or of one piece of a longer file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Digest(pub(crate) [u8; 32]);
+
+/// The node of pieces that are holes, in place of that of as many zeros, which would have to be hashed. No bytes that anyone
+/// could find have this digest.
+pub(crate) const HOLE: Digest = Digest(*b"landspeed copy: a hole, no bytes");
 
 /// Returns the number of pieces of a file of `size` bytes, at least 1; `None` if they are more than a copy can number.
 pub(crate) fn pieces(size: u64) -> Option<u32> {
@@ -47,12 +54,15 @@ pub(crate) struct DonePieces {
     left: u32,
     /// The digest of each node by its level, from 0 for pieces, and its number in that level.
     nodes: BTreeMap<(u32, u64), [u8; 32]>,
+    /// The pieces that are holes, as ranges of (first, number). They have no nodes of their own, so that a source cannot make
+    /// them many.
+    holes: Vec<(u32, u32)>,
 }
 
 impl DonePieces {
     /// Returns the pieces of a file that has `count` of them, at least 1, while none is done.
     pub(crate) fn none_of(count: u32) -> Self {
-        DonePieces { count, left: count, nodes: BTreeMap::new() }
+        DonePieces { count, left: count, nodes: BTreeMap::new(), holes: Vec::new() }
     }
 
     /// Returns the number of pieces of the file.
@@ -65,7 +75,8 @@ impl DonePieces {
     }
 
     pub(crate) fn has(&self, index: u32) -> bool {
-        (0..=u32::BITS).any(|level| self.nodes.contains_key(&(level, u64::from(index) >> level)))
+        self.is_hole(0, index.into())
+            || (0..=u32::BITS).any(|level| self.nodes.contains_key(&(level, u64::from(index) >> level)))
     }
 
     /// Adds a piece. Returns false if it was there already, or is none of the file.
@@ -73,13 +84,52 @@ impl DonePieces {
         if index >= self.count || self.has(index) {
             return false;
         }
-        let (mut level, mut number, mut node) = (0, u64::from(index), digest.0);
+        self.put(0, index.into(), digest.0);
+        self.left -= 1;
+        true
+    }
+
+    /// Adds all holes of a file, once, as ranges of (first, number). Returns false if they are none of the file, or if there
+    /// are holes or pieces in their place already.
+    pub(crate) fn add_holes(&mut self, holes: &[(u32, u32)]) -> bool {
+        if !self.holes.is_empty() || holes.is_empty() || !are_ranges(holes, self.count) {
+            return false;
+        }
+        let is_taken = |&(level, number): &(u32, u64)| {
+            let (begin, end) = self.pieces_of(level, number);
+            let at = holes.partition_point(|&(first, many)| u64::from(first) + u64::from(many) <= begin);
+            holes.get(at).is_some_and(|&(first, _)| u64::from(first) < end)
+        };
+        if self.nodes.keys().any(is_taken) {
+            return false;
+        }
+        self.left -= holes.iter().map(|(_, number)| number).sum::<u32>();
+        self.holes = holes.to_vec();
+        for ((level, number), node) in std::mem::take(&mut self.nodes) {
+            self.put(level, number, node);
+        }
+        true
+    }
+
+    /// Adds a node, and those above it for which all is there.
+    fn put(&mut self, mut level: u32, mut number: u64, mut node: [u8; 32]) {
         while let Some(above) = self.above(level, number, &node) {
             (level, number, node) = (level + 1, number / 2, above);
         }
         self.nodes.insert((level, number), node);
-        self.left -= 1;
-        true
+    }
+
+    /// Returns the pieces below a node: the first one, and the one after the last.
+    fn pieces_of(&self, level: u32, number: u64) -> (u64, u64) {
+        (number << level, ((number + 1) << level).min(self.count.into()))
+    }
+
+    /// Returns true if all pieces below a node are holes.
+    fn is_hole(&self, level: u32, number: u64) -> bool {
+        let (begin, end) = self.pieces_of(level, number);
+        let at = self.holes.partition_point(|&(first, _)| u64::from(first) <= begin);
+        let before = at.checked_sub(1).map(|at| self.holes[at]);
+        before.is_some_and(|(first, many)| u64::from(first) + u64::from(many) >= end)
     }
 
     /// Returns the node above a new one, whose neighbour it removes. Returns `None` if the neighbour is missing, and for
@@ -92,7 +142,10 @@ impl DonePieces {
             // The last of an odd number of nodes is a node of the next level too.
             _ if neighbour >= width => Some(*node),
             _ => {
-                let other = self.nodes.remove(&(level, neighbour))?;
+                let other = match self.is_hole(level, neighbour) {
+                    true => HOLE.0,
+                    false => self.nodes.remove(&(level, neighbour))?,
+                };
                 let (left, right) = if number < neighbour { (node, &other) } else { (&other, node) };
                 Some(merged(left, right, width == 2))
             }
@@ -101,7 +154,8 @@ impl DonePieces {
 
     /// Returns the digest of the file, once all its pieces are done.
     pub(crate) fn digest(&self) -> Option<Digest> {
-        self.nodes.values().next().filter(|_| self.left == 0).map(|root| Digest(*root))
+        let root = || self.nodes.values().next().map_or(HOLE, |root| Digest(*root));
+        (self.left == 0).then(root)
     }
 }
 
@@ -142,6 +196,75 @@ mod tests {
             let whole = Digest(*blake3::hash(&bytes[..size]).as_bytes());
             assert_eq!(of_pieces(&bytes[..size]), Some(whole), "{size}");
         }
+    }
+
+    /// Returns the digest of bytes of which pieces are holes, by its definition.
+    fn with_holes(bytes: &[u8], is_hole: &dyn Fn(u32) -> bool) -> Digest {
+        let all = pieces(bytes.len() as u64).expect("a number");
+        let piece = |index| {
+            let from = offset(index) as usize;
+            of_piece(&bytes[from..from + length(bytes.len() as u64, index)], index, all).0
+        };
+        let node = |index| if is_hole(index) { HOLE.0 } else { piece(index) };
+        let mut nodes: Vec<[u8; 32]> = (0..all).map(node).collect();
+        while nodes.len() > 1 {
+            let is_root = nodes.len() == 2;
+            let above = |pair: &[[u8; 32]]| match pair {
+                [left, right] if *left == HOLE.0 && *right == HOLE.0 => HOLE.0,
+                [left, right] => merged(left, right, is_root),
+                [alone, ..] => *alone,
+                [] => unreachable!("a chunk is not empty"),
+            };
+            nodes = nodes.chunks(2).map(above).collect();
+        }
+        Digest(nodes[0])
+    }
+
+    #[test]
+    fn holes_take_the_place_of_their_pieces_whenever_they_are_added() {
+        let bytes: Vec<u8> = (0..10 * PIECE + 5).map(|n| (n % 251) as u8).collect();
+        let all = 11;
+        for holes in [&[(0, 1)][..], &[(1, 3)], &[(4, 4), (9, 2)], &[(2, 1), (4, 1), (6, 5)], &[(0, 11)]] {
+            let is_hole =
+                |index: u32| holes.iter().any(|(first, many)| (*first..first + many).contains(&index));
+            let expected = with_holes(&bytes, &is_hole);
+            let data: Vec<u32> = (0..all).filter(|index| !is_hole(*index)).collect();
+            for when in 0..=data.len() {
+                let mut done = DonePieces::none_of(all);
+                for (at, index) in data.iter().copied().enumerate() {
+                    if at == when {
+                        assert!(done.add_holes(holes) && !done.add_holes(holes), "once");
+                    }
+                    let from = offset(index) as usize;
+                    let piece = &bytes[from..from + length(bytes.len() as u64, index)];
+                    assert!(done.add(index, of_piece(piece, index, all)));
+                }
+                assert!(when < data.len() || (done.digest().is_none() && done.add_holes(holes)));
+                assert_eq!(done.digest(), Some(expected), "{holes:?} after {when}");
+                assert!((0..all).all(|index| done.has(index) && !done.add(index, HOLE)));
+            }
+        }
+    }
+
+    #[test]
+    fn holes_that_no_honest_end_names_are_refused() {
+        let mut done = DonePieces::none_of(9);
+        assert!(done.add(3, Digest([1; 32])) && done.add(2, Digest([2; 32])));
+        for bad in [&[][..], &[(3, 1)], &[(0, 9)], &[(2, 1)], &[(8, 2)], &[(4, 0)], &[(0, 1), (1, 1)]] {
+            assert!(!done.add_holes(bad), "{bad:?}");
+        }
+        assert!(done.add_holes(&[(0, 2), (4, 5)]));
+        assert!(done.digest().is_some());
+    }
+
+    /// 4 PiB of a hole cost neither time nor memory.
+    #[test]
+    fn a_long_hole_is_nearly_free() {
+        let mut done = DonePieces::none_of(u32::MAX);
+        assert!(done.add_holes(&[(0, 77_777), (77_778, u32::MAX - 77_778)]));
+        assert_eq!(done.digest(), None);
+        assert!(done.add(77_777, Digest([1; 32])) && done.digest().is_some());
+        assert_eq!(done.nodes.len(), 1);
     }
 
     /// An end that offers a file of 4 PiB takes no memory for what it has not sent.

@@ -5,6 +5,7 @@
 //! | `name` | names of entries, relative to the root of a copy |
 //! | `beneath` | opens files below a root, and never outside of it |
 //! | `digest` | BLAKE3 of a file from its pieces |
+//! | `extents` | where a file has data, and where it has holes |
 //! | `wire` | the messages on the flows, and their frames |
 //! | `link` | each message once and in order, over flows that break and are opened again |
 //! | `plan` | what the source does next: pure, without files and flows |
@@ -29,6 +30,7 @@ mod beneath;
 mod compare;
 mod digest;
 mod error;
+mod extents;
 mod first_error;
 mod link;
 mod metadata;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use crate::beneath::Root;
 use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, Metadata, Place};
 use crate::name::RelativeName;
-use crate::wire::{EntryKind, Failure, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
+use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
 pub(crate) use steady::{ReadProblem, read_piece};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
@@ -23,6 +23,11 @@ pub(crate) struct SourcePlace {
     /// The name in that tree.
     pub(crate) inner: RelativeName,
     pub(crate) identity: FileIdentity,
+    /// The number of names that the file has in its file system (st_nlink).
+    pub(crate) names: u64,
+    /// True if the file takes less room than its length, so that it has holes. One with holes may take as much, for what
+    /// its file system keeps beside the data.
+    pub(crate) is_sparse: bool,
 }
 
 /// What tells a file from another one, and from itself before a change.
@@ -72,6 +77,19 @@ impl FileIdentity {
             changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
         }
     }
+}
+
+/// Returns the number of names of a file. The type of the member differs between processors.
+#[allow(clippy::unnecessary_cast)]
+fn names(stat: &Stat) -> u64 {
+    stat.st_nlink as u64
+}
+
+// The types of these members differ between processors.
+#[allow(clippy::unnecessary_cast)]
+fn takes_less_room(stat: &Stat) -> bool {
+    // The blocks of stat(2) have 512 bytes.
+    (stat.st_blocks as i64).saturating_mul(512) < stat.st_size as i64
 }
 
 /// The receiver of a walk. Each function returns false to end the walk.
@@ -151,6 +169,10 @@ impl Tree {
         };
         let attributes = self.attributes(folder, leaf);
         let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
+        let names = names(&stat);
+        let is_file = matches!(kind, EntryKind::File { .. });
+        let link = if is_file && names > 1 { HardLink::First } else { HardLink::Alone };
+        let is_sparse = is_file && takes_less_room(&stat);
         Ok(FoundEntry {
             offered: OfferedEntry {
                 name: target,
@@ -158,8 +180,9 @@ impl Tree {
                 mode: stat.st_mode & MODE_BITS,
                 modified: identity.modified,
                 metadata: Metadata { user: stat.st_uid, group: stat.st_gid, attributes },
+                link,
             },
-            place: SourcePlace { tree: self.number, inner: inner.clone(), identity },
+            place: SourcePlace { tree: self.number, inner: inner.clone(), identity, names, is_sparse },
         })
     }
 

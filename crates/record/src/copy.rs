@@ -35,11 +35,11 @@ pub struct CopyCounts {
 pub struct CopyOutcome {
     /// Files whose content was sent.
     pub copied: u64,
-    /// Bytes of their content.
+    /// Bytes of their content, without holes of a MiB and more.
     pub copied_bytes: Bytes,
     /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed or flows broke meanwhile.
     pub sent_bytes: Bytes,
-    /// Folders, symbolic links, FIFOs and devices that were made.
+    /// Folders, symbolic links, hard links, FIFOs and devices that were made.
     pub made: u64,
     /// Entries that the target had already.
     pub unchanged: u64,
@@ -51,7 +51,7 @@ pub struct CopyOutcome {
     pub failures: Vec<CopyFailure>,
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
-    /// What was to be kept of entries, and what the target did not take, by kind.
+    /// What was to be kept of entries, and the target did not take, by kind.
     pub lost: Vec<CopyLoss>,
 }
 
@@ -80,7 +80,7 @@ impl Default for CopyKeeping {
 }
 
 /// A kind of what a copy keeps of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyKept {
     /// The permissions; set-user-ID, set-group-ID and sticky bit only where the owner is kept.
@@ -105,13 +105,44 @@ impl CopyKept {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyLoss {
     /// What it did not take.
-    pub kind: CopyKept,
+    pub kind: CopyLossKind,
     /// The number of entries.
     pub entries: u64,
     /// The name of the first of them at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// The reason of the target's system for that one.
+    /// The reason for that one.
     pub why: String,
+}
+
+/// A kind of what a target may not take of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyLossKind {
+    /// The permissions.
+    Mode,
+    /// The time of the last change of content.
+    Times,
+    /// Owner and group.
+    Owner,
+    /// Extended attributes.
+    Xattrs,
+    /// POSIX access control lists.
+    Acls,
+    /// A hard link: the entry became a file of its own. The file has more links than the file system allows, or it has no
+    /// links.
+    HardLink,
+}
+
+impl From<CopyKept> for CopyLossKind {
+    fn from(kept: CopyKept) -> Self {
+        match kept {
+            CopyKept::Mode => CopyLossKind::Mode,
+            CopyKept::Times => CopyLossKind::Times,
+            CopyKept::Owner => CopyLossKind::Owner,
+            CopyKept::Xattrs => CopyLossKind::Xattrs,
+            CopyKept::Acls => CopyLossKind::Acls,
+        }
+    }
 }
 
 /// An entry that could not be copied.
@@ -178,6 +209,8 @@ pub enum CopyEntryKind {
     Folder,
     /// A symbolic link.
     Link,
+    /// A hard link: a further name of a file that has come before.
+    HardLink,
     /// A FIFO.
     Fifo,
     /// A block or character device.
@@ -208,6 +241,8 @@ pub enum CopyDifference {
     Xattrs,
     /// The access control lists differ.
     Acls,
+    /// The entry is a hard link, and is not one to the same file at the target.
+    Split,
 }
 
 /// What copies that were interrupted have left in a target's folder.

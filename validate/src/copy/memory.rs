@@ -77,7 +77,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     broken.sum_up()
 }
 
-/// Copies a file of 1 TiB with 1 MiB of data, if holes stay holes: otherwise it would fill the target.
+/// Copies a file of 1 TiB with 1 MiB of data, whose holes must stay holes. A shorter one is tried before, because without holes
+/// the long one would fill the target.
 fn sparse(site: &Site, broken: &mut BrokenPromises) -> Result<()> {
     for length in SPARSE.into_iter().rev() {
         let title = format!("a file of {} with 1 MiB of data", Bytes(length));

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use landspeed_analysis::copy_held;
 use landspeed_engine::{
-    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, Meeting, check_landing, compare_files, copy,
-    landing, look, shown_place,
+    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, Meeting, check_landing, compare_files,
+    copy, landing, look, shown_place,
 };
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
@@ -51,10 +51,11 @@ there.
 
 Names, content, modes, times, extended attributes, ACLs, symbolic links and
 FIFOs are copied, and where the far end is root owners and groups by their
-numbers, with set-user-ID bits and capabilities. What the target does not take
-of this is counted by kind, and the copy ends with 6: --keep leaves kinds out.
-Not yet copied are hard links (each becomes a file) and holes. Sockets are named
-and left out, and devices without --devices.
+numbers, with set-user-ID bits and capabilities. Files that are hard links to
+each other stay so. What the target does not take of this is counted by kind,
+and the copy ends with 6: --keep leaves kinds out. A hole takes no time, and no
+room where the target's file system has holes. Sockets are named and left out,
+and devices without --devices.
 
 Within one host the data take loopback, encrypted as between hosts: that works,
 and cp is faster.
@@ -111,7 +112,7 @@ pub(crate) struct CopyArgs {
     /// Show what would be copied, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Compare source and target, and copy nothing: names, content, and what a copy keeps
+    /// Compare source and target, and copy nothing: names, content, and what a copy keeps, except holes
     ///
     /// Both ends read the files of the same length, and their digests are compared: no content is sent.
     #[arg(long, conflicts_with = "dry_run")]
@@ -314,7 +315,7 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyKept, CopyLoss};
+    use landspeed_record::{CopyLoss, CopyLossKind};
 
     use super::*;
 
@@ -335,9 +336,11 @@ mod tests {
         ] {
             assert_eq!(exit(&outcome), expected.into(), "{outcome:?}");
         }
-        let name_hex = PathBytes(b"a".to_vec());
-        let loss = CopyLoss { kind: CopyKept::Owner, entries: 1, name_hex, why: "no".to_owned() };
-        assert_eq!(exit(&CopyOutcome { lost: vec![loss], ..outcome(3, 0, "") }), Exit::Incomplete.into());
+        for kind in [CopyLossKind::Owner, CopyLossKind::HardLink] {
+            let name_hex = PathBytes(b"a".to_vec());
+            let loss = CopyLoss { kind, entries: 1, name_hex, why: "no".to_owned() };
+            assert_eq!(exit(&CopyOutcome { lost: vec![loss], ..outcome(3, 0, "") }), Exit::Incomplete.into());
+        }
     }
 
     #[test]

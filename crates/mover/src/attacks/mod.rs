@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use landspeed_record::{CopyKeeping, CopyOutcome};
 use landspeed_record::factor::Factor;
+use landspeed_record::{CopyKeeping, CopyOutcome};
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{CancelFlag, find};
 use serde::Serialize;
@@ -33,8 +33,8 @@ use crate::digest;
 use crate::link::Pulse;
 use crate::metadata::Metadata;
 use crate::wire::{
-    Answer, EntryKind, EntryOutcome, Failure, FrameReader, FrameWriter, OfferedEntry, Operation, PieceHeader,
-    Timestamp, ToSource, ToTarget, encode,
+    Answer, EntryKind, EntryOutcome, Failure, FrameReader, FrameWriter, HardLink, OfferedEntry, Operation,
+    PieceHeader, Timestamp, ToSource, ToTarget, encode,
 };
 use crate::{
     Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
@@ -239,7 +239,7 @@ fn own_metadata() -> Metadata {
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
     let modified = Timestamp { seconds: 1, nanos: 0 };
-    OfferedEntry { name, kind, mode: 0o644, modified, metadata: own_metadata() }
+    OfferedEntry { name, kind, mode: 0o644, modified, metadata: own_metadata(), link: HardLink::Alone }
 }
 
 fn file(name: &str, size: u64) -> OfferedEntry {

@@ -35,7 +35,17 @@ impl Babbler {
         match self.random.draw() % 4 {
             0 => folder(name),
             1 => link(name, &self.random.of(&self.links)),
-            _ => OfferedEntry { mode: self.random.draw() as u32, ..file(name, size) },
+            _ => OfferedEntry { mode: self.random.draw() as u32, link: self.hard_link(), ..file(name, size) },
+        }
+    }
+
+    /// Returns what a file is to others: to one that is there, to one outside, or to none.
+    fn hard_link(&mut self) -> HardLink {
+        let first = self.random.of(&["a", "b", "l/victim", "f"]);
+        match self.random.draw() % 3 {
+            0 => HardLink::Alone,
+            1 => HardLink::First,
+            _ => HardLink::To(RelativeName::parse(first.as_bytes()).expect("a name")),
         }
     }
 
@@ -71,7 +81,7 @@ impl Babbler {
 
     fn say(&mut self, peer: &Peer<'_>) {
         let first = self.sizes.len() as u64;
-        match self.random.draw() % 12 {
+        match self.random.draw() % 13 {
             0..=3 => peer.offer(first, self.entries()),
             4..=8 => {
                 let (header, bytes) = self.piece();
@@ -81,6 +91,10 @@ impl Babbler {
             10 => {
                 let digest = self.piece().0.digest;
                 peer.say(&ToTarget::Install { entry: self.number(), digest });
+            }
+            11 => {
+                let holes = vec![((self.random.draw() % 3) as u32, 1)];
+                peer.say(&ToTarget::Holes { entry: self.number(), holes });
             }
             _ => peer.say(&ToTarget::Withdraw { entry: self.number() }),
         }

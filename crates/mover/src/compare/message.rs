@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Seen;
 use crate::digest::{self, Digest};
+use crate::extents::{are_zeros, is_hole};
 use crate::name::RelativeName;
 use crate::tree::{ReadProblem, read_piece};
 use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few};
@@ -56,13 +57,19 @@ impl PieceRange {
         self.size.saturating_sub(digest::offset(self.first)).min(all)
     }
 
-    /// Reads and hashes the pieces. `room` is memory that is used again.
+    /// Reads and hashes the pieces. A hole is not read, and zeros are not hashed: they are equal, whether they are written or
+    /// not. `room` is memory that is used again.
     pub(super) fn digests(&self, file: &File, room: &mut Vec<u8>) -> Result<Vec<Digest>, ReadProblem> {
         let too_long = ReadProblem::Failed(Failure::plain(Operation::Read));
         let pieces = digest::pieces(self.size).ok_or(too_long)?;
-        let read = |index| {
-            room.resize(digest::length(self.size, index), 0);
-            read_piece(file, index, room).map(|()| digest::of_piece(room, index, pieces))
+        let read = |index| -> Result<Digest, ReadProblem> {
+            let length = digest::length(self.size, index);
+            if is_hole(file, digest::offset(index), length) {
+                return Ok(digest::HOLE);
+            }
+            room.resize(length, 0);
+            read_piece(file, index, room)?;
+            Ok(if are_zeros(room) { digest::HOLE } else { digest::of_piece(room, index, pieces) })
         };
         (self.first..).take(self.number as usize).map(read).collect()
     }
@@ -99,6 +106,10 @@ mod tests {
         let digests = range(size, 0, 2).digests(&file, &mut room).unwrap();
         let [one, other] = [&bytes[..digest::PIECE], &bytes[digest::PIECE..]];
         assert_eq!(digests, [digest::of_piece(one, 0, 2), digest::of_piece(other, 1, 2)]);
+        file.write_all_at(&[0; 3], digest::PIECE as u64).unwrap();
+        let zeros = range(size, 1, 1).digests(&file, &mut room).unwrap();
+        file.set_len(digest::PIECE as u64).and_then(|()| file.set_len(size)).unwrap();
+        assert_eq!((range(size, 1, 1).digests(&file, &mut room).unwrap(), zeros.len()), (zeros, 1));
         let shorter = range(size + 1, 1, 1).digests(&file, &mut room);
         assert_eq!(shorter, Err(ReadProblem::Changed));
     }

@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod fuzz;
 mod lane;
+mod links;
 mod listing;
 mod message;
 mod queue;

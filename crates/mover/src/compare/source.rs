@@ -13,6 +13,7 @@ use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex};
 
 use super::lane::{Lane, LaneFlow, Lanes};
+use super::links::FirstNames;
 use super::message::{Answer, Question};
 use super::queue::{CompareQueue, ComparedEntry, NextStep};
 use crate::first_error::FirstError;
@@ -21,7 +22,7 @@ use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
 use crate::tree::{FoundEntry, Tree, Visitor, fills_an_offer};
-use crate::wire::{EntryKind, Failure};
+use crate::wire::{EntryKind, Failure, HardLink};
 use crate::{CopyProgress, Error};
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
@@ -121,7 +122,7 @@ impl Comparing<'_> {
     }
 
     fn walk(&self) {
-        let mut walk = Walk { comparing: self, found: Vec::new() };
+        let mut walk = Walk { comparing: self, found: Vec::new(), first_names: FirstNames::default() };
         self.trees.iter().for_each(|tree| tree.walk(false, &mut walk));
         walk.hand_over();
         self.change(CompareQueue::walked);
@@ -225,16 +226,18 @@ impl Comparing<'_> {
 }
 
 fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffering {
+    let kind = match (&found.offered.kind, &found.offered.link) {
+        (EntryKind::File { .. }, HardLink::To(_)) => CopyEntryKind::HardLink,
+        (EntryKind::File { .. }, _) => CopyEntryKind::File,
+        (EntryKind::Folder, _) => CopyEntryKind::Folder,
+        (EntryKind::Symlink { .. }, _) => CopyEntryKind::Link,
+        (EntryKind::Fifo, _) => CopyEntryKind::Fifo,
+        (EntryKind::Device(_), _) => CopyEntryKind::Device,
+    };
     CopyDiffering {
         name_hex: PathBytes(found.offered.name.as_bytes().to_vec()),
-        kind: match found.offered.kind {
-            EntryKind::File { .. } => CopyEntryKind::File,
-            EntryKind::Folder => CopyEntryKind::Folder,
-            EntryKind::Symlink { .. } => CopyEntryKind::Link,
-            EntryKind::Fifo => CopyEntryKind::Fifo,
-            EntryKind::Device(_) => CopyEntryKind::Device,
-        },
-        size_bytes: Bytes(found.size()),
+        kind,
+        size_bytes: Bytes(if kind == CopyEntryKind::File { found.size() } else { 0 }),
         differs,
     }
 }
@@ -243,6 +246,7 @@ struct Walk<'a, 'b> {
     comparing: &'a Comparing<'b>,
     /// Entries that are not yet in the queue.
     found: Vec<FoundEntry>,
+    first_names: FirstNames,
 }
 
 impl Walk<'_, '_> {
@@ -252,7 +256,8 @@ impl Walk<'_, '_> {
 }
 
 impl Visitor for Walk<'_, '_> {
-    fn found(&mut self, entry: FoundEntry) -> bool {
+    fn found(&mut self, mut entry: FoundEntry) -> bool {
+        self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());
         self.found.push(entry);
         !fills_an_offer(&self.found) || self.hand_over()

@@ -22,7 +22,7 @@ use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::target::{Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
-use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
+use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
 /// [`crate::compare`]. Whether the copy is to be synced plays no part.
@@ -112,7 +112,8 @@ impl Showing {
     /// Returns how the target's entry differs, by what can be seen without reading it. In a dry run, what a copy does not
     /// replace is a failure.
     fn see(&self, offered: &OfferedEntry) -> Seen {
-        if !allows(&self.names, &offered.name) {
+        let first = if let HardLink::To(first) = &offered.link { Some(first) } else { None };
+        if !first.into_iter().chain([&offered.name]).all(|name| allows(&self.names, name)) {
             return Err(Failure::plain(Operation::Name));
         }
         if self.check == CopyCheck::DryRun && is_device(offered) && !self.keeper.makes_devices() {
@@ -145,6 +146,9 @@ impl Showing {
         let attributes = root.look(&offered.name, last, |place| self.keeper.attributes(place));
         let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
         differs.extend(self.keeper.differences(offered, there, &attributes));
+        if is_split(root, offered, there) {
+            differs.insert(CopyDifference::Split);
+        }
         if self.check == CopyCheck::DryRun && self.is_sent_again(offered, there) {
             differs.insert(CopyDifference::Content);
         }
@@ -206,6 +210,13 @@ fn other_content(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<
         _ => None,
     };
     difference.into_iter().collect()
+}
+
+/// Returns true if an entry is a hard link, and the target's is no further name of the same file.
+fn is_split(root: &Root, offered: &OfferedEntry, there: &Stat) -> bool {
+    let HardLink::To(first) = &offered.link else { return false };
+    let first = root.stat(first, &mut LastFolder::default()).ok().flatten();
+    !first.is_some_and(|first| (first.st_dev, first.st_ino) == (there.st_dev, there.st_ino))
 }
 
 /// Returns why a copy fails where the target has an entry of another kind; `None` if it replaces the entry.

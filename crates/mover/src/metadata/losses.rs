@@ -26,7 +26,7 @@ impl LostKind {
     pub(crate) fn told(&self) -> CopyLoss {
         let why = std::io::Error::from_raw_os_error(self.errno).to_string();
         let name_hex = PathBytes(self.name.as_bytes().to_vec());
-        CopyLoss { kind: self.kind, entries: self.entries, name_hex, why }
+        CopyLoss { kind: self.kind.into(), entries: self.entries, name_hex, why }
     }
 }
 

@@ -3,13 +3,13 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
+use landspeed_record::{CopyDifference, CopyKeeping, CopyKept, CopyLossKind};
 use rustix::fs::{CWD, Mode, OFlags, XattrFlags};
 
 use super::*;
 use crate::beneath::Root;
 use crate::name::RelativeName;
-use crate::wire::{EntryKind, OfferedEntry, Timestamp};
+use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
 
 const ACCESS_LIST: &str = "system.posix_acl_access";
 const DEFAULT_LIST: &str = "system.posix_acl_default";
@@ -52,6 +52,7 @@ fn offered(all: &[(&str, &[u8])]) -> OfferedEntry {
         mode: 0o4751,
         modified: Timestamp { seconds: 5, nanos: 6 },
         metadata: Metadata { user, group, attributes: attributes(all) },
+        link: HardLink::Alone,
     }
 }
 
@@ -124,10 +125,13 @@ fn an_owner_is_set_before_what_it_takes_away() {
     keeper.set_new(&Place::Open(file.as_fd()), &offered);
     let seen = file.metadata().unwrap();
     assert_eq!((seen.uid(), seen.gid(), seen.mtime()), (1234, 1235, 5));
-    let lost: BTreeSet<CopyKept> = keeper.lost().iter().map(|lost| lost.told().kind).collect();
+    let lost: BTreeSet<CopyLossKind> = keeper.lost().iter().map(|lost| lost.told().kind).collect();
     if !lost.is_empty() {
         // The file system lacks some. What it takes is set all the same.
-        return assert!(lost.is_subset(&BTreeSet::from([CopyKept::Xattrs, CopyKept::Acls])), "{lost:?}");
+        return assert!(
+            lost.is_subset(&BTreeSet::from([CopyLossKind::Xattrs, CopyLossKind::Acls])),
+            "{lost:?}"
+        );
     }
     assert_eq!(read_all(&Place::Open(file.as_fd())), offered.metadata.attributes);
     assert_eq!(seen.mode() & 0o7777, 0o4751);
@@ -208,7 +212,7 @@ fn what_was_not_taken_is_counted_by_entry() {
     }
     let lost: Vec<_> = keeper.lost().iter().map(LostKind::told).collect();
     assert_eq!(lost.len(), 1, "{lost:?}");
-    assert_eq!((lost[0].kind, lost[0].entries), (CopyKept::Xattrs, 2), "{lost:?}");
+    assert_eq!((lost[0].kind, lost[0].entries), (CopyLossKind::Xattrs, 2), "{lost:?}");
     assert_eq!(lost[0].name_hex.0, b"first");
     assert!(lost[0].why.contains("not"), "{lost:?}");
 }

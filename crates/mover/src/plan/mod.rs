@@ -1,15 +1,22 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
-//! flows. `settle` has what follows from the target's messages.
+//! flows. `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
+//! whole, `links` the files with several names, `sparse` those with holes.
 
+mod install;
+mod links;
+mod pieces;
 mod settle;
+mod sparse;
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::digest::{self, Digest, DonePieces};
+use crate::digest::{Digest, DonePieces};
 use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace};
-use crate::wire::{Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry};
+use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
+use links::LinkGroups;
+pub(crate) use sparse::MapWork;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
 const MOST_OPEN: usize = 16_384;
@@ -23,6 +30,8 @@ pub(crate) const MOST_LISTED: usize = 400;
 #[derive(Debug, PartialEq)]
 pub(crate) enum NextStep {
     Work(Work),
+    /// Find where a file has data.
+    Map(MapWork),
     /// Nothing can be done before an answer or a further entry arrives.
     Wait,
     /// The copy is over.
@@ -37,10 +46,15 @@ pub(crate) enum Work {
         entries: Vec<OfferedEntry>,
         are_complete: bool,
     },
-    /// Files of one piece, of at most [`digest::PIECE`] bytes together.
+    /// Files of one piece, of at most [`crate::digest::PIECE`] bytes together.
     Small(Vec<PieceWork>),
     /// A piece of a file of several pieces.
     Piece(PieceWork),
+    /// The pieces of a file that are holes, as ranges of (first, number).
+    Holes {
+        entry: u64,
+        holes: Vec<(u32, u32)>,
+    },
     Install {
         entry: u64,
         digest: Digest,
@@ -75,15 +89,18 @@ pub(crate) struct FailedEntry {
 /// The entries that were settled, by result.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Settled {
-    /// Files whose content was sent, and their bytes.
+    /// Files whose content was sent, and their bytes without those of pieces that are holes.
     pub(crate) copied: u64,
     pub(crate) copied_bytes: u64,
     /// Bytes of content that were sent.
     pub(crate) sent_bytes: u64,
     /// Bytes of content that the target has taken so far, or had already.
     pub(crate) moved_bytes: u64,
-    /// Folders and symbolic links that the target made.
+    /// Folders, symbolic links, hard links, FIFOs and devices that the target made.
     pub(crate) made: u64,
+    /// Entries that were to be hard links, and are files of their own; and the first of them.
+    pub(crate) apart: u64,
+    pub(crate) first_apart: Option<RelativeName>,
     /// Entries that the target had already.
     pub(crate) unchanged: u64,
     pub(crate) failed: u64,
@@ -122,6 +139,11 @@ struct OpenEntry {
     done: Option<DonePieces>,
     /// The bytes of these pieces.
     taken: u64,
+    /// The pieces that are holes and that the target is not known to have taken, and the bytes of all that are holes.
+    holes: Vec<(u32, u32)>,
+    hole_bytes: u64,
+    /// True if the target cannot make the link that was offered.
+    is_apart: bool,
     /// True if the file changed while it was read, and is read for the second time.
     is_second: bool,
     /// What is to follow once the target has withdrawn the entry.
@@ -140,6 +162,9 @@ impl OpenEntry {
             awaited: HashMap::new(),
             done: None,
             taken: 0,
+            holes: Vec::new(),
+            hole_bytes: 0,
+            is_apart: false,
             is_second,
             after: None,
             _room: room,
@@ -162,13 +187,18 @@ pub(crate) struct Plan {
     next: u64,
     offers: VecDeque<(u64, Vec<OfferedEntry>)>,
     open: HashMap<u64, OpenEntry>,
-    /// The room for the attributes of what is open.
+    /// The room for the attributes of what is open or waits.
     room: AttributeRoom,
     /// Files of one piece, each with its length.
     small: VecDeque<(u64, u64)>,
     large: VecDeque<Cursor>,
     /// Pieces that the target may have already.
     held: VecDeque<Cursor>,
+    /// Files of several pieces of which it is not known where they have data.
+    unmapped: VecDeque<MapWork>,
+    /// Files whose holes are to be named.
+    holes: VecDeque<u64>,
+    links: LinkGroups,
     installs: VecDeque<u64>,
     withdrawals: VecDeque<u64>,
     /// The bytes of content that wait to be sent.
@@ -179,16 +209,20 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(crate) fn new() -> Self {
+        let room = AttributeRoom::default();
         Plan {
             phase: Phase::Content,
             is_walked: false,
             next: 0,
             offers: VecDeque::new(),
             open: HashMap::new(),
-            room: AttributeRoom::default(),
             small: VecDeque::new(),
             large: VecDeque::new(),
             held: VecDeque::new(),
+            unmapped: VecDeque::new(),
+            holes: VecDeque::new(),
+            links: LinkGroups::new(&room),
+            room,
             installs: VecDeque::new(),
             withdrawals: VecDeque::new(),
             waiting: 0,
@@ -199,7 +233,7 @@ impl Plan {
 
     /// Returns true if no further entry is to be added now.
     pub(crate) fn is_full(&self) -> bool {
-        self.open.len() >= MOST_OPEN || self.room.is_full()
+        self.open.len() + self.links.waiting() >= MOST_OPEN || self.room.is_full()
     }
 
     /// Returns true if the target has no room, so that no further entry is to be found.
@@ -209,11 +243,15 @@ impl Plan {
 
     /// Adds entries that the walk has found, at most [`MOST_OFFERED`].
     pub(crate) fn add(&mut self, found: Vec<FoundEntry>) {
+        let found = found.into_iter().filter_map(|one| self.links.sort(one)).collect();
         self.add_as(found, false);
     }
 
     fn add_as(&mut self, found: Vec<FoundEntry>, is_second: bool) {
         debug_assert!(found.len() <= MOST_OFFERED);
+        if found.is_empty() {
+            return;
+        }
         let first = self.next;
         let entries = found.iter().map(|one| one.offered.clone()).collect();
         for found in found {
@@ -269,12 +307,19 @@ impl Plan {
         if self.is_over() {
             return NextStep::Over;
         }
-        match self.work() {
+        if let Some(work) = self.work() {
+            return NextStep::Work(work);
+        }
+        if let Some(map) = self.next_map() {
+            return NextStep::Map(map);
+        }
+        match self.piece(true).or_else(|| self.piece(false)).or_else(|| self.offer()) {
             Some(work) => NextStep::Work(work),
             None => self.next_phase(),
         }
     }
 
+    /// Returns what goes before the content of longer files.
     fn work(&mut self) -> Option<Work> {
         if let Some(entry) = self.withdrawals.pop_front() {
             return Some(Work::Withdraw { entry });
@@ -282,75 +327,20 @@ impl Plan {
         if let Some(install) = self.install() {
             return Some(install);
         }
+        if let Some(holes) = self.next_holes() {
+            return Some(holes);
+        }
         if self.waiting < LOW
             && let Some(offer) = self.offer()
         {
             return Some(offer);
         }
-        self.small_files().or_else(|| self.piece(true)).or_else(|| self.piece(false)).or_else(|| self.offer())
+        self.small_files()
     }
 
     fn offer(&mut self) -> Option<Work> {
         let (first, entries) = self.offers.pop_front()?;
         Some(Work::Offer { first, entries, are_complete: self.phase == Phase::Folders })
-    }
-
-    /// Returns the installation of a file whose pieces were all taken.
-    fn install(&mut self) -> Option<Work> {
-        loop {
-            let entry = self.installs.pop_front()?;
-            let digest = self.open.get(&entry).and_then(|open| open.done.as_ref()?.digest());
-            if let Some(digest) = digest {
-                return Some(Work::Install { entry, digest });
-            }
-        }
-    }
-
-    /// Returns small files for one message.
-    fn small_files(&mut self) -> Option<Work> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((entry, size)) = self.small.front().copied() {
-            let is_full = batch.len() >= MOST_PIECES || bytes + size > digest::PIECE as u64;
-            if is_full && !batch.is_empty() {
-                break;
-            }
-            self.small.pop_front();
-            self.waiting = self.waiting.saturating_sub(size);
-            if let Some(work) = self.piece_of(entry, 0, true) {
-                bytes += size;
-                batch.push(work);
-            }
-        }
-        (!batch.is_empty()).then_some(Work::Small(batch))
-    }
-
-    /// Returns the next piece of a longer file: one to send, or one to compare.
-    fn piece(&mut self, is_sent: bool) -> Option<Work> {
-        loop {
-            let cursors = if is_sent { &mut self.large } else { &mut self.held };
-            let cursor = cursors.front_mut()?;
-            let (entry, index) = (cursor.entry, cursor.next);
-            let is_open = self.open.get(&entry).is_some_and(|open| open.after.is_none());
-            if !is_open || index >= cursor.end {
-                let rest = u64::from(cursor.end - index.min(cursor.end));
-                cursors.pop_front();
-                if is_sent {
-                    self.waiting = self.waiting.saturating_sub(rest * digest::PIECE as u64);
-                }
-                continue;
-            }
-            cursor.next += 1;
-            if is_sent {
-                self.waiting = self.waiting.saturating_sub(digest::PIECE as u64);
-            }
-            return self.piece_of(entry, index, is_sent).map(Work::Piece);
-        }
-    }
-
-    fn piece_of(&self, entry: u64, index: u32, is_sent: bool) -> Option<PieceWork> {
-        let open = self.open.get(&entry).filter(|open| open.after.is_none())?;
-        let (pieces, length) = (open.done.as_ref()?.count(), digest::length(open.found.size(), index));
-        Some(PieceWork { entry, index, pieces, length, place: open.found.place.clone(), is_sent })
     }
 
     /// Goes to the next phase if this one is over.

@@ -6,17 +6,17 @@ use super::{AfterWithdrawal, Cursor, FailedEntry, OpenEntry, Phase, PieceWork, P
 use crate::digest::{self, Digest, DonePieces};
 use crate::metadata::LostKind;
 use crate::tree::FoundEntry;
-use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
+use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, HardLink, Operation, numbered};
 
 impl Plan {
     /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not kept: the target puts such a
-    /// file in place without asking for the digest of the whole.
-    pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest) {
+    /// file in place without asking for the digest of the whole. `sent` is the number of its bytes that are sent.
+    pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest, sent: u64) {
         let Some(open) = self.open.get_mut(&piece.entry) else { return };
         if piece.pieces > 1 {
             open.awaited.insert(piece.index, digest);
         }
-        self.settled.sent_bytes += if piece.is_sent { piece.length as u64 } else { 0 };
+        self.settled.sent_bytes += sent;
     }
 
     /// Takes the target's answers to an offer. An answer to an entry that is not open is ignored.
@@ -30,7 +30,10 @@ impl Plan {
                     settled.unchanged += 1;
                     settled.moved_bytes += open.found.size();
                 }),
-                Answer::Made => self.settle(entry, |settled, _| settled.made += 1),
+                Answer::Made => self.settle(entry, |settled, open| {
+                    settled.made += 1;
+                    settled.moved_bytes += open.found.size();
+                }),
                 Answer::Send => self.want(entry, &[]),
                 Answer::Compare(held) => self.want(entry, &held),
                 Answer::Failed(failure) => self.fail(entry, failure, true),
@@ -49,20 +52,12 @@ impl Plan {
             self.waiting += size;
             return;
         }
-        let mut next = 0;
-        for &(first, number) in held {
-            let (first, end) = (first.max(next), first.saturating_add(number).min(pieces));
-            if first < end {
-                self.send(entry, next, first);
-                self.held.push_back(Cursor { entry, next: first, end });
-                next = end;
-            }
-        }
-        self.send(entry, next, pieces);
+        let place = open.found.place.clone();
+        self.want_map(entry, pieces, place, held);
     }
 
     /// Plans to send the pieces from `next` to before `end`.
-    fn send(&mut self, entry: u64, next: u32, end: u32) {
+    pub(super) fn send(&mut self, entry: u64, next: u32, end: u32) {
         if next < end {
             self.waiting += u64::from(end - next) * digest::PIECE as u64;
             self.large.push_back(Cursor { entry, next, end });
@@ -81,11 +76,17 @@ impl Plan {
             }
             EntryOutcome::Installed => self.settle(entry, |settled, open| {
                 settled.copied += 1;
-                settled.copied_bytes += open.found.size();
+                settled.copied_bytes += open.found.size() - open.hole_bytes;
                 settled.moved_bytes += open.found.size() - open.taken;
             }),
             EntryOutcome::Withdrawn => self.withdrawn(entry),
             EntryOutcome::Failed(failure) => self.fail(entry, failure, true),
+            EntryOutcome::Holes => self.holes_taken(entry),
+            EntryOutcome::Apart => {
+                if let Some(open) = self.open.get_mut(&entry) {
+                    open.is_apart = matches!(open.found.offered.link, HardLink::To(_));
+                }
+            }
         }
     }
 
@@ -98,9 +99,7 @@ impl Plan {
         let length = digest::length(open.found.size(), index) as u64;
         open.taken += length;
         self.settled.moved_bytes += length;
-        if done.count() > 1 && done.digest().is_some() {
-            self.installs.push_back(entry);
-        }
+        self.install_if_whole(entry);
     }
 
     /// The file differs from what was offered: offers it once more, as it is `now`. A file that has changed twice, or that
@@ -139,37 +138,48 @@ impl Plan {
         match self.open.get_mut(&entry).and_then(|open| open.after.take()) {
             Some(AfterWithdrawal::Fail(failure)) => self.fail(entry, failure, false),
             Some(AfterWithdrawal::Offer(found)) => {
-                self.settle(entry, |settled, open| settled.moved_bytes -= open.taken);
-                self.add_as(vec![*found], true);
+                if let Some(open) = self.open.remove(&entry) {
+                    self.settled.moved_bytes -= open.taken;
+                    self.offer_again(&open.found, *found);
+                }
             }
             None => {}
         }
     }
 
     fn settle(&mut self, entry: u64, count: impl FnOnce(&mut Settled, &OpenEntry)) {
-        if let Some(open) = self.open.remove(&entry) {
-            count(&mut self.settled, &open);
+        let Some(open) = self.open.remove(&entry) else { return };
+        count(&mut self.settled, &open);
+        if open.is_apart {
+            self.settled.apart += 1;
+            self.settled.first_apart.get_or_insert_with(|| open.found.offered.name.clone());
         }
+        self.offer_links(&open);
     }
 
     /// Settles an entry as failed. If the target has no room, all that is open fails for the same reason.
     fn fail(&mut self, entry: u64, failure: Failure, is_at_target: bool) {
         let Some(open) = self.open.remove(&entry) else { return };
+        self.is_target_full |= failure.is_full();
         let name = &open.found.offered.name;
         // A folder that could not be made has no mode to set.
         if self.phase == Phase::Content || !self.settled.failures.iter().any(|failed| failed.name == *name) {
             self.give_up(open, failure, is_at_target);
         }
         if failure.is_full() {
-            self.is_target_full = true;
             self.offers.clear();
             let open = std::mem::take(&mut self.open);
             open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
+            let names = self.links.take_waiting().into_iter().map(|one| one.offered.name);
+            names.for_each(|name| self.count_failed(FailedEntry { name, failure, is_at_target }));
         }
     }
 
     fn give_up(&mut self, open: OpenEntry, failure: Failure, is_at_target: bool) {
         self.settled.moved_bytes -= open.taken;
+        if !self.is_target_full {
+            self.offer_next_name(&open.found);
+        }
         self.count_failed(FailedEntry { name: open.found.offered.name, failure, is_at_target });
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::metadata::Metadata;
 use crate::tree::FileIdentity;
-use crate::wire::{Answer, EntryKind, EntryOutcome, Operation, Timestamp};
+use crate::wire::{Answer, EntryKind, EntryOutcome, HardLink, Operation, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
 
@@ -16,8 +16,9 @@ fn file(name: &str, size: u64) -> FoundEntry {
             mode: 0o644,
             modified: THEN,
             metadata: Metadata::default(),
+            link: HardLink::Alone,
         },
-        place: SourcePlace { tree: 0, inner: name, identity },
+        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
     }
 }
 
@@ -25,13 +26,23 @@ fn failure(errno: i32) -> Failure {
     Failure { operation: Operation::Write, errno }
 }
 
+/// Returns the next step of a plan whose files have no holes.
+fn step(plan: &mut Plan) -> NextStep {
+    loop {
+        match plan.step() {
+            NextStep::Map(map) => plan.mapped(&map, &[(0, map.pieces)]),
+            step => return step,
+        }
+    }
+}
+
 /// Carries out all that the plan wants now, as an honest pair of ends would, and returns the words of what was done.
 fn drive(plan: &mut Plan) -> Vec<&'static str> {
     let mut done = Vec::new();
     for _ in 0..10_000 {
-        match plan.step() {
+        match step(plan) {
             NextStep::Work(work) => done.push(carry_out(plan, work)),
-            NextStep::Wait | NextStep::Over => return done,
+            NextStep::Map(_) | NextStep::Wait | NextStep::Over => return done,
         }
     }
     panic!("the plan never waits");
@@ -45,15 +56,19 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
         }
         Work::Small(pieces) => {
             for piece in &pieces {
-                plan.hashed(piece, Digest([0; 32]));
+                plan.hashed(piece, Digest([0; 32]), piece.length as u64);
                 plan.became(piece.entry, EntryOutcome::Installed);
             }
             "small"
         }
         Work::Piece(piece) => {
-            plan.hashed(&piece, Digest([piece.index as u8; 32]));
+            plan.hashed(&piece, Digest([piece.index as u8; 32]), piece.length as u64);
             plan.became(piece.entry, EntryOutcome::Taken(piece.index));
             "piece"
+        }
+        Work::Holes { entry, .. } => {
+            plan.became(entry, EntryOutcome::Holes);
+            "holes"
         }
         Work::Install { entry, .. } => {
             plan.became(entry, EntryOutcome::Installed);
@@ -77,9 +92,9 @@ fn files_are_offered_sent_installed_and_finished() {
     plan.walked();
     assert_eq!(drive(&mut plan), ["finish"]);
     assert!(plan.is_finishing());
-    assert_eq!(plan.step(), NextStep::Wait);
+    assert_eq!(step(&mut plan), NextStep::Wait);
     plan.finish();
-    assert_eq!(plan.step(), NextStep::Over);
+    assert_eq!(step(&mut plan), NextStep::Over);
     let (settled, all) = (plan.settled(), 10 + (3 << 20));
     assert_eq!((settled.copied, settled.copied_bytes), (3, all));
     assert_eq!((settled.sent_bytes, settled.moved_bytes), (all, all));
@@ -89,22 +104,22 @@ fn files_are_offered_sent_installed_and_finished() {
 fn what_the_target_has_is_compared_after_what_it_lacks_was_sent() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 5 << 20)]);
-    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
     // Ranges that overlap or leave the file are cut to what there is.
     plan.answered(first, vec![Answer::Compare(vec![(1, 2), (2, 1), (4, 9)])]);
     let mut pieces = Vec::new();
-    while let NextStep::Work(Work::Piece(piece)) = plan.step() {
+    while let NextStep::Work(Work::Piece(piece)) = step(&mut plan) {
         pieces.push(piece);
     }
     let order: Vec<(u32, bool)> = pieces.iter().map(|piece| (piece.index, piece.is_sent)).collect();
     assert_eq!(order, [(0, true), (3, true), (1, false), (2, false), (4, false)]);
     // Of a piece that turned out to be something else, the bytes follow, once.
-    plan.hashed(&pieces[3], Digest([2; 32]));
+    plan.hashed(&pieces[3], Digest([2; 32]), 0);
     plan.became(0, EntryOutcome::Again(2));
     plan.became(0, EntryOutcome::Again(2));
-    let NextStep::Work(Work::Piece(piece)) = plan.step() else { panic!("a piece") };
+    let NextStep::Work(Work::Piece(piece)) = step(&mut plan) else { panic!("a piece") };
     assert_eq!((piece.index, piece.is_sent), (2, true));
-    assert_eq!(plan.step(), NextStep::Wait);
+    assert_eq!(step(&mut plan), NextStep::Wait);
     assert_eq!(plan.settled().sent_bytes, 0, "what was compared was not sent");
 }
 
@@ -113,13 +128,13 @@ fn a_file_that_changes_is_sent_once_more_and_then_fails() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 10)]);
     for (round, expected) in [(0, 0), (1, 1)] {
-        let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+        let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
         plan.answered(first, vec![Answer::Send]);
-        assert!(matches!(plan.step(), NextStep::Work(Work::Small(_))), "{round}");
+        assert!(matches!(step(&mut plan), NextStep::Work(Work::Small(_))), "{round}");
         plan.changed(first, Ok(file("a", 11)));
-        assert_eq!(plan.step(), NextStep::Work(Work::Withdraw { entry: first }));
+        assert_eq!(step(&mut plan), NextStep::Work(Work::Withdraw { entry: first }));
         // Not before the target holds nothing of the first reading.
-        assert_eq!(plan.step(), NextStep::Wait);
+        assert_eq!(step(&mut plan), NextStep::Wait);
         plan.became(first, EntryOutcome::Withdrawn);
         assert_eq!(plan.settled().failed, expected);
     }
@@ -133,9 +148,9 @@ fn a_long_file_that_changes_is_counted_once() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 2 << 20)]);
     plan.walked();
-    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
     plan.answered(first, vec![Answer::Send]);
-    let NextStep::Work(piece) = plan.step() else { panic!("a piece") };
+    let NextStep::Work(piece) = step(&mut plan) else { panic!("a piece") };
     assert_eq!(carry_out(&mut plan, piece), "piece");
     assert_eq!(plan.settled().moved_bytes, 1 << 20);
     plan.changed(first, Ok(file("a", 2 << 20)));
@@ -149,7 +164,7 @@ fn a_file_that_becomes_a_folder_fails() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 10)]);
     plan.walked();
-    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
     plan.answered(first, vec![Answer::Send]);
     let mut folder = file("a", 0);
     folder.offered.kind = EntryKind::Folder;
@@ -162,7 +177,7 @@ fn a_file_that_becomes_a_folder_fails() {
 fn a_full_target_ends_all() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 10), file("b", 3 << 20)]);
-    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
     plan.answered(first, vec![Answer::Send, Answer::Send]);
     plan.became(first, EntryOutcome::Failed(failure(libc::ENOSPC)));
     assert!(plan.has_given_up());
@@ -177,7 +192,7 @@ fn a_full_target_ends_all() {
 fn what_a_wrong_target_says_is_ignored() {
     let mut plan = Plan::new();
     plan.add(vec![file("a", 3 << 20)]);
-    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
     plan.answered(first, vec![Answer::Send, Answer::Send, Answer::Made]);
     plan.answered(77, vec![Answer::Unchanged]);
     plan.answered(u64::MAX, vec![Answer::Unchanged; 3]);
@@ -195,4 +210,71 @@ fn small_files_share_a_message_up_to_its_bounds() {
     plan.add((0..200).map(|n| file(&n.to_string(), 10_000)).collect());
     plan.walked();
     assert_eq!(drive(&mut plan), ["offer", "small", "small"]);
+}
+
+/// The target names a part of what it has: what it lacks is sent, unless the source has a hole there.
+#[test]
+fn holes_are_named_and_neither_sent_nor_compared() {
+    let mut plan = Plan::new();
+    plan.add(vec![file("a", (9 << 20) + 5)]);
+    plan.walked();
+    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    plan.answered(first, vec![Answer::Compare(vec![(0, 3), (6, 1)])]);
+    let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
+    assert_eq!((map.entry, map.pieces), (first, 10));
+    plan.mapped(&map, &[(2, 2), (6, 2)]);
+    let expected = vec![(0, 2), (4, 2), (8, 2)];
+    assert_eq!(plan.step(), NextStep::Work(Work::Holes { entry: first, holes: expected }));
+    let mut pieces = Vec::new();
+    while let NextStep::Work(Work::Piece(piece)) = plan.step() {
+        pieces.push((piece.index, piece.is_sent));
+        plan.hashed(&piece, Digest([piece.index as u8; 32]), 0);
+        plan.became(first, EntryOutcome::Taken(piece.index));
+    }
+    assert_eq!(pieces, [(3, true), (7, true), (2, false), (6, false)]);
+    assert_eq!(plan.step(), NextStep::Wait, "the holes are part of the digest");
+    plan.became(first, EntryOutcome::Holes);
+    plan.became(first, EntryOutcome::Holes);
+    assert_eq!(drive(&mut plan), ["install"]);
+    let settled = plan.settled();
+    assert_eq!((settled.moved_bytes, settled.copied_bytes), ((9 << 20) + 5, 4 << 20));
+}
+
+#[test]
+fn a_file_that_is_all_hole_is_installed() {
+    let mut plan = Plan::new();
+    plan.add(vec![file("a", 1 << 40), file("b", 10)]);
+    plan.walked();
+    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    plan.answered(first, vec![Answer::Send; 2]);
+    let NextStep::Work(Work::Small(small)) = plan.step() else { panic!("the short file") };
+    assert_eq!(carry_out(&mut plan, Work::Small(small)), "small");
+    let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
+    // Meanwhile, another thread finds nothing to do.
+    assert_eq!(plan.step(), NextStep::Wait);
+    plan.mapped(&map, &[]);
+    assert_eq!(drive(&mut plan), ["holes", "install"]);
+    assert_eq!((plan.settled().copied, plan.settled().copied_bytes), (2, 10));
+    assert_eq!(plan.waiting, 0);
+}
+
+/// A file that changes before its holes were found, and one that changes before they were named.
+#[test]
+fn a_file_with_holes_that_changes_is_looked_at_anew() {
+    for is_mapped in [false, true] {
+        let mut plan = Plan::new();
+        plan.add(vec![file("a", 4 << 20)]);
+        plan.walked();
+        let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+        plan.answered(first, vec![Answer::Send]);
+        let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
+        if is_mapped {
+            plan.mapped(&map, &[(1, 1)]);
+        }
+        plan.changed(first, Ok(file("a", 3 << 20)));
+        plan.mapped(&map, &[(1, 1)]);
+        assert_eq!(drive(&mut plan), ["withdraw", "offer", "piece", "piece", "piece", "install"]);
+        assert_eq!((plan.settled().copied_bytes, plan.settled().moved_bytes), (3 << 20, 3 << 20));
+        assert_eq!(plan.waiting, 0);
+    }
 }

@@ -8,9 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyFailure, CopyKeeping, CopyKept, CopyOutcome, CopyStage, PathBytes};
+use landspeed_record::{
+    CopyFailure, CopyKeeping, CopyKept, CopyLoss, CopyLossKind, CopyOutcome, CopyStage, PathBytes,
+};
 use landspeed_transport::CancelFlag;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
@@ -98,8 +100,19 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
-        lost: settled.lost.iter().map(LostKind::told).collect(),
+        lost: lost(settled),
     }
+}
+
+/// Returns what the target did not take of entries that it has otherwise.
+fn lost(settled: &Settled) -> Vec<CopyLoss> {
+    let apart = settled.first_apart.as_ref().map(|name| CopyLoss {
+        kind: CopyLossKind::HardLink,
+        entries: settled.apart,
+        name_hex: PathBytes(name.as_bytes().to_vec()),
+        why: "the file system allows no further link, so it is a file of its own".to_owned(),
+    });
+    settled.lost.iter().map(LostKind::told).chain(apart).collect()
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
@@ -169,6 +182,7 @@ impl Sending<'_> {
             }
             match plan.step() {
                 NextStep::Work(work) => return Some(work),
+                NextStep::Map(map) => MutexGuard::unlocked(&mut plan, || self.map(&map)),
                 NextStep::Over => return None,
                 NextStep::Wait => stage::wait(Pause::Starved, || self.moved.wait(&mut plan)),
             }
@@ -275,6 +289,7 @@ impl Outgoing {
             Work::Piece(piece) => return Outgoing::Pieces(vec![piece]),
             Work::Offer { first, entries, are_complete: false } => ToTarget::Offer { first, entries },
             Work::Offer { first, entries, are_complete: true } => ToTarget::Folders { first, entries },
+            Work::Holes { entry, holes } => ToTarget::Holes { entry, holes },
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
             Work::Finish => ToTarget::Finish,

@@ -5,10 +5,11 @@ use landspeed_record::CopyStage;
 use super::Sending;
 use crate::Error;
 use crate::digest;
-use crate::plan::PieceWork;
+use crate::extents::{self, pieces_with_data};
+use crate::plan::{MapWork, PieceWork};
 use crate::stage::{self, Pause};
-use crate::tree::{ReadProblem, read_piece};
-use crate::wire::{FrameWriter, PieceHeader, ToTarget, encode};
+use crate::tree::{ReadProblem, SourcePlace, read_piece};
+use crate::wire::{FrameWriter, PieceHeader, SparsePiece, ToTarget, encode};
 
 /// The bytes of the pieces of one message. Its room keeps its length, because zeros would be written into room that is made
 /// anew.
@@ -37,6 +38,16 @@ impl Body {
         self.used += length;
     }
 
+    /// Keeps ranges of the room that was asked for last, one after the other.
+    fn keep_ranges(&mut self, ranges: &[(u32, u32)]) {
+        let begin = self.used;
+        for &(first, number) in ranges {
+            let from = begin + first as usize;
+            self.room.copy_within(from..from + number as usize, self.used);
+            self.used += number as usize;
+        }
+    }
+
     fn bytes(&self) -> &[u8] {
         &self.room[..self.used]
     }
@@ -52,48 +63,78 @@ impl Sending<'_> {
         body: &mut Body,
     ) -> Result<(), Error> {
         stage::enter(CopyStage::Read);
-        let headers = self.read_all(pieces, body);
+        let read = self.read_all(pieces, body);
         stage::settle(Pause::Device);
         stage::enter(CopyStage::Send);
         // Without any piece it is a message all the same, because both ends count them.
-        writer.send(&encode(&ToTarget::Pieces(headers)), body.bytes())
+        writer.send(&encode(&message(read)), body.bytes())
     }
 
-    /// Reads and hashes pieces into `body`, and returns the headers of those that could be read.
-    fn read_all(&self, pieces: &[PieceWork], body: &mut Body) -> Vec<PieceHeader> {
+    /// Reads and hashes pieces into `body`, and returns those that could be read.
+    fn read_all(&self, pieces: &[PieceWork], body: &mut Body) -> Vec<SparsePiece> {
         body.clear();
         let mut read = Vec::with_capacity(pieces.len());
         for piece in pieces {
-            let room = body.room(piece.length);
+            let (before, room) = (body.used, body.room(piece.length));
             match self.read(piece, room) {
-                Ok(()) => {
+                Ok(data) => {
                     stage::enter(CopyStage::Hash);
-                    read.push((piece, header(piece, room)));
+                    let header = header(piece, room);
                     stage::enter(CopyStage::Read);
-                    body.keep(if piece.is_sent { piece.length } else { 0 });
+                    match &data {
+                        Some(data) => body.keep_ranges(data),
+                        None => body.keep(if piece.is_sent { piece.length } else { 0 }),
+                    }
+                    read.push((piece, body.used - before, SparsePiece { header, data }));
                 }
-                Err(problem) => self.give_up(piece, problem),
+                Err(problem) => self.give_up(piece.entry, &piece.place, problem),
             }
         }
         let mut plan = self.plan.lock();
-        read.iter().for_each(|(piece, header)| plan.hashed(piece, header.digest));
+        read.iter().for_each(|(piece, sent, one)| plan.hashed(piece, one.header.digest, *sent as u64));
         drop(plan);
-        read.into_iter().map(|(_, header)| header).collect()
+        read.into_iter().map(|(_, _, piece)| piece).collect()
     }
 
-    /// Reads a piece, if its file is still as it was offered.
-    fn read(&self, piece: &PieceWork, into: &mut [u8]) -> Result<(), ReadProblem> {
-        self.trees[piece.place.tree].read(&piece.place, |file| read_piece(file, piece.index, into))
+    /// Reads a piece, if its file is still as it was offered. Returns where it has data, if it is to be sent and has holes.
+    fn read(&self, piece: &PieceWork, into: &mut [u8]) -> Result<Option<Vec<(u32, u32)>>, ReadProblem> {
+        self.trees[piece.place.tree].read(&piece.place, |file| {
+            read_piece(file, piece.index, into)?;
+            // Most short files have no holes, and to ask costs as much as to read them.
+            let may_be_sparse = piece.is_sent && (piece.pieces > 1 || piece.place.is_sparse);
+            Ok(may_be_sparse.then(|| extents::sparse(file, digest::offset(piece.index), into)).flatten())
+        })
     }
 
-    fn give_up(&self, piece: &PieceWork, problem: ReadProblem) {
+    /// Finds where a file has data, if it is still as it was offered.
+    pub(super) fn map(&self, map: &MapWork) {
+        // What the plan's lock takes is no time of a disk.
+        stage::settle(Pause::Starved);
+        let tree = &self.trees[map.place.tree];
+        let found = tree.read(&map.place, |file| Ok(pieces_with_data(file, map.pieces)));
+        stage::settle(Pause::Device);
+        match found {
+            Ok(data) => self.change(|plan| plan.mapped(map, &data)),
+            Err(problem) => self.give_up(map.entry, &map.place, problem),
+        }
+    }
+
+    fn give_up(&self, entry: u64, place: &SourcePlace, problem: ReadProblem) {
         match problem {
             ReadProblem::Changed => {
-                let now = self.trees[piece.place.tree].look(&piece.place.inner);
-                self.change(|plan| plan.changed(piece.entry, now));
+                let now = self.trees[place.tree].look(&place.inner);
+                self.change(|plan| plan.changed(entry, now));
             }
-            ReadProblem::Failed(failure) => self.change(|plan| plan.unreadable(piece.entry, failure)),
+            ReadProblem::Failed(failure) => self.change(|plan| plan.unreadable(entry, failure)),
         }
+    }
+}
+
+/// Returns the message with pieces. Most files have no holes, and then nothing is said of them.
+fn message(pieces: Vec<SparsePiece>) -> ToTarget {
+    match pieces.iter().any(|piece| piece.data.is_some()) {
+        true => ToTarget::SparsePieces(pieces),
+        false => ToTarget::Pieces(pieces.into_iter().map(|piece| piece.header).collect()),
     }
 }
 

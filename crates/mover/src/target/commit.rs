@@ -98,14 +98,15 @@ impl Receiving {
     }
 
     fn put_in_place(&self, entry: u64, file: &IncomingFile, last: &mut LastFolder) -> EntryOutcome {
-        let placed = match file.name().split() {
-            Some((folder, leaf)) => last
-                .get(folder, |folder| self.root.made_folder(folder))
-                .and_then(|folder| self.work.put_in_place(file.own(), folder, leaf)),
-            None => Err(io::Error::from_raw_os_error(libc::EISDIR)),
-        };
+        let inode = file.is_first().then(|| self.work.inode(file.own())).transpose();
+        let placed = inode.and_then(|inode| {
+            let (folder, leaf) = file.name().split().ok_or(io::Error::from_raw_os_error(libc::EISDIR))?;
+            let folder = last.get(folder, |folder| self.root.made_folder(folder))?;
+            self.work.put_in_place(file.own(), folder, leaf).map(|()| inode)
+        });
         match placed {
-            Ok(()) => {
+            Ok(inode) => {
+                inode.into_iter().for_each(|inode| self.linkable.add(file.offered(), inode));
                 self.files.lock().remove(&entry);
                 EntryOutcome::Installed
             }

@@ -8,19 +8,15 @@ use std::sync::Arc;
 
 use landspeed_record::CopyStage;
 use parking_lot::{Mutex, RwLock};
-use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
+use crate::extents::{MOST_RANGES, between, bytes_of, clear, range};
 use crate::metadata::{self, HeldRoom, Keeper, Place, SPECIAL_BITS};
 use crate::name::RelativeName;
 use crate::stage;
-use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader};
-
-/// The largest number of ranges of data that are listed of an incomplete file. What follows counts as one range. The
-/// answers to an offer fit a message even if each has as many.
-const MOST_RANGES: usize = 1_024;
+use crate::wire::{EntryOutcome, Failure, HardLink, OfferedEntry, Operation, PieceHeader};
 
 /// A file under way. Its pieces may arrive on several flows at a time. It is opened for each of them, because more files
 /// may be under way than a process may have open.
@@ -36,6 +32,8 @@ pub(super) struct IncomingFile {
     done: Mutex<DonePieces>,
     /// False once the file has failed or was withdrawn: no piece is written after that.
     is_open: RwLock<bool>,
+    /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
+    may_have_old: bool,
     keeper: Arc<Keeper>,
     /// The memory of its attributes.
     _room: HeldRoom,
@@ -58,9 +56,24 @@ impl IncomingFile {
             pieces,
             done: Mutex::new(DonePieces::none_of(pieces)),
             is_open: RwLock::new(true),
+            may_have_old: false,
             keeper: Arc::clone(keeper),
             _room: keeper.room.hold(metadata::bytes(&offered.metadata.attributes)),
         }
+    }
+
+    /// Says whether an earlier copy has left an incomplete file.
+    pub(super) fn may_have_old(&mut self, may: bool) {
+        self.may_have_old = may;
+    }
+
+    pub(super) fn offered(&self) -> &OfferedEntry {
+        &self.offered
+    }
+
+    /// Returns true if others may become links to this file.
+    pub(super) fn is_first(&self) -> bool {
+        self.offered.link == HardLink::First
     }
 
     pub(super) fn name(&self) -> &RelativeName {
@@ -89,6 +102,35 @@ impl IncomingFile {
         header: &PieceHeader,
         bytes: &[u8],
     ) -> Result<Option<EntryOutcome>, Failure> {
+        self.take_data(work, header, bytes, &[(0, header.length)])
+    }
+
+    /// Takes the data of a piece with holes, if it has the digest with zeros in its holes. `data` are ranges of the piece, and
+    /// `bytes` what is in them. Returns what [`IncomingFile::take`] returns.
+    pub(super) fn take_sparse(
+        &self,
+        work: &WorkFolder,
+        header: &PieceHeader,
+        data: &[(u32, u32)],
+        mut bytes: &[u8],
+    ) -> Result<Option<EntryOutcome>, Failure> {
+        let mut piece = vec![0; header.length as usize];
+        for &(first, number) in data {
+            let (own, rest) = bytes.split_at(number as usize);
+            piece[range(first, number)].copy_from_slice(own);
+            bytes = rest;
+        }
+        self.take_data(work, header, &piece, data)
+    }
+
+    /// Takes the bytes of a piece, and writes those in the ranges `data`.
+    fn take_data(
+        &self,
+        work: &WorkFolder,
+        header: &PieceHeader,
+        bytes: &[u8],
+        data: &[(u32, u32)],
+    ) -> Result<Option<EntryOutcome>, Failure> {
         stage::enter(CopyStage::Hash);
         let is_right = digest::of_piece(bytes, header.index, self.pieces) == header.digest;
         stage::enter(CopyStage::Metadata);
@@ -100,29 +142,65 @@ impl IncomingFile {
             return Ok(None);
         }
         match self.pieces {
-            1 => self.write_whole(work, bytes)?,
-            _ => self.write_piece(work, bytes, digest::offset(header.index))?,
+            1 => self.write_whole(work, bytes, data)?,
+            _ => self.write_piece(work, bytes, data, digest::offset(header.index))?,
         }
         Ok(self.mark(header))
     }
 
+    /// Takes all pieces that are holes, as ranges of (first, number). Returns false if the file takes no more.
+    pub(super) fn take_holes(&self, work: &WorkFolder, holes: &[(u32, u32)]) -> Result<bool, Failure> {
+        let is_open = self.is_open.read();
+        if !*is_open {
+            return Ok(false);
+        }
+        let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
+        // A file of one piece has its holes in it. Around the most ranges of data is one hole more.
+        let are_too_many = self.pieces == 1 || holes.len() > MOST_RANGES + 1;
+        if are_too_many || !self.done.lock().add_holes(holes) {
+            return Err(Failure::plain(Operation::Damaged));
+        }
+        stage::enter(CopyStage::Write);
+        for hole in holes.iter().filter(|_| self.may_have_old) {
+            clear(&file, digest::offset(hole.0), bytes_of(self.size, *hole))
+                .map_err(|error| Failure::of(Operation::Write, &error))?;
+        }
+        stage::enter(CopyStage::Metadata);
+        Ok(true)
+    }
+
     /// Writes a file of one piece, which needs its incomplete file open for one time alone: the file is new, so that nothing
     /// else can be in it.
-    fn write_whole(&self, work: &WorkFolder, bytes: &[u8]) -> Result<(), Failure> {
+    fn write_whole(&self, work: &WorkFolder, bytes: &[u8], data: &[(u32, u32)]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
         let mode = self.keeper.file_mode(&self.offered);
         let file = File::from(work.new_file(&self.own, mode).map_err(failed(Operation::Create))?);
         stage::enter(CopyStage::Write);
-        file.write_all_at(bytes, 0).map_err(failed(Operation::Write))?;
+        write_ranges(&file, bytes, data, 0).map_err(failed(Operation::Write))?;
+        if data.last().is_none_or(|(first, number)| first + number < self.size as u32) {
+            // It ends with a hole.
+            file.set_len(self.size).map_err(failed(Operation::Write))?;
+        }
         stage::enter(CopyStage::Metadata);
         self.keeper.set_new(&Place::Open(file.as_fd()), &self.offered);
         Ok(())
     }
 
-    fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+    fn write_piece(
+        &self,
+        work: &WorkFolder,
+        bytes: &[u8],
+        data: &[(u32, u32)],
+        offset: u64,
+    ) -> Result<(), Failure> {
+        let written = |error: io::Error| Failure::of(Operation::Write, &error);
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
         stage::enter(CopyStage::Write);
-        file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
+        // A piece has at most digest::PIECE bytes.
+        for (first, number) in between(data, bytes.len() as u32).into_iter().filter(|_| self.may_have_old) {
+            clear(&file, offset + u64::from(first), number.into()).map_err(written)?;
+        }
+        write_ranges(&file, bytes, data, offset).map_err(written)?;
         start_writeback(&file, offset, bytes.len());
         stage::enter(CopyStage::Metadata);
         Ok(())
@@ -194,33 +272,12 @@ impl IncomingFile {
     }
 }
 
-/// Returns the pieces of a file in which an interrupted copy has left data, as ranges of (first, number).
-pub(super) fn left_pieces(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    let mut from = 0;
-    while let Ok(data) = rustix::fs::seek(&file, SeekFrom::Data(from)) {
-        let is_full = ranges.len() >= MOST_RANGES;
-        let hole = rustix::fs::seek(&file, SeekFrom::Hole(data)).unwrap_or(u64::MAX);
-        let first = piece_at(data);
-        let end = piece_at(hole.saturating_add(digest::PIECE as u64 - 1));
-        match ranges.last_mut() {
-            Some((start, number)) if *start + *number >= first || is_full => {
-                *number = end.max(*start + *number) - *start;
-            }
-            _ => ranges.push((first, end - first)),
-        }
-        if hole <= data {
-            break;
-        }
-        from = hole;
-    }
-    ranges.retain(|(first, number)| *number > 0 && *first < pieces);
-    ranges
-}
-
-/// Returns the index of the piece at this offset.
-fn piece_at(offset: u64) -> u32 {
-    u32::try_from(offset / digest::PIECE as u64).unwrap_or(u32::MAX)
+/// Writes ranges of the bytes of a piece that begins at `offset`.
+fn write_ranges(file: &File, bytes: &[u8], ranges: &[(u32, u32)], offset: u64) -> io::Result<()> {
+    let write = |&(first, number): &(u32, u32)| {
+        file.write_all_at(&bytes[range(first, number)], offset + u64::from(first))
+    };
+    ranges.iter().try_for_each(write)
 }
 
 /// Fills `into` from a file. What lies beyond its end stays as it is.
@@ -259,20 +316,6 @@ mod tests {
     }
 
     #[test]
-    fn pieces_with_data_are_found_between_holes() {
-        let file = tempfile::tempfile().unwrap();
-        assert!(left_pieces(&file, 9).is_empty());
-        file.set_len(9 << 20).unwrap();
-        file.write_all_at(&[1], 2 << 20).unwrap();
-        file.write_all_at(&[1], (5 << 20) - 1).unwrap();
-        let ranges = left_pieces(&file, 9);
-        let has = |piece: u32| ranges.iter().any(|(first, number)| (*first..first + number).contains(&piece));
-        assert!(has(2) && has(4), "{ranges:?}");
-        // A file system without holes tells all of a file as data.
-        assert!(ranges == [(0, 9)] || !has(8), "{ranges:?}");
-    }
-
-    #[test]
     fn a_piece_is_taken_only_with_its_digest_and_once() {
         let folder = tempfile::tempdir().unwrap();
         let root = crate::beneath::Root::open(folder.path()).unwrap();
@@ -283,6 +326,7 @@ mod tests {
             mode: 0o640,
             modified: Timestamp { seconds: -5, nanos: 7 },
             metadata: Metadata::default(),
+            link: HardLink::Alone,
         };
         let file = IncomingFile::new(0, &offered, 3, 1, &keeper());
         let header = |digest| PieceHeader { entry: 0, index: 0, length: 3, digest, is_sent: true };
@@ -317,6 +361,7 @@ mod tests {
             mode: 0o640,
             modified: Timestamp { seconds: 5, nanos: 7 },
             metadata: Metadata::default(),
+            link: HardLink::Alone,
         };
         let file = IncomingFile::new(0, &offered, size, 2, &keeper());
         let header = |index| {

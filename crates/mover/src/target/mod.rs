@@ -1,6 +1,7 @@
 //! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
 
 mod commit;
+mod hard_links;
 mod incoming;
 mod offer;
 mod special;
@@ -24,11 +25,12 @@ use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{
-    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader, ToSource,
-    ToTarget, encode, numbered,
+    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader,
+    SparsePiece, ToSource, ToTarget, encode, numbered,
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
+use hard_links::LinkableFiles;
 use incoming::IncomingFile;
 pub(crate) use offer::{allows, kind};
 pub(crate) use special::is_of_kind;
@@ -96,6 +98,7 @@ struct Receiving {
     is_synced: bool,
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
+    linkable: LinkableFiles,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -143,6 +146,7 @@ impl Receiving {
             is_new,
             is_synced: target.is_synced,
             files: Mutex::default(),
+            linkable: LinkableFiles::default(),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
@@ -166,26 +170,40 @@ impl Receiving {
         Ok(())
     }
 
-    /// Takes pieces, whose bytes are in `body` one after the other. The files that are whole then are committed together.
+    /// Takes pieces without holes, whose bytes are in `body` one after the other.
     fn take_pieces(
         &self,
         headers: &[PieceHeader],
+        body: &[u8],
+        link: &Arc<SourceLink>,
+        commits: &SyncSender<Commit>,
+    ) -> Result<(), Error> {
+        let pieces: Vec<SparsePiece> =
+            headers.iter().map(|header| SparsePiece { header: *header, data: None }).collect();
+        self.take_sparse(&pieces, body, link, commits)
+    }
+
+    /// Takes pieces, whose data are in `body` one after the other. The files that are whole then are committed together.
+    fn take_sparse(
+        &self,
+        pieces: &[SparsePiece],
         mut body: &[u8],
         link: &Arc<SourceLink>,
         commits: &SyncSender<Commit>,
     ) -> Result<(), Error> {
-        if headers.len() > MOST_PIECES {
+        if pieces.len() > MOST_PIECES {
             return Err(Error::Protocol("a message has more pieces than a copy may send"));
         }
         let (mut whole, mut outcomes) = (Vec::new(), Vec::new());
-        for header in headers {
-            let length = if header.is_sent { header.length as usize } else { 0 };
+        for piece in pieces {
+            let (header, length) = (&piece.header, piece.sent_bytes());
+            let length = length.ok_or(Error::Protocol("a piece has data that are not in it"))?;
             let (bytes, rest) =
                 body.split_at_checked(length).ok_or(Error::Protocol("a piece is shorter than it says"))?;
             body = rest;
             // A file that was withdrawn, or that has failed, may have pieces on other flows.
             let Some(file) = self.files.lock().get(&header.entry).cloned() else { continue };
-            match self.take(&file, header, bytes)? {
+            match self.take(&file, piece, bytes)? {
                 Some(EntryOutcome::Taken(_)) if file.pieces() == 1 => whole.push((header.entry, file)),
                 outcome => outcomes.extend(outcome.map(|outcome| (header.entry, outcome))),
             }
@@ -202,17 +220,29 @@ impl Receiving {
     fn take(
         &self,
         file: &IncomingFile,
-        header: &PieceHeader,
+        piece: &SparsePiece,
         bytes: &[u8],
     ) -> Result<Option<EntryOutcome>, Error> {
+        let header = &piece.header;
         if !file.fits(header) {
             return Err(Error::Protocol("a piece is of another length than its file has"));
         }
-        let taken = match header.is_sent {
-            true => file.take(&self.work, header, bytes),
-            false => file.compare(&self.work, header),
+        let taken = match &piece.data {
+            Some(data) => file.take_sparse(&self.work, header, data, bytes),
+            None if header.is_sent => file.take(&self.work, header, bytes),
+            None => file.compare(&self.work, header),
         };
         Ok(taken.unwrap_or_else(|failure| Some(self.failed(header.entry, failure))))
+    }
+
+    /// Takes the holes of a file of several pieces.
+    fn take_holes(&self, entry: u64, holes: &[(u32, u32)], link: &SourceLink) {
+        let Some(file) = self.files.lock().get(&entry).cloned() else { return };
+        let outcome = match file.take_holes(&self.work, holes) {
+            Ok(is_taken) => is_taken.then_some(EntryOutcome::Holes),
+            Err(failure) => Some(self.failed(entry, failure)),
+        };
+        link.tell_outcomes(outcome.into_iter().map(|outcome| (entry, outcome)).collect());
     }
 
     /// Puts a file in place whose pieces were all taken, if its digest is the source's. Sets mode and time, and queues it to be
@@ -293,13 +323,16 @@ impl End for Serving<'_> {
         match message {
             ToTarget::Offer { first, entries } => {
                 let mut last = LastFolder::default();
-                let consider = |entry, offered: &OfferedEntry| receiving.consider(entry, offered, &mut last);
+                let consider =
+                    |entry, offered: &OfferedEntry| receiving.consider_link(entry, offered, &mut last, link);
                 receiving.answer(link, first, &entries, consider)?;
             }
             ToTarget::Folders { first, entries } => {
                 receiving.answer(link, first, &entries, |_, offered| receiving.complete_folder(offered))?;
             }
             ToTarget::Pieces(headers) => receiving.take_pieces(&headers, body, link, commits)?,
+            ToTarget::SparsePieces(pieces) => receiving.take_sparse(&pieces, body, link, commits)?,
+            ToTarget::Holes { entry, holes } => receiving.take_holes(entry, &holes, link),
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),

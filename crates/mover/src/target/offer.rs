@@ -8,10 +8,12 @@ use std::sync::Arc;
 use landspeed_record::CopyDifference;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
-use super::incoming::{IncomingFile, left_pieces};
+use super::hard_links::inode;
+use super::incoming::IncomingFile;
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
+use crate::extents::pieces_with_data;
 use crate::metadata::Place;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
@@ -129,9 +131,10 @@ impl Receiving {
         }
         let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
         let pieces = digest::pieces(size).ok_or_else(too_large)?;
-        let file = IncomingFile::new(entry, offered, size, pieces, &self.keeper);
+        let mut file = IncomingFile::new(entry, offered, size, pieces, &self.keeper);
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
-        let left = left.map_or_else(Vec::new, |left| left_pieces(left, pieces));
+        file.may_have_old(left.is_some());
+        let left = left.map_or_else(Vec::new, |left| pieces_with_data(left, pieces));
         let mut files = self.files.lock();
         let is_long_twice = || pieces > 1 && files.values().any(|other| other.own() == file.own());
         if files.contains_key(&entry) || is_long_twice() {
@@ -149,6 +152,7 @@ impl Receiving {
         there: &Stat,
         last: &mut LastFolder,
     ) -> Result<Answer, Failure> {
+        self.linkable.add(offered, inode(there));
         let attributes = self.root.look(&offered.name, last, |place| self.keeper.attributes(place));
         let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
         if self.keeper.differences(offered, there, &attributes).is_empty() {

@@ -1,10 +1,12 @@
+mod links_and_holes;
+
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::*;
 use crate::digest;
 use crate::metadata::{DeviceNumber, Metadata};
-use crate::wire::{EntryKind, Timestamp};
+use crate::wire::{EntryKind, HardLink, Timestamp};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
@@ -25,6 +27,7 @@ fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
         mode: 0o777,
         modified: Timestamp { seconds: 1, nanos: 0 },
         metadata: Metadata::default(),
+        link: HardLink::Alone,
     }
 }
 

@@ -7,9 +7,10 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags};
+use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, statat};
 use rustix::io::Errno;
 
+use super::hard_links::{Inode, inode};
 use crate::Error;
 use crate::beneath::Root;
 use crate::metadata::{shed_inherited, times};
@@ -133,6 +134,11 @@ impl WorkFolder {
     /// Gives an entry of this folder its name at the target, in place of one that may be there.
     pub(super) fn put_in_place(&self, name: &[u8], folder: impl AsFd, leaf: &[u8]) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.folder, name, folder, leaf)?)
+    }
+
+    /// Returns which file an entry of this folder is.
+    pub(super) fn inode(&self, name: &[u8]) -> io::Result<Inode> {
+        Ok(inode(&statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW)?))
     }
 
     /// Removes an entry, if it is there.

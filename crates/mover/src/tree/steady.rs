@@ -65,6 +65,8 @@ fn is_as_found(file: &File, place: &SourcePlace) -> Result<(), ReadProblem> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::CopyKeeping;
+
     use crate::beneath::Root;
     use crate::name::RelativeName;
 
@@ -80,6 +82,7 @@ mod tests {
             root: Root::open(folder.path()).unwrap(),
             start: RelativeName::root(),
             target: RelativeName::root(),
+            keeping: CopyKeeping::default(),
         };
         let place = tree.look(&RelativeName::parse(b"a").unwrap()).unwrap().place;
         let read = |file: &File| {

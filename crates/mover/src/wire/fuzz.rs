@@ -30,7 +30,8 @@ pub(crate) fn changed(mut bytes: Vec<u8>, changes: &[(usize, u8)], kept: f64) ->
 fn entry(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
     let modified = Timestamp { seconds: -1, nanos: 999_999_999 };
-    OfferedEntry { name, kind, mode: 0o644, modified, metadata: Metadata::default() }
+    let link = HardLink::To(RelativeName::parse(b"e/f").expect("a name"));
+    OfferedEntry { name, kind, mode: 0o644, modified, metadata: Metadata::default(), link }
 }
 
 fn to_target() -> Vec<Vec<u8>> {
@@ -47,6 +48,8 @@ fn to_target() -> Vec<Vec<u8>> {
         ToTarget::Pieces(vec![header; 3]),
         ToTarget::Install { entry: 9, digest },
         ToTarget::Withdraw { entry: u64::MAX },
+        ToTarget::SparsePieces(vec![SparsePiece { header, data: Some(vec![(0, 9), (400, 70_000)]) }; 2]),
+        ToTarget::Holes { entry: 300, holes: vec![(0, 70_000), (80_000, u32::MAX)] },
     ]
     .iter()
     .map(encode)
@@ -56,7 +59,13 @@ fn to_target() -> Vec<Vec<u8>> {
 fn to_source() -> Vec<Vec<u8>> {
     let failure = Failure { operation: Operation::Install, errno: libc::ENOSPC };
     let answers = vec![Answer::Made, Answer::Compare(vec![(0, 9), (400, u32::MAX)]), Answer::Failed(failure)];
-    let outcomes = [EntryOutcome::Taken(7), EntryOutcome::Withdrawn, EntryOutcome::Failed(failure)];
+    let outcomes = [
+        EntryOutcome::Taken(7),
+        EntryOutcome::Withdrawn,
+        EntryOutcome::Failed(failure),
+        EntryOutcome::Holes,
+        EntryOutcome::Apart,
+    ];
     [
         ToSource::Answers { first: 1 << 40, answers },
         ToSource::Outcomes(outcomes.map(|one| (300, one)).to_vec()),

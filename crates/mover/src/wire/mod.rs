@@ -4,11 +4,13 @@ mod frame;
 #[cfg(test)]
 pub(crate) mod fuzz;
 mod lists;
+mod sparse;
 
 use serde::{Deserialize, Serialize};
 
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
 pub(crate) use lists::few;
+pub(crate) use sparse::SparsePiece;
 
 use crate::digest::Digest;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
@@ -51,6 +53,11 @@ pub(crate) enum ToTarget {
     Finish,
     /// The source says nothing more: it has heard that all is finished, or it cannot go on.
     Over,
+    /// Pieces as in [`ToTarget::Pieces`], of which some have holes. The body has the data alone.
+    SparsePieces(#[serde(deserialize_with = "few")] Vec<SparsePiece>),
+    /// All pieces of a file of several pieces that are holes, as ranges of (first, number). Answered with
+    /// [`EntryOutcome::Holes`].
+    Holes { entry: u64, holes: Vec<(u32, u32)> },
 }
 
 /// An entry of the source's tree.
@@ -62,6 +69,19 @@ pub(crate) struct OfferedEntry {
     pub(crate) mode: u32,
     pub(crate) modified: Timestamp,
     pub(crate) metadata: Metadata,
+    pub(crate) link: HardLink,
+}
+
+/// What an entry is to the other names of its file (link(2)).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) enum HardLink {
+    /// It has no other names, or is to have none.
+    #[default]
+    Alone,
+    /// Others that follow may be links to this one.
+    First,
+    /// It is to be a link to the entry with this name, which the target has.
+    To(RelativeName),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,6 +161,10 @@ pub(crate) enum EntryOutcome {
     Installed,
     Withdrawn,
     Failed(Failure),
+    /// The target has taken the holes of the file.
+    Holes,
+    /// The entry was offered as a link, and the target cannot make one: it becomes a file of its own, and an answer follows.
+    Apart,
 }
 
 /// Why an operation on an entry failed. The text for people is made where it is printed.

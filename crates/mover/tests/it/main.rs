@@ -2,8 +2,9 @@
 
 mod broken_path;
 mod compare;
-mod stages;
+mod links_and_holes;
 mod metadata;
+mod stages;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -77,8 +77,10 @@ pub(crate) enum DryRunAction {
     Set,
 }
 
-/// The differences for which an entry is replaced. A copy sends a file's content again for more than its length and time.
-const REPLACED: [CopyDifference; 3] = [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Content];
+/// The differences for which a copy puts another entry in the place of what is there. It sends a file's content again for more
+/// than its length and time.
+const REPLACED: [CopyDifference; 4] =
+    [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Content, CopyDifference::Split];
 
 impl DryRunAction {
     fn of(entry: &CopyDiffering) -> Self {
@@ -86,7 +88,9 @@ impl DryRunAction {
         match entry.kind {
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
             // A file with another time is sent whatever its size. Content is not compared in a dry run.
-            CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
+            CopyEntryKind::File | CopyEntryKind::HardLink if differs(CopyDifference::Time) => {
+                DryRunAction::Replace
+            }
             // It is made anew whatever differs.
             CopyEntryKind::Fifo | CopyEntryKind::Device => DryRunAction::Replace,
             // Of a link that is there, only the time is set.
@@ -197,7 +201,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Content, Kind, Link, Missing, Mode, Owner, Size, Time, Xattrs};
+    use CopyDifference::{Content, Kind, Link, Missing, Mode, Owner, Size, Split, Time, Xattrs};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -224,6 +228,9 @@ mod tests {
             (CopyEntryKind::File, &[Owner, Xattrs], DryRunAction::Set),
             (CopyEntryKind::File, &[Content, Owner], DryRunAction::Replace),
             (CopyEntryKind::Fifo, &[Mode], DryRunAction::Replace),
+            (CopyEntryKind::HardLink, &[Split], DryRunAction::Replace),
+            (CopyEntryKind::HardLink, &[Time], DryRunAction::Replace),
+            (CopyEntryKind::HardLink, &[Mode], DryRunAction::Set),
         ] {
             assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
-use landspeed_record::{CopyKeeping, CopyKept, CopyLoss};
+use landspeed_record::{CopyKeeping, CopyKept, CopyLoss, CopyLossKind};
 use landspeed_report::safe;
 
 use super::names::name;
@@ -70,7 +70,9 @@ pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
         let (name, why) = (name(&loss.name_hex), safe(&loss.why));
         format!("NOT kept: {}, such as of {name}: {why}", words(loss))
     };
-    let remedy = (!lost.is_empty()).then(|| "  --keep with the other kinds leaves this out".to_owned());
+    // No kind of --keep leaves hard links out.
+    let can_be_left_out = lost.iter().any(|loss| loss.kind != CopyLossKind::HardLink);
+    let remedy = can_be_left_out.then(|| "  --keep with the other kinds leaves this out".to_owned());
     lost.iter().map(line).chain(remedy).collect()
 }
 
@@ -84,13 +86,14 @@ fn words(loss: &CopyLoss) -> String {
     format!("{} of {} entries", word(loss.kind), loss.entries)
 }
 
-fn word(kind: CopyKept) -> &'static str {
+fn word(kind: CopyLossKind) -> &'static str {
     match kind {
-        CopyKept::Mode => "mode",
-        CopyKept::Times => "time",
-        CopyKept::Owner => "owner",
-        CopyKept::Xattrs => "extended attributes",
-        CopyKept::Acls => "ACLs",
+        CopyLossKind::Mode => "mode",
+        CopyLossKind::Times => "time",
+        CopyLossKind::Owner => "owner",
+        CopyLossKind::Xattrs => "extended attributes",
+        CopyLossKind::Acls => "ACLs",
+        CopyLossKind::HardLink => "hard links",
     }
 }
 
@@ -123,11 +126,14 @@ mod tests {
             name_hex: PathBytes(b"a/\x1b".to_vec()),
             why: "no".to_owned(),
         };
-        let lost = [loss(CopyKept::Owner, 3), loss(CopyKept::Acls, 1)];
+        let lost = [loss(CopyLossKind::Owner, 3), loss(CopyLossKind::Acls, 1)];
         let lines = lost_lines(&lost);
         assert!(lines[0].starts_with("NOT kept: owner of 3 entries, such as of a/"), "{lines:?}");
         assert!(lines[0].ends_with(": no") && !lines[0].contains('\u{1b}'), "{lines:?}");
         assert_eq!((lines.len(), lost_lines(&[]).len()), (3, 0));
         assert_eq!(lost_words(&lost), "the target did not take owner of 3 entries, ACLs of 1 entries");
+        let lines = lost_lines(&[loss(CopyLossKind::HardLink, 7)]);
+        assert!(lines[0].starts_with("NOT kept: hard links of 7 entries, such as of a/"), "{lines:?}");
+        assert_eq!(lines.len(), 1, "no kind of --keep leaves them out: {lines:?}");
     }
 }

@@ -127,6 +127,7 @@ fn word(difference: CopyDifference) -> &'static str {
         CopyDifference::Owner => "owner",
         CopyDifference::Xattrs => "extended attributes",
         CopyDifference::Acls => "ACLs",
+        CopyDifference::Split => "split",
     }
 }
 

@@ -2,7 +2,7 @@ use super::*;
 use crate::metadata::Metadata;
 use crate::name::RelativeName;
 use crate::tree::FileIdentity;
-use crate::wire::{EntryKind, OfferedEntry, Timestamp};
+use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
 const MIB: u64 = 1 << 20;
@@ -18,8 +18,9 @@ fn file(name: &str, size: u64) -> FoundEntry {
             mode: 0o644,
             modified: THEN,
             metadata: Metadata::default(),
+            link: HardLink::Alone,
         },
-        place: SourcePlace { tree: 0, inner: name, identity },
+        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
     }
 }
 

@@ -5,7 +5,7 @@ use landspeed_record::CopyKeeping;
 
 use super::*;
 use crate::metadata::Metadata;
-use crate::wire::Timestamp;
+use crate::wire::{HardLink, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
 
@@ -23,7 +23,7 @@ fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showin
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    OfferedEntry { name, kind, mode: 0o640, modified: THEN, metadata: own() }
+    OfferedEntry { name, kind, mode: 0o640, modified: THEN, metadata: own(), link: HardLink::Alone }
 }
 
 /// Returns the metadata of what this process makes.

@@ -1,0 +1,54 @@
+//! Which pieces come next.
+
+use super::{PieceWork, Plan, Work};
+use crate::digest;
+use crate::wire::MOST_PIECES;
+
+impl Plan {
+    /// Returns small files for one message.
+    pub(super) fn small_files(&mut self) -> Option<Work> {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while let Some((entry, size)) = self.small.front().copied() {
+            let is_full = batch.len() >= MOST_PIECES || bytes + size > digest::PIECE as u64;
+            if is_full && !batch.is_empty() {
+                break;
+            }
+            self.small.pop_front();
+            self.waiting = self.waiting.saturating_sub(size);
+            if let Some(work) = self.piece_of(entry, 0, true) {
+                bytes += size;
+                batch.push(work);
+            }
+        }
+        (!batch.is_empty()).then_some(Work::Small(batch))
+    }
+
+    /// Returns the next piece of a longer file: one to send, or one to compare.
+    pub(super) fn piece(&mut self, is_sent: bool) -> Option<Work> {
+        loop {
+            let cursors = if is_sent { &mut self.large } else { &mut self.held };
+            let cursor = cursors.front_mut()?;
+            let (entry, index) = (cursor.entry, cursor.next);
+            let is_open = self.open.get(&entry).is_some_and(|open| open.after.is_none());
+            if !is_open || index >= cursor.end {
+                let rest = u64::from(cursor.end - index.min(cursor.end));
+                cursors.pop_front();
+                if is_sent {
+                    self.waiting = self.waiting.saturating_sub(rest * digest::PIECE as u64);
+                }
+                continue;
+            }
+            cursor.next += 1;
+            if is_sent {
+                self.waiting = self.waiting.saturating_sub(digest::PIECE as u64);
+            }
+            return self.piece_of(entry, index, is_sent).map(Work::Piece);
+        }
+    }
+
+    fn piece_of(&self, entry: u64, index: u32, is_sent: bool) -> Option<PieceWork> {
+        let open = self.open.get(&entry).filter(|open| open.after.is_none())?;
+        let (pieces, length) = (open.done.as_ref()?.count(), digest::length(open.found.size(), index));
+        Some(PieceWork { entry, index, pieces, length, place: open.found.place.clone(), is_sent })
+    }
+}
