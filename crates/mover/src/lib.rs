@@ -12,6 +12,7 @@
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
 //! | `compare` | both ends of a comparison, which changes nothing |
+//! | `select` | what is left alone, and what else the user asked for |
 //! | `progress` | the numbers that a copy reports while it runs |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
@@ -30,6 +31,7 @@ mod link;
 mod name;
 mod plan;
 mod progress;
+mod select;
 mod source;
 mod target;
 mod tree;
@@ -40,5 +42,6 @@ pub use error::Error;
 pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
+pub use select::{CopyRules, IgnoreRules, Removal, RuleError};
 pub use source::{Source, SourceRoot, send};
 pub use target::{Target, clean, receive};

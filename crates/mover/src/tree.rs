@@ -2,12 +2,14 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath::Root;
 use crate::name::RelativeName;
+use crate::select::IgnoreRules;
 use crate::wire::{EntryKind, Failure, OfferedEntry, Operation, Timestamp};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
@@ -80,6 +82,8 @@ pub(crate) struct Tree {
     pub(crate) start: RelativeName,
     /// The name of that entry at the target.
     pub(crate) target: RelativeName,
+    /// The entries that are left alone. The one at which the walk begins was named by the user, and is none of them.
+    pub(crate) ignore: Arc<IgnoreRules>,
 }
 
 impl Tree {
@@ -147,7 +151,8 @@ impl Tree {
         self.root.file(&name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 
-    fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
+    /// Opens a folder of the tree, to read its entries.
+    pub(crate) fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
         let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         Ok(Dir::new(self.root.file(&name, flags)?)?)
@@ -195,7 +200,7 @@ impl Walk<'_> {
                 continue;
             }
             let goes_on = match folder.join(leaf) {
-                Some(inner) => self.take(&inner, self.tree.look_in(open, leaf, &inner)),
+                Some(inner) => self.consider(&inner, self.tree.look_in(open, leaf, &inner)),
                 None => self.fail(folder, Failure::plain(Operation::Name)),
             };
             if !goes_on {
@@ -203,6 +208,12 @@ impl Walk<'_> {
             }
         }
         true
+    }
+
+    /// Takes an entry of a folder, unless it is one that is left alone. Returns false to end the walk.
+    fn consider(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
+        let is_folder = seen.as_ref().is_ok_and(|found| found.offered.kind == EntryKind::Folder);
+        self.tree.ignore.ignores(inner, is_folder) || self.take(inner, seen)
     }
 
     /// Names an entry that failed, unless only folders are walked: all failures are known then.
@@ -246,9 +257,14 @@ mod tests {
     }
 
     fn walked(folder: &std::path::Path, only_folders: bool) -> Seen {
+        walked_without(folder, only_folders, &[])
+    }
+
+    fn walked_without(folder: &std::path::Path, only_folders: bool, ignored: &[&[u8]]) -> Seen {
         let mut seen = Seen::default();
         let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
-        Tree { number: 0, root, start: RelativeName::root(), target }.walk(only_folders, &mut seen);
+        let ignore = Arc::new(IgnoreRules::parse(ignored).unwrap());
+        Tree { number: 0, root, start: RelativeName::root(), target, ignore }.walk(only_folders, &mut seen);
         seen
     }
 
@@ -269,6 +285,27 @@ mod tests {
         let folders = walked(folder.path(), true);
         assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a", "t/a/b"]);
         assert!(folders.failed.is_empty());
+    }
+
+    /// What is left alone is not named as failed either, and a folder is not entered.
+    #[test]
+    fn what_is_ignored_is_not_looked_into() {
+        use std::os::unix::ffi::OsStrExt;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &[u8]| folder.path().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::create_dir_all(at(b"a/build/deep")).unwrap();
+        std::fs::create_dir(at(b"t")).unwrap();
+        for name in [&b"a/build/deep/f"[..], b"a/x.o", b"a/keep.o", b"a/odd\xff", b"a/f"] {
+            std::fs::write(at(name), "f").unwrap();
+        }
+        rustix::fs::mknodat(rustix::fs::CWD, at(b"pipe"), FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        // The name that the folder gets at the target is none that is asked about.
+        let ignored = [&b"build/"[..], b"*.o", b"!keep.o", b"*\xff", b"/pipe", b"/t"];
+        let seen = walked_without(folder.path(), false, &ignored);
+        assert_eq!(seen.found.keys().collect::<Vec<_>>(), ["t", "t/a", "t/a/f", "t/a/keep.o"]);
+        assert!(seen.failed.is_empty(), "{:?}", seen.failed);
+        let folders = walked_without(folder.path(), true, &ignored);
+        assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a"]);
     }
 
     #[test]

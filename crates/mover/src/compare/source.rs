@@ -19,7 +19,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
-use crate::source::{Source, open};
+use crate::source::{Source, trees};
 use crate::tree::{FoundEntry, Tree, Visitor};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED};
 use crate::{CopyProgress, Error};
@@ -37,9 +37,8 @@ pub fn compare(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyComparison, Error> {
-    let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
     let comparing = Comparing {
-        trees: trees.collect::<Result<_, _>>()?,
+        trees: trees(source)?,
         queue: Mutex::new(CompareQueue::new(check)),
         moved: Condvar::new(),
         tally: Mutex::default(),

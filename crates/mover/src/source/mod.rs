@@ -16,6 +16,7 @@ use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
 use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
+use crate::select::{CopyRules, IgnoreRules};
 use crate::tree::Tree;
 use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
@@ -26,6 +27,8 @@ use read::Body;
 pub struct Source {
     /// The files and folders, in the order of the command line.
     pub roots: Vec<SourceRoot>,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
 }
 
 /// A file or a folder that is copied.
@@ -48,9 +51,8 @@ pub fn send(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
-    let trees = source.roots.iter().enumerate().map(|(number, root)| open(number, root));
     let sending = Sending {
-        trees: trees.collect::<Result<_, _>>()?,
+        trees: trees(source)?,
         plan: Mutex::new(Plan::new()),
         moved: Condvar::new(),
         finished: Mutex::new(None),
@@ -87,19 +89,27 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
     }
 }
 
+/// Opens the trees of the source.
+pub(crate) fn trees(source: &Source) -> Result<Vec<Tree>, Error> {
+    let ignore = Arc::new(source.rules.ignore.clone());
+    let roots = source.roots.iter().enumerate();
+    roots.map(|(number, root)| open(number, root, Arc::clone(&ignore))).collect()
+}
+
 /// Opens the tree of a root: the folder, or the folder above a file.
-pub(crate) fn open(number: usize, root: &SourceRoot) -> Result<Tree, Error> {
+fn open(number: usize, root: &SourceRoot, ignore: Arc<IgnoreRules>) -> Result<Tree, Error> {
     let failed = |operation| Error::at(&root.path, operation);
     let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
     let target = root.target.clone();
     if seen.is_dir() {
         let folder = Root::open_itself(&root.path).map_err(failed("open it"))?;
-        return Ok(Tree { number, root: folder, start: RelativeName::root(), target });
+        return Ok(Tree { number, root: folder, start: RelativeName::root(), target, ignore });
     }
     let leaf = root.path.file_name().and_then(|leaf| RelativeName::parse(leaf.as_encoded_bytes()));
     let start = leaf.ok_or_else(|| failed("read it")(std::io::ErrorKind::InvalidInput.into()))?;
     let above = root.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    Ok(Tree { number, root: Root::open(above).map_err(failed("open its folder"))?, start, target })
+    let root = Root::open(above).map_err(failed("open its folder"))?;
+    Ok(Tree { number, root, start, target, ignore })
 }
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.

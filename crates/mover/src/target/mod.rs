@@ -19,6 +19,7 @@ use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
+use crate::select::CopyRules;
 use crate::wire::{
     Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader, ToSource,
     ToTarget, encode, numbered,
@@ -50,6 +51,8 @@ pub struct Target {
     pub names: Vec<RelativeName>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
 }
 
 /// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the

@@ -7,7 +7,13 @@ use crate::wire::{EntryKind, Timestamp};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Receiving::open(&Target { folder: folder.to_owned(), names, is_synced: true }).unwrap()
+    Receiving::open(&Target {
+        folder: folder.to_owned(),
+        names,
+        is_synced: true,
+        rules: CopyRules::default(),
+    })
+    .unwrap()
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {

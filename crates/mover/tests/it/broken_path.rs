@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_mover::{CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, receive, send};
+use landspeed_mover::{
+    CopyProgress, CopyRules, Error, Flows, Opening, RelativeName, Source, SourceRoot, receive, send,
+};
 use landspeed_transport::CancelFlag;
 
 use crate::{Ends, MIB, bytes, copy, copy_until, is_same, openings, target, tree};
@@ -272,7 +274,8 @@ fn both_ends_give_up_on_a_path_that_stays_silent() {
 /// Copies, and returns the errors of both ends.
 fn errors(from: &Path, to: &Path, [sending, receiving]: Ends) -> [Error; 2] {
     let root = SourceRoot { path: from.to_path_buf(), target: RelativeName::root() };
-    let (source, target, cancel) = (Source { roots: vec![root] }, &target(to), &CancelFlag::default());
+    let (source, target, cancel) =
+        (Source { roots: vec![root], rules: CopyRules::default() }, &target(to), &CancelFlag::default());
     thread::scope(|scope| {
         let received = scope.spawn(move || receive(receiving, target, &CopyProgress::default(), cancel));
         let sent = send(sending, &source, &CopyProgress::default(), cancel);

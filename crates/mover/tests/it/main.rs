@@ -12,7 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use landspeed_mover::{
-    Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
+    Caller, CopyProgress, CopyRules, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target,
+    receive, send,
 };
 use landspeed_record::CopyOutcome;
 use landspeed_record::factor::Factor;
@@ -50,7 +51,12 @@ fn refusal(target: &Target) -> Error {
 }
 
 fn target(folder: &Path) -> Target {
-    Target { folder: folder.to_path_buf(), names: vec![RelativeName::root()], is_synced: true }
+    Target {
+        folder: folder.to_path_buf(),
+        names: vec![RelativeName::root()],
+        is_synced: true,
+        rules: CopyRules::default(),
+    }
 }
 
 /// Copies the entries of a folder into another one.
@@ -75,7 +81,10 @@ fn copy_until(
 }
 
 fn source(folder: &Path) -> Source {
-    Source { roots: vec![SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() }] }
+    Source {
+        roots: vec![SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() }],
+        rules: CopyRules::default(),
+    }
 }
 
 /// Bytes that do not repeat, from a seed.
@@ -302,7 +311,7 @@ fn a_target_without_its_folder_above_is_named() {
     let target = target(Path::new("/nowhere/at/all"));
     let error = refusal(&target).to_string();
     assert!(error.starts_with("/nowhere/at/all: cannot create it"), "{error}");
-    let gone = Source { roots: vec![SourceRoot { path: "/nowhere".into(), target: RelativeName::root() }] };
+    let gone = source(Path::new("/nowhere"));
     let [sending, _receiving] = flows("tcp", 1);
     let error = send(sending, &gone, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
     let is_missing = |source: &io::Error| source.kind() == io::ErrorKind::NotFound;

@@ -2,6 +2,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use super::*;
+use crate::select::CopyRules;
 use crate::wire::Timestamp;
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
@@ -12,7 +13,10 @@ fn showing(folder: &Path, names: &[&str]) -> Result<Showing, Error> {
 
 fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showing, Error> {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Showing::open(&Target { folder: folder.to_owned(), names, is_synced: false }, check)
+    Showing::open(
+        &Target { folder: folder.to_owned(), names, is_synced: false, rules: CopyRules::default() },
+        check,
+    )
 }
 
 fn offered(name: &str, kind: EntryKind) -> OfferedEntry {

@@ -1,0 +1,22 @@
+//! What the user asked of a copy beside its paths.
+
+mod glob;
+mod ignore;
+
+pub use ignore::{IgnoreRules, RuleError};
+
+/// What the user asked of a copy beside its paths. Both ends get the same.
+#[derive(Debug, Clone, Default)]
+pub struct CopyRules {
+    /// What is left alone at both ends.
+    pub ignore: IgnoreRules,
+    /// What is to be done with entries that only the target has; `None` leaves them.
+    pub removal: Option<Removal>,
+}
+
+/// The removal of what only the target has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Removal {
+    /// The largest number of entries that may be removed; `None` for any number. If there are more, none is removed.
+    pub most: Option<u64>,
+}
