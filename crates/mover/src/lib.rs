@@ -11,6 +11,7 @@
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
+//! | `extras` | what only the target has, and its removal |
 //! | `compare` | both ends of a comparison, which changes nothing |
 //! | `select` | what is left alone, and what else the user asked for |
 //! | `progress` | the numbers that a copy reports while it runs |
@@ -26,6 +27,7 @@ mod beneath;
 mod compare;
 mod digest;
 mod error;
+mod extras;
 mod first_error;
 mod link;
 mod name;

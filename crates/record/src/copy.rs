@@ -51,6 +51,12 @@ pub struct CopyOutcome {
     pub failures: Vec<CopyFailure>,
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
+    /// Entries that only the target had, and that `--delete` has removed.
+    #[serde(default)]
+    pub deleted: u64,
+    /// Why `--delete` has removed nothing; empty if it has removed what only the target had.
+    #[serde(default)]
+    pub not_deleted: String,
 }
 
 /// An entry that could not be copied.
@@ -63,9 +69,9 @@ pub struct CopyFailure {
 }
 
 impl CopyOutcome {
-    /// Returns true if every entry is at the target, and on stable storage.
+    /// Returns true if every entry is at the target, and on stable storage, and if what is to be deleted is gone.
     pub fn is_complete(&self) -> bool {
-        self.failed == 0 && self.unfinished.is_empty()
+        self.failed == 0 && self.unfinished.is_empty() && self.not_deleted.is_empty()
     }
 }
 
@@ -82,6 +88,10 @@ pub struct CopyComparison {
     pub failed: u64,
     /// The first of the entries that could not be compared.
     pub failures: Vec<CopyFailure>,
+    /// Entries that only the target has, each of which was listed. They are looked for where a copy is to delete them, if no
+    /// entry failed.
+    #[serde(default)]
+    pub extra: u64,
 }
 
 /// What a comparison of source and target is for.
@@ -137,6 +147,8 @@ pub enum CopyDifference {
     Mode,
     /// The time of the last change differs.
     Time,
+    /// Only the target has it.
+    Extra,
 }
 
 /// What copies that were interrupted have left in a target's folder.

@@ -4,10 +4,12 @@ use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 
+use landspeed_record::CopyEntryKind;
 use serde::{Deserialize, Serialize};
 
 use super::Seen;
 use crate::digest::{self, Digest};
+use crate::extras::FolderNames;
 use crate::name::RelativeName;
 use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation};
 
@@ -21,6 +23,8 @@ pub(super) enum Question {
     /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with
     /// [`Answer::Compared`].
     Compare(Vec<Vec<Digest>>),
+    /// What has the target alone in these folders? Answered with [`Answer::Extras`], as often as it takes.
+    Names(Vec<FolderNames>),
 }
 
 /// A message of the target to the source.
@@ -30,6 +34,12 @@ pub(super) enum Answer {
     Seen(Vec<Seen>),
     /// True for each range whose pieces are the same, in the order of the question.
     Compared(Vec<Result<bool, Failure>>),
+    /// Entries that only the target has, and what could not be looked into.
+    Extras {
+        entries: Vec<(RelativeName, CopyEntryKind)>,
+        failures: Vec<(RelativeName, Failure)>,
+        is_last: bool,
+    },
 }
 
 /// Successive pieces of a file.

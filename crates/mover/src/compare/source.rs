@@ -1,9 +1,11 @@
 //! The end that has the source: it walks the trees, and asks the target about their entries.
 
 mod content;
+mod extras;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::sync::atomic::AtomicU32;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{
@@ -19,7 +21,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
-use crate::source::{Source, trees};
+use crate::source::{Source, can_remove, trees};
 use crate::tree::{FoundEntry, Tree, Visitor};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED};
 use crate::{CopyProgress, Error};
@@ -37,8 +39,14 @@ pub fn compare(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyComparison, Error> {
+    let trees = trees(source)?;
+    if source.rules.removal.is_some() {
+        can_remove(&trees)?;
+    }
     let comparing = Comparing {
-        trees: trees(source)?,
+        trees,
+        looks_for_extras: source.rules.removal.is_some(),
+        lanes: AtomicU32::new(flows.count),
         queue: Mutex::new(CompareQueue::new(check)),
         moved: Condvar::new(),
         tally: Mutex::default(),
@@ -70,6 +78,10 @@ pub fn compare(
 /// What the threads of the source share.
 struct Comparing<'a> {
     trees: Vec<Tree>,
+    /// True to ask what only the target has, once all entries are compared.
+    looks_for_extras: bool,
+    /// The number of flows that still have questions about entries.
+    lanes: AtomicU32,
     queue: Mutex<CompareQueue>,
     /// Signalled when there may be something to do.
     moved: Condvar,
@@ -99,6 +111,11 @@ impl QuestionLane<'_> {
 
     fn ask(&mut self, question: &Question) -> Result<Answer, Error> {
         self.tell(question)?;
+        self.more()
+    }
+
+    /// Waits for a further answer to the same question.
+    fn more(&mut self) -> Result<Answer, Error> {
         self.lane.next::<Answer>()?.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
     }
 }
@@ -163,7 +180,7 @@ impl Comparing<'_> {
             match self.next() {
                 NextStep::Look(found) => self.look(found, &mut lane)?,
                 NextStep::Read(work) => self.read(&work, &mut lane)?,
-                NextStep::Wait | NextStep::Over => return Ok(()),
+                NextStep::Wait | NextStep::Over => return self.ask_for_extras(&mut lane),
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The end that has the target: it says how its entries differ, and writes nothing.
 
+mod extras;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -19,6 +21,7 @@ use crate::digest::Digest;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
+use crate::select::CopyRules;
 use crate::target::{Target, allows, kind};
 use crate::tree::{FileIdentity, link};
 use crate::wire::{EntryKind, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
@@ -55,6 +58,7 @@ struct Showing {
     /// The first components of the names that the source may ask about.
     names: BTreeSet<Vec<u8>>,
     check: CopyCheck,
+    rules: CopyRules,
 }
 
 /// The target's own digests of pieces, or why it has none, range by range.
@@ -70,7 +74,7 @@ impl Showing {
             can_land(&target.folder, root.is_some())?;
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
-        Ok(Showing { root, names, check })
+        Ok(Showing { root, names, check, rules: target.rules.clone() })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -91,6 +95,10 @@ impl Showing {
                     continue;
                 }
                 Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
+                Question::Names(folders) => {
+                    self.tell_extras(folders, &lane)?;
+                    continue;
+                }
             };
             lane.send(&answer)?;
         }

@@ -1,14 +1,18 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
-//! flows. `settle` has what follows from the target's messages.
+//! flows. `settle` has what follows from the target's messages, `removal` what only the target has.
 
+mod removal;
 mod settle;
 
 use std::collections::{HashMap, VecDeque};
 
 use crate::digest::{self, Digest, DonePieces};
+use crate::extras::FolderNames;
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace};
 use crate::wire::{Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry};
+pub(crate) use removal::NotRemoved;
+use removal::RemovalPlan;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
 const MOST_OPEN: usize = 16_384;
@@ -46,6 +50,12 @@ pub(crate) enum Work {
     },
     Withdraw {
         entry: u64,
+    },
+    /// What folders of the source have.
+    Names {
+        number: u64,
+        folders: Vec<FolderNames>,
+        removes: bool,
     },
     Finish,
 }
@@ -88,12 +98,18 @@ pub(crate) struct Settled {
     pub(crate) failed: u64,
     /// The first failures.
     pub(crate) failures: Vec<FailedEntry>,
+    /// Entries that only the target had, and that it has removed.
+    pub(crate) deleted: u64,
+    /// Why it has removed none although that was asked for.
+    pub(crate) not_removed: Option<NotRemoved>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Phase {
     /// The tree is walked, and its content is sent.
     Content,
+    /// The target is told what the folders have, and removes what only it has.
+    Removing,
     /// The folders' modes and times are sent.
     Folders,
     /// The target was asked to finish.
@@ -156,6 +172,7 @@ pub(crate) struct Plan {
     /// The bytes of content that wait to be sent.
     waiting: u64,
     is_target_full: bool,
+    removal: Option<RemovalPlan>,
     settled: Settled,
 }
 
@@ -174,6 +191,7 @@ impl Plan {
             withdrawals: VecDeque::new(),
             waiting: 0,
             is_target_full: false,
+            removal: None,
             settled: Settled::default(),
         }
     }
@@ -216,7 +234,7 @@ impl Plan {
         }
     }
 
-    /// The walk is over: of all entries, then of the folders.
+    /// The walk is over: of all entries, then of the folders, once or more often.
     pub(crate) fn walked(&mut self) {
         self.is_walked = true;
     }
@@ -260,8 +278,8 @@ impl Plan {
         if let Some(entry) = self.withdrawals.pop_front() {
             return Some(Work::Withdraw { entry });
         }
-        if let Some(install) = self.install() {
-            return Some(install);
+        if let Some(first) = self.install().or_else(|| self.names()) {
+            return Some(first);
         }
         if self.waiting < LOW
             && let Some(offer) = self.offer()
@@ -336,12 +354,16 @@ impl Plan {
 
     /// Goes to the next phase if this one is over.
     fn next_phase(&mut self) -> NextStep {
-        if !self.is_walked || !self.open.is_empty() {
+        if !self.is_walked || !self.open.is_empty() || self.awaits_answers() {
             return NextStep::Wait;
         }
         match self.phase {
             Phase::Content => {
-                (self.phase, self.is_walked) = (Phase::Folders, false);
+                (self.phase, self.is_walked) = (self.after_content(), false);
+                NextStep::Wait
+            }
+            Phase::Removing => {
+                (self.phase, self.is_walked) = (self.after_names(), false);
                 NextStep::Wait
             }
             Phase::Folders => {

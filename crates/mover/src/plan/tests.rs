@@ -1,4 +1,6 @@
 use super::*;
+use crate::extras::Swept;
+use crate::select::Removal;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Operation, Timestamp};
 
@@ -55,6 +57,11 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
         Work::Withdraw { entry } => {
             plan.became(entry, EntryOutcome::Withdrawn);
             "withdraw"
+        }
+        Work::Names { number, removes, .. } => {
+            let extras = 3;
+            plan.swept(number, Swept { extras, ..Swept::default() });
+            if removes { "remove" } else { "count" }
         }
         Work::Finish => "finish",
     }
@@ -188,4 +195,62 @@ fn small_files_share_a_message_up_to_its_bounds() {
     plan.add((0..200).map(|n| file(&n.to_string(), 10_000)).collect());
     plan.walked();
     assert_eq!(drive(&mut plan), ["offer", "small", "small"]);
+}
+
+/// Settles one file, and lets the plan ask for names as often as it wants them. Returns the words of what was done.
+fn removed(most: Option<u64>, extra_failure: bool) -> (Vec<&'static str>, Plan) {
+    let mut plan = Plan::new().removing(Some(Removal { most }));
+    if extra_failure {
+        plan.add_failed(RelativeName::root(), failure(libc::EACCES));
+    }
+    plan.add(vec![file("a", 1)]);
+    plan.walked();
+    let mut done = drive(&mut plan);
+    while plan.wants_names() {
+        plan.add_names(Vec::new());
+        plan.walked();
+        done.extend(drive(&mut plan));
+    }
+    plan.walked();
+    done.extend(drive(&mut plan));
+    (done, plan)
+}
+
+#[test]
+fn extras_are_counted_before_they_are_removed() {
+    let (done, plan) = removed(Some(3), false);
+    assert_eq!(done, ["offer", "small", "count", "remove", "finish"]);
+    assert_eq!((plan.settled().deleted, plan.settled().not_removed), (3, None));
+    let (done, plan) = removed(None, false);
+    assert_eq!(done, ["offer", "small", "remove", "finish"]);
+    assert_eq!(plan.settled().deleted, 3);
+}
+
+#[test]
+fn nothing_is_removed_if_there_are_too_many_extras_or_an_entry_has_failed() {
+    let (done, plan) = removed(Some(2), false);
+    assert_eq!(done, ["offer", "small", "count", "finish"]);
+    assert_eq!((plan.settled().deleted, plan.settled().not_removed), (0, Some(NotRemoved::TooMany(3))));
+    for most in [None, Some(9)] {
+        let (done, plan) = removed(most, true);
+        assert_eq!(done, ["offer", "small", "finish"]);
+        assert_eq!(plan.settled().not_removed, Some(NotRemoved::Failures));
+    }
+}
+
+#[test]
+fn what_was_not_asked_removes_and_ends_nothing() {
+    let mut plan = Plan::new().removing(Some(Removal { most: Some(9) }));
+    plan.walked();
+    assert_eq!(plan.step(), NextStep::Wait);
+    plan.add_names(Vec::new());
+    assert!(matches!(plan.step(), NextStep::Work(Work::Names { number: 0, removes: false, .. })));
+    plan.walked();
+    plan.swept(7, Swept { extras: 100, ..Swept::default() });
+    assert_eq!(plan.step(), NextStep::Wait, "the question is not answered");
+    plan.swept(0, Swept { extras: 1, ..Swept::default() });
+    plan.swept(0, Swept { extras: 100, ..Swept::default() });
+    assert!(!plan.wants_folders());
+    assert_eq!(plan.step(), NextStep::Wait);
+    assert!(plan.wants_names(), "now they are removed");
 }

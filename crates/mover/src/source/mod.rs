@@ -1,5 +1,6 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
+mod names;
 mod read;
 mod walk;
 
@@ -15,11 +16,12 @@ use parking_lot::{Condvar, Mutex};
 use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::name::RelativeName;
-use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
+use crate::plan::{FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::tree::Tree;
 use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
+pub(crate) use names::can_remove;
 use read::Body;
 
 /// What is copied.
@@ -51,9 +53,13 @@ pub fn send(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
+    let trees = trees(source)?;
+    if source.rules.removal.is_some() {
+        can_remove(&trees)?;
+    }
     let sending = Sending {
-        trees: trees(source)?,
-        plan: Mutex::new(Plan::new()),
+        trees,
+        plan: Mutex::new(Plan::new().removing(source.rules.removal)),
         moved: Condvar::new(),
         finished: Mutex::new(None),
         progress,
@@ -85,7 +91,20 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         failed: settled.failed,
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
+        deleted: settled.deleted,
+        not_deleted: not_deleted(settled),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
+    }
+}
+
+/// Returns why the target has removed nothing of what only it has; empty if it has, or was not asked to.
+fn not_deleted(settled: &Settled) -> String {
+    match settled.not_removed {
+        None => String::new(),
+        Some(NotRemoved::Failures) => "nothing was deleted, because entries failed".to_owned(),
+        Some(NotRemoved::TooMany(found)) => {
+            format!("nothing was deleted: {found} entries are more than --max-delete allows")
+        }
     }
 }
 
@@ -207,6 +226,7 @@ impl End for Sending<'_> {
                 self.change(|plan| outcomes.into_iter().for_each(|(entry, one)| plan.became(entry, one)));
             }
             ToSource::Finished(result) => self.finish(result)?,
+            ToSource::Swept { number, swept } => self.change(|plan| plan.swept(number, swept)),
         }
         // After the end, the target closes the flow.
         Ok(true)
@@ -254,6 +274,7 @@ impl Outgoing {
             Work::Offer { first, entries, are_complete: true } => ToTarget::Folders { first, entries },
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
+            Work::Names { number, folders, removes } => ToTarget::Names { number, folders, removes },
             Work::Finish => ToTarget::Finish,
         };
         Outgoing::Message(encode(&message))

@@ -10,6 +10,7 @@ impl Sending<'_> {
     pub(super) fn walk(&self) {
         self.walk_all(false);
         self.progress.walked();
+        self.tell_names();
         if self.wait_until(|plan| plan.wants_folders()) {
             self.walk_all(true);
         }
@@ -23,7 +24,7 @@ impl Sending<'_> {
     }
 
     /// Waits until `is_so`. Returns false if the copy is over before.
-    fn wait_until(&self, is_so: impl Fn(&crate::plan::Plan) -> bool) -> bool {
+    pub(super) fn wait_until(&self, is_so: impl Fn(&crate::plan::Plan) -> bool) -> bool {
         let mut plan = self.plan.lock();
         while !plan.is_over() && !is_so(&plan) {
             // The other threads signal far more often than this one has something to do.

@@ -3,13 +3,14 @@
 mod commit;
 mod incoming;
 mod offer;
+mod sweep;
 mod work_folder;
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use landspeed_transport::CancelFlag;
@@ -86,6 +87,9 @@ struct Receiving {
     /// True if this copy has created the target's folder.
     is_new: bool,
     is_synced: bool,
+    rules: CopyRules,
+    /// The number of entries that were removed because only the target had them, or that are about to be.
+    removed: AtomicU64,
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     /// True once everything is done.
@@ -131,6 +135,8 @@ impl Receiving {
             names,
             is_new,
             is_synced: target.is_synced,
+            rules: target.rules.clone(),
+            removed: AtomicU64::new(0),
             files: Mutex::default(),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -284,6 +290,9 @@ impl End for Serving<'_> {
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
+            ToTarget::Names { number, folders, removes } => {
+                receiving.sweep(number, folders, removes, link)?
+            }
             ToTarget::Over if !self.is_done() => return Err(Error::Ended),
             ToTarget::Over => {
                 self.end();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
 
 use crate::digest::Digest;
+use crate::extras::{FolderNames, Swept};
 use crate::name::RelativeName;
 
 /// The largest number of entries in one offer.
@@ -38,6 +39,9 @@ pub(crate) enum ToTarget {
     Finish,
     /// The source says nothing more: it has heard that all is finished, or it cannot go on.
     Over,
+    /// What folders of the source have. The target looks for what it alone has, and removes it if `removes`. Answered with
+    /// [`ToSource::Swept`].
+    Names { number: u64, folders: Vec<FolderNames>, removes: bool },
 }
 
 /// An entry of the source's tree.
@@ -91,6 +95,8 @@ pub(crate) enum ToSource {
     Outcomes(Vec<(u64, EntryOutcome)>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
+    /// What was found or removed of the folders in a message with names.
+    Swept { number: u64, swept: Swept },
 }
 
 /// The target's answer to an offered entry.
@@ -151,6 +157,11 @@ pub(crate) enum Operation {
     Damaged,
     /// The name is too long, or one that a copy keeps for itself.
     Name,
+    Remove,
+    /// Letters of both cases are one in the folder.
+    RemoveWithoutCase,
+    /// As many entries were removed as may be.
+    RemoveBeyond,
 }
 
 impl Failure {
@@ -191,6 +202,11 @@ impl Failure {
             Operation::Special => "is no file, folder or symbolic link, and was left out",
             Operation::Damaged => "arrived damaged",
             Operation::Name => "has a name that cannot be copied",
+            Operation::Remove => "cannot be deleted",
+            Operation::RemoveWithoutCase => {
+                "nothing was deleted in it, because its file system does not tell capital letters from small ones"
+            }
+            Operation::RemoveBeyond => "was not deleted: as many entries were deleted as may be",
         };
         match self.errno {
             0 => what.to_owned(),

@@ -2,6 +2,7 @@
 
 mod broken_path;
 mod compare;
+mod select;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,16 +65,19 @@ fn copy(from: &Path, to: &Path, transport: &str) -> Result<CopyOutcome, Error> {
     copy_until(from, to, flows(transport, 3), &CancelFlag::default())
 }
 
-fn copy_until(
-    from: &Path,
-    to: &Path,
+fn copy_until(from: &Path, to: &Path, ends: Ends, cancel: &CancelFlag) -> Result<CopyOutcome, Error> {
+    copy_between(&source(from), &target(to), ends, cancel)
+}
+
+fn copy_between(
+    source: &Source,
+    target: &Target,
     [sending, receiving]: Ends,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
-    let (source, target) = (source(from), &target(to));
     std::thread::scope(|scope| {
         let received = scope.spawn(move || receive(receiving, target, &CopyProgress::default(), cancel));
-        let outcome = send(sending, &source, &CopyProgress::default(), cancel);
+        let outcome = send(sending, source, &CopyProgress::default(), cancel);
         let received = received.join().expect("no panic");
         let outcome = outcome?;
         received.map(|()| outcome)

@@ -1,0 +1,196 @@
+//! Copies that leave entries alone, and that remove what only the target has.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use landspeed_mover::{IgnoreRules, Removal, compare, show};
+use landspeed_record::{CopyCheck, CopyComparison, CopyDifference};
+
+use super::*;
+
+fn rules(ignored: &[&[u8]], removal: Option<Removal>) -> CopyRules {
+    CopyRules { ignore: IgnoreRules::parse(ignored).unwrap(), removal }
+}
+
+const ANY: Option<Removal> = Some(Removal { most: None });
+
+fn at_most(most: u64) -> Option<Removal> {
+    Some(Removal { most: Some(most) })
+}
+
+/// Copies the entries of a folder into another one.
+fn copied(from: &Path, to: &Path, rules: CopyRules) -> CopyOutcome {
+    let source = Source { rules: rules.clone(), ..source(from) };
+    let target = Target { rules, ..target(to) };
+    copy_between(&source, &target, flows("tcp", 3), &CancelFlag::default()).unwrap()
+}
+
+/// Tries a copy. Returns what came of it, and the names that only the target has.
+fn tried(from: &Path, to: &Path, rules: CopyRules) -> (CopyComparison, Vec<Vec<u8>>) {
+    let source = Source { rules: rules.clone(), ..source(from) };
+    let target = Target { rules, ..target(to) };
+    let ([asking, showing], check, cancel) = (flows("tcp", 2), CopyCheck::DryRun, CancelFlag::default());
+    let progress = CopyProgress::default();
+    let outcome = std::thread::scope(|scope| {
+        let shown = scope.spawn(|| show(showing, &target, check, &cancel));
+        let outcome = compare(asking, &source, check, &progress, &cancel).unwrap();
+        shown.join().expect("no panic").unwrap();
+        outcome
+    });
+    let is_extra = |differs: &std::collections::BTreeSet<_>| differs.iter().eq([&CopyDifference::Extra]);
+    let listed = progress.listed().into_iter().filter(|entry| is_extra(&entry.differs));
+    let mut extras: Vec<Vec<u8>> = listed.map(|entry| entry.name_hex.0).collect();
+    extras.sort();
+    (outcome, extras)
+}
+
+/// Makes folders, for names with a slash at the end, and files.
+fn make(root: &Path, names: &[&[u8]]) {
+    for name in names {
+        let path = root.join(OsStr::from_bytes(name));
+        match name.ends_with(b"/") {
+            true => fs::create_dir_all(path).unwrap(),
+            false => fs::write(path, name).unwrap(),
+        }
+    }
+}
+
+fn names(root: &Path) -> Vec<String> {
+    content(root).into_keys().collect()
+}
+
+#[test]
+fn what_is_ignored_is_not_copied_and_not_compared() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"a/", b"a/f", b"a/x.o", b"a/keep.o", b"build/", b"build/f", b"odd\xff.tmp"]);
+    let rules = || rules(&[b"*.o", b"!keep.o", b"/build/", b"*\xff.tmp"], None);
+    let outcome = copied(from.path(), to.path(), rules());
+    assert_eq!((outcome.copied, outcome.made, outcome.failed), (2, 1, 0), "{outcome:?}");
+    assert_eq!(names(to.path()), ["a", "a/f", "a/keep.o"]);
+    let (outcome, _) = tried(from.path(), to.path(), rules());
+    assert_eq!((outcome.compared, outcome.differing, outcome.extra), (4, 0, 0), "{outcome:?}");
+}
+
+#[test]
+fn what_only_the_target_has_is_removed_and_all_else_stays() {
+    let (from, all) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (from, to, outside) = (from.path(), all.path().join("to"), all.path().join("outside"));
+    tree(from);
+    make(from, &[b"odd\xff\n", b"cache/", b"cache/own"]);
+    copied(from, &to, CopyRules::default());
+    make(&outside, &[b"/"]);
+    make(&outside, &[b"victim"]);
+    make(&to, &[b"old/", b"old/deep/", b"old/deep/f", b"a/new", b"also\xfe\n", b"cache/theirs", b"a/b.log"]);
+    symlink(&outside, to.join("old/link")).unwrap();
+    symlink(&outside, to.join("link")).unwrap();
+    let rules = |removal| rules(&[b"/cache/", b"*.log"], removal);
+    let (outcome, extras) = tried(from, &to, rules(ANY));
+    let expected: [&[u8]; 7] =
+        [b"a/new", b"also\xfe\n", b"link", b"old", b"old/deep", b"old/deep/f", b"old/link"];
+    assert_eq!((outcome.extra, outcome.failed), (7, 0), "{outcome:?}");
+    assert_eq!(extras, expected, "a dry run lists them");
+    assert!(to.join("old/deep/f").exists(), "and changes nothing");
+    let outcome = copied(from, &to, rules(at_most(6)));
+    assert_eq!((outcome.deleted, outcome.failed), (0, 0), "{outcome:?}");
+    assert!(outcome.not_deleted.contains("7 entries are more than --max-delete"), "{outcome:?}");
+    assert!(!outcome.is_complete() && to.join("old/deep/f").exists());
+    let outcome = copied(from, &to, rules(at_most(7)));
+    assert_eq!((outcome.deleted, outcome.copied), (7, 0), "{outcome:?}");
+    assert!(outcome.is_complete(), "{outcome:?}");
+    assert!(outside.join("victim").exists());
+    fs::remove_file(to.join("cache/theirs")).unwrap();
+    fs::remove_file(to.join("a/b.log")).unwrap();
+    is_same(from, &to);
+    assert_eq!(copied(from, &to, rules(ANY)).deleted, 0);
+}
+
+/// More entries in one folder than one message tells, and more folders.
+#[test]
+fn folders_are_told_in_parts() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (many, there) = (from.path().join("many"), to.path().join("many"));
+    [&many, &there].iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    // Links to one file are made sooner than files.
+    make(from.path(), &[b"one"]);
+    for n in 0..33_000 {
+        fs::hard_link(from.path().join("one"), many.join(n.to_string())).unwrap();
+    }
+    (0..700).for_each(|n| fs::create_dir_all(from.path().join(format!("folders/{n}"))).unwrap());
+    copied(from.path(), to.path(), CopyRules::default());
+    let extra = |n: u32| there.join(format!("extra {n}"));
+    (0..500).for_each(|n| fs::write(extra(n), "x").unwrap());
+    fs::write(to.path().join("folders/699/extra"), "x").unwrap();
+    let outcome = copied(from.path(), to.path(), rules(&[], at_most(501)));
+    assert_eq!((outcome.deleted, outcome.failed, outcome.copied), (501, 0, 0), "{:?}", outcome.not_deleted);
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 33_000);
+}
+
+#[test]
+fn nothing_is_removed_where_anything_failed() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"fine"]);
+    make(to.path(), &[b"extra"]);
+    let pipe = from.path().join("pipe");
+    rustix::fs::mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    // What fails at the target counts too.
+    make(from.path(), &[b"taken"]);
+    make(to.path(), &[b"taken/"]);
+    let outcome = copied(from.path(), to.path(), rules(&[], ANY));
+    assert_eq!((outcome.copied, outcome.deleted, outcome.failed), (1, 0, 2), "{outcome:?}");
+    assert!(outcome.not_deleted.contains("entries failed") && to.path().join("extra").exists());
+    assert_eq!(tried(from.path(), to.path(), rules(&[], ANY)).1, Vec::<Vec<u8>>::new());
+    fs::remove_dir(to.path().join("taken")).unwrap();
+    let outcome = copied(from.path(), to.path(), rules(&[b"pipe"], ANY));
+    assert_eq!((outcome.deleted, outcome.failed), (1, 0), "{outcome:?}");
+}
+
+/// What the source cannot read may be there, so nothing is known of what lies below its name at the target.
+#[test]
+fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {
+    if rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"shut/"]);
+    make(to.path(), &[b"shut/", b"shut/f", b"extra"]);
+    fs::set_permissions(from.path().join("shut"), PermissionsExt::from_mode(0o000)).unwrap();
+    let outcome = copied(from.path(), to.path(), rules(&[], ANY));
+    assert_eq!((outcome.deleted, outcome.failed), (0, 1), "{outcome:?}");
+    assert!(to.path().join("shut/f").exists() && to.path().join("extra").exists());
+    fs::set_permissions(from.path().join("shut"), PermissionsExt::from_mode(0o700)).unwrap();
+}
+
+/// The target has a link in the place of a folder of the source.
+#[test]
+fn a_link_in_the_place_of_a_folder_leads_nowhere() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let outside = tempfile::tempdir().unwrap();
+    make(outside.path(), &[b"victim"]);
+    make(from.path(), &[b"a/"]);
+    symlink(outside.path(), to.path().join("a")).unwrap();
+    let outcome = copied(from.path(), to.path(), rules(&[], ANY));
+    assert_eq!((outcome.deleted, outcome.failed), (0, 1), "{outcome:?}");
+    assert!(outside.path().join("victim").exists());
+}
+
+#[test]
+fn a_file_and_several_folders_in_one_are_refused() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"f", b"a/", b"b/"]);
+    make(to.path(), &[b"extra"]);
+    let root = |name: &str, target: &[u8]| SourceRoot {
+        path: from.path().join(name),
+        target: RelativeName::parse(target).expect("a name"),
+    };
+    for (roots, refusal) in [
+        (vec![root("f", b"f")], "--delete needs folders"),
+        (vec![root("a", b""), root("b", b"")], "--delete takes one folder"),
+        (vec![root("a", b""), root("b", b"b")], "--delete takes one folder"),
+    ] {
+        let source = Source { roots, rules: rules(&[], ANY) };
+        let [sending, _receiving] = flows("tcp", 1);
+        let error = send(sending, &source, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
+        assert!(error.to_string().starts_with(refusal), "{error}");
+    }
+    assert!(to.path().join("extra").exists());
+}
