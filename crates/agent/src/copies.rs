@@ -6,7 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
+use landspeed_mover::{
+    Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
+};
 use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, PathBytes, Role};
 use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
@@ -16,7 +18,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, Reply};
+use crate::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathKind, Reply};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
@@ -49,12 +51,12 @@ impl Copies {
         &self,
         ports: &DataPorts,
         flows: &CopyFlows,
-        roots: Vec<CopyRoot>,
+        source: &Source,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let (source, progress) = (source(roots)?, self.begin());
+        let progress = self.begin();
         let flows = flows_of(ports, flows)?;
-        let outcome = landspeed_mover::send(flows, &source, &progress, cancel).map_err(|e| e.to_string())?;
+        let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
     }
 
@@ -63,13 +65,13 @@ impl Copies {
         &self,
         ports: &DataPorts,
         flows: &CopyFlows,
-        roots: Vec<CopyRoot>,
+        source: &Source,
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let (source, progress) = (source(roots)?, self.begin());
+        let progress = self.begin();
         let flows = flows_of(ports, flows)?;
-        let outcome = landspeed_mover::compare(flows, &source, check, &progress, cancel);
+        let outcome = landspeed_mover::compare(flows, source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
     }
 
@@ -107,9 +109,31 @@ pub(crate) fn clean(folder: PathBytes, only_list: bool) -> Result<Reply, String>
     Ok(Reply::CopyLeft { left: Box::new(left) })
 }
 
-pub(crate) fn target(folder: PathBytes, names: &[PathBytes], is_synced: bool) -> Result<Target, String> {
+pub(crate) fn target(
+    folder: PathBytes,
+    names: &[PathBytes],
+    is_synced: bool,
+    asked: &CopyRules,
+) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
-    Ok(Target { folder: path(folder), names, is_synced })
+    Ok(Target { folder: path(folder), names, is_synced, rules: rules(asked)? })
+}
+
+/// Returns an error about the first of these lines that is no gitignore rule.
+///
+/// # Errors
+/// Returns an error if one is none, in words.
+pub fn check_ignore_rules(lines: &[PathBytes]) -> Result<(), String> {
+    ignore_rules(lines).map(drop)
+}
+
+fn ignore_rules(lines: &[PathBytes]) -> Result<IgnoreRules, String> {
+    IgnoreRules::parse(lines.iter().map(|line| line.0.as_slice())).map_err(|error| error.to_string())
+}
+
+fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
+    let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
+    Ok(landspeed_mover::CopyRules { ignore: ignore_rules(&asked.ignore_hex)?, removal })
 }
 
 /// Returns what is at each of these paths.
@@ -158,8 +182,9 @@ fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
 }
 
-fn source(roots: Vec<CopyRoot>) -> Result<Source, String> {
-    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()? })
+pub(crate) fn source(roots: Vec<CopyRoot>, asked: &CopyRules) -> Result<Source, String> {
+    let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
+    Ok(Source { roots, rules: rules(asked)? })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
@@ -252,8 +277,21 @@ mod tests {
 
     #[test]
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
-        let of = |name: &str| target(PathBytes(b"t".to_vec()), &[PathBytes(name.into())], true);
+        let of = |name: &str| {
+            target(PathBytes(b"t".to_vec()), &[PathBytes(name.into())], true, &CopyRules::default())
+        };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
+    }
+
+    #[test]
+    fn rules_are_bytes_and_a_bad_one_is_named() {
+        let asked =
+            |line: &[u8]| CopyRules { ignore_hex: vec![PathBytes(line.to_vec())], ..CopyRules::default() };
+        let read = rules(&asked(b"*.\xff")).unwrap();
+        assert_eq!((read.ignore, read.removal), (IgnoreRules::parse([b"*.\xff"]).unwrap(), None));
+        let why = rules(&asked(b"[a")).unwrap_err();
+        assert!(why.contains("\"[a\" is no pattern"), "{why}");
+        assert_eq!(check_ignore_rules(&asked(b"[a").ignore_hex), Err(why));
     }
 }

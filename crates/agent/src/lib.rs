@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 
 use crate::controls::LoadedControls;
 use crate::copies::Copies;
+pub use crate::copies::check_ignore_rules;
 use crate::knobs::Knobs;
 use crate::links::InterfaceNames;
 use crate::ports::DataPorts;
@@ -136,22 +137,24 @@ impl Agent {
                 self.may_run.check_copy()?;
                 Ok(Reply::Paths { found: copies::look(&paths_hex) })
             }
-            Request::CopyOut { flows, roots } => {
+            Request::CopyOut { flows, roots, rules } => {
                 self.may_run.check_copy()?;
-                self.copies.send(&self.ports, &flows, roots, &self.cancel())
+                let source = copies::source(roots, &rules)?;
+                self.copies.send(&self.ports, &flows, &source, &self.cancel())
             }
-            Request::CopyIn { flows, folder_hex, names_hex, is_synced } => {
+            Request::CopyIn { flows, folder_hex, names_hex, is_synced, rules } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, is_synced)?;
+                let target = copies::target(folder_hex, &names_hex, is_synced, &rules)?;
                 self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
-            Request::CompareOut { flows, roots, check } => {
+            Request::CompareOut { flows, roots, check, rules } => {
                 self.may_run.check_copy()?;
-                self.copies.compare(&self.ports, &flows, roots, check, &self.cancel())
+                let source = copies::source(roots, &rules)?;
+                self.copies.compare(&self.ports, &flows, &source, check, &self.cancel())
             }
-            Request::CompareIn { flows, folder_hex, names_hex, check } => {
+            Request::CompareIn { flows, folder_hex, names_hex, check, rules } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, false)?;
+                let target = copies::target(folder_hex, &names_hex, false, &rules)?;
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),

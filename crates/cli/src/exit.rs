@@ -47,8 +47,8 @@ pub(crate) const ALL: [(Exit, &str, &str); 7] = [
     (
         Exit::Incomplete,
         "incomplete",
-        "`landspeed copy`: some of what was to be copied is not at the target, or not known to be on stable storage. The output \
-         names it. The same command goes on from there. With `--dry-run`: some could not be copied. With `--verify`: \
+        "`landspeed copy`: some of what was to be copied is not at the target, or not known to be on stable storage, or \
+         `--delete` has deleted nothing. The output names it. The same command goes on from there. With `--dry-run`: some could not be copied. With `--verify`: \
          some is not the same there.",
     ),
 ];

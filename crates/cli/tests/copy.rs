@@ -2,6 +2,8 @@
 
 #[path = "copy/refusals.rs"]
 mod refusals;
+#[path = "copy/select.rs"]
+mod select;
 mod support;
 
 use std::collections::BTreeMap;

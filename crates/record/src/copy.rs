@@ -52,10 +52,8 @@ pub struct CopyOutcome {
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
     /// Entries that only the target had, and that `--delete` has removed.
-    #[serde(default)]
     pub deleted: u64,
     /// Why `--delete` has removed nothing; empty if it has removed what only the target had.
-    #[serde(default)]
     pub not_deleted: String,
 }
 
@@ -90,7 +88,6 @@ pub struct CopyComparison {
     pub failures: Vec<CopyFailure>,
     /// Entries that only the target has, each of which was listed. They are looked for where a copy is to delete them, if no
     /// entry failed.
-    #[serde(default)]
     pub extra: u64,
 }
 
@@ -104,12 +101,12 @@ pub enum CopyCheck {
     Verify,
 }
 
-/// An entry of the source that differs at the target.
+/// An entry that differs at the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyDiffering {
     /// Its name at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// What the source has.
+    /// What the source has; of an entry that only the target has, what that is.
     pub kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     pub size_bytes: Bytes,

@@ -10,7 +10,7 @@ use landspeed_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::session::SessionKey;
+use crate::session::{CopyRules, SessionKey};
 
 /// A knob and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,7 +159,12 @@ pub enum Request {
     /// requests of a copy do. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes> },
     /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
-    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot> },
+    CopyOut {
+        flows: Box<CopyFlows>,
+        roots: Vec<CopyRoot>,
+        #[serde(default)]
+        rules: Box<CopyRules>,
+    },
     /// Receive files into a folder, which is created if it is missing, until the copy is over. Answered with
     /// [`Reply::Done`].
     CopyIn {
@@ -169,10 +174,18 @@ pub enum Request {
         names_hex: Vec<PathBytes>,
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
+        #[serde(default)]
+        rules: Box<CopyRules>,
     },
     /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
     /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
-    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck },
+    CompareOut {
+        flows: Box<CopyFlows>,
+        roots: Vec<CopyRoot>,
+        check: CopyCheck,
+        #[serde(default)]
+        rules: Box<CopyRules>,
+    },
     /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
     /// [`Reply::Done`].
     CompareIn {
@@ -181,6 +194,8 @@ pub enum Request {
         /// The names about which the source may ask, with all that is below them; the empty name for all.
         names_hex: Vec<PathBytes>,
         check: CopyCheck,
+        #[serde(default)]
+        rules: Box<CopyRules>,
     },
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].

@@ -4,6 +4,7 @@ pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod names;
 mod place;
+mod rules;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
@@ -13,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use landspeed_agent::session::CopyRules;
 use landspeed_engine::{
     ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
 };
@@ -34,6 +36,7 @@ use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
 use names::failed;
 use place::{CopyPlaces, places};
+use rules::RuleArgs;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
 /// acknowledged, because the other end may have nothing else to do.
@@ -64,6 +67,8 @@ Examples:
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy dtn1:/data dtn1:/backup        within a host
   landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
+  landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
+  landspeed copy --ignore '*.o' run7 dtn2:      all but object files
   landspeed copy --verify run7 dtn2:/scratch    whether all is there
   landspeed copy --clean dtn2:/scratch          give an interrupted copy up";
 
@@ -108,6 +113,8 @@ pub(crate) struct CopyArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    #[command(flatten)]
     pub(crate) reach: ReachArgs,
 }
 
@@ -147,6 +154,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
+    let rules = args.rules.asked()?;
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -154,10 +162,10 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
     let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
     let joined = joined_for_copy(&places.words(), &args.reach, outlasted)?;
-    let landing = lands(&joined, &places)?;
+    let landing = lands(&joined, &places, &args.rules)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
-    let what = options(args, places.reads, landing)?;
+    let what = CopyOptions { rules, ..options(args, places.reads, landing)? };
     let route = CopyRoute { from: places.from, to: places.to, target };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -179,7 +187,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
 }
 
 /// Asks both hosts what is there, and returns where the files land.
-fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
+fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs) -> Result<Landing> {
     let pair = joined.group.first();
     let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
     let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
@@ -188,7 +196,8 @@ fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
     let landing = landing(&places.paths, &found, target);
     let landing =
         landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
-    landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))
+    let landing = landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))?;
+    rules.check_sources(&found, &landing).map(|()| landing)
 }
 
 /// Compares source and target. Entries that differ go to `on_differing`.
@@ -211,6 +220,7 @@ fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions>
         is_synced: !args.no_sync,
         flow: flow()?,
         flows: args.flows,
+        rules: CopyRules::default(),
     })
 }
 
@@ -244,6 +254,10 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
         format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
         format!("made {} folders and links, found {} entries unchanged", outcome.made, outcome.unchanged),
     ];
+    if outcome.deleted > 0 {
+        lines.push(format!("deleted {} entries that only the target had", outcome.deleted));
+    }
+    lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
     if outcome.is_full {
         let CopyRoute { to, target, .. } = &report.route;
         lines.push(format!("{to}:{target} has no room left: free some there, and the same command goes on"));
@@ -263,6 +277,7 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
         (false, true) if outcome.failed > 0 => {
             because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
         }
+        (false, true) if outcome.unfinished.is_empty() => because(Exit::Incomplete, &outcome.not_deleted),
         (false, true) => because(Exit::Incomplete, &outcome.unfinished),
     }
 }
@@ -356,7 +371,9 @@ mod tests {
             unfinished: unfinished.to_owned(),
             ..CopyOutcome::default()
         };
+        let not_deleted = CopyOutcome { not_deleted: "too many".to_owned(), ..outcome(3, 0, "") };
         for (outcome, expected) in [
+            (not_deleted, Exit::Incomplete),
             (outcome(3, 0, ""), Exit::Done),
             (outcome(0, 0, ""), Exit::Done),
             (outcome(0, 2, ""), Exit::Failed),

@@ -70,9 +70,12 @@ fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Err
 
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
-    let flows = flows(side, what, ends);
+    let (flows, rules) = (flows(side, what, ends), Box::new(what.rules.clone()));
     match side == what.from {
-        true => Request::CompareOut { flows, roots: what.roots.clone(), check },
-        false => Request::CompareIn { flows, folder_hex: what.folder.clone(), names_hex: names(what), check },
+        true => Request::CompareOut { flows, roots: what.roots.clone(), check, rules },
+        false => {
+            let (folder_hex, names_hex) = (what.folder.clone(), names(what));
+            Request::CompareIn { flows, folder_hex, names_hex, check, rules }
+        }
     }
 }

@@ -6,7 +6,7 @@ mod landing;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
+use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
 use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
@@ -38,6 +38,8 @@ pub struct CopyOptions {
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
 }
 
 /// Returns what is at these paths of a host, and where that is.
@@ -118,14 +120,15 @@ fn counts(pair: &Pair<'_>, from: Side, last: CopyCounts) -> Option<CopyCounts> {
 
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
-    let flows = flows(side, what, ends);
+    let (flows, rules) = (flows(side, what, ends), Box::new(what.rules.clone()));
     match side == what.from {
-        true => Request::CopyOut { flows, roots: what.roots.clone() },
+        true => Request::CopyOut { flows, roots: what.roots.clone(), rules },
         false => Request::CopyIn {
             flows,
             folder_hex: what.folder.clone(),
             names_hex: names(what),
             is_synced: what.is_synced,
+            rules,
         },
     }
 }

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::names::{failed, held, more, name, shown};
+use super::rules::RuleArgs;
 use super::{CopyArgs, CopyRoute, compared};
 use crate::exit::Exit;
 use crate::failure::because;
@@ -33,6 +34,8 @@ pub(crate) struct DryRunReport {
     failed: u64,
     /// The first of the entries that could not be copied.
     failures: Vec<CopyFailure>,
+    /// Why `--delete` would delete nothing; empty if it would delete what only the target has.
+    not_deleted: String,
     /// The entries that the copy would change: all of them with `--full`, otherwise the first 400.
     entries: Vec<DryRunEntry>,
 }
@@ -50,6 +53,8 @@ pub(crate) struct DryRunCounts {
     replaced: u64,
     /// Entries whose mode or time alone the copy would set.
     set: u64,
+    /// Entries that only the target has, and that `--delete` would delete.
+    deleted: u64,
 }
 
 /// An entry that a copy would change.
@@ -57,7 +62,7 @@ pub(crate) struct DryRunCounts {
 pub(crate) struct DryRunEntry {
     /// Its name at the target, relative to the target's folder.
     name_hex: PathBytes,
-    /// What the source has.
+    /// What the source has, or of an entry that would be deleted what the target has.
     kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     size_bytes: Bytes,
@@ -75,12 +80,15 @@ pub(crate) enum DryRunAction {
     Replace,
     /// Set its mode or its time alone.
     Set,
+    /// Delete it at the target.
+    Delete,
 }
 
 impl DryRunAction {
     fn of(entry: &CopyDiffering) -> Self {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
+            _ if differs(CopyDifference::Extra) => DryRunAction::Delete,
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
             // A file with another time is sent whatever its size. Content is not compared in a dry run.
             CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
@@ -99,6 +107,7 @@ impl DryRunAction {
             DryRunAction::Make => "make",
             DryRunAction::Replace => "replace",
             DryRunAction::Set => "set",
+            DryRunAction::Delete => "delete",
         }
     }
 }
@@ -109,9 +118,11 @@ impl DryRunCounts {
             DryRunAction::Make => &mut self.made,
             DryRunAction::Replace => &mut self.replaced,
             DryRunAction::Set => &mut self.set,
+            DryRunAction::Delete => &mut self.deleted,
         };
         *count += 1;
-        if entry.kind == CopyEntryKind::File && action != DryRunAction::Set {
+        let is_sent = matches!(action, DryRunAction::Make | DryRunAction::Replace);
+        if entry.kind == CopyEntryKind::File && is_sent {
             self.files += 1;
             self.file_bytes += entry.size_bytes;
         }
@@ -138,12 +149,13 @@ impl DryRunListing {
         }
     }
 
-    fn report(mut self, route: CopyRoute, outcome: CopyComparison) -> DryRunReport {
+    fn report(mut self, route: CopyRoute, outcome: CopyComparison, rules: &RuleArgs) -> DryRunReport {
         self.entries.sort_by(|one, other| one.name_hex.0.cmp(&other.name_hex.0));
         DryRunReport {
             format: FORMAT,
             route,
             counts: self.counts,
+            not_deleted: rules.would_not_delete(&outcome),
             unchanged: outcome.compared.saturating_sub(outcome.differing),
             failed: outcome.failed,
             failures: outcome.failures,
@@ -163,7 +175,7 @@ pub(super) fn run(
     let take = |entries| listing.borrow_mut().take(entries, most);
     let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
     drop(joined);
-    let report = listing.into_inner().report(route, outcome);
+    let report = listing.into_inner().report(route, outcome, &args.rules);
     match args.json {
         true => out(&landspeed_report::json(&report))?,
         false => out(&lines(&report, args.full).join("\n"))?,
@@ -172,23 +184,31 @@ pub(super) fn run(
 }
 
 fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
-    let DryRunCounts { files, file_bytes, made, replaced, set } = &report.counts;
+    let DryRunCounts { files, file_bytes, made, replaced, set, deleted } = &report.counts;
     let answer = format!(
         "would make {made} entries, replace {replaced}, set mode or time of {set}, and leave {} as they are",
         report.unchanged
     );
     let mut lines = vec![format!("would send {files} files, {file_bytes}"), answer];
+    match report.not_deleted.is_empty() {
+        true if *deleted > 0 => {
+            lines.push(format!("would delete {deleted} entries that only the target has"))
+        }
+        true => {}
+        false => lines.push(report.not_deleted.clone()),
+    }
     lines.extend(failed("CANNOT copy", report.failed, &report.failures, is_full));
     let named = report.entries.iter().take(shown(is_full));
     let named: Vec<String> =
         named.map(|entry| format!("  {:<7}  {}", entry.action.word(), name(&entry.name_hex))).collect();
-    let more = more(made + replaced + set, named.len(), "--full lists all");
+    let more = more(made + replaced + set + deleted, named.len(), "--full lists all");
     lines.into_iter().chain(named).chain(more).collect()
 }
 
 fn exit(report: &DryRunReport) -> ExitCode {
     match report.failed {
-        0 => Exit::Done.into(),
+        0 if report.not_deleted.is_empty() => Exit::Done.into(),
+        0 => because(Exit::Incomplete, &report.not_deleted),
         failed => because(Exit::Incomplete, &format!("{failed} entries could not be copied")),
     }
 }
@@ -196,7 +216,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Kind, Link, Missing, Mode, Size, Time};
+    use CopyDifference::{Extra, Kind, Link, Missing, Mode, Size, Time};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -219,6 +239,7 @@ mod tests {
             (CopyEntryKind::Folder, &[Mode, Time], DryRunAction::Set),
             (CopyEntryKind::Link, &[Link, Time], DryRunAction::Replace),
             (CopyEntryKind::Link, &[Time], DryRunAction::Set),
+            (CopyEntryKind::Folder, &[Extra], DryRunAction::Delete),
         ] {
             assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
         }
@@ -232,7 +253,7 @@ mod tests {
         listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX);
         let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
         let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
-        let report = listing.report(route, outcome);
+        let report = listing.report(route, outcome, &rules(None));
         let brief = lines(&report, false);
         assert_eq!(
             brief[..4],
@@ -245,6 +266,31 @@ mod tests {
         );
         assert_eq!((brief.len(), brief[22].as_str()), (23, "  and 11 more: --full lists all"));
         assert_eq!(lines(&report, true).len(), 33);
+    }
+
+    fn rules(max_delete: Option<u64>) -> RuleArgs {
+        RuleArgs { ignore: Vec::new(), ignore_from: Vec::new(), delete: true, max_delete }
+    }
+
+    #[test]
+    fn what_would_be_deleted_is_counted_and_named() {
+        for (most, answer, status) in [
+            (None, "would delete 2 entries that only the target has", Exit::Done),
+            (Some(1), "would delete nothing: 2 entries are more than --max-delete 1", Exit::Incomplete),
+        ] {
+            let mut listing = DryRunListing::default();
+            let extra = |name, kind| entry(name, kind, &[Extra]);
+            listing
+                .take(vec![extra("b", CopyEntryKind::File), extra("a", CopyEntryKind::Folder)], usize::MAX);
+            let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
+            let outcome = CopyComparison { compared: 5, extra: 2, ..CopyComparison::default() };
+            let report = listing.report(route, outcome, &rules(most));
+            let lines = lines(&report, false);
+            assert_eq!(lines[0], "would send 0 files, 0 B");
+            assert!(lines[1].ends_with("and leave 5 as they are"), "{lines:?}");
+            assert_eq!(lines[2..], [answer, "  delete   a", "  delete   b"]);
+            assert_eq!(exit(&report), status.into());
+        }
     }
 
     #[test]

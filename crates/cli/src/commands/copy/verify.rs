@@ -127,6 +127,7 @@ fn word(difference: CopyDifference) -> &'static str {
         CopyDifference::Link => "link",
         CopyDifference::Mode => "mode",
         CopyDifference::Time => "time",
+        CopyDifference::Extra => "only at the target",
     }
 }
 

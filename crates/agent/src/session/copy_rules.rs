@@ -1,0 +1,16 @@
+//! What the user asked of a copy beside its paths, on its way to an agent.
+
+use landspeed_record::PathBytes;
+use serde::{Deserialize, Serialize};
+
+/// What the user asked of a copy beside its paths. Both ends get the same.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CopyRules {
+    /// Lines of gitignore rules: what they name is left alone at both ends.
+    pub ignore_hex: Vec<PathBytes>,
+    /// True to remove what only the target has.
+    pub deletes: bool,
+    /// The largest number of entries that may be removed; `None` for any number. If there are more, none is removed.
+    pub most_deleted: Option<u64>,
+}

@@ -1,0 +1,160 @@
+//! Which entries are copied, and what is deleted at the target.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use landspeed_agent::check_ignore_rules;
+use landspeed_agent::session::{CopyRules, FoundPath, PathKind};
+use landspeed_engine::Landing;
+use landspeed_record::{CopyComparison, PathBytes};
+
+use crate::output::usage;
+
+/// The room that rules may take in a request to an agent.
+const ROOM: usize = 200 << 10;
+
+/// Which entries are copied, and what is deleted at the target.
+#[derive(Debug, Args)]
+pub(crate) struct RuleArgs {
+    /// Leave alone what this pattern names: a line of a .gitignore file
+    ///
+    /// May be given several times. Without a slash inside, a pattern is about names in any folder; with one, about names
+    /// from the source folder on. A slash at the end means folders alone, and ! copies all the same; the last pattern
+    /// that a name fits counts. What is left alone is not copied, compared or deleted, and a folder is not entered. What
+    /// the command line names is always copied.
+    #[arg(long, value_name = "GLOB", conflicts_with = "clean", help_heading = "Selection")]
+    pub(crate) ignore: Vec<OsString>,
+    /// Leave alone what the lines of this file name, as those of a .gitignore file
+    ///
+    /// May be given several times. The patterns of --ignore come after those of all files.
+    #[arg(long, value_name = "FILE", conflicts_with = "clean", help_heading = "Selection")]
+    pub(crate) ignore_from: Vec<PathBuf>,
+    /// Delete at the target what is not in the source folders, once all else is there
+    ///
+    /// Nothing is deleted if any entry fails, and nothing that --ignore names. --dry-run lists what would be deleted.
+    #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
+    pub(crate) delete: bool,
+    /// Delete nothing if more than so many entries would be deleted
+    #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
+    pub(crate) max_delete: Option<u64>,
+}
+
+impl RuleArgs {
+    /// Returns what both agents are told.
+    pub(super) fn asked(&self) -> Result<CopyRules> {
+        let ignore_hex = self.ignored()?;
+        check_ignore_rules(&ignore_hex).map_err(usage)?;
+        Ok(CopyRules { ignore_hex, deletes: self.delete, most_deleted: self.max_delete })
+    }
+
+    /// Returns the lines with patterns: those of files first, so that the command line has the last word.
+    fn ignored(&self) -> Result<Vec<PathBytes>> {
+        let mut lines = Vec::new();
+        for file in &self.ignore_from {
+            let text = std::fs::read(file).with_context(|| format!("{}: cannot read it", file.display()))?;
+            lines.extend(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+        }
+        lines.extend(self.ignore.iter().map(|glob| glob.as_bytes().to_vec()));
+        lines.retain(|line| !line.is_empty() && !line.starts_with(b"#"));
+        // A byte takes two digits, and each line quotes and a comma.
+        let room: usize = lines.iter().map(|line| 2 * line.len() + 3).sum();
+        match room <= ROOM {
+            true => Ok(lines.into_iter().map(PathBytes).collect()),
+            false => Err(usage(
+                "the patterns of --ignore and --ignore-from are longer than 100 KB: name folders instead",
+            )),
+        }
+    }
+
+    /// Checks that there is a folder with which the target's can be compared, and only one.
+    pub(super) fn check_sources(&self, found: &[FoundPath], landing: &Landing) -> Result<()> {
+        let are_folders = found.iter().all(|found| found.kind == PathKind::Folder);
+        let is_apart =
+            landing.roots.len() == 1 || landing.roots.iter().all(|root| !root.name_hex.0.is_empty());
+        match (self.delete, are_folders, is_apart) {
+            (true, false, _) => Err(usage("--delete needs folders: a source is a file or a link")),
+            (true, true, false) => Err(usage(
+                "--delete takes one folder with a slash at its end: copy the others by commands of their own",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns why a copy would delete nothing although that is asked for; empty if it would delete what is listed.
+    pub(super) fn would_not_delete(&self, outcome: &CopyComparison) -> String {
+        match (self.delete, outcome.failed, self.max_delete) {
+            (true, 1.., _) => "would delete nothing, because entries fail".to_owned(),
+            (true, 0, Some(most)) if outcome.extra > most => {
+                format!("would delete nothing: {} entries are more than --max-delete {most}", outcome.extra)
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_agent::session::CopyRoot;
+
+    use super::*;
+
+    fn args() -> RuleArgs {
+        RuleArgs { ignore: Vec::new(), ignore_from: Vec::new(), delete: true, max_delete: Some(3) }
+    }
+
+    #[test]
+    fn patterns_of_the_command_line_come_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rules");
+        std::fs::write(&file, b"*.o\n# comment\n\n\xff\n").unwrap();
+        let mut args = args();
+        (args.ignore, args.ignore_from) = (vec!["!a.o".into()], vec![file]);
+        let asked = args.asked().unwrap();
+        let lines: Vec<&[u8]> = asked.ignore_hex.iter().map(|line| line.0.as_slice()).collect();
+        assert_eq!(lines, [&b"*.o"[..], b"\xff", b"!a.o"]);
+        assert_eq!((asked.deletes, asked.most_deleted), (true, Some(3)));
+        args.ignore = vec!["[a".into()];
+        assert!(args.asked().unwrap_err().to_string().contains("is no pattern"));
+        args.ignore = vec!["a".repeat(ROOM).into()];
+        assert!(args.asked().unwrap_err().to_string().contains("longer than 100 KB"));
+        args.ignore_from = vec![folder.path().join("none")];
+        assert!(args.asked().unwrap_err().to_string().contains("none: cannot read it"));
+    }
+
+    #[test]
+    fn a_file_and_several_folders_in_one_are_refused() {
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let root = |name: &str| CopyRoot { path_hex: PathBytes::default(), name_hex: PathBytes(name.into()) };
+        for (kinds, names, refusal) in [
+            (vec![PathKind::Folder], vec![""], None),
+            (vec![PathKind::Folder; 2], vec!["a", "b"], None),
+            (vec![PathKind::Folder; 2], vec!["", "b"], Some("one folder with a slash")),
+            (vec![PathKind::File], vec!["a"], Some("needs folders")),
+            (vec![PathKind::Folder, PathKind::LinkToFolder], vec!["a", "b"], Some("needs folders")),
+        ] {
+            let found: Vec<FoundPath> = kinds.into_iter().map(at).collect();
+            let roots = names.into_iter().map(root).collect();
+            let landing = Landing { roots, folder: PathBytes::default(), shown: Vec::new() };
+            match (args().check_sources(&found, &landing), refusal) {
+                (Ok(()), None) => {}
+                (Err(error), Some(refusal)) => assert!(error.to_string().contains(refusal), "{error}"),
+                (checked, refusal) => panic!("{checked:?} {refusal:?}"),
+            }
+            let none = RuleArgs { delete: false, max_delete: None, ..args() };
+            assert!(none.check_sources(&found, &landing).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_dry_run_says_why_nothing_would_be_deleted() {
+        let outcome = |failed, extra| CopyComparison { failed, extra, ..CopyComparison::default() };
+        assert_eq!(args().would_not_delete(&outcome(0, 3)), "");
+        assert!(args().would_not_delete(&outcome(0, 4)).ends_with("4 entries are more than --max-delete 3"));
+        assert!(args().would_not_delete(&outcome(1, 0)).ends_with("because entries fail"));
+        let none = RuleArgs { delete: false, max_delete: None, ..args() };
+        assert_eq!(none.would_not_delete(&outcome(1, 9)), "");
+    }
+}

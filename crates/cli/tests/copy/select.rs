@@ -1,0 +1,131 @@
+//! Copies of a selection, and copies that delete what only the target has.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+
+use super::*;
+
+/// Makes folders, for names with a slash at the end, and files.
+fn make(root: &Path, names: &[&[u8]]) {
+    for name in names {
+        let path = root.join(OsStr::from_bytes(name));
+        match name.ends_with(b"/") {
+            true => fs::create_dir_all(path).unwrap(),
+            false => fs::write(path, name).unwrap(),
+        }
+    }
+}
+
+/// Returns the names below a folder, as find(1) sees them.
+fn names(folder: &Path) -> Vec<String> {
+    let listed = sh(&format!(
+        "cd {} && find . -mindepth 1 -printf '%P\\0' | tr '\\n\\0' '?\\n' | sort",
+        folder.display()
+    ));
+    listed.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_ignored_is_neither_copied_nor_deleted() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let src = hosts.file("src");
+    fs::create_dir_all(src.join("a")).unwrap();
+    make(&src, &[b"a/f", b"a/x.o", b"a/keep.o", b"build/", b"build/f", b"b.tmp\xff"]);
+    fs::write(hosts.file("rules"), b"# what is made anew\n*.o\n/build/\n*.tmp\xff\n").unwrap();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    let rules = ["--ignore-from", &at("rules"), "--ignore", "!keep.o"].map(str::to_owned);
+    let with = |more: &[&str]| {
+        let all = rules.iter().map(String::as_str).chain(more.iter().copied());
+        all.chain([from.as_str(), to.as_str()]).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let run = |more: &[&str], schema, code| {
+        let args = with(more);
+        ended(&hosts, &args.iter().map(String::as_str).collect::<Vec<_>>(), schema, code)
+    };
+    let done = run(&[], "copy", 0);
+    assert_eq!((&done["copied"], &done["failed"]), (&Value::from(2), &Value::from(0)), "{done}");
+    assert_eq!(names(&hosts.file("dst")), ["a", "a/f", "a/keep.o"]);
+    run(&["--verify"], "copy-verify", 0);
+    // What is ignored stays at the target too.
+    make(&hosts.file("dst"), &[b"a/theirs.o", b"build/", b"build/theirs", b"old/", b"old/f"]);
+    let done = run(&["--delete"], "copy", 0);
+    assert_eq!((&done["deleted"], &done["not_deleted"]), (&Value::from(2), &Value::from("")), "{done}");
+    assert_eq!(names(&hosts.file("dst")), ["a", "a/f", "a/keep.o", "a/theirs.o", "build", "build/theirs"]);
+    let output = copy(&hosts, &["--ignore", "[a", &from, &to]);
+    let (_, err) = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("the ignore rule \"[a\" is no pattern"), "{err}");
+}
+
+#[test]
+fn what_only_the_target_has_is_listed_counted_and_deleted() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src"), format!("root@10.99.0.3:{}", at("dst")));
+    tree(&hosts.file("src"));
+    fs::create_dir(hosts.file("dst")).unwrap();
+    document(&hosts, &[&from, &to]);
+    // What lies beside the folder that is copied is not the copy's.
+    make(&hosts.file("dst"), &[b"beside", b"src/old/", b"src/old/f\n\xff", b"src/a/new"]);
+    fs::create_dir(hosts.file("outside")).unwrap();
+    make(&hosts.file("outside"), &[b"victim"]);
+    symlink(hosts.file("outside"), hosts.file("dst/src/link")).unwrap();
+    let before = listing(&hosts.file("dst"));
+    let dry = ended(&hosts, &["--dry-run", "--delete", &from, &to], "copy-dry-run", 0);
+    assert_eq!((&dry["deleted"], &dry["files"]), (&Value::from(4), &Value::from(0)), "{dry}");
+    let output = copy(&hosts, &["--dry-run", "--delete", &from, &to]);
+    let (out, _) = text(&output);
+    assert!(out.contains("would delete 4 entries that only the target has\n"), "{out}");
+    assert!(out.contains("\n  delete   src/link\n") && out.contains("\n  delete   src/old\n"), "{out}");
+    let few = ["--delete", "--max-delete", "3", &from, &to];
+    let refused = ended(&hosts, &few, "copy", 6);
+    assert_eq!(&refused["deleted"], &Value::from(0), "{refused}");
+    let why = refused["not_deleted"].as_str().expect("a reason");
+    assert!(why.contains("4 entries are more than --max-delete"), "{why}");
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is deleted");
+    let done = ended(&hosts, &["--delete", "--max-delete", "4", &from, &to], "copy", 0);
+    assert_eq!(&done["deleted"], &Value::from(4), "{done}");
+    assert_eq!(
+        names(&hosts.file("dst")),
+        ["beside", "src", "src/a", "src/a/b", "src/a/b/long", "src/a/short"]
+    );
+    assert!(hosts.file("outside/victim").exists(), "a link is not followed");
+    for (args, says) in [
+        (vec!["--delete", "--verify", &from, &to], "cannot be used with"),
+        (vec!["--max-delete", "3", &from, &to], "--delete"),
+        (vec!["--delete", &at("src/a/short"), &to], "--delete needs folders"),
+    ] {
+        let output = copy(&hosts, &args);
+        let (_, err) = text(&output);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+        assert!(err.contains(says), "{args:?}: {err}");
+    }
+}
+
+/// A user who may not read a folder of the source does not know what is in it.
+#[test]
+fn nothing_is_deleted_where_a_folder_cannot_be_read() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    tree(&hosts.file("src"));
+    fs::create_dir(hosts.file("src/shut")).unwrap();
+    fs::set_permissions(hosts.file("src/shut"), fs::Permissions::from_mode(0o700)).unwrap();
+    fs::create_dir(hosts.file("dst")).unwrap();
+    fs::create_dir(hosts.file("dst/shut")).unwrap();
+    make(&hosts.file("dst"), &[b"extra", b"shut/f"]);
+    sh(&format!("chown -R 65534:65534 {}", hosts.file("dst").display()));
+    let run = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" copy --delete --json \"$@\"";
+    let [from, to] = ["src/", "dst"].map(|name| hosts.file(name).display().to_string());
+    let mut command = Command::new("ip");
+    command.args(["netns", "exec", &hosts.ns("ctl"), "sh", "-c", run, LANDSPEED, &from, &to]);
+    let output = command.stdin(Stdio::null()).output().expect("sh runs");
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(6), "{out}{err}");
+    let done = checked("copy", &out);
+    assert_eq!((&done["deleted"], &done["failed"]), (&Value::from(0), &Value::from(1)), "{done}");
+    assert_eq!(&done["not_deleted"], "nothing was deleted, because entries failed");
+    assert!(hosts.file("dst/extra").exists() && hosts.file("dst/shut/f").exists());
+}
