@@ -9,7 +9,9 @@ use std::sync::Arc;
 use landspeed_mover::{
     Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
 };
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, PathBytes, Role};
+use landspeed_record::{
+    COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyProven, PathBytes, Role,
+};
 use landspeed_transport::CancelFlag;
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::ClientPlan;
@@ -37,6 +39,12 @@ impl Copies {
     pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
         let progress = Arc::clone(&self.0.lock());
         progress.listed()
+    }
+
+    /// Returns files of which the copy is proven, and that no earlier call has returned.
+    pub(crate) fn proven(&self) -> Vec<CopyProven> {
+        let progress = Arc::clone(&self.0.lock());
+        progress.proven()
     }
 
     /// Returns the counts of a copy or a comparison that begins now.
@@ -133,7 +141,8 @@ fn ignore_rules(lines: &[PathBytes]) -> Result<IgnoreRules, String> {
 
 fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
-    Ok(landspeed_mover::CopyRules { ignore: ignore_rules(&asked.ignore_hex)?, removal })
+    let (ignore, lists_digests) = (ignore_rules(&asked.ignore_hex)?, asked.lists_digests);
+    Ok(landspeed_mover::CopyRules { ignore, removal, lists_digests })
 }
 
 /// Returns what is at each of these paths.

@@ -157,6 +157,7 @@ impl Agent {
                 let target = copies::target(folder_hex, &names_hex, false, &rules)?;
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
+            Request::CopyProven {} => Ok(Reply::CopyProven { entries: self.copies.proven() }),
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
             Request::CopyClean { folder_hex, only_list } => {
                 self.may_run.check_copy()?;

@@ -114,6 +114,36 @@ pub struct CopyDiffering {
     pub differs: BTreeSet<CopyDifference>,
 }
 
+/// A file whose copy is proven: the target has put in place what has this digest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyProven {
+    /// Its name at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// The BLAKE3 digest of its content.
+    pub digest_hex: FileDigest,
+}
+
+/// The BLAKE3 digest of a file. In a document it is hexadecimal digits, as b3sum(1) prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FileDigest(pub [u8; 32]);
+
+impl TryFrom<String> for FileDigest {
+    type Error = &'static str;
+
+    fn try_from(digits: String) -> Result<Self, &'static str> {
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+        let digest = bytes.and_then(|bytes| bytes.try_into().ok());
+        digest.map(FileDigest).ok_or("a digest is written as 64 hexadecimal digits")
+    }
+}
+
+impl From<FileDigest> for String {
+    fn from(digest: FileDigest) -> Self {
+        HEXLOWER_PERMISSIVE.encode(&digest.0)
+    }
+}
+
 /// A kind of entry that is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -206,6 +236,19 @@ mod tests {
         assert_eq!(crate::decode::<PathBytes>(text.as_bytes()).unwrap(), path);
         for bad in ["\"6\"", "\"zz\"", "7"] {
             assert!(crate::decode::<PathBytes>(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_digest_has_all_its_digits() {
+        let digest = FileDigest([0xa5; 32]);
+        let text = serde_json::to_string(&digest).unwrap();
+        assert_eq!(text, format!("\"{}\"", "a5".repeat(32)));
+        assert_eq!(crate::decode::<FileDigest>(text.as_bytes()).unwrap(), digest);
+        for bad in
+            ["\"a5\"".to_owned(), format!("\"{}\"", "a5".repeat(33)), format!("\"{}\"", "\\n".repeat(32))]
+        {
+            assert!(crate::decode::<FileDigest>(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 }

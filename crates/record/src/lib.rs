@@ -59,7 +59,7 @@ pub use compare::{
 };
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
-    CopyFailure, CopyLeftover, CopyLeftovers, CopyOutcome, PathBytes,
+    CopyFailure, CopyLeftover, CopyLeftovers, CopyOutcome, CopyProven, FileDigest, PathBytes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -13,4 +13,6 @@ pub struct CopyRules {
     pub deletes: bool,
     /// The largest number of entries that may be removed; `None` for any number. If there are more, none is removed.
     pub most_deleted: Option<u64>,
+    /// True to list the digests of the files that are copied ([`crate::session::Request::CopyProven`]).
+    pub lists_digests: bool,
 }

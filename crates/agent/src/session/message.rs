@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLeftovers, CopyOutcome, EndpointOutcome,
-    HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes, RestoreOutcome, Role,
-    Settings, TrialSpec, WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyLeftovers, CopyOutcome, CopyProven,
+    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes,
+    RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -200,6 +200,9 @@ pub enum Request {
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].
     CopyListed {},
+    /// Report files of which this agent's copy is proven, if it lists them, and that were not reported before. Answered with
+    /// [`Reply::CopyProven`].
+    CopyProven {},
     /// Remove the incomplete files that copies have left in a folder. Answered with [`Reply::CopyLeft`].
     CopyClean {
         folder_hex: PathBytes,
@@ -246,6 +249,7 @@ impl Request {
             Request::CompareOut { .. } => "compare files",
             Request::CompareIn { .. } => "show files",
             Request::CopyListed {} => "list files that differ",
+            Request::CopyProven {} => "list digests",
             Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
@@ -315,6 +319,10 @@ pub enum Reply {
     CopyListed {
         /// Empty if no entry waits now.
         entries: Vec<CopyDiffering>,
+    },
+    CopyProven {
+        /// Empty if no file waits now.
+        entries: Vec<CopyProven>,
     },
     CopyLeft {
         left: Box<CopyLeftovers>,

@@ -2,6 +2,8 @@
 
 pub(crate) mod clean;
 pub(crate) mod dry_run;
+mod lands;
+mod manifest;
 mod names;
 mod place;
 mod rules;
@@ -12,16 +14,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_agent::session::CopyRules;
 use landspeed_engine::{
-    ComparisonListener, CopyOptions, JoinedHosts, Landing, check_landing, compare_files, copy, landing, look,
+    ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, compare_files, copy,
 };
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, PathBytes,
-    Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyOutcome, Settings, Side,
 };
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, safe};
@@ -34,8 +35,10 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use lands::lands;
+use manifest::{Manifest, ManifestCounts};
 use names::failed;
-use place::{CopyPlaces, places};
+use place::places;
 use rules::RuleArgs;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
@@ -135,6 +138,8 @@ pub(crate) struct CopyReport {
     goodput_bps: BitRate,
     #[serde(flatten)]
     outcome: CopyOutcome,
+    /// What `--manifest` wrote; null without it.
+    manifest: Option<ManifestCounts>,
 }
 
 /// Where files come from and go to.
@@ -154,6 +159,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
+    let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
     let rules = args.rules.asked()?;
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
@@ -175,29 +181,22 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let begun = Instant::now();
     let line = CopyLine::new();
-    let outcome = copy(&joined.group.first(), &what, &|counts| line.take(counts))?;
-    let report = report(args, route, begun.elapsed().into(), outcome);
+    let on_proven = |proven| {
+        if let Some(manifest) = &manifest {
+            manifest.take(proven);
+        }
+    };
+    let listener = CopyListener { on_counts: &|counts| line.take(counts), on_proven: &on_proven };
+    let outcome = copy(&joined.group.first(), &what, &listener)?;
+    let mut report = report(args, route, begun.elapsed().into(), outcome);
     drop((line, joined));
+    report.manifest = manifest.map(Manifest::finish).transpose()?;
     if args.json {
         out(&landspeed_report::json(&report))?;
     } else {
-        print(&report, args.full)?;
+        print(&report, args)?;
     }
     Ok(exit(&report.outcome))
-}
-
-/// Asks both hosts what is there, and returns where the files land.
-fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs) -> Result<Landing> {
-    let pair = joined.group.first();
-    let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
-    let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
-    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
-    let target = &target[0];
-    let landing = landing(&places.paths, &found, target);
-    let landing =
-        landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
-    let landing = landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))?;
-    rules.check_sources(&found, &landing).map(|()| landing)
 }
 
 /// Compares source and target. Entries that differ go to `on_differing`.
@@ -244,10 +243,11 @@ fn report(args: &CopyArgs, route: CopyRoute, duration: Nanos, outcome: CopyOutco
         duration_ns: duration,
         goodput_bps: outcome.copied_bytes.per(duration),
         outcome,
+        manifest: None,
     }
 }
 
-fn print(report: &CopyReport, is_full: bool) -> Result<()> {
+fn print(report: &CopyReport, args: &CopyArgs) -> Result<()> {
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
@@ -265,7 +265,10 @@ fn print(report: &CopyReport, is_full: bool) -> Result<()> {
     // Where the target is full, all others fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
-    lines.extend(failed("NOT copied", outcome.failed, named, is_full));
+    lines.extend(failed("NOT copied", outcome.failed, named, args.full));
+    if let (Some(counts), Some(path)) = (report.manifest, &args.rules.manifest) {
+        lines.extend(counts.lines(path));
+    }
     out(&lines.join("\n"))
 }
 

@@ -129,3 +129,42 @@ fn nothing_is_deleted_where_a_folder_cannot_be_read() {
     assert_eq!(&done["not_deleted"], "nothing was deleted, because entries failed");
     assert!(hosts.file("dst/extra").exists() && hosts.file("dst/shut/f").exists());
 }
+
+/// The digest of nothing, as b3sum(1) prints it.
+const OF_NOTHING: &str = "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262";
+
+#[test]
+fn the_manifest_has_what_was_copied() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src"), format!("root@10.99.0.3:{}", at("dst")));
+    let with = ["--manifest", &at("sums"), &from, &to].map(str::to_owned);
+    let run = |code| ended(&hosts, &with.each_ref().map(String::as_str), "copy", code);
+    tree(&hosts.file("src"));
+    for name in [&b"nothing"[..], b"a/new\nline", b"a/back\\slash", b"odd\xff"] {
+        fs::write(hosts.file("src").join(OsStr::from_bytes(name)), "").unwrap();
+    }
+    fs::create_dir(hosts.file("dst")).unwrap();
+    let done = run(0);
+    assert_eq!(done["manifest"], serde_json::json!({"files": 5, "left_out": 1}), "{done}");
+    let written = fs::read_to_string(hosts.file("sums")).unwrap();
+    let mut lines: Vec<&str> = written.lines().filter(|line| line.contains(OF_NOTHING)).collect();
+    lines.sort();
+    let expected = [
+        format!("\\{OF_NOTHING}  src/a/back\\\\slash"),
+        format!("\\{OF_NOTHING}  src/a/new\\nline"),
+        format!("{OF_NOTHING}  src/nothing"),
+    ];
+    assert_eq!(lines, expected);
+    assert_eq!(written.lines().count(), 5, "{written}");
+    if support::output("command -v b3sum").status.success() {
+        sh(&format!("cd {} && b3sum --check {}", at("dst"), at("sums")));
+    }
+    // What the target has already is not read.
+    assert_eq!(run(0)["manifest"], serde_json::json!({"files": 0, "left_out": 0}));
+    assert_eq!(fs::read(hosts.file("sums")).unwrap(), b"");
+    let none = copy(&hosts, &["--manifest", &at("none/sums"), &from, &to]);
+    let (_, err) = text(&none);
+    assert!(err.contains("none/sums: cannot write a manifest there"), "{err}");
+}

@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
-use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, PathBytes, Role, Settings, Side};
+use landspeed_record::{CopyCounts, CopyLeftovers, CopyOutcome, CopyProven, PathBytes, Role, Settings, Side};
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
@@ -68,15 +68,19 @@ pub fn clean(host: &Host, folder: PathBytes, only_list: bool) -> Result<CopyLeft
     }
 }
 
-/// Copies files from one host of the pair to the other. Calls `on_counts` about once a second.
+/// Hears of a copy while it goes on.
+pub struct CopyListener<'a> {
+    /// Receives the counts so far, about once a second.
+    pub on_counts: &'a dyn Fn(CopyCounts),
+    /// Receives files whose copy is proven, if the rules ask for their digests.
+    pub on_proven: &'a dyn Fn(Vec<CopyProven>),
+}
+
+/// Copies files from one host of the pair to the other.
 ///
 /// # Errors
 /// Returns an error if a host fails, a flow breaks, or the target cannot be used. An entry that fails is in the outcome.
-pub fn copy(
-    pair: &Pair<'_>,
-    what: &CopyOptions,
-    on_counts: &dyn Fn(CopyCounts),
-) -> Result<CopyOutcome, Error> {
+pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<CopyOutcome, Error> {
     let ends = pair.data_ends(&what.flow)?;
     let requests = Side::BOTH.map(|side| request(side, what, &ends));
     // The server first, so that it listens when the client comes.
@@ -88,18 +92,36 @@ pub fn copy(
             reported.set(Instant::now());
             if let Some(counts) = counts(pair, what.from, last.get()) {
                 last.set(counts);
-                on_counts(counts);
+                (listener.on_counts)(counts);
             }
+        }
+        if last.get().broken_flows == 0 {
+            // A host that does not answer is noticed by its session.
+            let _ = hand_over(pair, what, listener);
         }
         false
     };
     let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
     let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
+    hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => Ok(*outcome),
         None => Err(pair.host(what.from).unexpected("send files")),
     }
+}
+
+/// Hands files whose copy is proven to the listener, if they are listed.
+fn hand_over(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<(), Error> {
+    let source = pair.host(what.from);
+    while what.rules.lists_digests {
+        match source.call(&Request::CopyProven {})? {
+            Reply::CopyProven { entries } if entries.is_empty() => break,
+            Reply::CopyProven { entries } => (listener.on_proven)(entries),
+            _ => return Err(source.unexpected("list digests")),
+        }
+    }
+    Ok(())
 }
 
 /// Returns the counts of the source, with the number of broken flows; `None` if a host does not answer, which its session

@@ -256,6 +256,7 @@ impl RequestHandler for FakeHost {
             | Request::CompareOut { .. }
             | Request::CompareIn { .. }
             | Request::CopyListed {}
+            | Request::CopyProven {}
             | Request::CopyClean { .. }
             | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
         }

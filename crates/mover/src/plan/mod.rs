@@ -1,10 +1,13 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
 //! flows. `settle` has what follows from the target's messages, `removal` what only the target has.
 
+mod proven;
 mod removal;
 mod settle;
 
 use std::collections::{HashMap, VecDeque};
+
+use landspeed_record::CopyProven;
 
 use crate::digest::{self, Digest, DonePieces};
 use crate::extras::FolderNames;
@@ -131,6 +134,8 @@ struct OpenEntry {
     found: FoundEntry,
     /// The digests of the pieces that were hashed, and that the target has not answered.
     awaited: HashMap<u32, Digest>,
+    /// The digest of a file's only piece, once it was hashed.
+    only: Option<Digest>,
     /// The pieces that the target has taken; `None` before it wants the file.
     done: Option<DonePieces>,
     /// The bytes of these pieces.
@@ -143,7 +148,7 @@ struct OpenEntry {
 
 impl OpenEntry {
     fn new(found: FoundEntry, is_second: bool) -> Self {
-        OpenEntry { found, awaited: HashMap::new(), done: None, taken: 0, is_second, after: None }
+        OpenEntry { found, awaited: HashMap::new(), only: None, done: None, taken: 0, is_second, after: None }
     }
 }
 
@@ -173,6 +178,8 @@ pub(crate) struct Plan {
     waiting: u64,
     is_target_full: bool,
     removal: Option<RemovalPlan>,
+    /// The files whose copy is proven; `None` if they are not to be listed.
+    proven: Option<Vec<CopyProven>>,
     settled: Settled,
 }
 
@@ -192,6 +199,7 @@ impl Plan {
             waiting: 0,
             is_target_full: false,
             removal: None,
+            proven: None,
             settled: Settled::default(),
         }
     }

@@ -6,12 +6,15 @@ use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
 
 impl Plan {
-    /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not kept: the target puts such a
-    /// file in place without asking for the digest of the whole.
+    /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not awaited: the target puts such
+    /// a file in place without asking for the digest of the whole.
     pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest) {
         let Some(open) = self.open.get_mut(&piece.entry) else { return };
-        if piece.pieces > 1 {
-            open.awaited.insert(piece.index, digest);
+        match piece.pieces {
+            1 => open.only = Some(digest),
+            _ => {
+                open.awaited.insert(piece.index, digest);
+            }
         }
         self.settled.sent_bytes += if piece.is_sent { piece.length as u64 } else { 0 };
     }
@@ -76,11 +79,14 @@ impl Plan {
                     self.send(entry, index, index + 1);
                 }
             }
-            EntryOutcome::Installed => self.settle(entry, |settled, open| {
-                settled.copied += 1;
-                settled.copied_bytes += open.found.size();
-                settled.moved_bytes += open.found.size() - open.taken;
-            }),
+            EntryOutcome::Installed => {
+                self.prove(entry);
+                self.settle(entry, |settled, open| {
+                    settled.copied += 1;
+                    settled.copied_bytes += open.found.size();
+                    settled.moved_bytes += open.found.size() - open.taken;
+                });
+            }
             EntryOutcome::Withdrawn => self.withdrawn(entry),
             EntryOutcome::Failed(failure) => self.fail(entry, failure, true),
         }

@@ -254,3 +254,25 @@ fn what_was_not_asked_removes_and_ends_nothing() {
     assert_eq!(plan.step(), NextStep::Wait);
     assert!(plan.wants_names(), "now they are removed");
 }
+
+#[test]
+fn files_that_are_in_place_are_listed_with_their_digests() {
+    let mut plan = Plan::new().proving(true);
+    plan.add(vec![file("a", 10), file("b", 2 << 20)]);
+    plan.walked();
+    drive(&mut plan);
+    let proven: Vec<(Vec<u8>, [u8; 32])> =
+        plan.take_proven().into_iter().map(|file| (file.name_hex.0, file.digest_hex.0)).collect();
+    assert_eq!((proven[0].0.as_slice(), proven[0].1), (&b"a"[..], [0; 32]));
+    assert_eq!((proven[1].0.as_slice(), proven.len()), (&b"b"[..], 2));
+    assert!(plan.take_proven().is_empty(), "each once");
+    // A target that says so before it was sent anything proves nothing.
+    let mut early = Plan::new().proving(true);
+    early.add(vec![file("a", 10)]);
+    early.became(0, EntryOutcome::Installed);
+    assert!(early.take_proven().is_empty());
+    let mut unasked = Plan::new();
+    unasked.add(vec![file("a", 10)]);
+    drive(&mut unasked);
+    assert!(unasked.take_proven().is_empty());
+}

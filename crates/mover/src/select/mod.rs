@@ -12,6 +12,8 @@ pub struct CopyRules {
     pub ignore: IgnoreRules,
     /// What is to be done with entries that only the target has; `None` leaves them.
     pub removal: Option<Removal>,
+    /// True to list the digests of the files that are copied ([`crate::CopyProgress::proven`]).
+    pub lists_digests: bool,
 }
 
 /// The removal of what only the target has.

@@ -59,7 +59,7 @@ pub fn send(
     }
     let sending = Sending {
         trees,
-        plan: Mutex::new(Plan::new().removing(source.rules.removal)),
+        plan: Mutex::new(Plan::new().removing(source.rules.removal).proving(source.rules.lists_digests)),
         moved: Condvar::new(),
         finished: Mutex::new(None),
         progress,
@@ -156,7 +156,11 @@ impl Sending<'_> {
         let settled = plan.settled();
         let all = settled.copied + settled.made + settled.unchanged + settled.failed;
         self.progress.moved(all, settled.moved_bytes);
+        let proven = plan.take_proven();
         drop(plan);
+        if !proven.is_empty() {
+            self.progress.proven.push(proven);
+        }
         self.moved.notify_all();
         changed
     }

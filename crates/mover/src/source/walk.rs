@@ -45,7 +45,9 @@ impl Walk<'_, '_> {
     /// Adds the found entries to the plan, once there is room. Returns false if the walk is to end.
     fn hand_over(&mut self) -> bool {
         let found = std::mem::take(&mut self.found);
-        let goes_on = self.sending.wait_until(|plan| !plan.is_full() || plan.has_given_up());
+        let proven = &self.sending.progress.proven;
+        let has_room = |plan: &crate::plan::Plan| !plan.is_full() && !proven.is_full();
+        let goes_on = self.sending.wait_until(|plan| has_room(plan) || plan.has_given_up());
         self.sending.change(|plan| {
             if goes_on && !plan.has_given_up() && !found.is_empty() {
                 plan.add(found);

@@ -9,7 +9,7 @@ use landspeed_record::{CopyCheck, CopyComparison, CopyDifference};
 use super::*;
 
 fn rules(ignored: &[&[u8]], removal: Option<Removal>) -> CopyRules {
-    CopyRules { ignore: IgnoreRules::parse(ignored).unwrap(), removal }
+    CopyRules { ignore: IgnoreRules::parse(ignored).unwrap(), removal, ..CopyRules::default() }
 }
 
 const ANY: Option<Removal> = Some(Removal { most: None });
@@ -195,4 +195,36 @@ fn a_file_and_several_folders_in_one_are_refused() {
         assert!(error.to_string().starts_with(refusal), "{error}");
     }
     assert!(to.path().join("extra").exists());
+}
+
+/// The digests are those of the whole files, whatever their lengths, and of none that the target had already.
+#[test]
+fn files_are_listed_with_their_digests() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    tree(from.path());
+    let rules = CopyRules { lists_digests: true, ..CopyRules::default() };
+    let source = Source { rules: rules.clone(), ..source(from.path()) };
+    let target = Target { rules, ..target(to.path()) };
+    let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
+    let copied = || {
+        let [sending, receiving] = flows("tls", 3);
+        std::thread::scope(|scope| {
+            let received = scope.spawn(|| receive(receiving, &target, &CopyProgress::default(), &cancel));
+            let outcome = send(sending, &source, &progress, &cancel).unwrap();
+            received.join().expect("no panic").unwrap();
+            outcome
+        })
+    };
+    let outcome = copied();
+    let listed: Vec<_> = std::iter::repeat_with(|| progress.proven())
+        .take_while(|proven| !proven.is_empty())
+        .flatten()
+        .collect();
+    assert_eq!((listed.len() as u64, outcome.failed), (outcome.copied, 0), "{outcome:?}");
+    for file in &listed {
+        let path = to.path().join(OsStr::from_bytes(&file.name_hex.0));
+        assert_eq!(blake3::hash(&fs::read(&path).unwrap()).as_bytes(), &file.digest_hex.0, "{path:?}");
+    }
+    assert_eq!(copied().copied, 0);
+    assert!(progress.proven().is_empty());
 }

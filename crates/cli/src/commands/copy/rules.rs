@@ -1,4 +1,4 @@
-//! Which entries are copied, and what is deleted at the target.
+//! Which entries are copied, and what else is to be done with them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -16,7 +16,7 @@ use crate::output::usage;
 /// The room that rules may take in a request to an agent.
 const ROOM: usize = 200 << 10;
 
-/// Which entries are copied, and what is deleted at the target.
+/// Which entries are copied, and what else is to be done with them.
 #[derive(Debug, Args)]
 pub(crate) struct RuleArgs {
     /// Leave alone what this pattern names: a line of a .gitignore file
@@ -40,6 +40,11 @@ pub(crate) struct RuleArgs {
     /// Delete nothing if more than so many entries would be deleted
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
     pub(crate) max_delete: Option<u64>,
+    /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
+    ///
+    /// A file is in it once its copy is proven. Files that the target had already are not read, and not in it.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "verify", "clean"], help_heading = "Selection")]
+    pub(crate) manifest: Option<PathBuf>,
 }
 
 impl RuleArgs {
@@ -47,7 +52,12 @@ impl RuleArgs {
     pub(super) fn asked(&self) -> Result<CopyRules> {
         let ignore_hex = self.ignored()?;
         check_ignore_rules(&ignore_hex).map_err(usage)?;
-        Ok(CopyRules { ignore_hex, deletes: self.delete, most_deleted: self.max_delete })
+        Ok(CopyRules {
+            ignore_hex,
+            deletes: self.delete,
+            most_deleted: self.max_delete,
+            lists_digests: self.manifest.is_some(),
+        })
     }
 
     /// Returns the lines with patterns: those of files first, so that the command line has the last word.
@@ -102,7 +112,13 @@ mod tests {
     use super::*;
 
     fn args() -> RuleArgs {
-        RuleArgs { ignore: Vec::new(), ignore_from: Vec::new(), delete: true, max_delete: Some(3) }
+        RuleArgs {
+            ignore: Vec::new(),
+            ignore_from: Vec::new(),
+            delete: true,
+            max_delete: Some(3),
+            manifest: None,
+        }
     }
 
     #[test]
