@@ -142,7 +142,7 @@ fn ignore_rules(lines: &[PathBytes]) -> Result<IgnoreRules, String> {
 fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
     let (ignore, lists_digests) = (ignore_rules(&asked.ignore_hex)?, asked.lists_digests);
-    Ok(landspeed_mover::CopyRules { ignore, removal, lists_digests })
+    Ok(landspeed_mover::CopyRules { ignore, removal, lists_digests, limit: asked.limit_bps })
 }
 
 /// Returns what is at each of these paths.

@@ -1,6 +1,7 @@
 //! What the user asked of a copy beside its paths, on its way to an agent.
 
 use landspeed_record::PathBytes;
+use landspeed_record::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 /// What the user asked of a copy beside its paths. Both ends get the same.
@@ -15,4 +16,6 @@ pub struct CopyRules {
     pub most_deleted: Option<u64>,
     /// True to list the digests of the files that are copied ([`crate::session::Request::CopyProven`]).
     pub lists_digests: bool,
+    /// The largest rate at which content is sent, over all flows; `None` for any rate.
+    pub limit_bps: Option<BitRate>,
 }

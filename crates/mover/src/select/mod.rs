@@ -4,6 +4,7 @@ mod glob;
 mod ignore;
 
 pub use ignore::{IgnoreRules, RuleError};
+use landspeed_record::units::BitRate;
 
 /// What the user asked of a copy beside its paths. Both ends get the same.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +15,8 @@ pub struct CopyRules {
     pub removal: Option<Removal>,
     /// True to list the digests of the files that are copied ([`crate::CopyProgress::proven`]).
     pub lists_digests: bool,
+    /// The largest rate at which content is sent, over all flows; `None` for any rate.
+    pub limit: Option<BitRate>,
 }
 
 /// The removal of what only the target has.

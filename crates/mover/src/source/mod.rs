@@ -1,6 +1,7 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
 mod names;
+mod pace;
 mod read;
 mod walk;
 
@@ -19,9 +20,10 @@ use crate::name::RelativeName;
 use crate::plan::{FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::tree::Tree;
-use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
+use crate::wire::{Failure, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
 pub(crate) use names::can_remove;
+use pace::Pace;
 use read::Body;
 
 /// What is copied.
@@ -63,6 +65,7 @@ pub fn send(
         moved: Condvar::new(),
         finished: Mutex::new(None),
         progress,
+        pace: Pace::new(source.rules.limit),
     };
     let links = Links::new(&flows);
     std::thread::scope(|scope| {
@@ -146,6 +149,7 @@ struct Sending<'a> {
     /// What the target says at its end.
     finished: Mutex<Option<Result<(), Failure>>>,
     progress: &'a CopyProgress,
+    pace: Pace,
 }
 
 impl Sending<'_> {
@@ -192,10 +196,10 @@ impl Sending<'_> {
         None
     }
 
-    fn carry_out(&self, outgoing: &Outgoing, writer: &FrameWriter<'_>, body: &mut Body) -> Result<(), Error> {
+    fn carry_out(&self, outgoing: &Outgoing, flow: &OpenFlow<'_>, body: &mut Body) -> Result<(), Error> {
         match outgoing {
-            Outgoing::Message(message) => writer.send(message, &[]),
-            Outgoing::Pieces(pieces) => self.send_pieces(pieces, writer, body),
+            Outgoing::Message(message) => flow.writer.send(message, &[]),
+            Outgoing::Pieces(pieces) => self.send_pieces(pieces, flow, body),
         }
     }
 
@@ -217,7 +221,7 @@ impl End for Sending<'_> {
         let mut body = Body::default();
         let mut number = flow.next;
         while let Some(outgoing) = self.next(link, number, flow) {
-            self.carry_out(&outgoing, flow.writer, &mut body)?;
+            self.carry_out(&outgoing, flow, &mut body)?;
             number += 1;
         }
         if flow.is_broken() { Ok(()) } else { flow.writer.send(&encode(&ToTarget::Over), &[]) }

@@ -9,9 +9,10 @@ use rustix::fd::AsFd;
 use super::Sending;
 use crate::Error;
 use crate::digest;
+use crate::link::OpenFlow;
 use crate::plan::PieceWork;
 use crate::tree::FileIdentity;
-use crate::wire::{Failure, FrameWriter, Operation, PieceHeader, ToTarget, encode};
+use crate::wire::{Failure, Operation, PieceHeader, ToTarget, encode};
 
 /// Why a piece was not read.
 enum ReadProblem {
@@ -58,12 +59,13 @@ impl Sending<'_> {
     pub(super) fn send_pieces(
         &self,
         pieces: &[PieceWork],
-        writer: &FrameWriter<'_>,
+        flow: &OpenFlow<'_>,
         body: &mut Body,
     ) -> Result<(), Error> {
         let headers = self.read_all(pieces, body);
+        self.pace.wait(body.bytes().len(), &|| flow.is_broken() || self.plan.lock().is_over());
         // Without any piece it is a message all the same, because both ends count them.
-        writer.send(&encode(&ToTarget::Pieces(headers)), body.bytes())
+        flow.writer.send(&encode(&ToTarget::Pieces(headers)), body.bytes())
     }
 
     /// Reads and hashes pieces into `body`, and returns the headers of those that could be read.

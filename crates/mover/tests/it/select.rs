@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use landspeed_mover::{IgnoreRules, Removal, compare, show};
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyCheck, CopyComparison, CopyDifference};
 
 use super::*;
@@ -227,4 +228,33 @@ fn files_are_listed_with_their_digests() {
     }
     assert_eq!(copied().copied, 0);
     assert!(progress.proven().is_empty());
+}
+
+/// The rate holds over all flows. How much faster a copy could be is not asked.
+#[test]
+fn a_limit_holds_over_all_flows_and_does_not_hold_up_the_end() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for n in 0..3 {
+        fs::write(from.path().join(n.to_string()), bytes(MIB, n)).unwrap();
+    }
+    let limited = |limit| CopyRules { limit: Some(BitRate(limit)), ..CopyRules::default() };
+    let begun = Instant::now();
+    let outcome = copied(from.path(), to.path(), limited(16e6));
+    assert_eq!((outcome.copied, outcome.failed), (3, 0), "{outcome:?}");
+    // The third file begins after two have been paid for, less what may be sent at once.
+    let least = Duration::from_secs_f64(2.0 * MIB as f64 / 2e6 - 0.1);
+    assert!(begun.elapsed() >= least, "{:?} of {least:?}", begun.elapsed());
+    is_same(from.path(), to.path());
+    // At this rate, a piece waits for more than two minutes.
+    fs::write(from.path().join("long"), bytes(4 * MIB, 9)).unwrap();
+    let source = Source { rules: limited(64e3), ..source(from.path()) };
+    let (target, cancel, begun) = (target(to.path()), CancelFlag::default(), Instant::now());
+    let ended = std::thread::scope(|scope| {
+        let copying = scope.spawn(|| copy_between(&source, &target, flows("tcp", 2), &cancel));
+        std::thread::sleep(Duration::from_millis(300));
+        cancel.cancel();
+        copying.join().expect("no panic")
+    });
+    assert!(ended.is_err(), "{ended:?}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }

@@ -269,7 +269,14 @@ mod tests {
     }
 
     fn rules(max_delete: Option<u64>) -> RuleArgs {
-        RuleArgs { ignore: Vec::new(), ignore_from: Vec::new(), delete: true, max_delete, manifest: None }
+        RuleArgs {
+            ignore: Vec::new(),
+            ignore_from: Vec::new(),
+            delete: true,
+            max_delete,
+            manifest: None,
+            limit: None,
+        }
     }
 
     #[test]

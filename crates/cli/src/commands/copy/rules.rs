@@ -9,6 +9,7 @@ use clap::Args;
 use landspeed_agent::check_ignore_rules;
 use landspeed_agent::session::{CopyRules, FoundPath, PathKind};
 use landspeed_engine::Landing;
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyComparison, PathBytes};
 
 use crate::output::usage;
@@ -45,6 +46,9 @@ pub(crate) struct RuleArgs {
     /// A file is in it once its copy is proven. Files that the target had already are not read, and not in it.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "verify", "clean"], help_heading = "Selection")]
     pub(crate) manifest: Option<PathBuf>,
+    /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
+    #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
+    pub(crate) limit: Option<BitRate>,
 }
 
 impl RuleArgs {
@@ -57,6 +61,7 @@ impl RuleArgs {
             deletes: self.delete,
             most_deleted: self.max_delete,
             lists_digests: self.manifest.is_some(),
+            limit_bps: self.limit,
         })
     }
 
@@ -103,6 +108,19 @@ impl RuleArgs {
             _ => String::new(),
         }
     }
+}
+
+/// The lowest limit: at it, a piece of a file takes two minutes.
+const LOWEST: BitRate = BitRate(64e3);
+
+/// Reads a rate. Elsewhere letters of both cases are one; here a capital B is for bytes.
+fn limit(text: &str) -> Result<BitRate, String> {
+    let rate = match text.trim().strip_suffix("B/s") {
+        Some(bytes) => bytes.parse().map(|rate: BitRate| BitRate(rate.0 * 8.0)),
+        None => text.parse(),
+    };
+    let rate = rate.map_err(|error| format!("{error}, and 25MB/s for bytes"))?;
+    if rate.0 >= LOWEST.0 { Ok(rate) } else { Err(format!("a limit is at least {LOWEST}")) }
 }
 
 #[cfg(test)]
@@ -161,6 +179,18 @@ mod tests {
             }
             let none = RuleArgs { delete: false, max_delete: None, ..args() };
             assert!(none.check_sources(&found, &landing).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_limit_is_in_bits_or_in_bytes() {
+        for (text, bits) in
+            [("200M", 200e6), ("1.5Gb/s", 1.5e9), ("25MB/s", 200e6), ("100kB/s", 800e3), ("1 MB/s", 8e6)]
+        {
+            assert_eq!(limit(text), Ok(BitRate(bits)), "{text}");
+        }
+        for bad in ["0", "1k", "25MiB/s", "fast", "B/s", "-1M"] {
+            assert!(limit(bad).is_err(), "{bad}");
         }
     }
 
