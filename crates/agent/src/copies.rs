@@ -141,8 +141,13 @@ fn ignore_rules(lines: &[PathBytes]) -> Result<IgnoreRules, String> {
 
 fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
-    let (ignore, lists_digests) = (ignore_rules(&asked.ignore_hex)?, asked.lists_digests);
-    Ok(landspeed_mover::CopyRules { ignore, removal, lists_digests, limit: asked.limit_bps })
+    Ok(landspeed_mover::CopyRules {
+        ignore: ignore_rules(&asked.ignore_hex)?,
+        removal,
+        lists_digests: asked.lists_digests,
+        by_content: asked.by_content,
+        limit: asked.limit_bps,
+    })
 }
 
 /// Returns what is at each of these paths.

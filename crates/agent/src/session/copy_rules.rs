@@ -16,6 +16,8 @@ pub struct CopyRules {
     pub most_deleted: Option<u64>,
     /// True to list the digests of the files that are copied ([`crate::session::Request::CopyProven`]).
     pub lists_digests: bool,
+    /// True to compare files of the same length by their content, and not by their times.
+    pub by_content: bool,
     /// The largest rate at which content is sent, over all flows; `None` for any rate.
     pub limit_bps: Option<BitRate>,
 }

@@ -47,7 +47,7 @@ pub fn compare(
         trees,
         looks_for_extras: source.rules.removal.is_some(),
         lanes: AtomicU32::new(flows.count),
-        queue: Mutex::new(CompareQueue::new(check)),
+        queue: Mutex::new(CompareQueue::new(check, source.rules.by_content)),
         moved: Condvar::new(),
         tally: Mutex::default(),
         progress,

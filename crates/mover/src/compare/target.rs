@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use super::Seen;
 use super::lane::{LaneFlow, opened, watch};
 use super::message::{Answer, PieceRange, Question};
+use super::queue::reads;
 use crate::Error;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
@@ -137,7 +138,7 @@ impl Showing {
     fn read(&self, ranges: &[PieceRange], room: &mut Vec<u8>) -> Result<OwnDigests, Error> {
         let pieces: u64 = ranges.iter().map(|range| u64::from(range.number)).sum();
         let is_fine = pieces <= MOST_PIECES as u64 && ranges.iter().all(PieceRange::fits);
-        if self.check != CopyCheck::Verify || !is_fine {
+        if !reads(self.check, self.rules.by_content) || !is_fine {
             return Err(Error::Protocol("it asks for other pieces than a comparison may"));
         }
         Ok(ranges.iter().map(|range| self.digests(range, room)).collect())

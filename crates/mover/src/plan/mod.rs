@@ -169,6 +169,8 @@ pub(crate) struct Plan {
     open: HashMap<u64, OpenEntry>,
     /// Files of one piece, each with its length.
     small: VecDeque<(u64, u64)>,
+    /// Such files that the target may have already.
+    small_held: VecDeque<(u64, u64)>,
     large: VecDeque<Cursor>,
     /// Pieces that the target may have already.
     held: VecDeque<Cursor>,
@@ -192,6 +194,7 @@ impl Plan {
             offers: VecDeque::new(),
             open: HashMap::new(),
             small: VecDeque::new(),
+            small_held: VecDeque::new(),
             large: VecDeque::new(),
             held: VecDeque::new(),
             installs: VecDeque::new(),
@@ -294,7 +297,9 @@ impl Plan {
         {
             return Some(offer);
         }
-        self.small_files().or_else(|| self.piece(true)).or_else(|| self.piece(false)).or_else(|| self.offer())
+        let sent = self.small_files(true).or_else(|| self.piece(true));
+        let held = sent.or_else(|| self.small_files(false)).or_else(|| self.piece(false));
+        held.or_else(|| self.offer())
     }
 
     fn offer(&mut self) -> Option<Work> {
@@ -313,17 +318,21 @@ impl Plan {
         }
     }
 
-    /// Returns small files for one message.
-    fn small_files(&mut self) -> Option<Work> {
+    fn small_of(&mut self, is_sent: bool) -> &mut VecDeque<(u64, u64)> {
+        if is_sent { &mut self.small } else { &mut self.small_held }
+    }
+
+    /// Returns small files for one message: to send, or to compare.
+    fn small_files(&mut self, is_sent: bool) -> Option<Work> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((entry, size)) = self.small.front().copied() {
+        while let Some((entry, size)) = self.small_of(is_sent).front().copied() {
             let is_full = batch.len() >= MOST_PIECES || bytes + size > digest::PIECE as u64;
             if is_full && !batch.is_empty() {
                 break;
             }
-            self.small.pop_front();
-            self.waiting = self.waiting.saturating_sub(size);
-            if let Some(work) = self.piece_of(entry, 0, true) {
+            self.small_of(is_sent).pop_front();
+            self.waiting = self.waiting.saturating_sub(if is_sent { size } else { 0 });
+            if let Some(work) = self.piece_of(entry, 0, is_sent) {
                 bytes += size;
                 batch.push(work);
             }

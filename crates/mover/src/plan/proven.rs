@@ -16,7 +16,7 @@ impl Plan {
         self.proven.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Lists a file that the target has put in place. The target has compared its digest with this end's.
+    /// Lists a file that the target has put in place, or had there. The target has compared its digest with this end's.
     pub(super) fn prove(&mut self, entry: u64) {
         let (Some(proven), Some(open)) = (&mut self.proven, self.open.get(&entry)) else { return };
         if let Some(digest) = open.only.or_else(|| open.done.as_ref()?.digest()) {

@@ -6,15 +6,15 @@ use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, Operation, numbered};
 
 impl Plan {
-    /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not awaited: the target puts such
-    /// a file in place without asking for the digest of the whole.
+    /// Takes the digest of a piece, before the piece is sent. Of a file's only piece that is sent, no answer is awaited: the
+    /// target puts such a file in place without asking for the digest of the whole.
     pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest) {
         let Some(open) = self.open.get_mut(&piece.entry) else { return };
-        match piece.pieces {
-            1 => open.only = Some(digest),
-            _ => {
-                open.awaited.insert(piece.index, digest);
-            }
+        if piece.pieces == 1 {
+            open.only = Some(digest);
+        }
+        if piece.pieces > 1 || !piece.is_sent {
+            open.awaited.insert(piece.index, digest);
         }
         self.settled.sent_bytes += if piece.is_sent { piece.length as u64 } else { 0 };
     }
@@ -45,8 +45,7 @@ impl Plan {
         let Some(pieces) = digest::pieces(size) else { return };
         open.done = Some(DonePieces::none_of(pieces));
         if pieces == 1 {
-            self.small.push_back((entry, size));
-            self.waiting += size;
+            self.want_small(entry, size, held.is_empty());
             return;
         }
         let mut next = 0;
@@ -59,6 +58,15 @@ impl Plan {
             }
         }
         self.send(entry, next, pieces);
+    }
+
+    /// Plans to send a file of one piece, or to compare it.
+    fn want_small(&mut self, entry: u64, size: u64, is_sent: bool) {
+        match is_sent {
+            true => self.small.push_back((entry, size)),
+            false => self.small_held.push_back((entry, size)),
+        }
+        self.waiting += if is_sent { size } else { 0 };
     }
 
     /// Plans to send the pieces from `next` to before `end`.
@@ -84,6 +92,13 @@ impl Plan {
                 self.settle(entry, |settled, open| {
                     settled.copied += 1;
                     settled.copied_bytes += open.found.size();
+                    settled.moved_bytes += open.found.size() - open.taken;
+                });
+            }
+            EntryOutcome::Same => {
+                self.prove(entry);
+                self.settle(entry, |settled, open| {
+                    settled.unchanged += 1;
                     settled.moved_bytes += open.found.size() - open.taken;
                 });
             }

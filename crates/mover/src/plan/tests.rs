@@ -276,3 +276,40 @@ fn files_that_are_in_place_are_listed_with_their_digests() {
     drive(&mut unasked);
     assert!(unasked.take_proven().is_empty());
 }
+
+/// The target has files of the same length, and compares their content.
+#[test]
+fn what_is_in_place_is_compared_and_sent_only_where_it_differs() {
+    let mut plan = Plan::new().proving(true);
+    plan.add(vec![file("same", 10), file("other", 10), file("long", 2 << 20)]);
+    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    let all = |pieces| Answer::Compare(vec![(0, pieces)]);
+    plan.answered(first, vec![all(1), all(1), all(2)]);
+    let NextStep::Work(Work::Small(small)) = plan.step() else { panic!("two files") };
+    assert_eq!(
+        small.iter().map(|piece| (piece.entry, piece.is_sent)).collect::<Vec<_>>(),
+        [(0, false), (1, false)]
+    );
+    small.iter().for_each(|piece| plan.hashed(piece, Digest([7; 32])));
+    plan.became(0, EntryOutcome::Same);
+    plan.became(1, EntryOutcome::Again(0));
+    plan.became(1, EntryOutcome::Again(0));
+    let NextStep::Work(Work::Piece(again)) = plan.step() else { panic!("a file") };
+    assert_eq!((again.entry, again.length, again.is_sent), (1, 10, true));
+    plan.hashed(&again, Digest([8; 32]));
+    plan.became(1, EntryOutcome::Installed);
+    while let NextStep::Work(Work::Piece(piece)) = plan.step() {
+        assert!(!piece.is_sent);
+        plan.hashed(&piece, Digest([9; 32]));
+        plan.became(2, EntryOutcome::Taken(piece.index));
+        if piece.index == 1 {
+            break;
+        }
+    }
+    assert!(matches!(plan.step(), NextStep::Work(Work::Install { entry: 2, .. })));
+    plan.became(2, EntryOutcome::Same);
+    let settled = plan.settled();
+    assert_eq!((settled.unchanged, settled.copied, settled.sent_bytes), (2, 1, 10));
+    assert_eq!(settled.moved_bytes, 20 + (2 << 20));
+    assert_eq!(plan.take_proven().len(), 3, "all were compared or sent");
+}

@@ -9,6 +9,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
+use super::in_place::InPlace;
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
 use crate::name::RelativeName;
@@ -32,6 +33,8 @@ pub(super) struct IncomingFile {
     done: Mutex<DonePieces>,
     /// False once the file has failed or was withdrawn: no piece is written after that.
     is_open: RwLock<bool>,
+    /// The file of this length that is in place, if the content of both is compared.
+    in_place: Option<InPlace>,
 }
 
 impl IncomingFile {
@@ -45,7 +48,30 @@ impl IncomingFile {
             pieces,
             done: Mutex::new(DonePieces::none_of(pieces)),
             is_open: RwLock::new(true),
+            in_place: None,
         }
+    }
+
+    /// Returns the file with pieces that are compared with those of the file in place.
+    pub(super) fn beside(self, in_place: InPlace) -> Self {
+        IncomingFile { in_place: Some(in_place), ..self }
+    }
+
+    pub(super) fn in_place(&self) -> Option<&InPlace> {
+        self.in_place.as_ref()
+    }
+
+    pub(super) fn offered(&self) -> &OfferedEntry {
+        &self.offered
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the length of a piece.
+    pub(super) fn length(&self, index: u32) -> usize {
+        digest::length(self.size, index)
     }
 
     pub(super) fn name(&self) -> &RelativeName {
@@ -98,9 +124,10 @@ impl IncomingFile {
             .map_err(failed(Operation::SetModeAndTimes))
     }
 
-    fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
+    pub(super) fn write_piece(&self, work: &WorkFolder, bytes: &[u8], offset: u64) -> Result<(), Failure> {
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
         file.write_all_at(bytes, offset).map_err(|error| Failure::of(Operation::Write, &error))?;
+        self.in_place.iter().for_each(InPlace::write);
         start_writeback(&file, offset, bytes.len());
         Ok(())
     }
@@ -126,7 +153,7 @@ impl IncomingFile {
         Ok(if is_same { self.mark(header) } else { Some(EntryOutcome::Again(header.index)) })
     }
 
-    fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
+    pub(super) fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
         let is_new = self.done.lock().add(header.index, header.digest);
         is_new.then_some(EntryOutcome::Taken(header.index))
     }
@@ -157,7 +184,11 @@ impl IncomingFile {
     /// Opens the incomplete file. It is created for the first piece alone, because a file that is missing later has lost
     /// what was taken.
     fn file(&self, work: &WorkFolder) -> io::Result<File> {
-        let has_any = self.done.lock().has_any();
+        // What was taken of a file in place is not in it.
+        let has_any = match &self.in_place {
+            Some(in_place) => in_place.is_written(),
+            None => self.done.lock().has_any(),
+        };
         match has_any {
             true => work.left(&self.own)?.map(File::from).ok_or_else(|| Errno::NOENT.into()),
             false => work.file(&self.own).map(File::from),
@@ -217,7 +248,7 @@ fn piece_at(offset: u64) -> u32 {
 }
 
 /// Fills `into` from a file. What lies beyond its end stays as it is.
-fn read_at(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub(super) fn read_at(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !into.is_empty() {
         match rustix::io::pread(&file, &mut *into, offset) {
             Ok(0) => return Ok(()),

@@ -1,6 +1,7 @@
 //! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
 
 mod commit;
+mod in_place;
 mod incoming;
 mod offer;
 mod sweep;
@@ -200,23 +201,29 @@ impl Receiving {
         if !file.fits(header) {
             return Err(Error::Protocol("a piece is of another length than its file has"));
         }
-        let taken = match header.is_sent {
-            true => file.take(&self.work, header, bytes),
-            false => file.compare(&self.work, header),
+        let taken = match (header.is_sent, file.in_place()) {
+            (true, _) => file.take(&self.work, header, bytes),
+            (false, Some(there)) => self.compare_in_place(file, there, header),
+            (false, None) => file.compare(&self.work, header),
         };
         Ok(taken.unwrap_or_else(|failure| Some(self.failed(header.entry, failure))))
     }
 
-    /// Puts a file in place whose pieces were all taken, if its digest is the source's. Sets mode and time, and queues it to be
-    /// put on stable storage.
+    /// Puts a file in place whose pieces were all taken, if its digest is the source's, unless it is there already. Sets mode
+    /// and time, and queues it to be put on stable storage.
     fn install(&self, entry: u64, digest: Digest, link: &Arc<SourceLink>, commits: &SyncSender<Commit>) {
         let Some(file) = self.files.lock().get(&entry).cloned() else { return };
-        let completed = match file.digest() {
-            Some(own) if own == digest => file.complete(&self.work),
+        let completed = match (file.digest(), file.in_place()) {
+            (Some(own), None) if own == digest => file.complete(&self.work).map(|()| true),
+            (Some(own), Some(there)) if own == digest => self.complete_in_place(&file, there),
             _ => Err(Failure::plain(Operation::Damaged)),
         };
         match completed {
-            Ok(()) => commit(commits, vec![(entry, file)], link),
+            Ok(true) => commit(commits, vec![(entry, file)], link),
+            Ok(false) => {
+                self.forget(entry);
+                link.tell_outcomes(vec![(entry, EntryOutcome::Same)]);
+            }
             Err(failure) => link.tell_outcomes(vec![(entry, self.failed(entry, failure))]),
         }
     }

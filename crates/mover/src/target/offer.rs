@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
+use super::in_place::InPlace;
 use super::incoming::{IncomingFile, left_pieces, set_mode_and_times, times};
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
@@ -86,7 +87,10 @@ impl Receiving {
         last: &mut LastFolder,
     ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        match self.root.stat(&offered.name, last).map_err(open)? {
+        let there = self.root.stat(&offered.name, last).map_err(open)?;
+        let compares = there.as_ref().is_some_and(|there| self.compares_content(size, there));
+        match there {
+            Some(_) if compares => {}
             Some(there) if self.has(offered, size, &there) => return self.keep(offered, &there),
             Some(there) if kind(&there) == FileType::Directory => {
                 return Err(open(io::Error::from_raw_os_error(libc::EISDIR)));
@@ -96,15 +100,25 @@ impl Receiving {
         let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
         let pieces = digest::pieces(size).ok_or_else(too_large)?;
         let file = IncomingFile::new(entry, offered, size, pieces);
+        if compares {
+            let answer = self.ask_for_digests(&file)?;
+            return self.await_file(entry, file.beside(InPlace::default())).map(|()| answer);
+        }
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
         let left = left.map_or_else(Vec::new, |left| left_pieces(left, pieces));
+        self.await_file(entry, file)?;
+        Ok(if left.is_empty() { Answer::Send } else { Answer::Compare(left) })
+    }
+
+    /// Adds a file to those under way.
+    fn await_file(&self, entry: u64, file: IncomingFile) -> Result<(), Failure> {
         let mut files = self.files.lock();
-        let is_long_twice = || pieces > 1 && files.values().any(|other| other.own() == file.own());
+        let is_long_twice = || file.pieces() > 1 && files.values().any(|other| other.own() == file.own());
         if files.contains_key(&entry) || is_long_twice() {
             return Err(Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EEXIST)));
         }
         files.insert(entry, Arc::new(file));
-        Ok(if left.is_empty() { Answer::Send } else { Answer::Compare(left) })
+        Ok(())
     }
 
     /// Keeps a file that is there, with the offered mode.

@@ -82,7 +82,7 @@ pub(crate) struct PieceHeader {
     /// The number of its bytes.
     pub(crate) length: u32,
     pub(crate) digest: Digest,
-    /// True if the body has the piece; false if the target has it from an interrupted copy, and compares its digest.
+    /// True if the body has the piece; false if the target has it from an interrupted copy or in place, and compares its digest.
     pub(crate) is_sent: bool,
 }
 
@@ -108,8 +108,8 @@ pub(crate) enum Answer {
     Made,
     /// All pieces are to be sent.
     Send,
-    /// The target has a part of the file: it compares the pieces of these ranges, each as (first, number). All others
-    /// are to be sent.
+    /// The target has a part of the file, or a file of its length in place: it compares the pieces of these ranges, each as
+    /// (first, number). All others are to be sent.
     Compare(Vec<(u32, u32)>),
     Failed(Failure),
 }
@@ -125,6 +125,8 @@ pub(crate) enum EntryOutcome {
     Installed,
     Withdrawn,
     Failed(Failure),
+    /// The target has a file with this content in place. It has set mode and time, and no more.
+    Same,
 }
 
 /// Why an operation on an entry failed. The text for people is made where it is printed.

@@ -258,3 +258,55 @@ fn a_limit_holds_over_all_flows_and_does_not_hold_up_the_end() {
     assert!(ended.is_err(), "{ended:?}");
     assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
+
+/// Files of the same length whose content differs or not, whatever their times.
+#[test]
+fn files_are_compared_by_content() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (from, to) = (from.path(), to.path());
+    tree(from);
+    fs::write(from.join("a/many"), bytes(9 * MIB, 7)).unwrap();
+    copied(from, to, CopyRules::default());
+    let by_content = || CopyRules { by_content: true, lists_digests: true, ..CopyRules::default() };
+    // Another byte with the time of before, and another time with the same bytes.
+    use std::os::unix::fs::FileExt;
+    for (name, at) in [("one", 0), ("a/many", 5 * MIB as u64 + 3), ("a/b/long", 5 * MIB as u64 + 16)] {
+        let path = to.join(name);
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+        let file = fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut byte = [0];
+        file.read_exact_at(&mut byte, at).unwrap();
+        file.write_all_at(&[!byte[0]], at).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+    ["a/7", "a/more", "a/piece", "zero"].iter().for_each(|name| age(&to.join(name), 5));
+    let inode = |name: &str| fs::metadata(to.join(name)).unwrap().ino();
+    let before = ["a/7", "a/more", "a/piece", "zero"].map(inode);
+    let (tried, _) = tried(from, to, by_content());
+    assert_eq!((tried.differing, tried.failed), (7, 0), "{tried:?}");
+    let outcome = copied(from, to, by_content());
+    assert_eq!((outcome.copied, outcome.failed), (3, 0), "{outcome:?}");
+    // One piece of each, and the last of a/b/long is short.
+    assert_eq!(outcome.sent_bytes.0, 1 + MIB as u64 + 17, "{outcome:?}");
+    assert_eq!(["a/7", "a/more", "a/piece", "zero"].map(inode), before, "what is the same is not replaced");
+    is_same(from, to);
+    let again = copied(from, to, by_content());
+    assert_eq!((again.copied, again.made, again.sent_bytes.0), (0, 0, 0), "{again:?}");
+    is_same(from, to);
+}
+
+/// A file at the target that cannot be read, or that is something else, is replaced as without a comparison.
+#[test]
+fn what_cannot_be_compared_is_replaced() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(from.path().join("shut"), "new").unwrap();
+    fs::write(to.path().join("shut"), "old").unwrap();
+    fs::set_permissions(to.path().join("shut"), PermissionsExt::from_mode(0o000)).unwrap();
+    fs::write(from.path().join("link"), "new").unwrap();
+    symlink("old", to.path().join("link")).unwrap();
+    let rules = CopyRules { by_content: true, ..CopyRules::default() };
+    let outcome = copied(from.path(), to.path(), rules);
+    assert_eq!((outcome.copied, outcome.failed), (2, 0), "{outcome:?}");
+    is_same(from.path(), to.path());
+}

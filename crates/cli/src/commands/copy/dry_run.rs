@@ -85,16 +85,22 @@ pub(crate) enum DryRunAction {
 }
 
 impl DryRunAction {
-    fn of(entry: &CopyDiffering) -> Self {
+    /// Returns what a copy does with an entry, which compares files of the same length `by_content` or by time.
+    fn of(entry: &CopyDiffering, by_content: bool) -> Self {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
             _ if differs(CopyDifference::Extra) => DryRunAction::Delete,
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
-            // A file with another time is sent whatever its size. Content is not compared in a dry run.
-            CopyEntryKind::File if differs(CopyDifference::Time) => DryRunAction::Replace,
-            _ if [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Link]
-                .into_iter()
-                .any(differs) =>
+            // A file with another time is sent whatever its size, where content is not compared.
+            CopyEntryKind::File if differs(CopyDifference::Time) && !by_content => DryRunAction::Replace,
+            _ if [
+                CopyDifference::Kind,
+                CopyDifference::Size,
+                CopyDifference::Link,
+                CopyDifference::Content,
+            ]
+            .into_iter()
+            .any(differs) =>
             {
                 DryRunAction::Replace
             }
@@ -138,9 +144,9 @@ struct DryRunListing {
 
 impl DryRunListing {
     /// Counts entries, and keeps them up to `most` in all.
-    fn take(&mut self, entries: Vec<CopyDiffering>, most: usize) {
+    fn take(&mut self, entries: Vec<CopyDiffering>, most: usize, by_content: bool) {
         for entry in entries {
-            let action = DryRunAction::of(&entry);
+            let action = DryRunAction::of(&entry, by_content);
             self.counts.add(&entry, action);
             if self.entries.len() < most {
                 let CopyDiffering { name_hex, kind, size_bytes, .. } = entry;
@@ -172,7 +178,7 @@ pub(super) fn run(
     what: &CopyOptions,
 ) -> Result<ExitCode> {
     let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
-    let take = |entries| listing.borrow_mut().take(entries, most);
+    let take = |entries| listing.borrow_mut().take(entries, most, args.rules.checksum);
     let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
     drop(joined);
     let report = listing.into_inner().report(route, outcome, &args.rules);
@@ -216,7 +222,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Extra, Kind, Link, Missing, Mode, Size, Time};
+    use CopyDifference::{Content, Extra, Kind, Link, Missing, Mode, Size, Time};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -241,16 +247,24 @@ mod tests {
             (CopyEntryKind::Link, &[Time], DryRunAction::Set),
             (CopyEntryKind::Folder, &[Extra], DryRunAction::Delete),
         ] {
-            assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
+            assert_eq!(DryRunAction::of(&entry("a", kind, differs), false), expected, "{kind:?} {differs:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_by_content_replaces_what_differs_in_it() {
+        let action = |differs| DryRunAction::of(&entry("a", CopyEntryKind::File, differs), true);
+        assert_eq!(action(&[Time]), DryRunAction::Set);
+        assert_eq!(action(&[Content]), DryRunAction::Replace);
+        assert_eq!(action(&[Size, Time]), DryRunAction::Replace);
     }
 
     #[test]
     fn the_answer_comes_before_the_names() {
         let mut listing = DryRunListing::default();
         let file = |name: String| entry(&name, CopyEntryKind::File, &[Missing]);
-        listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX);
-        listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX);
+        listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX, false);
+        listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX, false);
         let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
         let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
         let report = listing.report(route, outcome, &rules(None));
@@ -287,8 +301,11 @@ mod tests {
         ] {
             let mut listing = DryRunListing::default();
             let extra = |name, kind| entry(name, kind, &[Extra]);
-            listing
-                .take(vec![extra("b", CopyEntryKind::File), extra("a", CopyEntryKind::Folder)], usize::MAX);
+            listing.take(
+                vec![extra("b", CopyEntryKind::File), extra("a", CopyEntryKind::Folder)],
+                usize::MAX,
+                false,
+            );
             let route = CopyRoute { from: "a".to_owned(), to: "b".to_owned(), target: "t".to_owned() };
             let outcome = CopyComparison { compared: 5, extra: 2, ..CopyComparison::default() };
             let report = listing.report(route, outcome, &rules(most));
@@ -303,7 +320,7 @@ mod tests {
     #[test]
     fn names_are_kept_up_to_a_bound_and_all_are_counted() {
         let mut listing = DryRunListing::default();
-        listing.take((0..9).map(|_| entry("f", CopyEntryKind::File, &[Size])).collect(), 5);
+        listing.take((0..9).map(|_| entry("f", CopyEntryKind::File, &[Size])).collect(), 5, false);
         assert_eq!((listing.entries.len(), listing.counts.replaced), (5, 9));
         assert_eq!((listing.counts.files, listing.counts.file_bytes), (9, Bytes(90)));
     }

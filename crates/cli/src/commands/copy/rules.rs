@@ -43,9 +43,16 @@ pub(crate) struct RuleArgs {
     pub(crate) max_delete: Option<u64>,
     /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
     ///
-    /// A file is in it once its copy is proven. Files that the target had already are not read, and not in it.
+    /// A file is in it once its copy is proven. Files that the target had already are not read, and not in it, unless
+    /// --checksum compares them.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "verify", "clean"], help_heading = "Selection")]
     pub(crate) manifest: Option<PathBuf>,
+    /// Compare files of the same length by their content, and not by their times
+    ///
+    /// Both ends read them, and of those that differ only the pieces of 1 MiB that do are sent. With it, --manifest has the
+    /// files that the target had already.
+    #[arg(long, conflicts_with_all = ["verify", "clean"])]
+    pub(crate) checksum: bool,
     /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
     #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
     pub(crate) limit: Option<BitRate>,
@@ -61,6 +68,7 @@ impl RuleArgs {
             deletes: self.delete,
             most_deleted: self.max_delete,
             lists_digests: self.manifest.is_some(),
+            by_content: self.checksum,
             limit_bps: self.limit,
         })
     }

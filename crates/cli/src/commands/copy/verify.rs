@@ -135,8 +135,7 @@ fn word(difference: CopyDifference) -> &'static str {
 fn remedy(report: &CopyVerification) -> Option<String> {
     let has_content = report.by_difference.iter().any(|count| count.difference == CopyDifference::Content);
     has_content.then(|| {
-        "a copy leaves files of the same length and time as they are: remove those whose content differs at the target, then copy"
-            .to_owned()
+        "a copy leaves files of the same length and time as they are: copy with --checksum".to_owned()
     })
 }
 
@@ -194,7 +193,7 @@ mod tests {
                 "  c: missing",
             ]
         );
-        assert!(lines[5].contains("remove those whose content differs"), "{lines:?}");
+        assert!(lines[5].contains("copy with --checksum"), "{lines:?}");
     }
 
     #[test]

@@ -22,7 +22,7 @@ fn same() -> Result<BTreeSet<CopyDifference>, String> {
 
 /// Returns a queue that waits for the answer about these files.
 fn asked(check: CopyCheck, files: &[(&str, u64)]) -> (CompareQueue, Vec<FoundEntry>) {
-    let mut queue = CompareQueue::new(check);
+    let mut queue = CompareQueue::new(check, false);
     queue.add(files.iter().map(|(name, size)| file(name, *size)).collect());
     queue.walked();
     let NextStep::Look(found) = queue.step() else { panic!("a question") };
@@ -104,7 +104,7 @@ fn a_file_that_differs_is_read_no_further() {
 #[test]
 fn a_question_has_a_bounded_number_of_files() {
     let many: Vec<FoundEntry> = (0..300).map(|n| file(&n.to_string(), 1)).collect();
-    let mut queue = CompareQueue::new(CopyCheck::Verify);
+    let mut queue = CompareQueue::new(CopyCheck::Verify, false);
     queue.add(many);
     queue.walked();
     let NextStep::Look(found) = queue.step() else { panic!("a question") };
