@@ -1,5 +1,7 @@
 //! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
 
+mod named;
+
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,6 +21,7 @@ use parking_lot::Mutex;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
+use self::named::NamedEntries;
 use crate::ports::DataPorts;
 use crate::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathKind, Reply};
 
@@ -27,7 +30,7 @@ const MOST_FLOWS: u32 = 64;
 
 /// The copy or the comparison in which this agent takes part, or has taken part last.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
+pub(crate) struct Copies(Mutex<Arc<CopyProgress>>, NamedEntries);
 
 impl Copies {
     /// Returns the counts of the copy so far. Only its source counts entries.
@@ -45,6 +48,18 @@ impl Copies {
     pub(crate) fn proven(&self) -> Vec<CopyProven> {
         let progress = Arc::clone(&self.0.lock());
         progress.proven()
+    }
+
+    /// Adds names of those that alone the next copy or comparison takes.
+    pub(crate) fn name(&self, names: Vec<PathBytes>, is_first: bool) -> Result<Reply, String> {
+        self.1.add(names, is_first).map(|()| Reply::Done {})
+    }
+
+    /// Returns the source of a copy or a comparison.
+    pub(crate) fn source(&self, roots: Vec<CopyRoot>, asked: &CopyRules) -> Result<Source, String> {
+        let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
+        let only = asked.only_named.then(|| self.1.take());
+        Ok(Source { roots, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
     /// Returns the counts of a copy or a comparison that begins now.
@@ -143,6 +158,7 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
     Ok(landspeed_mover::CopyRules {
         ignore: ignore_rules(&asked.ignore_hex)?,
+        only: None,
         removal,
         lists_digests: asked.lists_digests,
         by_content: asked.by_content,
@@ -194,11 +210,6 @@ fn resolved(path: &Path) -> PathBuf {
 
 fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
-}
-
-pub(crate) fn source(roots: Vec<CopyRoot>, asked: &CopyRules) -> Result<Source, String> {
-    let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
-    Ok(Source { roots, rules: rules(asked)? })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {

@@ -139,7 +139,7 @@ impl Agent {
             }
             Request::CopyOut { flows, roots, rules } => {
                 self.may_run.check_copy()?;
-                let source = copies::source(roots, &rules)?;
+                let source = self.copies.source(roots, &rules)?;
                 self.copies.send(&self.ports, &flows, &source, &self.cancel())
             }
             Request::CopyIn { flows, folder_hex, names_hex, is_synced, rules } => {
@@ -149,13 +149,17 @@ impl Agent {
             }
             Request::CompareOut { flows, roots, check, rules } => {
                 self.may_run.check_copy()?;
-                let source = copies::source(roots, &rules)?;
+                let source = self.copies.source(roots, &rules)?;
                 self.copies.compare(&self.ports, &flows, &source, check, &self.cancel())
             }
             Request::CompareIn { flows, folder_hex, names_hex, check, rules } => {
                 self.may_run.check_copy()?;
                 let target = copies::target(folder_hex, &names_hex, false, &rules)?;
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
+            }
+            Request::CopyNames { names_hex, is_first } => {
+                self.may_run.check_copy()?;
+                self.copies.name(names_hex, is_first)
             }
             Request::CopyProven {} => Ok(Reply::CopyProven { entries: self.copies.proven() }),
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),

@@ -60,6 +60,9 @@ pub enum Error {
         "--delete takes one folder whose entries land in the target's own: copy the others by commands of their own"
     )]
     SeveralToMirror,
+    /// What only the target has is to be removed, and only some names are copied.
+    #[error("--delete needs whole folders: leave --files-from out")]
+    NamesToMirror,
     /// The controller asked to end the copy.
     #[error("the copy was cancelled")]
     Cancelled,

@@ -44,6 +44,6 @@ pub use error::Error;
 pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
-pub use select::{CopyRules, IgnoreRules, Removal, RuleError};
+pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
 pub use source::{Source, SourceRoot, send};
 pub use target::{Target, clean, receive};

@@ -1,5 +1,7 @@
 //! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
 
+mod named;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use rustix::io::Errno;
 
 use crate::beneath::Root;
 use crate::name::RelativeName;
-use crate::select::IgnoreRules;
+use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, OfferedEntry, Operation, Timestamp};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
@@ -84,18 +86,18 @@ pub(crate) struct Tree {
     pub(crate) target: RelativeName,
     /// The entries that are left alone. The one at which the walk begins was named by the user, and is none of them.
     pub(crate) ignore: Arc<IgnoreRules>,
+    /// The names that alone are walked, with the folders that they are in; `None` for all.
+    pub(crate) only: Option<Arc<NameList>>,
 }
 
 impl Tree {
     /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries.
     pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
         let mut walk = Walk { tree: self, only_folders, folders: Vec::new(), visitor };
-        let start = RelativeName::root();
-        let mut goes_on = walk.take(&start, self.look(&start));
-        // A tree has as many folders as it has: each is read once.
-        while let Some(folder) = walk.folders.pop().filter(|_| goes_on) {
-            goes_on = walk.read(&folder);
-        }
+        match &self.only {
+            Some(names) => walk.named(names),
+            None => walk.all_from(&RelativeName::root()),
+        };
     }
 
     /// Returns the entry `inner` of the tree as it is now.
@@ -169,6 +171,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Takes an entry and all that is below it. Returns false to end the walk.
+    fn all_from(&mut self, start: &RelativeName) -> bool {
+        let mut goes_on = self.take(start, self.tree.look(start));
+        // A tree has as many folders as it has: each is read once.
+        while let Some(folder) = self.folders.pop().filter(|_| goes_on) {
+            goes_on = self.read(&folder);
+        }
+        goes_on
+    }
+
     /// Takes an entry that was looked at, and adds a folder to those that are to be read. Returns false to end the walk.
     fn take(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
         match seen {
@@ -261,10 +273,22 @@ mod tests {
     }
 
     fn walked_without(folder: &std::path::Path, only_folders: bool, ignored: &[&[u8]]) -> Seen {
+        walked_of(folder, only_folders, ignored, None)
+    }
+
+    fn walked_of(
+        folder: &std::path::Path,
+        only_folders: bool,
+        ignored: &[&[u8]],
+        only: Option<&[&[u8]]>,
+    ) -> Seen {
+        let parse = |name: &&[u8]| RelativeName::parse(name).expect("a name");
+        let only = only.map(|names| Arc::new(NameList::new(names.iter().map(parse).collect())));
         let mut seen = Seen::default();
         let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
         let ignore = Arc::new(IgnoreRules::parse(ignored).unwrap());
-        Tree { number: 0, root, start: RelativeName::root(), target, ignore }.walk(only_folders, &mut seen);
+        Tree { number: 0, root, start: RelativeName::root(), target, ignore, only }
+            .walk(only_folders, &mut seen);
         seen
     }
 
@@ -306,6 +330,37 @@ mod tests {
         assert!(seen.failed.is_empty(), "{:?}", seen.failed);
         let folders = walked_without(folder.path(), true, &ignored);
         assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a"]);
+    }
+
+    #[test]
+    fn only_what_is_named_is_walked_with_its_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir_all(at("a/b/c")).unwrap();
+        std::fs::create_dir_all(at("whole/inner")).unwrap();
+        for name in ["a/f", "a/b/g", "a/b/c/h", "a/skip.o", "top", "whole/inner/i", "whole/j"] {
+            std::fs::write(at(name), "f").unwrap();
+        }
+        symlink("b", at("a/link")).unwrap();
+        let names = [&b"a/b/g"[..], b"whole", b"a/none", b"a/link/g", b"a/skip.o", b"whole/j", b"build/x"];
+        std::fs::create_dir(at("build")).unwrap();
+        let ignored = [&b"*.o"[..], b"build/"];
+        let seen = walked_of(folder.path(), false, &ignored, Some(&names));
+        let found: Vec<&str> = seen.found.keys().map(String::as_str).collect();
+        let expected =
+            ["t", "t/a", "t/a/b", "t/a/b/g", "t/whole", "t/whole/inner", "t/whole/inner/i", "t/whole/j"];
+        assert_eq!(found, expected);
+        // What is missing is named, and no link leads to what is named below it.
+        let failed: Vec<&str> = seen.failed.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(failed, ["t/a/link/g", "t/a/none"]);
+        let folders = walked_of(folder.path(), true, &ignored, Some(&names));
+        assert_eq!(
+            folders.found.keys().collect::<Vec<_>>(),
+            ["t", "t/a", "t/a/b", "t/whole", "t/whole/inner"]
+        );
+        assert!(folders.failed.is_empty());
+        let nothing = walked_of(folder.path(), false, &[], Some(&[]));
+        assert_eq!(nothing.found.keys().collect::<Vec<_>>(), ["t"]);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct CopyRules {
     /// Lines of gitignore rules: what they name is left alone at both ends.
     pub ignore_hex: Vec<PathBytes>,
+    /// True to take only the entries that earlier requests have named ([`crate::session::Request::CopyNames`]).
+    pub only_named: bool,
     /// True to remove what only the target has.
     pub deletes: bool,
     /// The largest number of entries that may be removed; `None` for any number. If there are more, none is removed.

@@ -158,6 +158,13 @@ pub enum Request {
     /// Report what is at these paths, by the rights of the agent's user. Needs the permission to run programs, as all
     /// requests of a copy do. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes> },
+    /// Keep names below the source folder, for the next copy or comparison that takes only what is named. Answered with
+    /// [`Reply::Done`].
+    CopyNames {
+        names_hex: Vec<PathBytes>,
+        /// True if names that came before are forgotten.
+        is_first: bool,
+    },
     /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
     CopyOut {
         flows: Box<CopyFlows>,
@@ -244,6 +251,7 @@ impl Request {
             Request::Limits { .. } => "limits",
             Request::Controls { .. } => "controls",
             Request::CopyLook { .. } => "look at paths",
+            Request::CopyNames { .. } => "keep names",
             Request::CopyOut { .. } => "send files",
             Request::CopyIn { .. } => "receive files",
             Request::CompareOut { .. } => "compare files",

@@ -160,7 +160,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let places = places(args).map_err(usage)?;
     let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
-    let rules = args.rules.asked()?;
+    let (rules, only) = (args.rules.asked()?, args.rules.only()?);
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -171,7 +171,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let landing = lands(&joined, &places, &args.rules)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}:{target}", safe(&places.sources_shown()), places.to);
-    let what = CopyOptions { rules, ..options(args, places.reads, landing)? };
+    let what = CopyOptions { rules, only, ..options(args, places.reads, landing)? };
     let route = CopyRoute { from: places.from, to: places.to, target };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -220,6 +220,7 @@ fn options(args: &CopyArgs, from: Side, landing: Landing) -> Result<CopyOptions>
         flow: flow()?,
         flows: args.flows,
         rules: CopyRules::default(),
+        only: None,
     })
 }
 

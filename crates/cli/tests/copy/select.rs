@@ -168,3 +168,76 @@ fn the_manifest_has_what_was_copied() {
     let (_, err) = text(&none);
     assert!(err.contains("none/sums: cannot write a manifest there"), "{err}");
 }
+
+#[test]
+fn only_what_a_file_names_is_copied() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    tree(&hosts.file("src"));
+    make(&hosts.file("src"), &[b"b/", b"b/inner/", b"b/inner/f", b"b/x.o", b"odd\xff\n", b"top"]);
+    fs::write(hosts.file("list"), b"./a/short\0b/\0odd\xff\n\0").unwrap();
+    let list = at("list");
+    let args = ["--files-from", &list, "--null", "--ignore", "*.o", &from, &to];
+    let dry = ended(&hosts, &[&["--dry-run"], &args[..]].concat(), "copy-dry-run", 0);
+    assert_eq!(&dry["files"], &Value::from(3), "{dry}");
+    let done = ended(&hosts, &args, "copy", 0);
+    assert_eq!((&done["copied"], &done["failed"]), (&Value::from(3), &Value::from(0)), "{done}");
+    let there = names(&hosts.file("dst"));
+    assert_eq!(there.len(), 6, "{there:?}");
+    assert_eq!(there[..5], ["a", "a/short", "b", "b/inner", "b/inner/f"]);
+    ended(&hosts, &[&["--verify"], &args[..]].concat(), "copy-verify", 0);
+    // Names that are missing, and names that lead elsewhere.
+    fs::write(hosts.file("list"), "top\nnone\n").unwrap();
+    let missing = ended(&hosts, &["--files-from", &list, &from, &to], "copy", 6);
+    assert_eq!(by_name(&missing, "failures", "why").keys().collect::<Vec<_>>(), ["none"], "{missing}");
+    fs::write(hosts.file("list"), "../outside\n").unwrap();
+    for (args, says) in [
+        (
+            vec!["--files-from", &list, &from, &to],
+            "\"../outside\" in --files-from leads out of the source folder",
+        ),
+        (vec!["--files-from", &list, "--delete", &from, &to], "cannot be used with"),
+        (vec!["--files-from", &list, &at("src/top"), &to], "--files-from takes one source"),
+    ] {
+        let output = copy(&hosts, &args);
+        let (_, err) = text(&output);
+        assert!(!output.status.success() && err.contains(says), "{args:?}: {err}");
+    }
+}
+
+#[test]
+fn files_are_compared_by_content_and_sent_at_a_limited_rate() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    tree(&hosts.file("src"));
+    document(&hosts, &[&from, &to]);
+    // Another byte with the time of before, and another time with the same bytes.
+    sh(&format!(
+        "set -e; cd {}/a; touch -r b/long time; printf x | dd of=b/long bs=1 seek=3000000 conv=notrunc 2>/dev/null
+        touch -r time b/long; rm time; touch -d @1000000000 short",
+        at("dst")
+    ));
+    let sums = at("sums");
+    let args = ["--checksum", &from, &to];
+    let dry = ended(&hosts, &[&["--dry-run"], &args[..]].concat(), "copy-dry-run", 0);
+    let actions = by_name(&dry, "entries", "action");
+    assert_eq!(
+        (actions["a/b/long"], actions["a/short"]),
+        (&Value::from("replace"), &Value::from("set")),
+        "{dry}"
+    );
+    let begun = std::time::Instant::now();
+    let limited = ["--manifest", sums.as_str(), "--limit", "8MB/s"];
+    let done = ended(&hosts, &[&limited, &args[..]].concat(), "copy", 0);
+    assert_eq!((&done["copied"], &done["sent_bytes"]), (&Value::from(1), &Value::from(1 << 20)), "{done}");
+    assert_eq!(done["manifest"]["files"], 2, "what was compared is proven too: {done}");
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    is_same(&hosts.file("src"), &hosts.file("dst"));
+    ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
+    let (_, err) = text(&copy(&hosts, &["--limit", "1", &from, &to]));
+    assert!(err.contains("a limit is at least 64 kb/s"), "{err}");
+}

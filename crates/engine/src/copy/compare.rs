@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
 
-use super::{CopyOptions, LONGEST, REPORT, flows, names};
+use super::{CopyOptions, LONGEST, REPORT, flows, named, names};
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
@@ -31,6 +31,7 @@ pub fn compare_files(
     check: CopyCheck,
     listener: &ComparisonListener<'_>,
 ) -> Result<CopyComparison, Error> {
+    named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
     // The server first, so that it listens when the client comes.

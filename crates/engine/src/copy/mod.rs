@@ -2,6 +2,7 @@
 
 mod compare;
 mod landing;
+mod named;
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ pub struct CopyOptions {
     pub flows: u32,
     /// What the user asked for beside them.
     pub rules: CopyRules,
+    /// The names below the source folder that alone are copied; `None` for all.
+    pub only: Option<Vec<PathBytes>>,
 }
 
 /// Returns what is at these paths of a host, and where that is.
@@ -81,6 +84,7 @@ pub struct CopyListener<'a> {
 /// # Errors
 /// Returns an error if a host fails, a flow breaks, or the target cannot be used. An entry that fails is in the outcome.
 pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<CopyOutcome, Error> {
+    named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let requests = Side::BOTH.map(|side| request(side, what, &ends));
     // The server first, so that it listens when the client comes.

@@ -251,6 +251,7 @@ impl RequestHandler for FakeHost {
             Request::Close { .. } | Request::Observers { .. } => Reply::Done {},
             Request::Run { role, at, spec, .. } => self.run(role, at.port(), &spec),
             Request::CopyLook { .. }
+            | Request::CopyNames { .. }
             | Request::CopyOut { .. }
             | Request::CopyIn { .. }
             | Request::CompareOut { .. }

@@ -2,15 +2,22 @@
 
 mod glob;
 mod ignore;
+mod names;
+
+use std::sync::Arc;
+
+use landspeed_record::units::BitRate;
 
 pub use ignore::{IgnoreRules, RuleError};
-use landspeed_record::units::BitRate;
+pub use names::NameList;
 
 /// What the user asked of a copy beside its paths. Both ends get the same.
 #[derive(Debug, Clone, Default)]
 pub struct CopyRules {
     /// What is left alone at both ends.
     pub ignore: IgnoreRules,
+    /// The names below the source folder that alone are copied; `None` for all. The target need not know them.
+    pub only: Option<Arc<NameList>>,
     /// What is to be done with entries that only the target has; `None` leaves them.
     pub removal: Option<Removal>,
     /// True to list the digests of the files that are copied ([`crate::CopyProgress::proven`]).

@@ -114,8 +114,9 @@ fn not_deleted(settled: &Settled) -> String {
 /// Opens the trees of the source.
 pub(crate) fn trees(source: &Source) -> Result<Vec<Tree>, Error> {
     let ignore = Arc::new(source.rules.ignore.clone());
+    let only = |tree| Tree { only: source.rules.only.clone(), ..tree };
     let roots = source.roots.iter().enumerate();
-    roots.map(|(number, root)| open(number, root, Arc::clone(&ignore))).collect()
+    roots.map(|(number, root)| open(number, root, Arc::clone(&ignore)).map(only)).collect()
 }
 
 /// Opens the tree of a root: the folder, or the folder above a file.
@@ -125,13 +126,13 @@ fn open(number: usize, root: &SourceRoot, ignore: Arc<IgnoreRules>) -> Result<Tr
     let target = root.target.clone();
     if seen.is_dir() {
         let folder = Root::open_itself(&root.path).map_err(failed("open it"))?;
-        return Ok(Tree { number, root: folder, start: RelativeName::root(), target, ignore });
+        return Ok(Tree { number, root: folder, start: RelativeName::root(), target, ignore, only: None });
     }
     let leaf = root.path.file_name().and_then(|leaf| RelativeName::parse(leaf.as_encoded_bytes()));
     let start = leaf.ok_or_else(|| failed("read it")(std::io::ErrorKind::InvalidInput.into()))?;
     let above = root.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let root = Root::open(above).map_err(failed("open its folder"))?;
-    Ok(Tree { number, root, start, target, ignore })
+    Ok(Tree { number, root, start, target, ignore, only: None })
 }
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.

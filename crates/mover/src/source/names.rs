@@ -40,9 +40,12 @@ impl NameTaker for Teller<'_, '_> {
     }
 }
 
-/// Checks that what only the target has can be removed: everything would be an extra beside a single file, and beside the
-/// entries of one folder those of another one.
+/// Checks that what only the target has can be removed: everything would be an extra beside a single file, beside the entries of
+/// one folder those of another one, and of a few names nothing is told.
 pub(crate) fn can_remove(trees: &[Tree]) -> Result<(), Error> {
+    if trees.iter().any(|tree| tree.only.is_some()) {
+        return Err(Error::NamesToMirror);
+    }
     let are_folders = trees.iter().all(|tree| tree.start == RelativeName::root());
     let is_apart = trees.len() == 1 || trees.iter().all(|tree| tree.target != RelativeName::root());
     match (are_folders, is_apart) {

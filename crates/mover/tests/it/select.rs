@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-use landspeed_mover::{IgnoreRules, Removal, compare, show};
+use landspeed_mover::{IgnoreRules, NameList, Removal, compare, show};
 use landspeed_record::units::BitRate;
 use landspeed_record::{CopyCheck, CopyComparison, CopyDifference};
 
@@ -56,7 +56,7 @@ fn make(root: &Path, names: &[&[u8]]) {
     }
 }
 
-fn names(root: &Path) -> Vec<String> {
+fn names_of(root: &Path) -> Vec<String> {
     content(root).into_keys().collect()
 }
 
@@ -67,7 +67,7 @@ fn what_is_ignored_is_not_copied_and_not_compared() {
     let rules = || rules(&[b"*.o", b"!keep.o", b"/build/", b"*\xff.tmp"], None);
     let outcome = copied(from.path(), to.path(), rules());
     assert_eq!((outcome.copied, outcome.made, outcome.failed), (2, 1, 0), "{outcome:?}");
-    assert_eq!(names(to.path()), ["a", "a/f", "a/keep.o"]);
+    assert_eq!(names_of(to.path()), ["a", "a/f", "a/keep.o"]);
     let (outcome, _) = tried(from.path(), to.path(), rules());
     assert_eq!((outcome.compared, outcome.differing, outcome.extra), (4, 0, 0), "{outcome:?}");
 }
@@ -101,7 +101,7 @@ fn what_only_the_target_has_is_removed_and_all_else_stays() {
     assert!(outside.join("victim").exists());
     fs::remove_file(to.join("cache/theirs")).unwrap();
     fs::remove_file(to.join("a/b.log")).unwrap();
-    assert_eq!(names(from), names(&to));
+    assert_eq!(names_of(from), names_of(&to));
     assert_eq!(copied(from, &to, rules(ANY)).deleted, 0);
 }
 
@@ -309,4 +309,28 @@ fn what_cannot_be_compared_is_replaced() {
     let outcome = copied(from.path(), to.path(), rules);
     assert_eq!((outcome.copied, outcome.failed), (2, 0), "{outcome:?}");
     is_same(from.path(), to.path());
+}
+
+#[test]
+fn only_what_is_named_is_copied() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"a/", b"a/f", b"a/g", b"whole/", b"whole/h", b"odd\xff", b"top"]);
+    fs::set_permissions(from.path().join("a"), PermissionsExt::from_mode(0o750)).unwrap();
+    let names =
+        [&b"a/f"[..], b"whole", b"odd\xff", b"none"].map(|name| RelativeName::parse(name).expect("a name"));
+    let only = Some(std::sync::Arc::new(NameList::new(names.to_vec())));
+    let rules = CopyRules { only, ..CopyRules::default() };
+    let outcome = copied(from.path(), to.path(), rules.clone());
+    assert_eq!((outcome.copied, outcome.failed), (3, 1), "{outcome:?}");
+    assert_eq!(outcome.failures[0].name_hex.0, b"none");
+    assert_eq!(names_of(to.path()), ["a", "a/f", "odd\u{fffd}", "whole", "whole/h"]);
+    assert_eq!(
+        fs::metadata(to.path().join("a")).unwrap().mode() & 0o777,
+        0o750,
+        "folders on the way are complete"
+    );
+    let source = Source { rules: CopyRules { removal: ANY, ..rules }, ..source(from.path()) };
+    let [sending, _receiving] = flows("tcp", 1);
+    let error = send(sending, &source, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
+    assert!(error.to_string().contains("leave --files-from out"), "{error}");
 }

@@ -283,14 +283,7 @@ mod tests {
     }
 
     fn rules(max_delete: Option<u64>) -> RuleArgs {
-        RuleArgs {
-            ignore: Vec::new(),
-            ignore_from: Vec::new(),
-            delete: true,
-            max_delete,
-            manifest: None,
-            limit: None,
-        }
+        RuleArgs { delete: true, max_delete, ..RuleArgs::default() }
     }
 
     #[test]

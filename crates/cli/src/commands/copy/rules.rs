@@ -1,6 +1,8 @@
 //! Which entries are copied, and what else is to be done with them.
 
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -18,7 +20,7 @@ use crate::output::usage;
 const ROOM: usize = 200 << 10;
 
 /// Which entries are copied, and what else is to be done with them.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct RuleArgs {
     /// Leave alone what this pattern names: a line of a .gitignore file
     ///
@@ -33,6 +35,14 @@ pub(crate) struct RuleArgs {
     /// May be given several times. The patterns of --ignore come after those of all files.
     #[arg(long, value_name = "FILE", conflicts_with = "clean", help_heading = "Selection")]
     pub(crate) ignore_from: Vec<PathBuf>,
+    /// Copy only what this file names, one name below the source folder a line; - is standard input
+    ///
+    /// A folder that is named is copied with all that is in it. A name that is missing makes the copy incomplete.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["clean", "delete"], help_heading = "Selection")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// The names of --files-from end with NUL, as those of find -print0
+    #[arg(long, requires = "files_from", help_heading = "Selection")]
+    pub(crate) null: bool,
     /// Delete at the target what is not in the source folders, once all else is there
     ///
     /// Nothing is deleted if any entry fails, and nothing that --ignore names. --dry-run lists what would be deleted.
@@ -65,6 +75,7 @@ impl RuleArgs {
         check_ignore_rules(&ignore_hex).map_err(usage)?;
         Ok(CopyRules {
             ignore_hex,
+            only_named: self.files_from.is_some(),
             deletes: self.delete,
             most_deleted: self.max_delete,
             lists_digests: self.manifest.is_some(),
@@ -92,9 +103,25 @@ impl RuleArgs {
         }
     }
 
-    /// Checks that there is a folder with which the target's can be compared, and only one.
+    /// Returns the names that alone are copied; `None` for all.
+    pub(super) fn only(&self) -> Result<Option<Vec<PathBytes>>> {
+        let Some(file) = &self.files_from else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = match file.as_os_str() == "-" {
+            true => std::io::stdin().lock().read_to_end(&mut text),
+            false => File::open(file).and_then(|mut file| file.read_to_end(&mut text)),
+        };
+        read.with_context(|| format!("{}: cannot read it", file.display()))?;
+        let end = if self.null { 0 } else { b'\n' };
+        Ok(Some(text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect()))
+    }
+
+    /// Checks that names have a folder to be below, and that what only the target has can be told.
     pub(super) fn check_sources(&self, found: &[FoundPath], landing: &Landing) -> Result<()> {
         let are_folders = found.iter().all(|found| found.kind == PathKind::Folder);
+        if self.files_from.is_some() && !(are_folders && found.len() == 1) {
+            return Err(usage("--files-from takes one source: the folder that its names are below"));
+        }
         let is_apart =
             landing.roots.len() == 1 || landing.roots.iter().all(|root| !root.name_hex.0.is_empty());
         match (self.delete, are_folders, is_apart) {
@@ -118,6 +145,25 @@ impl RuleArgs {
     }
 }
 
+/// Returns a name as find(1) prints it without "./" before it and a slash after it; "" for ".", and `None` for an empty line.
+fn below_source(line: &[u8]) -> Option<Vec<u8>> {
+    let mut name = line;
+    while let [b'.', b'/', rest @ ..] = name {
+        name = rest;
+    }
+    while let [rest @ .., b'/'] = name
+        && !rest.is_empty()
+    {
+        name = rest;
+    }
+    let is_folder_itself = name == b"." || (name.is_empty() && !line.is_empty());
+    match (is_folder_itself, name.is_empty()) {
+        (true, _) => Some(Vec::new()),
+        (false, true) => None,
+        (false, false) => Some(name.to_vec()),
+    }
+}
+
 /// The lowest limit: at it, a piece of a file takes two minutes.
 const LOWEST: BitRate = BitRate(64e3);
 
@@ -138,13 +184,7 @@ mod tests {
     use super::*;
 
     fn args() -> RuleArgs {
-        RuleArgs {
-            ignore: Vec::new(),
-            ignore_from: Vec::new(),
-            delete: true,
-            max_delete: Some(3),
-            manifest: None,
-        }
+        RuleArgs { delete: true, max_delete: Some(3), ..RuleArgs::default() }
     }
 
     #[test]
@@ -187,6 +227,36 @@ mod tests {
             }
             let none = RuleArgs { delete: false, max_delete: None, ..args() };
             assert!(none.check_sources(&found, &landing).is_ok());
+        }
+    }
+
+    #[test]
+    fn names_are_read_by_line_or_by_nul() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("names");
+        let read = |text: &[u8], null| {
+            std::fs::write(&file, text).unwrap();
+            let args = RuleArgs { files_from: Some(file.clone()), null, delete: false, ..args() };
+            let names = args.only().unwrap().expect("names").into_iter();
+            names.map(|name| name.0).collect::<Vec<Vec<u8>>>()
+        };
+        assert_eq!(read(b"a\n./b/c/\n\n\xff\n", false), [&b"a"[..], b"b/c", b"\xff"]);
+        assert_eq!(read(b"a\nb\0./\0.\0", true), [&b"a\nb"[..], b"", b""]);
+        // What leads elsewhere is refused by the host that has the files.
+        assert_eq!(read(b"/etc/x\n../y\n", false), [&b"/etc/x"[..], b"../y"]);
+        assert!(args().only().unwrap().is_none());
+    }
+
+    #[test]
+    fn names_are_below_one_folder() {
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let landing = Landing { roots: Vec::new(), folder: PathBytes::default(), shown: Vec::new() };
+        let args = RuleArgs { files_from: Some("names".into()), delete: false, ..args() };
+        assert!(args.check_sources(&[at(PathKind::Folder)], &landing).is_ok());
+        for kinds in [vec![PathKind::File], vec![PathKind::Folder; 2]] {
+            let found: Vec<FoundPath> = kinds.into_iter().map(at).collect();
+            let error = args.check_sources(&found, &landing).unwrap_err().to_string();
+            assert!(error.starts_with("--files-from takes one source"), "{error}");
         }
     }
 

@@ -20,6 +20,7 @@ fn nothing() -> Vec<FolderNames> {
         start: RelativeName::root(),
         target: RelativeName::root(),
         ignore: Arc::default(),
+        only: None,
     };
     let mut taken = Taken::default();
     crate::extras::list_names(&[tree], &mut taken);
