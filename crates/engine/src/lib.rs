@@ -39,8 +39,8 @@ pub use block::{BlockOutcome, BlockRunner};
 pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use controls::OpenControls;
 pub use copy::{
-    ComparisonListener, CopyListener, CopyOptions, CopyPaths, Landing, LandingError, check_landing, clean,
-    compare_files, copy, landing, look,
+    ComparisonListener, CopyListener, CopyOptions, CopyPaths, Landing, LandingError, check_landing,
+    check_mirror, clean, compare_files, copy, landing, look,
 };
 pub use drive::StopCheck;
 pub use error::Error;

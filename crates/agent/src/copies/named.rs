@@ -7,7 +7,7 @@ use landspeed_record::PathBytes;
 use parking_lot::Mutex;
 
 /// The largest number of bytes of all names.
-pub(super) const MOST_BYTES: usize = 64 << 20;
+const MOST_BYTES: usize = 64 << 20;
 
 /// Names that came, and that no copy has used.
 #[derive(Default)]

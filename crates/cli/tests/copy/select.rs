@@ -93,6 +93,10 @@ fn what_only_the_target_has_is_listed_counted_and_deleted() {
         ["beside", "src", "src/a", "src/a/b", "src/a/b/long", "src/a/short"]
     );
     assert!(hosts.file("outside/victim").exists(), "a link is not followed");
+    // Within one host, the source could lie in what is deleted.
+    let (_, err) = text(&copy(&hosts, &["--delete", &at("src/a/b/"), &at("src/a")]));
+    assert!(err.contains("--delete would delete this folder"), "{err}");
+    assert!(hosts.file("src/a/b/long").exists());
     for (args, says) in [
         (vec!["--delete", "--verify", &from, &to], "cannot be used with"),
         (vec!["--max-delete", "3", &from, &to], "--delete"),

@@ -15,7 +15,7 @@ use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
 pub use compare::{ComparisonListener, compare_files};
-pub use landing::{CopyPaths, Landing, LandingError, check_landing, landing};
+pub use landing::{CopyPaths, Landing, LandingError, check_landing, check_mirror, landing};
 
 /// The time between two reports of a copy.
 const REPORT: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! Asks hosts where the files of a copy land.
 
 use anyhow::{Result, anyhow};
-use landspeed_engine::{JoinedHosts, Landing, check_landing, landing, look};
+use landspeed_engine::{JoinedHosts, Landing, LandingError, check_landing, check_mirror, landing, look};
 use landspeed_record::PathBytes;
 
 use super::place::CopyPlaces;
@@ -17,6 +17,11 @@ pub(super) fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs)
     let landing = landing(&places.paths, &found, target);
     let landing =
         landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
-    let landing = landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))?;
-    rules.check_sources(&found, &landing).map(|()| landing)
+    let at_host = |error: LandingError| anyhow!(error.at_host(&places.from, &places.to));
+    let landing = landing.map_err(at_host)?;
+    rules.check_sources(&found, &landing)?;
+    if rules.delete {
+        check_mirror(&pair, &found, target, &landing).map_err(at_host)?;
+    }
+    Ok(landing)
 }

@@ -19,6 +19,9 @@ use crate::output::usage;
 /// The room that rules may take in a request to an agent.
 const ROOM: usize = 200 << 10;
 
+/// The longest name that Linux takes (PATH_MAX), without its NUL.
+const LONGEST_NAME: usize = 4095;
+
 /// Which entries are copied, and what else is to be done with them.
 #[derive(Debug, Default, Args)]
 pub(crate) struct RuleArgs {
@@ -113,7 +116,15 @@ impl RuleArgs {
         };
         read.with_context(|| format!("{}: cannot read it", file.display()))?;
         let end = if self.null { 0 } else { b'\n' };
-        Ok(Some(text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect()))
+        let names: Vec<PathBytes> =
+            text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect();
+        match names.iter().all(|name| name.0.len() <= LONGEST_NAME && !name.0.contains(&0)) {
+            true => Ok(Some(names)),
+            false => Err(usage(format!(
+                "{}: a name is longer than Linux takes, or has a NUL: names that end with NUL need --null",
+                file.display()
+            ))),
+        }
     }
 
     /// Checks that names have a folder to be below, and that what only the target has can be told.
@@ -245,6 +256,9 @@ mod tests {
         // What leads elsewhere is refused by the host that has the files.
         assert_eq!(read(b"/etc/x\n../y\n", false), [&b"/etc/x"[..], b"../y"]);
         assert!(args().only().unwrap().is_none());
+        std::fs::write(&file, b"a\0b\0").unwrap();
+        let unsplit = RuleArgs { files_from: Some(file.clone()), ..args() };
+        assert!(unsplit.only().unwrap_err().to_string().contains("need --null"));
     }
 
     #[test]
