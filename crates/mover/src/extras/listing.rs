@@ -16,7 +16,7 @@ pub(crate) trait NameTaker {
 }
 
 /// Hands over what the folders of the trees have. A folder has all its names: also those of entries that are left alone, or
-/// that are not copied. Those that are left alone are not walked. A folder that cannot be read is not told of, so that its
+/// that are not copied. Those that are left alone are not walked. A folder that cannot be read is left out, so that its
 /// extras stay.
 pub(crate) fn list_names(trees: &[Tree], taker: &mut dyn NameTaker) {
     let mut listing = Listing { trees, taker, folders: Vec::new(), names: 0, goes_on: true };

@@ -1,7 +1,7 @@
 //! Entries that only the target has: a copy can remove them, and a dry run lists them.
 //!
 //! The source names what each of its folders has, by digests: 16 bytes a name, whatever its length. The target reads its own
-//! folder once for a message, and takes what has none of these digests for an extra. A folder with very many entries is told
+//! folder once for a message, and takes what has none of these digests for an extra. A folder with very many entries is sent
 //! in parts, each with all digests of a range, so that no end has to keep anything between two messages. Two names with one
 //! digest would only keep an entry that is an extra.
 
@@ -143,7 +143,7 @@ mod tests {
             for n in (0..count).step_by(997).chain(count.checked_sub(1)) {
                 assert_eq!(lacking(n), 0, "{n} of {count}");
             }
-            // What the source has not got is told by one part alone.
+            // What the source has not got is missing in one part alone.
             assert!((count..count + 100).all(|n| lacking(n) == 1), "{count}");
         }
     }

@@ -111,7 +111,7 @@ pub(crate) struct Settled {
 enum Phase {
     /// The tree is walked, and its content is sent.
     Content,
-    /// The target is told what the folders have, and removes what only it has.
+    /// The target gets the names of all folders, and removes what only it has.
     Removing,
     /// The folders' modes and times are sent.
     Folders,

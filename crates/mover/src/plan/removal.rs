@@ -1,6 +1,6 @@
 //! The removal of what only the target has, once all entries are settled and none has failed.
 //!
-//! Where a largest number is set, the folders are told twice: first the target only counts, and nothing is removed if it finds
+//! Where a largest number is set, the names are sent twice: first the target only counts, and nothing is removed if it finds
 //! more.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -110,7 +110,7 @@ impl Plan {
         }
     }
 
-    /// Returns the phase after all folders were told once.
+    /// Returns the phase after the names of all folders were sent once.
     pub(super) fn after_names(&mut self) -> Phase {
         let failed = self.settled.failed;
         match &mut self.removal {

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use crate::name::RelativeName;
 
-/// Names below a source folder, each of which stands for all that is below it too. They are in the order of a walk: a folder
+/// Names below a source folder, each with all that is below it. They are in the order of a walk: a folder
 /// before what is in it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct NameList(Vec<RelativeName>);

@@ -41,7 +41,7 @@ impl NameTaker for Teller<'_, '_> {
 }
 
 /// Checks that what only the target has can be removed: everything would be an extra beside a single file, beside the entries of
-/// one folder those of another one, and of a few names nothing is told.
+/// one folder those of another one, and beside a few names what they leave out.
 pub(crate) fn can_remove(trees: &[Tree]) -> Result<(), Error> {
     if trees.iter().any(|tree| tree.only.is_some()) {
         return Err(Error::NamesToMirror);

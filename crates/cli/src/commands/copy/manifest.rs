@@ -19,7 +19,7 @@ pub(crate) struct ManifestCounts {
     /// Files whose digests were written.
     files: u64,
     /// Files that were copied and left out, because `b3sum --check` cannot read their names: they are not UTF-8, or have
-    /// the character U+FFFD, which stands for what is not.
+    /// the character U+FFFD, which takes the place of what is not.
     left_out: u64,
 }
 

@@ -72,7 +72,7 @@ pub(crate) struct RuleArgs {
 }
 
 impl RuleArgs {
-    /// Returns what both agents are told.
+    /// Returns what both agents get.
     pub(super) fn asked(&self) -> Result<CopyRules> {
         let ignore_hex = self.ignored()?;
         check_ignore_rules(&ignore_hex).map_err(usage)?;
@@ -127,7 +127,7 @@ impl RuleArgs {
         }
     }
 
-    /// Checks that names have a folder to be below, and that what only the target has can be told.
+    /// Checks that names have a folder to be below, and that what only the target has can be known.
     pub(super) fn check_sources(&self, found: &[FoundPath], landing: &Landing) -> Result<()> {
         let are_folders = found.iter().all(|found| found.kind == PathKind::Folder);
         if self.files_from.is_some() && !(are_folders && found.len() == 1) {

@@ -1,4 +1,4 @@
-//! Tells what only the target has.
+//! Reports what only the target has.
 
 use landspeed_record::CopyEntryKind;
 use rustix::fs::FileType;
@@ -12,7 +12,7 @@ use crate::name::RelativeName;
 use crate::wire::{Failure, MOST_OFFERED};
 
 impl Showing {
-    /// Tells what only the target has in these folders, in as many answers as it takes.
+    /// Reports what only the target has in these folders, in as many answers as it takes.
     pub(super) fn tell_extras(&self, folders: Vec<FolderNames>, lane: &Lane<'_>) -> Result<(), Error> {
         if self.rules.removal.is_none() || !is_bounded(&folders) {
             return Err(Error::Protocol("it tells names that it was not asked for"));
@@ -36,7 +36,7 @@ impl Showing {
 /// Answers under way.
 struct Telling<'a, 'b> {
     lane: &'a Lane<'b>,
-    /// Extras that were not yet told.
+    /// Extras that were not yet sent.
     entries: Vec<(RelativeName, CopyEntryKind)>,
     /// The first error of the flow. After it, nothing is sent.
     sent: Result<(), Error>,

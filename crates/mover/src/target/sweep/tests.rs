@@ -50,7 +50,7 @@ fn swept(target: &Receiving, removes: bool) -> Swept {
     }
 }
 
-/// A source that tells names although nobody asked to remove anything.
+/// A source that sends names although the user did not ask to remove anything.
 #[test]
 fn nothing_is_removed_unless_the_user_asked_for_it() {
     let folder = tempfile::tempdir().unwrap();
