@@ -117,15 +117,17 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
 
 /// Hands files whose copy is proven to the listener, if they are listed.
 fn hand_over(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<(), Error> {
+    if !what.rules.lists_digests {
+        return Ok(());
+    }
     let source = pair.host(what.from);
-    while what.rules.lists_digests {
+    loop {
         match source.call(&Request::CopyProven {})? {
-            Reply::CopyProven { entries } if entries.is_empty() => break,
+            Reply::CopyProven { entries } if entries.is_empty() => return Ok(()),
             Reply::CopyProven { entries } => (listener.on_proven)(entries),
             _ => return Err(source.unexpected("list digests")),
         }
     }
-    Ok(())
 }
 
 /// Returns the counts of the source, with the number of broken flows; `None` if a host does not answer, which its session

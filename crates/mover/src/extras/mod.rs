@@ -62,9 +62,8 @@ impl FolderNames {
                 names: part.to_vec(),
             })
             .collect();
-        for number in 1..parts.len() {
-            parts[number - 1].below = Some(parts[number].from);
-        }
+        let ends: Vec<NameDigest> = parts.iter().skip(1).map(|part| part.from).collect();
+        parts.iter_mut().zip(ends).for_each(|(part, end)| part.below = Some(end));
         match parts.first_mut() {
             Some(first) => first.from = NameDigest::LOWEST,
             None => parts.push(FolderNames {

@@ -76,6 +76,8 @@ impl Receiving {
     /// if what is there is the same.
     pub(super) fn complete_in_place(&self, file: &IncomingFile, there: &InPlace) -> Result<bool, Failure> {
         let changed = || Failure::plain(Operation::Changed);
+        // A file that is offered anew after a withdrawal writes to the same incomplete file.
+        let _open = file.held_open().ok_or_else(changed)?;
         let opened = self.opened_in_place(file).ok_or_else(changed)?;
         if !there.is_written() {
             return self.set(&opened, file.offered()).map(|()| false);

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::FileExt;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rustix::fs::{Mode, SeekFrom, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
@@ -59,6 +59,11 @@ impl IncomingFile {
 
     pub(super) fn in_place(&self) -> Option<&InPlace> {
         self.in_place.as_ref()
+    }
+
+    /// Returns a guard that the end of the file waits for; `None` after the end.
+    pub(super) fn held_open(&self) -> Option<RwLockReadGuard<'_, bool>> {
+        Some(self.is_open.read()).filter(|is_open| **is_open)
     }
 
     pub(super) fn offered(&self) -> &OfferedEntry {
