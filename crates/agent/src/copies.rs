@@ -1,5 +1,7 @@
 //! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
 
+mod named;
+
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -7,8 +9,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use landspeed_mover::{Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target};
-use landspeed_record::{COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyKeeping, PathBytes, Role};
+use landspeed_mover::{
+    Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
+};
+use landspeed_record::{
+    COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyKeeping, CopyProven, PathBytes, Role,
+};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, Transport};
 use landspeed_workload::ClientPlan;
@@ -16,15 +22,16 @@ use parking_lot::Mutex;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
+use self::named::NamedEntries;
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, FoundPath, PathKind, RelayEntry, RelayExit, Reply};
+use crate::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathKind, RelayEntry, RelayExit, Reply};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 
 /// The copy or the comparison in which this agent takes part, or has taken part last.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<Arc<CopyProgress>>);
+pub(crate) struct Copies(Mutex<Arc<CopyProgress>>, NamedEntries);
 
 impl Copies {
     /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
@@ -37,6 +44,29 @@ impl Copies {
     pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
         let progress = Arc::clone(&self.0.lock());
         progress.listed()
+    }
+
+    /// Returns files of which the copy is proven, and that no earlier call has returned.
+    pub(crate) fn proven(&self) -> Vec<CopyProven> {
+        let progress = Arc::clone(&self.0.lock());
+        progress.proven()
+    }
+
+    /// Adds names of those that alone the next copy or comparison takes.
+    pub(crate) fn name(&self, names: Vec<PathBytes>, is_first: bool) -> Result<Reply, String> {
+        self.1.add(names, is_first).map(|()| Reply::Done {})
+    }
+
+    /// Returns the source of a copy or a comparison.
+    pub(crate) fn source(
+        &self,
+        roots: Vec<CopyRoot>,
+        keeping: CopyKeeping,
+        asked: &CopyRules,
+    ) -> Result<Source, String> {
+        let roots = roots.into_iter().map(source_root).collect::<Result<_, _>>()?;
+        let only = asked.only_named.then(|| self.1.take());
+        Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
     /// Returns the counts of a copy or a comparison that begins now.
@@ -114,9 +144,34 @@ pub(crate) fn target(
     names: &[PathBytes],
     is_synced: bool,
     keeping: CopyKeeping,
+    asked: &CopyRules,
 ) -> Result<Target, String> {
     let names = names.iter().map(name).collect::<Result<_, _>>()?;
-    Ok(Target { folder: path(folder), names, is_synced, keeping })
+    Ok(Target { folder: path(folder), names, is_synced, keeping, rules: rules(asked)? })
+}
+
+/// Returns an error about the first of these lines that is no gitignore rule.
+///
+/// # Errors
+/// Returns an error if one is none, in words.
+pub fn check_ignore_rules(lines: &[PathBytes]) -> Result<(), String> {
+    ignore_rules(lines).map(drop)
+}
+
+fn ignore_rules(lines: &[PathBytes]) -> Result<IgnoreRules, String> {
+    IgnoreRules::parse(lines.iter().map(|line| line.0.as_slice())).map_err(|error| error.to_string())
+}
+
+fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
+    let removal = asked.deletes.then_some(Removal { most: asked.most_deleted });
+    Ok(landspeed_mover::CopyRules {
+        ignore: ignore_rules(&asked.ignore_hex)?,
+        only: None,
+        removal,
+        lists_digests: asked.lists_digests,
+        by_content: asked.by_content,
+        limit: asked.limit_bps,
+    })
 }
 
 /// Returns what is at each of these paths.
@@ -163,10 +218,6 @@ fn resolved(path: &Path) -> PathBuf {
 
 fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
-}
-
-pub(crate) fn source(roots: Vec<CopyRoot>, keeping: CopyKeeping) -> Result<Source, String> {
-    Ok(Source { roots: roots.into_iter().map(source_root).collect::<Result<_, _>>()?, keeping })
 }
 
 fn source_root(root: CopyRoot) -> Result<SourceRoot, String> {
@@ -276,10 +327,21 @@ mod tests {
     #[test]
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
         let of = |name: &str| {
-            let names = [PathBytes(name.into())];
-            target(PathBytes(b"t".to_vec()), &names, true, CopyKeeping::default())
+            let (names, keeping) = ([PathBytes(name.into())], CopyKeeping::default());
+            target(PathBytes(b"t".to_vec()), &names, true, keeping, &CopyRules::default())
         };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
+    }
+
+    #[test]
+    fn rules_are_bytes_and_a_bad_one_is_named() {
+        let asked =
+            |line: &[u8]| CopyRules { ignore_hex: vec![PathBytes(line.to_vec())], ..CopyRules::default() };
+        let read = rules(&asked(b"*.\xff")).unwrap();
+        assert_eq!((read.ignore, read.removal), (IgnoreRules::parse([b"*.\xff"]).unwrap(), None));
+        let why = rules(&asked(b"[a")).unwrap_err();
+        assert!(why.contains("\"[a\" is no pattern"), "{why}");
+        assert_eq!(check_ignore_rules(&asked(b"[a").ignore_hex), Err(why));
     }
 }

@@ -30,6 +30,7 @@ use parking_lot::Mutex;
 
 use crate::controls::LoadedControls;
 use crate::copies::Copies;
+pub use crate::copies::check_ignore_rules;
 use crate::knobs::Knobs;
 use crate::links::InterfaceNames;
 use crate::ports::DataPorts;
@@ -137,26 +138,31 @@ impl Agent {
                 self.may_run.check_copy()?;
                 Ok(Reply::Paths { found: copies::look(&paths_hex) })
             }
-            Request::CopyOut { flows, roots, keeping } => {
+            Request::CopyOut { flows, roots, keeping, rules } => {
                 self.may_run.check_copy()?;
-                let source = copies::source(roots, keeping)?;
+                let source = self.copies.source(roots, keeping, &rules)?;
                 self.copies.send(&self.ports, &flows, &source, &self.cancel())
             }
-            Request::CopyIn { flows, folder_hex, names_hex, is_synced, keeping } => {
+            Request::CopyIn { flows, folder_hex, names_hex, is_synced, keeping, rules } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, is_synced, keeping)?;
+                let target = copies::target(folder_hex, &names_hex, is_synced, keeping, &rules)?;
                 self.copies.receive(&self.ports, &flows, &target, &self.cancel())
             }
-            Request::CompareOut { flows, roots, check, keeping } => {
+            Request::CompareOut { flows, roots, check, keeping, rules } => {
                 self.may_run.check_copy()?;
-                let source = copies::source(roots, keeping)?;
+                let source = self.copies.source(roots, keeping, &rules)?;
                 self.copies.compare(&self.ports, &flows, &source, check, &self.cancel())
             }
-            Request::CompareIn { flows, folder_hex, names_hex, check, keeping } => {
+            Request::CompareIn { flows, folder_hex, names_hex, check, keeping, rules } => {
                 self.may_run.check_copy()?;
-                let target = copies::target(folder_hex, &names_hex, false, keeping)?;
+                let target = copies::target(folder_hex, &names_hex, false, keeping, &rules)?;
                 copies::show(&self.ports, &flows, &target, check, &self.cancel())
             }
+            Request::CopyNames { names_hex, is_first } => {
+                self.may_run.check_copy()?;
+                self.copies.name(names_hex, is_first)
+            }
+            Request::CopyProven {} => Ok(Reply::CopyProven { entries: self.copies.proven() }),
             Request::CopyListed {} => Ok(Reply::CopyListed { entries: self.copies.listed() }),
             Request::CopyClean { folder_hex, only_list } => {
                 self.may_run.check_copy()?;

@@ -19,7 +19,7 @@ struct HoldRow {
     words: &'static str,
 }
 
-const ROWS: [HoldRow; 11] = {
+const ROWS: [HoldRow; 12] = {
     const fn row(hold: CopyHold, words: &'static str) -> HoldRow {
         HoldRow { hold, words }
     }
@@ -31,6 +31,7 @@ const ROWS: [HoldRow; 11] = {
         row(CopyHold::SendBuffer, "the source's send buffer"),
         row(CopyHold::NetworkLoss, "lost packets"),
         row(CopyHold::NetworkRate, "the network's rate"),
+        row(CopyHold::Limit, "--limit"),
         row(CopyHold::Answers, "the wait for answers"),
         row(CopyHold::TargetProcessor, "target's processor"),
         row(CopyHold::TargetDisk, "target's disk"),
@@ -125,6 +126,8 @@ impl Crew {
             let [on_processor, beside] = place.rows(*stage);
             crew.work.push((on_processor, *stage, share(times.processor_ns + times.queued_ns)));
             crew.work.push((beside, *stage, share(times.device_ns)));
+            // A crew that is held back waits for no other one.
+            crew.work.push((CopyHold::Limit, *stage, share(times.limited_ns)));
             crew.starved += share(times.starved_ns);
             crew.blocked += share(times.blocked_ns);
         }

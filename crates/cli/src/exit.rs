@@ -47,9 +47,10 @@ pub(crate) const ALL: [(Exit, &str, &str); 7] = [
     (
         Exit::Incomplete,
         "incomplete",
-        "`landspeed copy`: some of what was to be copied is not at the target, or not known to be on stable storage, or the \
-         target did not take an owner, attributes, a hard link or the like of it. The output names it. The same command \
-         goes on from there. With `--dry-run`: some could not be copied. With `--verify`: some is not the same there.",
+        "`landspeed copy`: some of what was to be copied is not at the target, or not known to be on stable storage; or the \
+         target did not take an owner, attributes, a hard link or the like of it; or `--delete` has deleted nothing. The \
+         output names it. The same command goes on from there. With `--dry-run`: some could not be copied, or `--delete` would \
+         delete nothing. With `--verify`: some is not the same there.",
     ),
 ];
 

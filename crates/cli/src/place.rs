@@ -30,7 +30,8 @@ pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     missing.into_iter().filter_map(Path::parent).try_for_each(sync)
 }
 
-fn sync(folder: &Path) -> Result<()> {
+/// Puts the names in a folder on stable storage.
+pub(crate) fn sync(folder: &Path) -> Result<()> {
     // The folder of a relative path with one component is "".
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()

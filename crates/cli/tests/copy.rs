@@ -8,6 +8,8 @@ mod links_and_holes;
 mod meeting;
 #[path = "copy/refusals.rs"]
 mod refusals;
+#[path = "copy/select.rs"]
+mod select;
 mod support;
 
 use std::collections::BTreeMap;

@@ -53,8 +53,13 @@ impl Root {
 
     /// Opens the entry `name`.
     pub(crate) fn file(&self, name: &RelativeName, flags: OFlags) -> io::Result<OwnedFd> {
+        self.open_entry(name, flags, ResolveFlags::empty())
+    }
+
+    fn open_entry(&self, name: &RelativeName, flags: OFlags, resolve: ResolveFlags) -> io::Result<OwnedFd> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let resolve =
+            resolve | ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let path: &[u8] = if name.as_bytes().is_empty() { b"." } else { name.as_bytes() };
         for _ in 0..TRIES {
             match rustix::fs::openat2(&self.0, path, flags, Mode::empty(), resolve) {
@@ -68,6 +73,16 @@ impl Root {
     /// Opens the folder `name`, to reach entries in it.
     pub(crate) fn folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
         self.file(name, OFlags::PATH | OFlags::DIRECTORY)
+    }
+
+    /// Opens the folder `name` as a root of its own.
+    pub(crate) fn below(&self, name: &RelativeName) -> io::Result<Root> {
+        self.file(name, OFlags::RDONLY | OFlags::DIRECTORY).map(|folder| Root(folder, self.1))
+    }
+
+    /// Opens the folder `name`, if nothing is mounted on it or on the way to it.
+    pub(crate) fn folder_of_mount(&self, name: &RelativeName) -> io::Result<OwnedFd> {
+        self.open_entry(name, OFlags::RDONLY | OFlags::DIRECTORY, ResolveFlags::NO_XDEV)
     }
 
     /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy

@@ -21,6 +21,15 @@ pub(crate) struct Digest(pub(crate) [u8; 32]);
 /// could find have this digest.
 pub(crate) const HOLE: Digest = Digest(*b"landspeed copy: a hole, no bytes");
 
+/// What is known of the content of a whole file once its copy is proven.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WholeDigest {
+    /// The digest that b3sum(1) prints.
+    Plain(Digest),
+    /// The file has pieces that are holes, so that its digest is not that one.
+    WithHoles,
+}
+
 /// Returns the number of pieces of a file of `size` bytes, at least 1; `None` if they are more than a copy can number.
 pub(crate) fn pieces(size: u64) -> Option<u32> {
     u32::try_from(size.div_ceil(PIECE as u64).max(1)).ok()
@@ -157,6 +166,13 @@ impl DonePieces {
         let root = || self.nodes.values().next().map_or(HOLE, |root| Digest(*root));
         (self.left == 0).then(root)
     }
+
+    /// Returns the digest of the file for others than the two ends, once all its pieces are done.
+    pub(crate) fn whole_digest(&self) -> Option<WholeDigest> {
+        let has_holes = !self.holes.is_empty();
+        self.digest()
+            .map(|digest| if has_holes { WholeDigest::WithHoles } else { WholeDigest::Plain(digest) })
+    }
 }
 
 fn merged(left: &[u8; 32], right: &[u8; 32], is_root: bool) -> [u8; 32] {
@@ -184,6 +200,7 @@ mod tests {
             assert!(!done.add(index, digest), "twice");
         }
         assert!(!done.add(all, Digest([0; 32])), "beyond the end");
+        assert_eq!(done.whole_digest(), done.digest().map(WholeDigest::Plain));
         done.digest()
     }
 
@@ -253,8 +270,10 @@ mod tests {
         for bad in [&[][..], &[(3, 1)], &[(0, 9)], &[(2, 1)], &[(8, 2)], &[(4, 0)], &[(0, 1), (1, 1)]] {
             assert!(!done.add_holes(bad), "{bad:?}");
         }
+        assert_eq!(done.whole_digest(), None);
         assert!(done.add_holes(&[(0, 2), (4, 5)]));
         assert!(done.digest().is_some());
+        assert_eq!(done.whole_digest(), Some(WholeDigest::WithHoles), "b3sum prints another one");
     }
 
     /// 4 PiB of a hole cost neither time nor memory.

@@ -60,6 +60,17 @@ pub enum Error {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// What only the target has is to be removed, and a source is no folder.
+    #[error("--delete needs folders: a source is a file or a link; name the folder that it is in")]
+    NoFolderToMirror,
+    /// What only the target has is to be removed, and the entries of several folders land in one.
+    #[error(
+        "--delete takes one folder whose entries land in the target's own: copy the others by commands of their own"
+    )]
+    SeveralToMirror,
+    /// What only the target has is to be removed, and only some names are copied.
+    #[error("--delete needs whole folders: leave --files-from out")]
+    NamesToMirror,
     /// The controller asked to end the copy.
     #[error("the copy was cancelled")]
     Cancelled,

@@ -13,7 +13,9 @@
 //! | `tree` | walks the source's tree |
 //! | `source` | the end that reads |
 //! | `target` | the end that writes |
+//! | `extras` | what only the target has, and its removal |
 //! | `compare` | both ends of a comparison, which changes nothing |
+//! | `select` | what is left alone, and what else the user asked for |
 //! | `progress` | the numbers that a copy reports while it runs |
 //! | `stage` | what the threads of an end do with their time |
 //!
@@ -31,12 +33,14 @@ mod compare;
 mod digest;
 mod error;
 mod extents;
+mod extras;
 mod first_error;
 mod link;
 mod metadata;
 mod name;
 mod plan;
 mod progress;
+mod select;
 mod source;
 mod stage;
 mod target;
@@ -48,5 +52,6 @@ pub use error::Error;
 pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
+pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
 pub use source::{Source, SourceRoot, send};
 pub use target::{Target, clean, receive};

@@ -50,6 +50,12 @@ impl RelativeName {
         self.0.split(|byte| *byte == b'/').next().unwrap_or_default()
     }
 
+    /// Returns the name below the first component; the root if there is only one.
+    pub(crate) fn without_first(&self) -> RelativeName {
+        let inner = self.0.iter().position(|byte| *byte == b'/').map(|at| self.0[at + 1..].to_vec());
+        RelativeName(inner.unwrap_or_default())
+    }
+
     /// Returns the bytes of the name.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -109,5 +115,6 @@ mod tests {
         assert_eq!(name(b"c").split(), Some((name(b""), &b"c"[..])));
         assert_eq!(name(b"").split(), None);
         assert_eq!((name(b"a/b").first(), name(b"").first()), (&b"a"[..], &b""[..]));
+        assert_eq!((name(b"a/b/c").without_first(), name(b"a").without_first()), (name(b"b/c"), name(b"")));
     }
 }

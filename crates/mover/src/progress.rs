@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyCounts, CopyDiffering, CopyEndTimes};
+use landspeed_record::{CopyCounts, CopyDiffering, CopyEndTimes, CopyProven};
 
 use crate::compare::CopyListing;
 use crate::stage::StageTotals;
@@ -18,7 +18,8 @@ pub struct CopyProgress {
     settled: AtomicU64,
     moved_bytes: AtomicU64,
     broken_flows: AtomicU32,
-    pub(crate) listing: CopyListing,
+    pub(crate) listing: CopyListing<CopyDiffering>,
+    pub(crate) proven: CopyListing<CopyProven>,
     pub(crate) stages: Arc<StageTotals>,
 }
 
@@ -44,6 +45,11 @@ impl CopyProgress {
     /// Returns entries that a comparison found to differ, and that no earlier call has returned: as many as fit a reply.
     pub fn listed(&self) -> Vec<CopyDiffering> {
         self.listing.take()
+    }
+
+    /// Returns files whose copy is proven, and that no earlier call has returned: as many as fit a reply.
+    pub fn proven(&self) -> Vec<CopyProven> {
+        self.proven.take()
     }
 
     pub(crate) fn found(&self, bytes: u64) {

@@ -1,17 +1,21 @@
 //! Walks the source's tree. Folders are read one after the other, so that no list of the whole tree is ever in memory.
 
+mod named;
 mod steady;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 
 use landspeed_record::{CopyKeeping, CopyKept};
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath::Root;
+use crate::digest::WholeDigest;
 use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, Metadata, Place};
 use crate::name::RelativeName;
+use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
 pub(crate) use steady::{ReadProblem, read_piece};
 
@@ -46,6 +50,8 @@ pub(crate) struct FileIdentity {
 pub(crate) struct FoundEntry {
     pub(crate) offered: OfferedEntry,
     pub(crate) place: SourcePlace,
+    /// The digest of a file once its copy is proven, or of the first name of its file; `None` before.
+    pub(crate) proven: Option<WholeDigest>,
 }
 
 impl FoundEntry {
@@ -111,18 +117,20 @@ pub(crate) struct Tree {
     pub(crate) target: RelativeName,
     /// What is read of each entry.
     pub(crate) keeping: CopyKeeping,
+    /// The entries that are left alone. The one at which the walk begins was named by the user, and is none of them.
+    pub(crate) ignore: Arc<IgnoreRules>,
+    /// The names that alone are walked, with the folders that they are in; `None` for all.
+    pub(crate) only: Option<Arc<NameList>>,
 }
 
 impl Tree {
     /// Walks all entries of the tree; with `only_folders`, only its folders. Each folder comes before its entries.
     pub(crate) fn walk(&self, only_folders: bool, visitor: &mut dyn Visitor) {
         let mut walk = Walk { tree: self, only_folders, folders: Vec::new(), visitor };
-        let start = RelativeName::root();
-        let mut goes_on = walk.take(&start, self.look(&start));
-        // A tree has as many folders as it has: each is read once.
-        while let Some(folder) = walk.folders.pop().filter(|_| goes_on) {
-            goes_on = walk.read(&folder);
-        }
+        match &self.only {
+            Some(names) => walk.named(names),
+            None => walk.all_from(&RelativeName::root()),
+        };
     }
 
     /// Returns the entry `inner` of the tree as it is now.
@@ -183,6 +191,7 @@ impl Tree {
                 link,
             },
             place: SourcePlace { tree: self.number, inner: inner.clone(), identity, names, is_sparse },
+            proven: None,
         })
     }
 
@@ -201,7 +210,8 @@ impl Tree {
         self.root.file(&name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
     }
 
-    fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
+    /// Opens a folder of the tree, to read its entries.
+    pub(crate) fn entries(&self, folder: &RelativeName) -> io::Result<Dir> {
         let name = self.start.join(folder.as_bytes()).ok_or(io::ErrorKind::InvalidFilename)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY;
         Ok(Dir::new(self.root.file(&name, flags)?)?)
@@ -218,6 +228,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    /// Takes an entry and all that is below it. Returns false to end the walk.
+    fn all_from(&mut self, start: &RelativeName) -> bool {
+        let mut goes_on = self.take(start, self.tree.look(start));
+        // A tree has as many folders as it has: each is read once.
+        while let Some(folder) = self.folders.pop().filter(|_| goes_on) {
+            goes_on = self.read(&folder);
+        }
+        goes_on
+    }
+
     /// Takes an entry that was looked at, and adds a folder to those that are to be read. Returns false to end the walk.
     fn take(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
         match seen {
@@ -249,7 +269,7 @@ impl Walk<'_> {
                 continue;
             }
             let goes_on = match folder.join(leaf) {
-                Some(inner) => self.take(&inner, self.tree.look_in(open, leaf, &inner)),
+                Some(inner) => self.consider(&inner, self.tree.look_in(open, leaf, &inner)),
                 None => self.fail(folder, Failure::plain(Operation::Name)),
             };
             if !goes_on {
@@ -257,6 +277,12 @@ impl Walk<'_> {
             }
         }
         true
+    }
+
+    /// Takes an entry of a folder, unless it is one that is left alone. Returns false to end the walk.
+    fn consider(&mut self, inner: &RelativeName, seen: Result<FoundEntry, Failure>) -> bool {
+        let is_folder = seen.as_ref().is_ok_and(|found| found.offered.kind == EntryKind::Folder);
+        self.tree.ignore.ignores(inner, is_folder) || self.take(inner, seen)
     }
 
     /// Names an entry that failed, unless only folders are walked: all failures are known then.
@@ -274,84 +300,4 @@ pub(crate) fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    use super::*;
-
-    #[derive(Default)]
-    struct Seen {
-        found: BTreeMap<String, EntryKind>,
-        failed: Vec<(String, Failure)>,
-    }
-
-    impl Visitor for Seen {
-        fn found(&mut self, entry: FoundEntry) -> bool {
-            let name = String::from_utf8_lossy(entry.offered.name.as_bytes()).into_owned();
-            self.found.insert(name, entry.offered.kind);
-            true
-        }
-
-        fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
-            self.failed.push((String::from_utf8_lossy(name.as_bytes()).into_owned(), failure));
-            true
-        }
-    }
-
-    fn walked(folder: &std::path::Path, only_folders: bool) -> Seen {
-        let mut seen = Seen::default();
-        let (root, target) = (Root::open(folder).unwrap(), RelativeName::parse(b"t").expect("a name"));
-        let keeping = CopyKeeping::default();
-        Tree { number: 0, root, start: RelativeName::root(), target, keeping }.walk(only_folders, &mut seen);
-        seen
-    }
-
-    #[test]
-    fn a_tree_is_walked_with_its_links_and_fifos_and_without_sockets() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::create_dir_all(at("a/b")).unwrap();
-        std::fs::write(at("a/b/f"), "12345").unwrap();
-        symlink("/etc", at("a/out")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
-        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-        let seen = walked(folder.path(), false);
-        let names: Vec<&str> = seen.found.keys().map(String::as_str).collect();
-        assert_eq!(names, ["t", "t/a", "t/a/b", "t/a/b/f", "t/a/out", "t/pipe"]);
-        assert_eq!(seen.found["t/a/b/f"], EntryKind::File { size: 5 });
-        assert_eq!(seen.found["t/a/out"], EntryKind::Symlink { to: b"/etc".to_vec() });
-        assert_eq!(seen.found["t/pipe"], EntryKind::Fifo);
-        assert_eq!(seen.failed, [("t/socket".to_owned(), Failure::plain(Operation::Special))]);
-        let folders = walked(folder.path(), true);
-        assert_eq!(folders.found.keys().collect::<Vec<_>>(), ["t", "t/a", "t/a/b"]);
-        assert!(folders.failed.is_empty());
-    }
-
-    #[test]
-    fn devices_are_found_only_where_they_are_asked_for() {
-        let (mut seen, root) = (Seen::default(), Root::open(std::path::Path::new("/dev")).unwrap());
-        let start = RelativeName::parse(b"null").expect("a name");
-        let keeping = CopyKeeping::default();
-        let mut tree = Tree { number: 0, root, start, target: RelativeName::root(), keeping };
-        tree.walk(false, &mut seen);
-        assert_eq!(seen.failed, [(String::new(), Failure::plain(Operation::Device))]);
-        tree.keeping.devices = true;
-        tree.walk(false, &mut seen);
-        let null = DeviceNumber { is_block: false, major: 1, minor: 3 };
-        assert_eq!(seen.found[""], EntryKind::Device(null));
-    }
-
-    #[test]
-    fn a_folder_that_cannot_be_read_is_named() {
-        if rustix::process::geteuid().is_root() {
-            return;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let shut = folder.path().join("shut");
-        std::fs::create_dir(&shut).unwrap();
-        std::fs::set_permissions(&shut, PermissionsExt::from_mode(0o0)).unwrap();
-        let seen = walked(folder.path(), false);
-        assert_eq!(seen.failed[0].0, "t/shut");
-    }
-}
+mod tests;

@@ -37,7 +37,8 @@ pub struct CopyOutcome {
     pub copied: u64,
     /// Bytes of their content, without holes of a MiB and more.
     pub copied_bytes: Bytes,
-    /// Bytes that were sent: fewer if an interrupted copy had left some at the target, more if files changed or flows broke meanwhile.
+    /// Bytes that were sent: fewer if the target had some (of an interrupted copy, or with `--checksum`), more if files changed or
+    /// flows broke meanwhile.
     pub sent_bytes: Bytes,
     /// Folders, symbolic links, hard links, FIFOs and devices that were made.
     pub made: u64,
@@ -53,6 +54,10 @@ pub struct CopyOutcome {
     pub unfinished: String,
     /// What was to be kept of entries, and the target did not take, by kind.
     pub lost: Vec<CopyLoss>,
+    /// Entries that only the target had, and that `--delete` has removed.
+    pub deleted: u64,
+    /// Why `--delete` has removed nothing; empty if it has removed what only the target had.
+    pub not_deleted: String,
 }
 
 /// What a copy keeps of entries, beside their names and their content.
@@ -155,9 +160,11 @@ pub struct CopyFailure {
 }
 
 impl CopyOutcome {
-    /// Returns true if every entry is at the target with what was to be kept of it, and on stable storage.
+    /// Returns true if every entry is at the target with what was to be kept of it, and on stable storage, and if what is to be
+    /// deleted is gone.
     pub fn is_complete(&self) -> bool {
-        self.failed == 0 && self.unfinished.is_empty() && self.lost.is_empty()
+        let is_there = self.failed == 0 && self.unfinished.is_empty() && self.lost.is_empty();
+        is_there && self.not_deleted.is_empty()
     }
 }
 
@@ -174,29 +181,63 @@ pub struct CopyComparison {
     pub failed: u64,
     /// The first of the entries that could not be compared.
     pub failures: Vec<CopyFailure>,
+    /// Entries that only the target has, each of which was listed. They are looked for where a copy is to delete them, if no
+    /// entry failed.
+    pub extra: u64,
 }
 
 /// What a comparison of source and target is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyCheck {
-    /// To say what a copy would do. Files are compared by length and time, and what a copy would not replace is a failure.
+    /// To say what a copy would do. Files are compared as by the copy: by length and time, or by content (`--checksum`). What a
+    /// copy would not replace is a failure.
     DryRun,
     /// To say whether the target has what the source has. Files of the same length are read at both ends.
     Verify,
 }
 
-/// An entry of the source that differs at the target.
+/// An entry that differs at the target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyDiffering {
     /// Its name at the target, relative to the target's folder.
     pub name_hex: PathBytes,
-    /// What the source has.
+    /// What the source has; of an entry that only the target has, what that is.
     pub kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     pub size_bytes: Bytes,
     /// How the target's entry differs.
     pub differs: BTreeSet<CopyDifference>,
+}
+
+/// A file whose copy is proven: the target has put in place what has this digest, or had it there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CopyProven {
+    /// Its name at the target, relative to the target's folder.
+    pub name_hex: PathBytes,
+    /// The BLAKE3 digest of its content; `None` if it has holes of a MiB and more, which the ends did not hash.
+    pub digest_hex: Option<FileDigest>,
+}
+
+/// The BLAKE3 digest of a file. In a document it is hexadecimal digits, as b3sum(1) prints it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FileDigest(pub [u8; 32]);
+
+impl TryFrom<String> for FileDigest {
+    type Error = &'static str;
+
+    fn try_from(digits: String) -> Result<Self, &'static str> {
+        let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok();
+        let digest = bytes.and_then(|bytes| bytes.try_into().ok());
+        digest.map(FileDigest).ok_or("a digest is written as 64 hexadecimal digits")
+    }
+}
+
+impl From<FileDigest> for String {
+    fn from(digest: FileDigest) -> Self {
+        HEXLOWER_PERMISSIVE.encode(&digest.0)
+    }
 }
 
 /// A kind of entry that is copied.
@@ -243,6 +284,8 @@ pub enum CopyDifference {
     Acls,
     /// The entry is a hard link, and is not one to the same file at the target.
     Split,
+    /// Only the target has it.
+    Extra,
 }
 
 /// What copies that were interrupted have left in a target's folder.
@@ -303,6 +346,19 @@ mod tests {
         assert_eq!(crate::decode::<PathBytes>(text.as_bytes()).unwrap(), path);
         for bad in ["\"6\"", "\"zz\"", "7"] {
             assert!(crate::decode::<PathBytes>(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_digest_has_all_its_digits() {
+        let digest = FileDigest([0xa5; 32]);
+        let text = serde_json::to_string(&digest).unwrap();
+        assert_eq!(text, format!("\"{}\"", "a5".repeat(32)));
+        assert_eq!(crate::decode::<FileDigest>(text.as_bytes()).unwrap(), digest);
+        for bad in
+            ["\"a5\"".to_owned(), format!("\"{}\"", "a5".repeat(33)), format!("\"{}\"", "\\n".repeat(32))]
+        {
+            assert!(crate::decode::<FileDigest>(bad.as_bytes()).is_err(), "{bad}");
         }
     }
 }

@@ -57,12 +57,14 @@ pub struct CopyStageTimes {
     pub starved_ns: Nanos,
     /// Time waiting for the stage behind.
     pub blocked_ns: Nanos,
+    /// Time waiting because of `--limit`.
+    pub limited_ns: Nanos,
 }
 
 impl CopyStageTimes {
     /// Returns the time in which the stage waited for no other one.
     pub fn busy(&self) -> Nanos {
-        self.processor_ns + self.queued_ns + self.device_ns
+        self.processor_ns + self.queued_ns + self.device_ns + self.limited_ns
     }
 
     /// Returns the whole time.
@@ -77,6 +79,7 @@ impl CopyStageTimes {
             device_ns: self.device_ns - earlier.device_ns,
             starved_ns: self.starved_ns - earlier.starved_ns,
             blocked_ns: self.blocked_ns - earlier.blocked_ns,
+            limited_ns: self.limited_ns - earlier.limited_ns,
         }
     }
 }
@@ -174,6 +177,8 @@ pub enum CopyHold {
     NetworkLoss,
     /// The path carries no more.
     NetworkRate,
+    /// The limit that the user has set (`--limit`).
+    Limit,
     /// The ends wait for each other's answers.
     Answers,
     /// The target's processor.

@@ -61,7 +61,7 @@ pub use compare::{
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
     CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
-    PathBytes,
+    CopyProven, FileDigest, PathBytes,
 };
 pub use copy_times::{
     CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyStageTimes, CopyTimes,

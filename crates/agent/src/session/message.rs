@@ -4,13 +4,13 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers, CopyOutcome,
-    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes,
-    RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers,
+    CopyOutcome, CopyProven, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState,
+    Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::session::SessionKey;
+use crate::session::{CopyRules, SessionKey};
 
 /// A knob and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,8 +163,15 @@ pub enum Request {
     /// Report what is at these paths, by the rights of the agent's user. Needs the permission to run programs, as all
     /// requests of a copy do. Answered with [`Reply::Paths`].
     CopyLook { paths_hex: Vec<PathBytes> },
+    /// Keep names below the source folder, for the next copy or comparison that takes only what is named. Answered with
+    /// [`Reply::Done`].
+    CopyNames {
+        names_hex: Vec<PathBytes>,
+        /// True if names that came before are forgotten.
+        is_first: bool,
+    },
     /// Send files and folders until the copy is over. Answered with [`Reply::Copied`].
-    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, keeping: CopyKeeping },
+    CopyOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, keeping: CopyKeeping, rules: Box<CopyRules> },
     /// Receive files into a folder, which is created if it is missing, until the copy is over. Answered with
     /// [`Reply::Done`].
     CopyIn {
@@ -175,10 +182,17 @@ pub enum Request {
         /// True if the copy ends only once everything is on stable storage.
         is_synced: bool,
         keeping: CopyKeeping,
+        rules: Box<CopyRules>,
     },
     /// Compare files and folders with what the target has, and copy nothing. Entries that differ wait until
     /// [`Request::CopyListed`] takes them. Answered with [`Reply::Compared`].
-    CompareOut { flows: Box<CopyFlows>, roots: Vec<CopyRoot>, check: CopyCheck, keeping: CopyKeeping },
+    CompareOut {
+        flows: Box<CopyFlows>,
+        roots: Vec<CopyRoot>,
+        check: CopyCheck,
+        keeping: CopyKeeping,
+        rules: Box<CopyRules>,
+    },
     /// Tell the source what a folder has, until it has no more questions. Changes nothing. Answered with
     /// [`Reply::Done`].
     CompareIn {
@@ -188,10 +202,14 @@ pub enum Request {
         names_hex: Vec<PathBytes>,
         check: CopyCheck,
         keeping: CopyKeeping,
+        rules: Box<CopyRules>,
     },
     /// Report entries that the comparison of this agent found to differ, and that were not reported before. Answered with
     /// [`Reply::CopyListed`].
     CopyListed {},
+    /// Report files of which this agent's copy is proven, if it lists them, and that were not reported before. Answered with
+    /// [`Reply::CopyProven`].
+    CopyProven {},
     /// Remove the incomplete files that copies have left in a folder. Answered with [`Reply::CopyLeft`].
     CopyClean {
         folder_hex: PathBytes,
@@ -234,11 +252,13 @@ impl Request {
             Request::Limits { .. } => "limits",
             Request::Controls { .. } => "controls",
             Request::CopyLook { .. } => "look at paths",
+            Request::CopyNames { .. } => "keep names",
             Request::CopyOut { .. } => "send files",
             Request::CopyIn { .. } => "receive files",
             Request::CompareOut { .. } => "compare files",
             Request::CompareIn { .. } => "show files",
             Request::CopyListed {} => "list files that differ",
+            Request::CopyProven {} => "list digests",
             Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
             Request::Run { .. } => "run",
@@ -312,6 +332,10 @@ pub enum Reply {
     CopyListed {
         /// Empty if no entry waits now.
         entries: Vec<CopyDiffering>,
+    },
+    CopyProven {
+        /// Empty if no file waits now.
+        entries: Vec<CopyProven>,
     },
     CopyLeft {
         left: Box<CopyLeftovers>,

@@ -25,6 +25,7 @@ mod child;
 mod connect;
 mod connection;
 mod controller;
+mod copy_rules;
 mod deploy;
 mod error;
 mod frame;
@@ -53,6 +54,7 @@ mod zone;
 
 pub use calls::PendingReply;
 pub use controller::Session;
+pub use copy_rules::CopyRules;
 pub use deploy::AgentLaunch;
 pub use error::Error;
 pub use frame::FrameError;

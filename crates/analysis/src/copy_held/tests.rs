@@ -101,6 +101,16 @@ fn a_crew_that_never_waits_sets_the_pace() {
 }
 
 #[test]
+fn a_limit_that_the_user_has_set_holds_the_copy() {
+    let mut times = slow_path();
+    let send = times.source.of_mut(Send);
+    (send.limited_ns, send.blocked_ns) = (send.blocked_ns, Nanos(0));
+    let held = copy_held(&times);
+    assert_eq!(rows(&held)[..2], [(CopyHold::Limit, 88.0), (CopyHold::SourceProcessor, 12.0)]);
+    assert!((held.gain_at_most.expect("a bound") - 100.0 / 12.0).abs() < 0.01, "{held:?}");
+}
+
+#[test]
 fn threads_that_wait_for_a_processor_are_held_by_it() {
     let mut times = slow_path();
     let send = times.source.of_mut(Send);

@@ -4,26 +4,30 @@ pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod held;
 mod keep;
+mod lands;
+mod manifest;
 mod names;
 mod place;
 mod progress;
+mod rules;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use clap::Args;
+use landspeed_agent::session::CopyRules;
 use landspeed_analysis::copy_held;
 use landspeed_engine::{
-    ComparisonListener, CopyDone, CopyOptions, JoinedHosts, Landing, Meeting, check_landing, compare_files,
-    copy, landing, look, shown_place,
+    ComparisonListener, CopyDone, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files,
+    copy, shown_place,
 };
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyKeeping, CopyOutcome,
-    PathBytes, Settings, Side,
+    CopyProven, Settings, Side,
 };
 use landspeed_report::safe;
 use landspeed_transport::settings::TRANSPORT;
@@ -36,9 +40,12 @@ use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
 use held::CopyStages;
 use keep::{KeepArgs, lost_lines, lost_words};
+use lands::lands;
+use manifest::{Manifest, ManifestCounts};
 use names::failed;
 use place::{CopyPlaces, places};
 use progress::CopyLine;
+use rules::RuleArgs;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
 /// acknowledged, because the other end may have nothing else to do.
@@ -60,9 +67,17 @@ and devices without --devices.
 Within one host the data take loopback, encrypted as between hosts: that works,
 and cp is faster.
 
-An entry that is there with the same size and time is left as it is. What an
-interrupted copy has received stays in TARGET/.landspeed-copy: the same command
-goes on from there.
+An entry that is there with the same size and time is left as it is. With
+--checksum, files of the same size are compared by content, whatever their time,
+and only pieces that differ are sent. What an interrupted copy has received
+stays in TARGET/.landspeed-copy: the same command goes on from there.
+
+--ignore leaves alone what patterns of .gitignore name, at both ends.
+--files-from copies only what a file names. --delete deletes at the target what
+the source folders have not, once all else is there; and nothing if any entry
+fails, as a socket does unless --ignore names it. --manifest writes the digests
+of what was copied, for b3sum --check, except of files with holes of a MiB and
+more. --limit bounds the rate of all flows together.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
 the source. Where a firewall or NAT forbids that, the other one does. Where
@@ -74,7 +89,8 @@ Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
 While it runs and at its end, a copy names what holds it and what would hold it
-next: a disk, a file system, a processor, a window, losses, or the path's rate.
+next: a disk, a file system, a processor, a window, losses, the path's rate, or
+--limit.
 
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
@@ -82,6 +98,8 @@ Examples:
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy dtn1:/data dtn1:/backup        within a host
   landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
+  landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
+  landspeed copy --ignore '*.o' run7 dtn2:      all but object files
   landspeed copy --verify run7 dtn2:/scratch    whether all is there
   landspeed copy --clean dtn2:/scratch          give an interrupted copy up";
 
@@ -131,6 +149,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
+    pub(crate) rules: RuleArgs,
+    #[command(flatten)]
     pub(crate) reach: ReachArgs,
 }
 
@@ -155,6 +175,8 @@ pub(crate) struct CopyReport {
     stages: CopyStages,
     #[serde(flatten)]
     outcome: CopyOutcome,
+    /// What `--manifest` wrote; null without it.
+    manifest: Option<ManifestCounts>,
 }
 
 /// Where files come from and go to.
@@ -176,6 +198,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
+    let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
+    let (rules, only) = (args.rules.asked()?, args.rules.only()?);
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -185,10 +209,10 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
     let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting)?;
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
-    let landing = lands(&joined, &places)?;
+    let landing = lands(&joined, &places, &args.rules)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
-    let what = options(args, keeping, places.reads, landing)?;
+    let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing)? };
     let is_relayed = joined.group.first().is_relayed();
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
@@ -199,9 +223,13 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let begun = Instant::now();
     let line = CopyLine::new();
-    let done = copy(&joined.group.first(), &what, &|counts, times| line.take_with(counts, times))?;
-    let report = report(args, route, begun, done);
+    let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
+    let listener =
+        CopyListener { on_counts: &|counts, times| line.take_with(counts, times), on_proven: &on_proven };
+    let done = copy(&joined.group.first(), &what, &listener)?;
+    let mut report = report(args, route, begun, done);
     drop((line, joined));
+    report.manifest = manifest.map(Manifest::finish).transpose()?;
     print(args, &report, lines)?;
     Ok(exit(&report.outcome))
 }
@@ -212,19 +240,6 @@ fn print<R: serde::Serialize>(args: &CopyArgs, report: &R, lines: fn(&R, bool) -
         true => out(&landspeed_report::json(report)),
         false => out(&lines(report, args.full).join("\n")),
     }
-}
-
-/// Asks both hosts what is there, and returns where the files land.
-fn lands(joined: &JoinedHosts, places: &CopyPlaces) -> Result<Landing> {
-    let pair = joined.group.first();
-    let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
-    let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
-    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
-    let target = &target[0];
-    let landing = landing(&places.paths, &found, target);
-    let landing =
-        landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
-    landing.map_err(|error| anyhow!(error.at_host(&places.from, &places.to)))
 }
 
 /// Compares source and target. Entries that differ go to `on_differing`.
@@ -248,6 +263,8 @@ fn options(args: &CopyArgs, keeping: CopyKeeping, from: Side, landing: Landing) 
         keeping,
         flow: flow()?,
         flows: args.flows,
+        rules: CopyRules::default(),
+        only: None,
     })
 }
 
@@ -274,6 +291,7 @@ fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> 
         held: copy_held(&done.times),
         stages: CopyStages::of(&done.times),
         outcome,
+        manifest: None,
     }
 }
 
@@ -287,6 +305,10 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
             outcome.made, outcome.unchanged
         ),
     ];
+    if outcome.deleted > 0 {
+        lines.push(format!("deleted {} entries that only the target had", outcome.deleted));
+    }
+    lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
     lines.extend(held::line(&report.held));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
@@ -297,6 +319,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
     lines.extend(lost_lines(&outcome.lost));
+    lines.extend(report.manifest.iter().flat_map(ManifestCounts::lines));
     lines
 }
 
@@ -309,13 +332,14 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
             because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
         }
         (false, true) if !outcome.unfinished.is_empty() => because(Exit::Incomplete, &outcome.unfinished),
+        (false, true) if !outcome.not_deleted.is_empty() => because(Exit::Incomplete, &outcome.not_deleted),
         (false, true) => because(Exit::Incomplete, &lost_words(&outcome.lost)),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyLoss, CopyLossKind};
+    use landspeed_record::{CopyLoss, CopyLossKind, PathBytes};
 
     use super::*;
 
@@ -327,7 +351,9 @@ mod tests {
             unfinished: unfinished.to_owned(),
             ..CopyOutcome::default()
         };
+        let not_deleted = CopyOutcome { not_deleted: "too many".to_owned(), ..outcome(3, 0, "") };
         for (outcome, expected) in [
+            (not_deleted, Exit::Incomplete),
             (outcome(3, 0, ""), Exit::Done),
             (outcome(0, 0, ""), Exit::Done),
             (outcome(0, 2, ""), Exit::Failed),

@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
 
-use super::{CopyOptions, LONGEST, REPORT, flows, names};
+use super::{CopyOptions, LONGEST, REPORT, flows, named, names};
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
@@ -31,6 +31,7 @@ pub fn compare_files(
     check: CopyCheck,
     listener: &ComparisonListener<'_>,
 ) -> Result<CopyComparison, Error> {
+    named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
     // The server first, so that it listens when the client comes.
@@ -71,11 +72,12 @@ fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Err
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
     let (flows, keeping) = (flows(side, what, ends), what.keeping.clone());
+    let rules = Box::new(what.rules.clone());
     match side == what.from {
-        true => Request::CompareOut { flows, roots: what.roots.clone(), check, keeping },
+        true => Request::CompareOut { flows, roots: what.roots.clone(), check, keeping, rules },
         false => {
             let (folder_hex, names_hex) = (what.folder.clone(), names(what));
-            Request::CompareIn { flows, folder_hex, names_hex, check, keeping }
+            Request::CompareIn { flows, folder_hex, names_hex, check, keeping, rules }
         }
     }
 }

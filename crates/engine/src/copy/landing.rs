@@ -52,6 +52,8 @@ pub enum LandingError {
     SameName(Vec<u8>),
     /// The target's folder is this source or lies in it.
     IntoItself(Vec<u8>),
+    /// This source lies where what only the target has is to be deleted.
+    WouldBeDeleted(Vec<u8>),
 }
 
 impl std::fmt::Display for LandingError {
@@ -74,6 +76,13 @@ impl std::fmt::Display for LandingError {
             LandingError::IntoItself(path) => {
                 write!(f, "{}: the target is this folder or lies in it: name another target", shown(path))
             }
+            LandingError::WouldBeDeleted(path) => {
+                write!(
+                    f,
+                    "{}: --delete would delete this folder, which lies in the target: name another target",
+                    shown(path)
+                )
+            }
         }
     }
 }
@@ -91,7 +100,8 @@ impl LandingError {
             LandingError::Missing(_)
             | LandingError::SourceBarred(_)
             | LandingError::NoFolder(_)
-            | LandingError::IntoItself(_) => shown_place(from, &self.to_string()),
+            | LandingError::IntoItself(_)
+            | LandingError::WouldBeDeleted(_) => shown_place(from, &self.to_string()),
         }
     }
 }
@@ -152,6 +162,32 @@ fn is_outside(paths: &CopyPaths, found: &[FoundPath], target: &FoundPath) -> Res
     };
     match paths.sources.iter().zip(found).find(|(_, source)| is_around(source)) {
         Some((path, _)) => Err(LandingError::IntoItself(path.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Checks that no source lies where what only the target has is deleted, on one host.
+///
+/// # Errors
+/// Returns an error if one does, and both ends are known to be one host.
+pub fn check_mirror(
+    pair: &Pair<'_>,
+    found: &[FoundPath],
+    target: &FoundPath,
+    landing: &Landing,
+) -> Result<(), LandingError> {
+    if pair.is_one_host() { is_kept(found, target, landing) } else { Ok(()) }
+}
+
+fn is_kept(found: &[FoundPath], target: &FoundPath, landing: &Landing) -> Result<(), LandingError> {
+    fn path(bytes: &PathBytes) -> &Path {
+        Path::new(OsStr::from_bytes(&bytes.0))
+    }
+    let lies_in = |(root, source): &(&CopyRoot, &FoundPath)| {
+        path(&source.resolved_hex).starts_with(path(&target.resolved_hex).join(path(&root.name_hex)))
+    };
+    match landing.roots.iter().zip(found).find(lies_in) {
+        Some((root, _)) => Err(LandingError::WouldBeDeleted(root.path_hex.0.clone())),
         None => Ok(()),
     }
 }
@@ -224,6 +260,28 @@ mod tests {
             let outside = is_outside(&paths, &[at(source, kind)], &at(target, Missing));
             let expected = if is_fine { Ok(()) } else { Err(LandingError::IntoItself(b"given".to_vec())) };
             assert_eq!(outside, expected, "{source} {target}");
+        }
+    }
+
+    #[test]
+    fn a_source_is_not_where_things_are_deleted() {
+        for (source, name, target, is_fine) in [
+            ("/a/b", "", "/a", false),
+            ("/a/b", "b", "/a", false),
+            ("/a/b/c/b", "b", "/a", false),
+            ("/a/b/c", "c", "/a", true),
+            ("/a", "a", "/b", true),
+            ("/ab", "", "/a", true),
+        ] {
+            let landing = Landing {
+                roots: vec![root(b"given", name.as_bytes())],
+                folder: PathBytes::default(),
+                shown: Vec::new(),
+            };
+            let kept = is_kept(&[at(source, Folder)], &at(target, Folder), &landing);
+            let expected =
+                if is_fine { Ok(()) } else { Err(LandingError::WouldBeDeleted(b"given".to_vec())) };
+            assert_eq!(kept, expected, "{source} {name} {target}");
         }
     }
 

@@ -2,13 +2,15 @@
 
 mod compare;
 mod landing;
+mod named;
 mod watch;
 
 use std::time::{Duration, Instant};
 
-use landspeed_agent::session::{CopyFlows, CopyRoot, FoundPath, Reply, Request};
+use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
 use landspeed_record::{
-    CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyTimes, PathBytes, Role, Settings, Side,
+    CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyProven, CopyTimes, PathBytes, Role, Settings,
+    Side,
 };
 
 use crate::answers::{RunCallbacks, both};
@@ -16,7 +18,9 @@ use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
 pub use compare::{ComparisonListener, compare_files};
-pub use landing::{CopyPaths, Landing, LandingError, THIS_HOST, check_landing, landing, shown_place};
+pub use landing::{
+    CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
+};
 use watch::CopyWatch;
 
 /// The time between two reports of a copy.
@@ -43,6 +47,10 @@ pub struct CopyOptions {
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
+    /// The names below the source folder that alone are copied; `None` for all.
+    pub only: Option<Vec<PathBytes>>,
 }
 
 /// Returns what is at these paths of a host, and where that is.
@@ -81,15 +89,20 @@ pub struct CopyDone {
     pub times: CopyTimes,
 }
 
-/// Copies files from one host of the pair to the other. Calls `on_counts` about once a second.
+/// Hears of a copy while it goes on.
+pub struct CopyListener<'a> {
+    /// Receives the counts and times so far, about once a second.
+    pub on_counts: &'a dyn Fn(CopyCounts, CopyTimes),
+    /// Receives files whose copy is proven, if the rules ask for their digests.
+    pub on_proven: &'a dyn Fn(Vec<CopyProven>),
+}
+
+/// Copies files from one host of the pair to the other.
 ///
 /// # Errors
 /// Returns an error if a host fails, a flow breaks, or the target cannot be used. An entry that fails is in the outcome.
-pub fn copy(
-    pair: &Pair<'_>,
-    what: &CopyOptions,
-    on_counts: &dyn Fn(CopyCounts, CopyTimes),
-) -> Result<CopyDone, Error> {
+pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<CopyDone, Error> {
+    named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let requests = Side::BOTH.map(|side| request(side, what, &ends));
     // The server first, so that it listens when the client comes.
@@ -98,13 +111,18 @@ pub fn copy(
     let watch = CopyWatch::new(pair, what.from);
     let report = || {
         if let Some((counts, times)) = watch.look() {
-            on_counts(counts, times);
+            (listener.on_counts)(counts, times);
+        }
+        if !watch.is_broken() {
+            // A host that does not answer is noticed by its session.
+            let _ = hand_over(pair, what, listener);
         }
         false
     };
     let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
     let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
     let ended = Instant::now();
+    hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => Ok(CopyDone { outcome: *outcome, ended, times: watch.end() }),
@@ -112,17 +130,34 @@ pub fn copy(
     }
 }
 
+/// Hands files whose copy is proven to the listener, if they are listed.
+fn hand_over(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<(), Error> {
+    if !what.rules.lists_digests {
+        return Ok(());
+    }
+    let source = pair.host(what.from);
+    loop {
+        match source.call(&Request::CopyProven {})? {
+            Reply::CopyProven { entries } if entries.is_empty() => return Ok(()),
+            Reply::CopyProven { entries } => (listener.on_proven)(entries),
+            _ => return Err(source.unexpected("list digests")),
+        }
+    }
+}
+
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, ends: &DataEnds) -> Request {
-    let flows = flows(side, what, ends);
+    let (flows, rules) = (flows(side, what, ends), Box::new(what.rules.clone()));
+    let keeping = what.keeping.clone();
     match side == what.from {
-        true => Request::CopyOut { flows, roots: what.roots.clone(), keeping: what.keeping.clone() },
+        true => Request::CopyOut { flows, roots: what.roots.clone(), keeping, rules },
         false => Request::CopyIn {
             flows,
             folder_hex: what.folder.clone(),
             names_hex: names(what),
             is_synced: what.is_synced,
-            keeping: what.keeping.clone(),
+            keeping,
+            rules,
         },
     }
 }

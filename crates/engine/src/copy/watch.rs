@@ -46,6 +46,11 @@ impl<'a> CopyWatch<'a> {
         Some((counts, self.times.get()))
     }
 
+    /// Returns true if the path was broken when the source was asked last: it may not answer then.
+    pub(super) fn is_broken(&self) -> bool {
+        self.counts.get().broken_flows > 0
+    }
+
     /// Returns the times of a copy that is over.
     pub(super) fn end(&self) -> CopyTimes {
         let CopyTimes { source, target } = self.times.get();

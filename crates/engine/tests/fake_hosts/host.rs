@@ -255,11 +255,13 @@ impl RequestHandler for FakeHost {
             Request::Close { .. } | Request::Observers { .. } => Reply::Done {},
             Request::Run { role, at, spec, .. } => self.run(role, at.port(), &spec),
             Request::CopyLook { .. }
+            | Request::CopyNames { .. }
             | Request::CopyOut { .. }
             | Request::CopyIn { .. }
             | Request::CompareOut { .. }
             | Request::CompareIn { .. }
             | Request::CopyListed {}
+            | Request::CopyProven {}
             | Request::CopyClean { .. }
             | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use super::memory::bounded;
 use super::*;
+use crate::extras::FolderNames;
+use crate::select::Removal;
 use crate::wire::{MOST_OFFERED, MOST_PIECES};
 
 /// Returns a message in which the name `old` is replaced by bytes that need be no name.
@@ -289,4 +291,37 @@ fn answers_that_are_not_heard_end_the_copy() {
         })
     });
     assert!(is_refused(&ended), "{ended:?}");
+}
+
+/// A source that asks to remove what it was not asked to, or what lies elsewhere.
+#[test]
+fn nothing_is_removed_that_was_not_asked_for() {
+    let world = World::new();
+    fs::write(world.inside("own"), "own").unwrap();
+    std::os::unix::fs::symlink(world.at("outside"), world.inside("link")).unwrap();
+    let names = |folder: &str| {
+        let folder = RelativeName::parse(folder.as_bytes()).expect("a name");
+        let (folders, removes) = (FolderNames::parts(&folder, Vec::new()), true);
+        ToTarget::Names { number: 0, folders, removes }
+    };
+    let ended = attack_target(&world.target(&[""]), |peer| peer.say(&names("")));
+    assert!(is_refused(&ended), "{ended:?}");
+    let rules = CopyRules { removal: Some(Removal { most: None }), ..CopyRules::default() };
+    let target = Target { rules, ..world.target(&["asked", "link"]) };
+    let ended = attack_target(&target, |peer| {
+        for folder in ["", "own", "link", "link/folder", "asked", ".landspeed-copy"] {
+            peer.say(&names(folder));
+            match peer.hear_all() {
+                Some((ToSource::Swept { swept, .. }, _)) => {
+                    assert_eq!((swept.extras, swept.failed), (0, 1), "{folder}: {swept:?}");
+                }
+                other => panic!("{other:?} in place of what was swept"),
+            }
+        }
+        let folders = vec![FolderNames::parts(&RelativeName::root(), Vec::new()).remove(0); 300];
+        peer.say(&ToTarget::Names { number: 1, folders, removes: true });
+    });
+    assert!(is_refused(&ended), "{ended:?}");
+    assert_eq!(world.names(), ["link", "own"]);
+    world.assert_untouched();
 }

@@ -32,6 +32,7 @@ use serde::de::DeserializeOwned;
 use crate::digest;
 use crate::link::Pulse;
 use crate::metadata::Metadata;
+use crate::select::CopyRules;
 use crate::wire::{
     Answer, EntryKind, EntryOutcome, Failure, FrameReader, FrameWriter, HardLink, OfferedEntry, Operation,
     PieceHeader, Timestamp, ToSource, ToTarget, encode,
@@ -150,7 +151,7 @@ fn attack_target(target: &Target, attack: impl FnOnce(&mut Peer<'_>)) -> Result<
 fn attack_source(folder: &Path, attack: impl FnOnce(&mut Peer<'_>)) -> Result<CopyOutcome, Error> {
     let (caller, flows) = ends();
     let root = SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() };
-    let source = Source { roots: vec![root], keeping: CopyKeeping::default() };
+    let source = Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() };
     std::thread::scope(|scope| {
         let sending =
             scope.spawn(move || send(flows, &source, &CopyProgress::default(), &CancelFlag::default()));
@@ -200,7 +201,8 @@ impl World {
     /// Returns a target to which the user has asked for these names.
     fn target(&self, names: &[&str]) -> Target {
         let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-        Target { folder: self.at("target"), names, is_synced: false, keeping: CopyKeeping::default() }
+        let (keeping, rules) = (CopyKeeping::default(), CopyRules::default());
+        Target { folder: self.at("target"), names, is_synced: false, keeping, rules }
     }
 
     /// Returns the names in the target's folder, in order.

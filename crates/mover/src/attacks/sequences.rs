@@ -1,6 +1,8 @@
 //! A source that says anything in any order.
 
 use super::*;
+use crate::extras::{FolderNames, NameDigest};
+use crate::select::Removal;
 
 /// A small generator of numbers, from a seed.
 struct Random(u64);
@@ -79,9 +81,18 @@ impl Babbler {
         (header, bytes)
     }
 
+    /// Returns what the source says to have in a folder: one inside, a link, or one outside.
+    fn names(&mut self) -> Vec<FolderNames> {
+        let folder = self.random.of(&["", "a", "a/b", "l", "l/folder", "f"]);
+        let folder = RelativeName::parse(folder.as_bytes()).expect("a name");
+        let lists: [&'static [&'static str]; 3] = [&["a", "f", "l"], &["victim"], &[]];
+        let has = self.random.of(&lists);
+        FolderNames::parts(&folder, has.iter().map(|name| NameDigest::of(name.as_bytes())).collect())
+    }
+
     fn say(&mut self, peer: &Peer<'_>) {
         let first = self.sizes.len() as u64;
-        match self.random.draw() % 13 {
+        match self.random.draw() % 14 {
             0..=3 => peer.offer(first, self.entries()),
             4..=8 => {
                 let (header, bytes) = self.piece();
@@ -96,6 +107,10 @@ impl Babbler {
                 let holes = vec![((self.random.draw() % 3) as u32, 1)];
                 peer.say(&ToTarget::Holes { entry: self.number(), holes });
             }
+            12 => {
+                let removes = self.random.draw() % 2 == 0;
+                peer.say(&ToTarget::Names { number: self.number(), folders: self.names(), removes });
+            }
             _ => peer.say(&ToTarget::Withdraw { entry: self.number() }),
         }
     }
@@ -105,7 +120,6 @@ impl Babbler {
 #[test]
 fn any_sequence_of_messages_does_no_harm() {
     let world = World::new();
-    let target = world.target(&[""]);
     let links = [
         world.outside(""),
         world.outside("victim"),
@@ -115,6 +129,10 @@ fn any_sequence_of_messages_does_no_harm() {
         Vec::new(),
     ];
     for seed in 0..rounds() / 4 {
+        // Names end a copy whose user did not ask to remove anything.
+        let removal = (seed % 4 > 0).then_some(Removal { most: (seed % 4 == 1).then_some(2) });
+        let rules = CopyRules { removal, by_content: seed % 2 == 0, ..CopyRules::default() };
+        let target = Target { rules, ..world.target(&[""]) };
         let mut babbler = Babbler { random: Random(seed), links: links.to_vec(), sizes: Vec::new() };
         let ended = attack_target(&target, |peer| {
             (0..40).for_each(|_| babbler.say(peer));

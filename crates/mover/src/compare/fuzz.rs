@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::message::{Answer, PieceRange, Question};
 use crate::digest::Digest;
+use crate::extras::{FolderNames, NameDigest};
 use crate::name::RelativeName;
 use crate::wire::fuzz::{changed, check};
 use crate::wire::{Failure, Operation, encode};
@@ -12,16 +13,24 @@ use crate::wire::{Failure, Operation, encode};
 fn questions() -> Vec<Vec<u8>> {
     let name = RelativeName::parse(b"a/b").expect("a name");
     let range = PieceRange { name, size: u64::MAX, first: 70_000, number: 256 };
-    [Question::Read(vec![range; 2]), Question::Compare(vec![vec![Digest([7; 32]); 2]])]
-        .iter()
-        .map(encode)
-        .collect()
+    let folders = FolderNames::parts(&range.name, vec![NameDigest::of(b"c"); 3]);
+    [
+        Question::Read(vec![range; 2]),
+        Question::Compare(vec![vec![Digest([7; 32]); 2]]),
+        Question::Names(folders),
+    ]
+    .iter()
+    .map(encode)
+    .collect()
 }
 
 fn answers() -> Vec<Vec<u8>> {
     let failure = Failure::plain(Operation::Changed);
     let seen = Answer::Seen(vec![Ok([landspeed_record::CopyDifference::Mode].into()), Err(failure)]);
-    [seen, Answer::Compared(vec![Ok(true), Err(failure)])].iter().map(encode).collect()
+    let name = || RelativeName::parse(b"a/b").expect("a name");
+    let entries = vec![(name(), landspeed_record::CopyEntryKind::Fifo); 2];
+    let extras = Answer::Extras { entries, failures: vec![(name(), failure)], is_last: false };
+    [seen, Answer::Compared(vec![Ok(true), Err(failure)]), extras].iter().map(encode).collect()
 }
 
 proptest! {

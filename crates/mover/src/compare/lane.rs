@@ -61,7 +61,7 @@ impl LaneFlow {
         work: impl FnOnce(&Lane<'_, M>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let writer = FrameWriter::new(self.flow.as_ref(), &self.taken);
-        // An end says at most one thing before it waits for this one.
+        // Most questions have one answer. Where there are more, the other end waits until they are taken.
         let (messages, heard) = sync_channel(1);
         let (over, asked) = sync_channel(1);
         std::thread::scope(|scope| {

@@ -58,6 +58,7 @@ mod tests {
                 link,
             },
             place: SourcePlace { tree: 0, inner: name, identity, names, is_sparse: false },
+            proven: None,
         }
     }
 

@@ -1,9 +1,9 @@
-//! The entries that differ, on their way to the controller.
+//! Entries on their way to the controller: those that differ, and those whose copy is proven.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use landspeed_record::CopyDiffering;
+use landspeed_record::{CopyDiffering, CopyProven, PathBytes};
 use parking_lot::{Condvar, Mutex};
 
 /// The largest number of entries that wait. Beyond it, the comparison waits until some are taken.
@@ -14,16 +14,39 @@ const MOST_BYTES: usize = 256 << 10;
 /// The time between two looks at the end of the comparison.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The entries that differ, and that were not yet taken.
-#[derive(Debug, Default)]
-pub(crate) struct CopyListing {
-    waiting: Mutex<VecDeque<CopyDiffering>>,
+/// An entry that is listed.
+pub(crate) trait ListedEntry {
+    fn name(&self) -> &PathBytes;
+}
+
+impl ListedEntry for CopyDiffering {
+    fn name(&self) -> &PathBytes {
+        &self.name_hex
+    }
+}
+
+impl ListedEntry for CopyProven {
+    fn name(&self) -> &PathBytes {
+        &self.name_hex
+    }
+}
+
+/// The entries that were not yet taken.
+#[derive(Debug)]
+pub(crate) struct CopyListing<T> {
+    waiting: Mutex<VecDeque<T>>,
     taken: Condvar,
 }
 
-impl CopyListing {
+impl<T> Default for CopyListing<T> {
+    fn default() -> Self {
+        CopyListing { waiting: Mutex::default(), taken: Condvar::new() }
+    }
+}
+
+impl<T: ListedEntry> CopyListing<T> {
     /// Adds an entry. Waits for room, and drops the entry if `is_over` before there is some.
-    pub(super) fn add(&self, entry: CopyDiffering, is_over: &dyn Fn() -> bool) {
+    pub(super) fn add(&self, entry: T, is_over: &dyn Fn() -> bool) {
         let mut waiting = self.waiting.lock();
         while waiting.len() >= MOST_WAITING {
             if is_over() {
@@ -34,12 +57,21 @@ impl CopyListing {
         waiting.push_back(entry);
     }
 
+    /// Adds entries, and waits for nothing: the caller finds no more of them while the list is full.
+    pub(crate) fn push(&self, entries: Vec<T>) {
+        self.waiting.lock().extend(entries);
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.lock().len() >= MOST_WAITING
+    }
+
     /// Takes the entries that wait, as many as fit a reply.
-    pub(crate) fn take(&self) -> Vec<CopyDiffering> {
+    pub(crate) fn take(&self) -> Vec<T> {
         let mut waiting = self.waiting.lock();
         let mut bytes = 0;
-        let fits = |entry: &&CopyDiffering| {
-            bytes += entry.name_hex.0.len();
+        let fits = |entry: &&T| {
+            bytes += entry.name().0.len();
             bytes <= MOST_BYTES
         };
         let number = waiting.iter().take(MOST_TAKEN).take_while(fits).count();

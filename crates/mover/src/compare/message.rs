@@ -2,11 +2,13 @@
 
 use std::fs::File;
 
+use landspeed_record::CopyEntryKind;
 use serde::{Deserialize, Serialize};
 
 use super::Seen;
 use crate::digest::{self, Digest};
 use crate::extents::{are_zeros, is_hole};
+use crate::extras::FolderNames;
 use crate::name::RelativeName;
 use crate::tree::{ReadProblem, read_piece};
 use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few};
@@ -21,6 +23,8 @@ pub(super) enum Question {
     /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with
     /// [`Answer::Compared`].
     Compare(#[serde(deserialize_with = "few")] Vec<Vec<Digest>>),
+    /// What has the target alone in these folders? Answered with [`Answer::Extras`], as often as it takes.
+    Names(#[serde(deserialize_with = "few")] Vec<FolderNames>),
 }
 
 /// A message of the target to the source.
@@ -30,6 +34,14 @@ pub(super) enum Answer {
     Seen(#[serde(deserialize_with = "few")] Vec<Seen>),
     /// True for each range whose pieces are the same, in the order of the question.
     Compared(#[serde(deserialize_with = "few")] Vec<Result<bool, Failure>>),
+    /// Entries that only the target has, and what could not be looked into.
+    Extras {
+        #[serde(deserialize_with = "few")]
+        entries: Vec<(RelativeName, CopyEntryKind)>,
+        #[serde(deserialize_with = "few")]
+        failures: Vec<(RelativeName, Failure)>,
+        is_last: bool,
+    },
 }
 
 /// Successive pieces of a file.

@@ -57,10 +57,17 @@ struct OpenFile {
     under_way: u32,
 }
 
+/// Returns true if a comparison reads files of the same length: a verification, and a dry run of a copy that compares them by
+/// content.
+pub(super) fn reads(check: CopyCheck, by_content: bool) -> bool {
+    check == CopyCheck::Verify || by_content
+}
+
 /// The questions of a comparison that wait.
 #[derive(Debug)]
 pub(super) struct CompareQueue {
-    check: CopyCheck,
+    /// True if files of the same length are read.
+    reads: bool,
     found: VecDeque<Vec<FoundEntry>>,
     files: HashMap<u64, OpenFile>,
     /// The files that have pieces to read.
@@ -74,9 +81,9 @@ pub(super) struct CompareQueue {
 }
 
 impl CompareQueue {
-    pub(super) fn new(check: CopyCheck) -> Self {
+    pub(super) fn new(check: CopyCheck, by_content: bool) -> Self {
         CompareQueue {
-            check,
+            reads: reads(check, by_content),
             found: VecDeque::new(),
             files: HashMap::new(),
             unread: VecDeque::new(),
@@ -179,7 +186,7 @@ impl CompareQueue {
         let size = compared.found.size();
         let has_other = [CopyDifference::Missing, CopyDifference::Kind, CopyDifference::Size];
         let is_same = |differs: &BTreeSet<_>| has_other.iter().all(|other| !differs.contains(other));
-        let is_read = self.check == CopyCheck::Verify && size > 0;
+        let is_read = self.reads && size > 0;
         if !is_read || !compared.differs.as_ref().is_ok_and(is_same) {
             return Some(compared);
         }

@@ -1,9 +1,11 @@
 //! The end that has the source: it walks the trees, and asks the target about their entries.
 
 mod content;
+mod extras;
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
+use std::sync::atomic::AtomicU32;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{
@@ -40,7 +42,9 @@ pub fn compare(
 ) -> Result<CopyComparison, Error> {
     let comparing = Comparing {
         trees: source.open()?,
-        queue: Mutex::new(CompareQueue::new(check)),
+        looks_for_extras: source.rules.removal.is_some(),
+        lanes: AtomicU32::new(flows.count),
+        queue: Mutex::new(CompareQueue::new(check, source.rules.by_content)),
         moved: Condvar::new(),
         tally: Mutex::default(),
         progress,
@@ -71,6 +75,10 @@ pub fn compare(
 /// What the threads of the source share.
 struct Comparing<'a> {
     trees: Vec<Tree>,
+    /// True to ask what only the target has, once all entries are compared.
+    looks_for_extras: bool,
+    /// The number of flows that still have questions about entries.
+    lanes: AtomicU32,
     queue: Mutex<CompareQueue>,
     /// Signalled when there may be something to do.
     moved: Condvar,
@@ -100,6 +108,11 @@ impl QuestionLane<'_> {
 
     fn ask(&self, question: &Question) -> Result<Answer, Error> {
         self.tell(question)?;
+        self.more()
+    }
+
+    /// Waits for a further answer to the same question.
+    fn more(&self) -> Result<Answer, Error> {
         self.lane.next()?.ok_or_else(|| Error::Flow(ErrorKind::UnexpectedEof.into()))
     }
 }
@@ -165,7 +178,7 @@ impl Comparing<'_> {
                 match self.next() {
                     NextStep::Look(found) => self.look(found, &lane)?,
                     NextStep::Read(work) => self.read(&work, &mut lane)?,
-                    NextStep::Wait | NextStep::Over => return Ok(()),
+                    NextStep::Wait | NextStep::Over => return self.ask_for_extras(&lane),
                 }
             }
         })

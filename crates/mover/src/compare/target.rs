@@ -1,5 +1,7 @@
 //! The end that has the target: it says how its entries differ, and writes nothing.
 
+mod extras;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -13,6 +15,7 @@ use rustix::io::Errno;
 use super::Seen;
 use super::lane::{LaneFlow, Lanes};
 use super::message::{Answer, PieceRange, Question};
+use super::queue::reads;
 use crate::Error;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
@@ -20,6 +23,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
+use crate::select::CopyRules;
 use crate::target::{Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
@@ -58,6 +62,7 @@ struct Showing {
     check: CopyCheck,
     /// What a copy would keep.
     keeper: Keeper,
+    rules: CopyRules,
 }
 
 /// The target's own digests of pieces, or why it has none, range by range.
@@ -74,7 +79,8 @@ impl Showing {
             can_land(&target.folder, root.is_some())?;
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
-        Ok(Showing { root, names, check, keeper: Keeper::new(&target.keeping) })
+        let (keeper, rules) = (Keeper::new(&target.keeping), target.rules.clone());
+        Ok(Showing { root, names, check, keeper, rules })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -95,6 +101,10 @@ impl Showing {
                         continue;
                     }
                     Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
+                    Question::Names(folders) => {
+                        self.tell_extras(folders, lane)?;
+                        continue;
+                    }
                 };
                 lane.send(&answer)?;
             }
@@ -159,7 +169,8 @@ impl Showing {
     fn is_sent_again(&self, offered: &OfferedEntry, there: &Stat) -> bool {
         let has_other_time = FileIdentity::of(there).modified != offered.modified;
         let is_file = matches!(offered.kind, EntryKind::File { .. });
-        let is_for_time = has_other_time && !self.keeper.keeps_times();
+        let is_by_time = has_other_time && !self.rules.by_content;
+        let is_for_time = is_by_time && !self.keeper.keeps_times();
         is_file && (is_for_time || self.keeper.is_to_be_new(offered, there))
     }
 
@@ -167,7 +178,7 @@ impl Showing {
     fn read(&self, ranges: &[PieceRange], room: &mut Vec<u8>) -> Result<OwnDigests, Error> {
         let pieces: u64 = ranges.iter().map(|range| u64::from(range.number)).sum();
         let is_fine = pieces <= MOST_PIECES as u64 && ranges.iter().all(PieceRange::fits);
-        if self.check != CopyCheck::Verify || !is_fine {
+        if !reads(self.check, self.rules.by_content) || !is_fine {
             return Err(Error::Protocol("it asks for other pieces than a comparison may"));
         }
         Ok(ranges.iter().map(|range| self.digests(range, room)).collect())

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{OpenEntry, Plan};
+use crate::digest::WholeDigest;
 use crate::metadata::{self, AttributeRoom, HeldRoom};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, fills_an_offer};
@@ -45,8 +46,9 @@ struct LinkGroup {
 enum FirstName {
     /// The first name is on its way. These are the others so far.
     UnderWay(Vec<WaitingName>),
-    /// The target has the file under this name, as it was when it had this length and this time.
-    There { name: RelativeName, size: u64, modified: Timestamp },
+    /// The target has the file under this name, as it was when it had this length and this time; and its digest, if that is
+    /// proven.
+    There { name: RelativeName, size: u64, modified: Timestamp, proven: Option<WholeDigest> },
 }
 
 impl LinkGroup {
@@ -57,11 +59,12 @@ impl LinkGroup {
     /// Makes an entry a link to the first one, if the target has that. One that is not the same file any more, or that is it
     /// after a change, is copied for itself.
     fn link(&mut self, entry: &mut FoundEntry) {
-        let FirstName::There { name, size, modified } = &self.first else { return };
+        let FirstName::There { name, size, modified, proven } = &self.first else { return };
         let identity = &entry.place.identity;
         let is_same = identity.size == *size && identity.modified == *modified;
         self.has_changed |= !is_same;
         entry.offered.link = if is_same { HardLink::To(name.clone()) } else { HardLink::Alone };
+        entry.proven = proven.filter(|_| is_same);
     }
 
     /// Returns true if no further entry can be a link to the first one.
@@ -114,7 +117,7 @@ impl LinkGroups {
         let FirstName::UnderWay(others) = &mut group.first else { return Vec::new() };
         let mut others: Vec<FoundEntry> = std::mem::take(others).into_iter().map(|one| one.found).collect();
         let (name, modified) = (entry.offered.name.clone(), entry.offered.modified);
-        group.first = FirstName::There { name, size: entry.size(), modified };
+        group.first = FirstName::There { name, size: entry.size(), modified, proven: entry.proven };
         others.iter_mut().for_each(|other| group.link(other));
         self.waiting -= others.len();
         self.forget_if_over(key(entry));

@@ -1,21 +1,29 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
 //! flows. `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
-//! whole, `links` the files with several names, `sparse` those with holes.
+//! whole, `links` the files with several names, `sparse` those with holes, `proven` those whose copy is proven, `removal` what
+//! only the target has.
 
 mod install;
 mod links;
 mod pieces;
+mod proven;
+mod removal;
 mod settle;
 mod sparse;
 
 use std::collections::{HashMap, VecDeque};
 
+use landspeed_record::CopyProven;
+
 use crate::digest::{Digest, DonePieces};
+use crate::extras::FolderNames;
 use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace};
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
 use links::LinkGroups;
+pub(crate) use removal::NotRemoved;
+use removal::RemovalPlan;
 pub(crate) use sparse::MapWork;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
@@ -61,6 +69,12 @@ pub(crate) enum Work {
     },
     Withdraw {
         entry: u64,
+    },
+    /// What folders of the source have.
+    Names {
+        number: u64,
+        folders: Vec<FolderNames>,
+        removes: bool,
     },
     Finish,
 }
@@ -108,12 +122,18 @@ pub(crate) struct Settled {
     pub(crate) failures: Vec<FailedEntry>,
     /// What the target did not take of entries that it has otherwise.
     pub(crate) lost: Vec<LostKind>,
+    /// Entries that only the target had, and that it has removed.
+    pub(crate) deleted: u64,
+    /// Why it has removed none although that was asked for.
+    pub(crate) not_removed: Option<NotRemoved>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Phase {
     /// The tree is walked, and its content is sent.
     Content,
+    /// The target gets the names of all folders, and removes what only it has.
+    Removing,
     /// The folders' modes and times are sent.
     Folders,
     /// The target was asked to finish.
@@ -135,6 +155,8 @@ struct OpenEntry {
     found: FoundEntry,
     /// The digests of the pieces that were hashed, and that the target has not answered.
     awaited: HashMap<u32, Digest>,
+    /// The digest of a file's only piece, once it was hashed.
+    only: Option<Digest>,
     /// The pieces that the target has taken; `None` before it wants the file.
     done: Option<DonePieces>,
     /// The bytes of these pieces.
@@ -160,6 +182,7 @@ impl OpenEntry {
         OpenEntry {
             found,
             awaited: HashMap::new(),
+            only: None,
             done: None,
             taken: 0,
             holes: Vec::new(),
@@ -191,6 +214,8 @@ pub(crate) struct Plan {
     room: AttributeRoom,
     /// Files of one piece, each with its length.
     small: VecDeque<(u64, u64)>,
+    /// Such files that the target may have already.
+    small_held: VecDeque<(u64, u64)>,
     large: VecDeque<Cursor>,
     /// Pieces that the target may have already.
     held: VecDeque<Cursor>,
@@ -204,6 +229,9 @@ pub(crate) struct Plan {
     /// The bytes of content that wait to be sent.
     waiting: u64,
     is_target_full: bool,
+    removal: Option<RemovalPlan>,
+    /// The files whose copy is proven; `None` if they are not to be listed.
+    proven: Option<Vec<CopyProven>>,
     settled: Settled,
 }
 
@@ -217,6 +245,7 @@ impl Plan {
             offers: VecDeque::new(),
             open: HashMap::new(),
             small: VecDeque::new(),
+            small_held: VecDeque::new(),
             large: VecDeque::new(),
             held: VecDeque::new(),
             unmapped: VecDeque::new(),
@@ -227,6 +256,8 @@ impl Plan {
             withdrawals: VecDeque::new(),
             waiting: 0,
             is_target_full: false,
+            removal: None,
+            proven: None,
             settled: Settled::default(),
         }
     }
@@ -273,7 +304,7 @@ impl Plan {
         }
     }
 
-    /// The walk is over: of all entries, then of the folders.
+    /// The walk is over: of all entries, then of the folders, once or more often.
     pub(crate) fn walked(&mut self) {
         self.is_walked = true;
     }
@@ -313,7 +344,9 @@ impl Plan {
         if let Some(map) = self.next_map() {
             return NextStep::Map(map);
         }
-        match self.piece(true).or_else(|| self.piece(false)).or_else(|| self.offer()) {
+        let sent = self.piece(true);
+        let held = sent.or_else(|| self.small_files(false)).or_else(|| self.piece(false));
+        match held.or_else(|| self.offer()) {
             Some(work) => NextStep::Work(work),
             None => self.next_phase(),
         }
@@ -324,18 +357,16 @@ impl Plan {
         if let Some(entry) = self.withdrawals.pop_front() {
             return Some(Work::Withdraw { entry });
         }
-        if let Some(install) = self.install() {
-            return Some(install);
-        }
-        if let Some(holes) = self.next_holes() {
-            return Some(holes);
+        let first = self.install().or_else(|| self.names());
+        if let Some(first) = first.or_else(|| self.next_holes()) {
+            return Some(first);
         }
         if self.waiting < LOW
             && let Some(offer) = self.offer()
         {
             return Some(offer);
         }
-        self.small_files()
+        self.small_files(true)
     }
 
     fn offer(&mut self) -> Option<Work> {
@@ -345,12 +376,13 @@ impl Plan {
 
     /// Goes to the next phase if this one is over.
     fn next_phase(&mut self) -> NextStep {
-        if !self.is_walked || !self.open.is_empty() {
+        if !self.is_walked || !self.open.is_empty() || self.awaits_answers() {
             return NextStep::Wait;
         }
         match self.phase {
-            Phase::Content => {
-                (self.phase, self.is_walked) = (Phase::Folders, false);
+            phase @ (Phase::Content | Phase::Removing) => {
+                let next = if phase == Phase::Content { self.after_content() } else { self.after_names() };
+                (self.phase, self.is_walked) = (next, false);
                 NextStep::Wait
             }
             Phase::Folders => {

@@ -1,21 +1,27 @@
 //! Which pieces come next.
 
+use std::collections::VecDeque;
+
 use super::{PieceWork, Plan, Work};
 use crate::digest;
 use crate::wire::MOST_PIECES;
 
 impl Plan {
-    /// Returns small files for one message.
-    pub(super) fn small_files(&mut self) -> Option<Work> {
+    fn small_of(&mut self, is_sent: bool) -> &mut VecDeque<(u64, u64)> {
+        if is_sent { &mut self.small } else { &mut self.small_held }
+    }
+
+    /// Returns small files for one message: to send, or to compare.
+    pub(super) fn small_files(&mut self, is_sent: bool) -> Option<Work> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
-        while let Some((entry, size)) = self.small.front().copied() {
+        while let Some((entry, size)) = self.small_of(is_sent).front().copied() {
             let is_full = batch.len() >= MOST_PIECES || bytes + size > digest::PIECE as u64;
             if is_full && !batch.is_empty() {
                 break;
             }
-            self.small.pop_front();
-            self.waiting = self.waiting.saturating_sub(size);
-            if let Some(work) = self.piece_of(entry, 0, true) {
+            self.small_of(is_sent).pop_front();
+            self.waiting = self.waiting.saturating_sub(if is_sent { size } else { 0 });
+            if let Some(work) = self.piece_of(entry, 0, is_sent) {
                 bytes += size;
                 batch.push(work);
             }

@@ -9,11 +9,15 @@ use crate::tree::FoundEntry;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, HardLink, Operation, numbered};
 
 impl Plan {
-    /// Takes the digest of a piece, before the piece is sent. That of a file's only piece is not kept: the target puts such a
-    /// file in place without asking for the digest of the whole. `sent` is the number of its bytes that are sent.
+    /// Takes the digest of a piece, before the piece is sent. Of a file's only piece that is sent, no answer is awaited: the
+    /// target puts such a file in place without asking for the digest of the whole. `sent` is the number of its bytes that are
+    /// sent.
     pub(crate) fn hashed(&mut self, piece: &PieceWork, digest: Digest, sent: u64) {
         let Some(open) = self.open.get_mut(&piece.entry) else { return };
-        if piece.pieces > 1 {
+        if piece.pieces == 1 {
+            open.only = Some(digest);
+        }
+        if piece.pieces > 1 || !piece.is_sent {
             open.awaited.insert(piece.index, digest);
         }
         self.settled.sent_bytes += sent;
@@ -26,19 +30,22 @@ impl Plan {
                 Answer::Unchanged | Answer::Made if self.phase != Phase::Content => {
                     self.open.remove(&entry);
                 }
-                Answer::Unchanged => self.settle(entry, |settled, open| {
-                    settled.unchanged += 1;
-                    settled.moved_bytes += open.found.size();
-                }),
-                Answer::Made => self.settle(entry, |settled, open| {
-                    settled.made += 1;
-                    settled.moved_bytes += open.found.size();
-                }),
+                Answer::Unchanged => self.settle_there(entry, |settled| &mut settled.unchanged),
+                Answer::Made => self.settle_there(entry, |settled| &mut settled.made),
                 Answer::Send => self.want(entry, &[]),
                 Answer::Compare(held) => self.want(entry, &held),
                 Answer::Failed(failure) => self.fail(entry, failure, true),
             }
         }
+    }
+
+    /// Settles an entry that the target has without any content that is sent, and counts it.
+    fn settle_there(&mut self, entry: u64, count: impl FnOnce(&mut Settled) -> &mut u64) {
+        self.prove_link(entry);
+        self.settle(entry, |settled, open| {
+            *count(settled) += 1;
+            settled.moved_bytes += open.found.size();
+        });
     }
 
     /// Plans to send a file, and to compare the pieces of the ranges `held`, each as (first, number).
@@ -48,12 +55,20 @@ impl Plan {
         let Some(pieces) = digest::pieces(size) else { return };
         open.done = Some(DonePieces::none_of(pieces));
         if pieces == 1 {
-            self.small.push_back((entry, size));
-            self.waiting += size;
+            self.want_small(entry, size, held.is_empty());
             return;
         }
         let place = open.found.place.clone();
         self.want_map(entry, pieces, place, held);
+    }
+
+    /// Plans to send a file of one piece, or to compare it.
+    fn want_small(&mut self, entry: u64, size: u64, is_sent: bool) {
+        match is_sent {
+            true => self.small.push_back((entry, size)),
+            false => self.small_held.push_back((entry, size)),
+        }
+        self.waiting += if is_sent { size } else { 0 };
     }
 
     /// Plans to send the pieces from `next` to before `end`.
@@ -74,11 +89,21 @@ impl Plan {
                     self.send(entry, index, index + 1);
                 }
             }
-            EntryOutcome::Installed => self.settle(entry, |settled, open| {
-                settled.copied += 1;
-                settled.copied_bytes += open.found.size() - open.hole_bytes;
-                settled.moved_bytes += open.found.size() - open.taken;
-            }),
+            EntryOutcome::Installed => {
+                self.prove(entry);
+                self.settle(entry, |settled, open| {
+                    settled.copied += 1;
+                    settled.copied_bytes += open.found.size() - open.hole_bytes;
+                    settled.moved_bytes += open.found.size() - open.taken;
+                });
+            }
+            EntryOutcome::Same => {
+                self.prove(entry);
+                self.settle(entry, |settled, open| {
+                    settled.unchanged += 1;
+                    settled.moved_bytes += open.found.size() - open.taken;
+                });
+            }
             EntryOutcome::Withdrawn => self.withdrawn(entry),
             EntryOutcome::Failed(failure) => self.fail(entry, failure, true),
             EntryOutcome::Holes => self.holes_taken(entry),

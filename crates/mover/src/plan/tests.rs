@@ -1,4 +1,7 @@
+mod select;
+
 use super::*;
+use crate::extras::Swept;
 use crate::metadata::Metadata;
 use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, EntryOutcome, HardLink, Operation, Timestamp};
@@ -19,6 +22,7 @@ fn file(name: &str, size: u64) -> FoundEntry {
             link: HardLink::Alone,
         },
         place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
+        proven: None,
     }
 }
 
@@ -77,6 +81,11 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
         Work::Withdraw { entry } => {
             plan.became(entry, EntryOutcome::Withdrawn);
             "withdraw"
+        }
+        Work::Names { number, removes, .. } => {
+            let extras = 3;
+            plan.swept(number, Swept { extras, ..Swept::default() });
+            if removes { "remove" } else { "count" }
         }
         Work::Finish => "finish",
     }

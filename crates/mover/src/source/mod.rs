@@ -1,5 +1,7 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
+mod names;
+mod pace;
 mod read;
 mod walk;
 
@@ -18,11 +20,14 @@ use crate::beneath::Root;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::metadata::{self, LostKind};
 use crate::name::RelativeName;
-use crate::plan::{FailedEntry, NextStep, PieceWork, Plan, Settled, Work};
+use crate::plan::{FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
+use crate::select::{CopyRules, IgnoreRules};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
 use crate::tree::Tree;
-use crate::wire::{Failure, FrameWriter, ToSource, ToTarget, encode};
+use crate::wire::{Failure, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
+pub(crate) use names::can_remove;
+use pace::Pace;
 use read::Body;
 
 /// What is copied.
@@ -32,6 +37,8 @@ pub struct Source {
     pub roots: Vec<SourceRoot>,
     /// What is kept of each entry.
     pub keeping: CopyKeeping,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
 }
 
 impl Source {
@@ -40,8 +47,27 @@ impl Source {
         if self.keeping.has(CopyKept::Xattrs) || self.keeping.has(CopyKept::Acls) {
             metadata::check()?;
         }
-        let tree = |(number, root)| open(number, root, &self.keeping);
-        self.roots.iter().enumerate().map(tree).collect()
+        let ignore = Arc::new(self.rules.ignore.clone());
+        let tree = |(number, root)| self.tree(number, root, &ignore);
+        let trees = self.roots.iter().enumerate().map(tree).collect::<Result<Vec<_>, _>>()?;
+        if self.rules.removal.is_some() {
+            can_remove(&trees)?;
+        }
+        Ok(trees)
+    }
+
+    /// Opens the tree of a root: the folder, or the folder above a file.
+    fn tree(&self, number: usize, root: &SourceRoot, ignore: &Arc<IgnoreRules>) -> Result<Tree, Error> {
+        let (start, above) = begin(root)?;
+        Ok(Tree {
+            number,
+            root: above,
+            start,
+            target: root.target.clone(),
+            keeping: self.keeping.clone(),
+            ignore: Arc::clone(ignore),
+            only: self.rules.only.clone(),
+        })
     }
 }
 
@@ -65,12 +91,14 @@ pub fn send(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
+    let plan = Plan::new().removing(source.rules.removal).proving(source.rules.lists_digests);
     let sending = Sending {
         trees: source.open()?,
-        plan: Mutex::new(Plan::new()),
+        plan: Mutex::new(plan),
         moved: Condvar::new(),
         finished: Mutex::new(None),
         progress,
+        pace: Pace::new(source.rules.limit),
     };
     let links = Links::new(&flows);
     std::thread::scope(|scope| {
@@ -99,6 +127,8 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         failed: settled.failed,
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
+        deleted: settled.deleted,
+        not_deleted: not_deleted(settled),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
         lost: lost(settled),
     }
@@ -115,21 +145,31 @@ fn lost(settled: &Settled) -> Vec<CopyLoss> {
     settled.lost.iter().map(LostKind::told).chain(apart).collect()
 }
 
-/// Opens the tree of a root: the folder, or the folder above a file.
-fn open(number: usize, root: &SourceRoot, keeping: &CopyKeeping) -> Result<Tree, Error> {
+/// Returns why the target has removed nothing of what only it has; empty if it has, or was not asked to.
+fn not_deleted(settled: &Settled) -> String {
+    match settled.not_removed {
+        None => String::new(),
+        Some(NotRemoved::Failures) => "nothing was deleted, because entries failed".to_owned(),
+        Some(NotRemoved::TooMany(found)) => {
+            format!("nothing was deleted: {found} entries are more than --max-delete allows")
+        }
+    }
+}
+
+/// Returns the entry at which the walk of a root begins, and the folder in which that is: a folder itself, or the one above a
+/// file.
+fn begin(root: &SourceRoot) -> Result<(RelativeName, Root), Error> {
     let failed = |operation| Error::at(&root.path, operation);
-    let keeping = keeping.clone();
     let seen = root.path.symlink_metadata().map_err(failed("read it"))?;
-    let target = root.target.clone();
     if seen.is_dir() {
         let folder = Root::open_itself(&root.path).map_err(failed("open it"))?;
-        return Ok(Tree { number, root: folder, start: RelativeName::root(), target, keeping });
+        return Ok((RelativeName::root(), folder));
     }
     let leaf = root.path.file_name().and_then(|leaf| RelativeName::parse(leaf.as_encoded_bytes()));
     let start = leaf.ok_or_else(|| failed("read it")(std::io::ErrorKind::InvalidInput.into()))?;
     let above = root.path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let root = Root::open(above).map_err(failed("open its folder"))?;
-    Ok(Tree { number, root, start, target, keeping })
+    Ok((start, root))
 }
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.
@@ -147,6 +187,7 @@ struct Sending<'a> {
     /// What the target says at its end.
     finished: Mutex<Option<Result<(), Failure>>>,
     progress: &'a CopyProgress,
+    pace: Pace,
 }
 
 impl Sending<'_> {
@@ -157,7 +198,11 @@ impl Sending<'_> {
         let settled = plan.settled();
         let all = settled.copied + settled.made + settled.unchanged + settled.failed;
         self.progress.moved(all, settled.moved_bytes);
+        let proven = plan.take_proven();
         drop(plan);
+        if !proven.is_empty() {
+            self.progress.proven.push(proven);
+        }
         self.moved.notify_all();
         changed
     }
@@ -190,13 +235,13 @@ impl Sending<'_> {
         None
     }
 
-    fn carry_out(&self, outgoing: &Outgoing, writer: &FrameWriter<'_>, body: &mut Body) -> Result<(), Error> {
+    fn carry_out(&self, outgoing: &Outgoing, flow: &OpenFlow<'_>, body: &mut Body) -> Result<(), Error> {
         match outgoing {
             Outgoing::Message(message) => {
                 stage::enter(CopyStage::Send);
-                writer.send(message, &[])
+                flow.writer.send(message, &[])
             }
-            Outgoing::Pieces(pieces) => self.send_pieces(pieces, writer, body),
+            Outgoing::Pieces(pieces) => self.send_pieces(pieces, flow, body),
         }
     }
 
@@ -222,7 +267,7 @@ impl End for Sending<'_> {
         while let Some(outgoing) = self.next(link, number, flow) {
             // What the plan's lock takes is no time of a disk.
             stage::settle(Pause::Starved);
-            self.carry_out(&outgoing, flow.writer, &mut body)?;
+            self.carry_out(&outgoing, flow, &mut body)?;
             if stage::settle(Pause::Blocked) {
                 meter.read();
             }
@@ -240,6 +285,7 @@ impl End for Sending<'_> {
             }
             ToSource::Lost(lost) => self.change(|plan| plan.lost(lost)),
             ToSource::Finished(result) => self.finish(result)?,
+            ToSource::Swept { number, swept } => self.change(|plan| plan.swept(number, swept)),
         }
         // After the end, the target closes the flow.
         Ok(true)
@@ -292,6 +338,7 @@ impl Outgoing {
             Work::Holes { entry, holes } => ToTarget::Holes { entry, holes },
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
+            Work::Names { number, folders, removes } => ToTarget::Names { number, folders, removes },
             Work::Finish => ToTarget::Finish,
         };
         Outgoing::Message(encode(&message))

@@ -6,10 +6,11 @@ use super::Sending;
 use crate::Error;
 use crate::digest;
 use crate::extents::{self, pieces_with_data};
+use crate::link::OpenFlow;
 use crate::plan::{MapWork, PieceWork};
 use crate::stage::{self, Pause};
 use crate::tree::{ReadProblem, SourcePlace, read_piece};
-use crate::wire::{FrameWriter, PieceHeader, SparsePiece, ToTarget, encode};
+use crate::wire::{PieceHeader, SparsePiece, ToTarget, encode};
 
 /// The bytes of the pieces of one message. Its room keeps its length, because zeros would be written into room that is made
 /// anew.
@@ -59,15 +60,16 @@ impl Sending<'_> {
     pub(super) fn send_pieces(
         &self,
         pieces: &[PieceWork],
-        writer: &FrameWriter<'_>,
+        flow: &OpenFlow<'_>,
         body: &mut Body,
     ) -> Result<(), Error> {
         stage::enter(CopyStage::Read);
         let read = self.read_all(pieces, body);
         stage::settle(Pause::Device);
         stage::enter(CopyStage::Send);
+        self.pace.wait(body.bytes().len(), &|| flow.is_broken() || self.plan.lock().is_over());
         // Without any piece it is a message all the same, because both ends count them.
-        writer.send(&encode(&message(read)), body.bytes())
+        flow.writer.send(&encode(&message(read)), body.bytes())
     }
 
     /// Reads and hashes pieces into `body`, and returns those that could be read.

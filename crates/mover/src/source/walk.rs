@@ -14,6 +14,7 @@ impl Sending<'_> {
         let _life = self.progress.stages.begin(CopyStage::Walk);
         self.walk_all(false);
         self.progress.walked();
+        self.tell_names();
         if self.wait_until(|plan| plan.wants_folders()) {
             self.walk_all(true);
         }
@@ -27,7 +28,7 @@ impl Sending<'_> {
     }
 
     /// Waits until `is_so`. Returns false if the copy is over before.
-    fn wait_until(&self, is_so: impl Fn(&crate::plan::Plan) -> bool) -> bool {
+    pub(super) fn wait_until(&self, is_so: impl Fn(&crate::plan::Plan) -> bool) -> bool {
         let mut plan = self.plan.lock();
         while !plan.is_over() && !is_so(&plan) {
             // The other threads signal far more often than this one has something to do.
@@ -49,7 +50,9 @@ impl Walk<'_, '_> {
     fn hand_over(&mut self) -> bool {
         let found = std::mem::take(&mut self.found);
         stage::settle(Pause::Device);
-        let goes_on = self.sending.wait_until(|plan| !plan.is_full() || plan.has_given_up());
+        let proven = &self.sending.progress.proven;
+        let has_room = |plan: &crate::plan::Plan| !plan.is_full() && !proven.is_full();
+        let goes_on = self.sending.wait_until(|plan| has_room(plan) || plan.has_given_up());
         self.sending.change(|plan| {
             if goes_on && !plan.has_given_up() && !found.is_empty() {
                 plan.add(found);

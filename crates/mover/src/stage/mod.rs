@@ -38,6 +38,8 @@ pub(crate) enum Pause {
     Starved,
     /// The stage behind.
     Blocked,
+    /// The limit that the user has set on the rate (`--limit`).
+    Limit,
 }
 
 /// The times of one end, to which its threads add.
@@ -105,13 +107,14 @@ impl StageTotals {
     }
 }
 
-fn times([processor, queued, device, starved, blocked]: Spent) -> CopyStageTimes {
+fn times([processor, queued, device, starved, blocked, limited]: Spent) -> CopyStageTimes {
     CopyStageTimes {
         processor_ns: Nanos(processor),
         queued_ns: Nanos(queued),
         device_ns: Nanos(device),
         starved_ns: Nanos(starved),
         blocked_ns: Nanos(blocked),
+        limited_ns: Nanos(limited),
     }
 }
 

@@ -28,6 +28,7 @@ fn lived() -> (CopyEndTimes, Duration) {
             enter(CopyStage::Send);
             thread::sleep(PAUSE);
             settle(Pause::Blocked);
+            wait(Pause::Limit, || thread::sleep(PAUSE));
             drop(life);
             begun.elapsed()
         };
@@ -59,6 +60,7 @@ fn each_pause_is_that_of_its_stage() {
     at_least(read.starved_ns, read.queued_ns);
     at_least(read.device_ns, read.queued_ns);
     at_least(send.blocked_ns, send.queued_ns);
+    at_least(send.limited_ns, send.queued_ns);
     at_least(hash.processor_ns, hash.queued_ns);
     assert_eq!([read.blocked_ns, send.starved_ns, hash.starved_ns], [Nanos(0); 3]);
 }

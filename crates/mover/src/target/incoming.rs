@@ -7,12 +7,13 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use landspeed_record::CopyStage;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use rustix::io::Errno;
 
+use super::in_place::InPlace;
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
-use crate::extents::{MOST_RANGES, between, bytes_of, clear, range};
+use crate::extents::{MOST_RANGES, are_ranges, between, bytes_of, clear, range};
 use crate::metadata::{self, HeldRoom, Keeper, Place, SPECIAL_BITS};
 use crate::name::RelativeName;
 use crate::stage;
@@ -34,6 +35,8 @@ pub(super) struct IncomingFile {
     is_open: RwLock<bool>,
     /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
     may_have_old: bool,
+    /// The file of this length that is in place, if the content of both is compared.
+    in_place: Option<InPlace>,
     keeper: Arc<Keeper>,
     /// The memory of its attributes.
     _room: HeldRoom,
@@ -57,6 +60,7 @@ impl IncomingFile {
             done: Mutex::new(DonePieces::none_of(pieces)),
             is_open: RwLock::new(true),
             may_have_old: false,
+            in_place: None,
             keeper: Arc::clone(keeper),
             _room: keeper.room.hold(metadata::bytes(&offered.metadata.attributes)),
         }
@@ -67,8 +71,31 @@ impl IncomingFile {
         self.may_have_old = may;
     }
 
+    /// Says what is known of the file in place, if pieces are compared with those of it.
+    pub(super) fn beside(&mut self, in_place: Option<InPlace>) {
+        self.in_place = in_place;
+    }
+
+    pub(super) fn in_place(&self) -> Option<&InPlace> {
+        self.in_place.as_ref()
+    }
+
+    /// Returns a guard that the end of the file waits for; `None` after the end.
+    pub(super) fn held_open(&self) -> Option<RwLockReadGuard<'_, bool>> {
+        Some(self.is_open.read()).filter(|is_open| **is_open)
+    }
+
     pub(super) fn offered(&self) -> &OfferedEntry {
         &self.offered
+    }
+
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Returns the length of a piece.
+    pub(super) fn length(&self, index: u32) -> usize {
+        digest::length(self.size, index)
     }
 
     /// Returns true if others may become links to this file.
@@ -148,25 +175,47 @@ impl IncomingFile {
         Ok(self.mark(header))
     }
 
+    /// Returns true if pieces may be holes that an honest source names so. A file of one piece has its holes in it. Around the
+    /// most ranges of data is one hole more.
+    pub(super) fn may_have(&self, holes: &[(u32, u32)]) -> bool {
+        self.pieces > 1 && holes.len() <= MOST_RANGES + 1 && are_ranges(holes, self.pieces)
+    }
+
     /// Takes all pieces that are holes, as ranges of (first, number). Returns false if the file takes no more.
     pub(super) fn take_holes(&self, work: &WorkFolder, holes: &[(u32, u32)]) -> Result<bool, Failure> {
-        let is_open = self.is_open.read();
-        if !*is_open {
-            return Ok(false);
-        }
+        let Some(_open) = self.held_open() else { return Ok(false) };
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
-        // A file of one piece has its holes in it. Around the most ranges of data is one hole more.
-        let are_too_many = self.pieces == 1 || holes.len() > MOST_RANGES + 1;
-        if are_too_many || !self.done.lock().add_holes(holes) {
-            return Err(Failure::plain(Operation::Damaged));
+        self.add_holes(holes)?;
+        self.in_place.iter().for_each(InPlace::write);
+        self.clear_old(&file, holes).map(|()| true)
+    }
+
+    /// Takes such pieces as they are in the file in place, which has zeros there. The incomplete file gets its holes only if it is
+    /// needed ([`IncomingFile::clear_holes`]).
+    pub(super) fn pass_holes(&self, holes: &[(u32, u32)]) -> Result<bool, Failure> {
+        let Some(_open) = self.held_open() else { return Ok(false) };
+        self.add_holes(holes).map(|()| true)
+    }
+
+    fn add_holes(&self, holes: &[(u32, u32)]) -> Result<(), Failure> {
+        match self.may_have(holes) && self.done.lock().add_holes(holes) {
+            true => Ok(()),
+            false => Err(Failure::plain(Operation::Damaged)),
         }
+    }
+
+    /// Makes holes of these pieces in the incomplete file, which has been written to.
+    pub(super) fn clear_holes(&self, work: &WorkFolder, holes: &[(u32, u32)]) -> Result<(), Failure> {
+        let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
+        self.clear_old(&file, holes)
+    }
+
+    fn clear_old(&self, file: &File, holes: &[(u32, u32)]) -> Result<(), Failure> {
         stage::enter(CopyStage::Write);
-        for hole in holes.iter().filter(|_| self.may_have_old) {
-            clear(&file, digest::offset(hole.0), bytes_of(self.size, *hole))
-                .map_err(|error| Failure::of(Operation::Write, &error))?;
-        }
+        let clear = |hole: &(u32, u32)| clear(file, digest::offset(hole.0), bytes_of(self.size, *hole));
+        let cleared = holes.iter().filter(|_| self.may_have_old).try_for_each(clear);
         stage::enter(CopyStage::Metadata);
-        Ok(true)
+        cleared.map_err(|error| Failure::of(Operation::Write, &error))
     }
 
     /// Writes a file of one piece, which needs its incomplete file open for one time alone: the file is new, so that nothing
@@ -186,7 +235,8 @@ impl IncomingFile {
         Ok(())
     }
 
-    fn write_piece(
+    /// Writes what a piece has in the ranges `data` of its bytes.
+    pub(super) fn write_piece(
         &self,
         work: &WorkFolder,
         bytes: &[u8],
@@ -201,6 +251,7 @@ impl IncomingFile {
             clear(&file, offset + u64::from(first), number.into()).map_err(written)?;
         }
         write_ranges(&file, bytes, data, offset).map_err(written)?;
+        self.in_place.iter().for_each(InPlace::write);
         start_writeback(&file, offset, bytes.len());
         stage::enter(CopyStage::Metadata);
         Ok(())
@@ -230,7 +281,7 @@ impl IncomingFile {
         Ok(if is_same { self.mark(header) } else { Some(EntryOutcome::Again(header.index)) })
     }
 
-    fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
+    pub(super) fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
         let is_new = self.done.lock().add(header.index, header.digest);
         is_new.then_some(EntryOutcome::Taken(header.index))
     }
@@ -264,7 +315,11 @@ impl IncomingFile {
     /// Opens the incomplete file. It is created for the first piece alone, because a file that is missing later has lost
     /// what was taken.
     fn file(&self, work: &WorkFolder) -> io::Result<File> {
-        let has_any = self.done.lock().has_any();
+        // What was taken of a file in place is not in it.
+        let has_any = match &self.in_place {
+            Some(in_place) => in_place.is_written(),
+            None => self.done.lock().has_any(),
+        };
         match has_any {
             true => work.left(&self.own)?.map(File::from).ok_or_else(|| Errno::NOENT.into()),
             false => work.file(&self.own, self.keeper.file_mode(&self.offered)).map(File::from),
@@ -281,7 +336,7 @@ fn write_ranges(file: &File, bytes: &[u8], ranges: &[(u32, u32)], offset: u64) -
 }
 
 /// Fills `into` from a file. What lies beyond its end stays as it is.
-fn read_at(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+pub(super) fn read_at(file: impl AsFd, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
     while !into.is_empty() {
         match rustix::io::pread(&file, &mut *into, offset) {
             Ok(0) => return Ok(()),
@@ -304,74 +359,4 @@ fn start_writeback(file: impl AsFd, offset: u64, length: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use landspeed_record::CopyKeeping;
-
-    use super::*;
-    use crate::metadata::Metadata;
-    use crate::wire::Timestamp;
-
-    fn keeper() -> Arc<Keeper> {
-        Arc::new(Keeper::new(&CopyKeeping::default()))
-    }
-
-    #[test]
-    fn a_piece_is_taken_only_with_its_digest_and_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = crate::beneath::Root::open(folder.path()).unwrap();
-        let work = WorkFolder::open(&root, folder.path()).unwrap();
-        let offered = OfferedEntry {
-            name: RelativeName::parse(b"a").expect("a name"),
-            kind: crate::wire::EntryKind::File { size: 3 },
-            mode: 0o640,
-            modified: Timestamp { seconds: -5, nanos: 7 },
-            metadata: Metadata::default(),
-            link: HardLink::Alone,
-        };
-        let file = IncomingFile::new(0, &offered, 3, 1, &keeper());
-        let header = |digest| PieceHeader { entry: 0, index: 0, length: 3, digest, is_sent: true };
-        let wrong = file.take(&work, &header(Digest([0; 32])), b"abc").unwrap_err();
-        assert_eq!(wrong.operation, Operation::Damaged);
-        assert_eq!(file.digest(), None);
-        let right = digest::of_piece(b"abc", 0, 1);
-        let taken = file.take(&work, &header(right), b"abc").unwrap();
-        assert_eq!((taken, file.digest()), (Some(EntryOutcome::Taken(0)), Some(right)));
-        assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
-        let seen = rustix::fs::fstat(work.left(file.own()).unwrap().expect("a file")).unwrap();
-        assert_eq!(seen.st_mode & 0o7777, 0o640);
-        assert_eq!(crate::tree::FileIdentity::of(&seen).modified, offered.modified);
-        let compared = file.compare(&work, &PieceHeader { is_sent: false, ..header(right) });
-        assert_eq!(compared.unwrap(), Some(EntryOutcome::Again(0)), "a short file is never left");
-        file.close(&work);
-        assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
-        assert!(work.left(file.own()).unwrap().is_none(), "nothing is written after the end");
-        assert!(!file.fits(&PieceHeader { index: 1, ..header(right) }));
-    }
-
-    /// What was taken of it is gone, so a new one would have zeros in its place.
-    #[test]
-    fn an_incomplete_file_that_vanished_is_not_made_anew() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = crate::beneath::Root::open(folder.path()).unwrap();
-        let work = WorkFolder::open(&root, folder.path()).unwrap();
-        let (size, bytes) = (2 << 20, vec![7_u8; 1 << 20]);
-        let offered = OfferedEntry {
-            name: RelativeName::parse(b"a").expect("a name"),
-            kind: crate::wire::EntryKind::File { size },
-            mode: 0o640,
-            modified: Timestamp { seconds: 5, nanos: 7 },
-            metadata: Metadata::default(),
-            link: HardLink::Alone,
-        };
-        let file = IncomingFile::new(0, &offered, size, 2, &keeper());
-        let header = |index| {
-            let digest = digest::of_piece(&bytes, index, 2);
-            PieceHeader { entry: 0, index, length: 1 << 20, digest, is_sent: true }
-        };
-        file.take(&work, &header(0), &bytes).unwrap();
-        work.remove(file.own());
-        let lost = file.take(&work, &header(1), &bytes).unwrap_err();
-        assert_eq!((lost.operation, lost.errno), (Operation::Create, libc::ENOENT));
-        assert!(file.complete(&work).is_err());
-    }
-}
+mod tests;

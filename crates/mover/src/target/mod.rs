@@ -2,16 +2,18 @@
 
 mod commit;
 mod hard_links;
+mod in_place;
 mod incoming;
 mod offer;
 mod special;
+mod sweep;
 mod work_folder;
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use landspeed_record::{CopyKeeping, CopyStage};
@@ -23,6 +25,7 @@ use crate::digest::Digest;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
+use crate::select::CopyRules;
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{
     Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader,
@@ -59,6 +62,8 @@ pub struct Target {
     pub is_synced: bool,
     /// What is kept of each entry. The source is to send it too.
     pub keeping: CopyKeeping,
+    /// What the user asked for beside them.
+    pub rules: CopyRules,
 }
 
 /// Takes a copy from the flows until the source has finished. The other end calls [`crate::send`]. Of the counts, the
@@ -96,6 +101,9 @@ struct Receiving {
     /// True if this copy has created the target's folder.
     is_new: bool,
     is_synced: bool,
+    rules: CopyRules,
+    /// The number of entries that were removed because only the target had them, or that are about to be.
+    removed: AtomicU64,
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     linkable: LinkableFiles,
@@ -145,6 +153,8 @@ impl Receiving {
             names,
             is_new,
             is_synced: target.is_synced,
+            rules: target.rules.clone(),
+            removed: AtomicU64::new(0),
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
             is_finished: AtomicBool::new(false),
@@ -227,10 +237,11 @@ impl Receiving {
         if !file.fits(header) {
             return Err(Error::Protocol("a piece is of another length than its file has"));
         }
-        let taken = match &piece.data {
-            Some(data) => file.take_sparse(&self.work, header, data, bytes),
-            None if header.is_sent => file.take(&self.work, header, bytes),
-            None => file.compare(&self.work, header),
+        let taken = match (&piece.data, file.in_place()) {
+            (Some(data), _) => file.take_sparse(&self.work, header, data, bytes),
+            (None, _) if header.is_sent => file.take(&self.work, header, bytes),
+            (None, Some(there)) => self.compare_in_place(file, there, header),
+            (None, None) => file.compare(&self.work, header),
         };
         Ok(taken.unwrap_or_else(|failure| Some(self.failed(header.entry, failure))))
     }
@@ -238,23 +249,32 @@ impl Receiving {
     /// Takes the holes of a file of several pieces.
     fn take_holes(&self, entry: u64, holes: &[(u32, u32)], link: &SourceLink) {
         let Some(file) = self.files.lock().get(&entry).cloned() else { return };
-        let outcome = match file.take_holes(&self.work, holes) {
+        let taken = match file.in_place() {
+            Some(there) => self.take_holes_in_place(&file, there, holes),
+            None => file.take_holes(&self.work, holes),
+        };
+        let outcome = match taken {
             Ok(is_taken) => is_taken.then_some(EntryOutcome::Holes),
             Err(failure) => Some(self.failed(entry, failure)),
         };
         link.tell_outcomes(outcome.into_iter().map(|outcome| (entry, outcome)).collect());
     }
 
-    /// Puts a file in place whose pieces were all taken, if its digest is the source's. Sets mode and time, and queues it to be
-    /// put on stable storage.
+    /// Puts a file in place whose pieces were all taken, if its digest is the source's, unless it is there already. Sets what is
+    /// kept of it, and queues it to be put on stable storage.
     fn install(&self, entry: u64, digest: Digest, link: &Arc<SourceLink>, commits: &SyncSender<Commit>) {
         let Some(file) = self.files.lock().get(&entry).cloned() else { return };
-        let completed = match file.digest() {
-            Some(own) if own == digest => file.complete(&self.work),
+        let completed = match (file.digest(), file.in_place()) {
+            (Some(own), None) if own == digest => file.complete(&self.work).map(|()| true),
+            (Some(own), Some(there)) if own == digest => self.complete_in_place(&file, there),
             _ => Err(Failure::plain(Operation::Damaged)),
         };
         match completed {
-            Ok(()) => commit(commits, vec![(entry, file)], link),
+            Ok(true) => commit(commits, vec![(entry, file)], link),
+            Ok(false) => {
+                self.forget(entry);
+                link.tell_outcomes(vec![(entry, EntryOutcome::Same)]);
+            }
             Err(failure) => link.tell_outcomes(vec![(entry, self.failed(entry, failure))]),
         }
     }
@@ -336,6 +356,9 @@ impl End for Serving<'_> {
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
+            ToTarget::Names { number, folders, removes } => {
+                receiving.sweep(number, folders, removes, link)?
+            }
             ToTarget::Over if !self.is_done() => return Err(Error::Ended),
             ToTarget::Over => {
                 self.end();

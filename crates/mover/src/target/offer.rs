@@ -9,6 +9,7 @@ use landspeed_record::CopyDifference;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 
 use super::hard_links::inode;
+use super::in_place::InPlace;
 use super::incoming::IncomingFile;
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
@@ -104,9 +105,7 @@ impl Receiving {
 
     /// Returns true if what is there has size and time of the offered file, and may stay.
     fn has(&self, offered: &OfferedEntry, size: u64, there: &Stat) -> bool {
-        let identity = FileIdentity::of(there);
-        let is_same = identity.size == size && identity.modified == offered.modified;
-        kind(there) == FileType::RegularFile && is_same && !self.keeper.is_to_be_new(offered, there)
+        self.may_stay(offered, size, there) && FileIdentity::of(there).modified == offered.modified
     }
 
     fn want(
@@ -117,7 +116,10 @@ impl Receiving {
         last: &mut LastFolder,
     ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        match self.root.stat(&offered.name, last).map_err(open)? {
+        let there = self.root.stat(&offered.name, last).map_err(open)?;
+        let compares = there.as_ref().is_some_and(|there| self.compares_content(offered, size, there));
+        match there {
+            Some(_) if compares => {}
             Some(there) if self.has(offered, size, &there) => {
                 return self.keep(offered, size, &there, last);
             }
@@ -132,16 +134,27 @@ impl Receiving {
         let too_large = || Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EFBIG));
         let pieces = digest::pieces(size).ok_or_else(too_large)?;
         let mut file = IncomingFile::new(entry, offered, size, pieces, &self.keeper);
+        // It is written to, and may have a mode that forbids it.
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
         file.may_have_old(left.is_some());
-        let left = left.map_or_else(Vec::new, |left| pieces_with_data(left, pieces));
+        file.beside(compares.then(InPlace::default));
+        let held = match compares {
+            true => vec![(0, pieces)],
+            false => left.map_or_else(Vec::new, |left| pieces_with_data(left, pieces)),
+        };
+        self.await_file(entry, file)?;
+        Ok(if held.is_empty() { Answer::Send } else { Answer::Compare(held) })
+    }
+
+    /// Adds a file to those under way.
+    fn await_file(&self, entry: u64, file: IncomingFile) -> Result<(), Failure> {
         let mut files = self.files.lock();
-        let is_long_twice = || pieces > 1 && files.values().any(|other| other.own() == file.own());
+        let is_long_twice = || file.pieces() > 1 && files.values().any(|other| other.own() == file.own());
         if files.contains_key(&entry) || is_long_twice() {
             return Err(Failure::of(Operation::Create, &io::Error::from_raw_os_error(libc::EEXIST)));
         }
         files.insert(entry, Arc::new(file));
-        Ok(if left.is_empty() { Answer::Send } else { Answer::Compare(left) })
+        Ok(())
     }
 
     /// Keeps a file that is there, and sets what differs beside its content.

@@ -1,3 +1,4 @@
+mod in_place;
 mod links_and_holes;
 
 use std::os::unix::fs::MetadataExt;
@@ -15,6 +16,7 @@ fn target(folder: &Path, names: &[&str]) -> Receiving {
         names,
         is_synced: true,
         keeping: CopyKeeping::default(),
+        rules: CopyRules::default(),
     })
     .unwrap()
 }

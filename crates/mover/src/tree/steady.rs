@@ -65,6 +65,8 @@ fn is_as_found(file: &File, place: &SourcePlace) -> Result<(), ReadProblem> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use landspeed_record::CopyKeeping;
 
     use crate::beneath::Root;
@@ -83,6 +85,8 @@ mod tests {
             start: RelativeName::root(),
             target: RelativeName::root(),
             keeping: CopyKeeping::default(),
+            ignore: Arc::default(),
+            only: None,
         };
         let place = tree.look(&RelativeName::parse(b"a").unwrap()).unwrap().place;
         let read = |file: &File| {

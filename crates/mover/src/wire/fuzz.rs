@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
+use crate::extras::NameDigest;
 
 /// Checks that bytes are no message, or one that is read back as it was.
 pub(crate) fn check<M: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) {
@@ -42,6 +43,8 @@ fn to_target() -> Vec<Vec<u8>> {
     ];
     let digest = Digest([7; 32]);
     let header = PieceHeader { entry: 300, index: 70_000, length: 1 << 20, digest, is_sent: true };
+    let folder = RelativeName::parse(b"a/b").expect("a name");
+    let folders = FolderNames::parts(&folder, vec![NameDigest::of(b"c"); 3]);
     [
         ToTarget::Offer { first: 1 << 40, entries: entries.clone() },
         ToTarget::Folders { first: 0, entries },
@@ -50,6 +53,7 @@ fn to_target() -> Vec<Vec<u8>> {
         ToTarget::Withdraw { entry: u64::MAX },
         ToTarget::SparsePieces(vec![SparsePiece { header, data: Some(vec![(0, 9), (400, 70_000)]) }; 2]),
         ToTarget::Holes { entry: 300, holes: vec![(0, 70_000), (80_000, u32::MAX)] },
+        ToTarget::Names { number: 1 << 40, folders, removes: true },
     ]
     .iter()
     .map(encode)
@@ -65,11 +69,15 @@ fn to_source() -> Vec<Vec<u8>> {
         EntryOutcome::Failed(failure),
         EntryOutcome::Holes,
         EntryOutcome::Apart,
+        EntryOutcome::Same,
     ];
+    let failures = vec![(RelativeName::parse(b"a").expect("a name"), failure); 2];
+    let swept = Swept { extras: u64::MAX, failed: 2, failures };
     [
         ToSource::Answers { first: 1 << 40, answers },
         ToSource::Outcomes(outcomes.map(|one| (300, one)).to_vec()),
         ToSource::Finished(Err(failure)),
+        ToSource::Swept { number: 7, swept },
     ]
     .iter()
     .map(encode)

@@ -13,6 +13,7 @@ pub(crate) use lists::few;
 pub(crate) use sparse::SparsePiece;
 
 use crate::digest::Digest;
+use crate::extras::{FolderNames, Swept};
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 
@@ -58,6 +59,14 @@ pub(crate) enum ToTarget {
     /// All pieces of a file of several pieces that are holes, as ranges of (first, number). Answered with
     /// [`EntryOutcome::Holes`].
     Holes { entry: u64, holes: Vec<(u32, u32)> },
+    /// What folders of the source have. The target looks for what it alone has, and removes it if `removes`. Answered with
+    /// [`ToSource::Swept`].
+    Names {
+        number: u64,
+        #[serde(deserialize_with = "few")]
+        folders: Vec<FolderNames>,
+        removes: bool,
+    },
 }
 
 /// An entry of the source's tree.
@@ -114,7 +123,7 @@ pub(crate) struct PieceHeader {
     /// The number of its bytes.
     pub(crate) length: u32,
     pub(crate) digest: Digest,
-    /// True if the body has the piece; false if the target has it from an interrupted copy, and compares its digest.
+    /// True if the body has the piece; false if the target has it from an interrupted copy or in place, and compares its digest.
     pub(crate) is_sent: bool,
 }
 
@@ -133,6 +142,8 @@ pub(crate) enum ToSource {
     Lost(#[serde(deserialize_with = "few")] Vec<LostKind>),
     /// Everything is on stable storage; or why it is not known to be.
     Finished(Result<(), Failure>),
+    /// What was found or removed of the folders in a message with names.
+    Swept { number: u64, swept: Swept },
 }
 
 /// The target's answer to an offered entry.
@@ -144,8 +155,8 @@ pub(crate) enum Answer {
     Made,
     /// All pieces are to be sent.
     Send,
-    /// The target has a part of the file: it compares the pieces of these ranges, each as (first, number). All others
-    /// are to be sent.
+    /// The target has a part of the file, or a file of its length in place: it compares the pieces of these ranges, each as
+    /// (first, number). All others are to be sent.
     Compare(Vec<(u32, u32)>),
     Failed(Failure),
 }
@@ -165,6 +176,8 @@ pub(crate) enum EntryOutcome {
     Holes,
     /// The entry was offered as a link, and the target cannot make one: it becomes a file of its own, and an answer follows.
     Apart,
+    /// The target has a file with this content in place. It has set what is kept beside the content, and no more.
+    Same,
 }
 
 /// Why an operation on an entry failed. The text for people is made where it is printed.
@@ -201,6 +214,11 @@ pub(crate) enum Operation {
     Damaged,
     /// The name is too long, or one that a copy keeps for itself.
     Name,
+    Remove,
+    /// Letters of both cases are one in the folder.
+    RemoveWithoutCase,
+    /// As many entries were removed as may be.
+    RemoveBeyond,
 }
 
 impl Failure {
@@ -246,6 +264,11 @@ impl Failure {
             }
             Operation::Damaged => "arrived damaged",
             Operation::Name => "has a name that cannot be copied",
+            Operation::Remove => "cannot be deleted",
+            Operation::RemoveWithoutCase => {
+                "nothing was deleted in it, because its file system does not tell capital letters from small ones"
+            }
+            Operation::RemoveBeyond => "was not deleted: as many entries were deleted as may be",
         };
         match self.errno {
             0 => what.to_owned(),

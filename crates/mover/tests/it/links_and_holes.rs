@@ -311,3 +311,39 @@ fn links_to_a_file_that_changes_come_right() {
     is_same(from.path(), to.path());
     assert!(names.iter().all(|name| inode(to.path(), name) == inode(to.path(), "one")));
 }
+
+/// Zeros in place are the same as a hole, and other bytes in the place of a hole do not stay. A file that is replaced gets its
+/// other names again.
+#[test]
+fn files_with_holes_and_other_names_are_compared_by_content() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    if !has_holes(from.path()) {
+        return;
+    }
+    let (mib, there) = (MIB as u64, to.path().join("file"));
+    sparse(&from.path().join("file"), 9 * mib + 5, &[(4 * mib + 77, b"data")]);
+    fs::hard_link(from.path().join("file"), from.path().join("other")).unwrap();
+    copy(from.path(), to.path(), "tcp").unwrap();
+    let copy_by_content = || {
+        let rules = CopyRules { by_content: true, ..CopyRules::default() };
+        let source = Source { rules: rules.clone(), ..source(from.path()) };
+        let target = Target { rules, ..target(to.path()) };
+        carried(&source, &target, flows("tcp", 2), &CancelFlag::default()).unwrap()
+    };
+    let inode = |name: &str| fs::metadata(to.path().join(name)).unwrap().ino();
+    let (before, modified) = (inode("file"), fs::metadata(&there).unwrap().modified().unwrap());
+    let file = OpenOptions::new().write(true).open(&there).unwrap();
+    file.write_all_at(&vec![0; MIB], 7 * mib).unwrap();
+    age(&there, 5);
+    let outcome = copy_by_content();
+    assert_eq!((outcome.copied, outcome.made, outcome.unchanged), (0, 0, 3), "{outcome:?}");
+    assert_eq!(inode("file"), before, "what is the same is not replaced");
+    is_same(from.path(), to.path());
+    file.write_all_at(b"x", 7 * mib + 3).unwrap();
+    file.set_modified(modified).unwrap();
+    let outcome = copy_by_content();
+    assert_eq!((outcome.copied, outcome.made, outcome.sent_bytes.0), (1, 1, 0), "{outcome:?}");
+    is_same(from.path(), to.path());
+    assert_eq!(inode("file"), inode("other"), "the names are links again");
+    has_same_data(&from.path().join("file"), &there);
+}

@@ -4,6 +4,7 @@ mod broken_path;
 mod compare;
 mod links_and_holes;
 mod metadata;
+mod select;
 mod stages;
 
 use std::collections::BTreeMap;
@@ -15,7 +16,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use landspeed_mover::{
-    Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
+    Caller, CopyProgress, CopyRules, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target,
+    receive, send,
 };
 use landspeed_record::factor::Factor;
 use landspeed_record::{CopyKeeping, CopyOutcome};
@@ -52,8 +54,13 @@ fn refusal(target: &Target) -> Error {
 }
 
 fn target(folder: &Path) -> Target {
-    let (names, keeping) = (vec![RelativeName::root()], CopyKeeping::default());
-    Target { folder: folder.to_path_buf(), names, is_synced: true, keeping }
+    Target {
+        folder: folder.to_path_buf(),
+        names: vec![RelativeName::root()],
+        is_synced: true,
+        keeping: CopyKeeping::default(),
+        rules: CopyRules::default(),
+    }
 }
 
 /// Copies the entries of a folder into another one.
@@ -83,7 +90,7 @@ fn carried(
 
 fn source(folder: &Path) -> Source {
     let root = SourceRoot { path: folder.to_path_buf(), target: RelativeName::root() };
-    Source { roots: vec![root], keeping: CopyKeeping::default() }
+    Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() }
 }
 
 /// Bytes that do not repeat, from a seed.

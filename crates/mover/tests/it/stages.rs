@@ -8,25 +8,29 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use landspeed_analysis::copy_held;
-use landspeed_mover::{CopyProgress, Flows, Opening, receive, send};
-use landspeed_record::units::Nanos;
+use landspeed_mover::{CopyProgress, CopyRules, Flows, Opening, Source, Target, receive, send};
+use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{CopyHold, CopyStage, CopyTimes};
 use landspeed_transport::CancelFlag;
 
 use crate::{Ends, MIB, bytes, flows, is_same, openings, source, target, tree};
 
 /// Copies the entries of a folder into another one, and returns the times of both ends.
-fn times(from: &Path, to: &Path, [sending, receiving]: Ends, is_synced: bool) -> CopyTimes {
-    let (source, mut target, cancel) = (source(from), target(to), CancelFlag::default());
-    target.is_synced = is_synced;
+fn times(from: &Path, to: &Path, ends: Ends, is_synced: bool) -> CopyTimes {
+    let times = times_of(&source(from), &Target { is_synced, ..target(to) }, ends);
+    is_same(from, to);
+    times
+}
+
+fn times_of(source: &Source, target: &Target, [sending, receiving]: Ends) -> CopyTimes {
     let [sent, received] = [CopyProgress::default(), CopyProgress::default()];
+    let cancel = CancelFlag::default();
     thread::scope(|scope| {
-        let receiver = scope.spawn(|| receive(receiving, &target, &received, &cancel));
-        let outcome = send(sending, &source, &sent, &cancel).unwrap();
+        let receiver = scope.spawn(|| receive(receiving, target, &received, &cancel));
+        let outcome = send(sending, source, &sent, &cancel).unwrap();
         assert!(outcome.is_complete(), "{outcome:?}");
         receiver.join().expect("no panic").unwrap();
     });
-    is_same(from, to);
     CopyTimes { source: sent.times(), target: received.times() }
 }
 
@@ -98,4 +102,16 @@ fn a_path_that_is_far_slower_than_both_ends_holds_the_copy() {
     let of_network =
         [CopyHold::NetworkWindow, CopyHold::SendBuffer, CopyHold::NetworkLoss, CopyHold::NetworkRate];
     assert!(of_network.contains(&first.hold) && first.share > 0.5, "{held:?}");
+}
+
+/// A flow that waits for its share of the rate waits for neither end.
+#[test]
+fn a_limit_holds_the_copy() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(from.path().join("long"), bytes(4 * MIB, 7)).unwrap();
+    let rules = CopyRules { limit: Some(BitRate(16e6)), ..CopyRules::default() };
+    let source = Source { rules, ..source(from.path()) };
+    let target = Target { is_synced: false, ..target(to.path()) };
+    let held = copy_held(&times_of(&source, &target, flows("tcp", 1)));
+    assert_eq!(held.by[0].hold, CopyHold::Limit, "{held:?}");
 }

@@ -3,7 +3,7 @@
 use std::os::unix::fs::{FileExt, symlink};
 
 use landspeed_mover::{
-    Caller, CopyProgress, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
+    Caller, CopyProgress, CopyRules, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
 };
 use landspeed_record::factor::Factor;
 use landspeed_record::{CopyKeeping, CopyOutcome};
@@ -46,12 +46,13 @@ fn copied(from: &Path, to: &Path) -> CopyOutcome {
     let of = |opening| Flows { count: 3, opening, patience: limit, give_up_after: limit };
     let [sending, receiving] = [Opening::Connect(caller), Opening::Accept(listener)].map(of);
     let root = SourceRoot { path: from.to_path_buf(), target: RelativeName::root() };
-    let source = Source { roots: vec![root], keeping: CopyKeeping::default() };
+    let source = Source { roots: vec![root], keeping: CopyKeeping::default(), rules: CopyRules::default() };
     let target = Target {
         folder: to.to_path_buf(),
         names: vec![RelativeName::root()],
         is_synced: false,
         keeping: CopyKeeping::default(),
+        rules: CopyRules::default(),
     };
     let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
     std::thread::scope(|scope| {

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::names::{failed, held, more, name, shown};
+use super::rules::RuleArgs;
 use super::{CopyArgs, CopyRoute, compared, print};
 use crate::exit::Exit;
 use crate::failure::because;
@@ -33,6 +34,8 @@ pub(crate) struct DryRunReport {
     failed: u64,
     /// The first of the entries that could not be copied.
     failures: Vec<CopyFailure>,
+    /// Why `--delete` would delete nothing; empty if it would delete what only the target has.
+    not_deleted: String,
     /// The entries that the copy would change: all of them with `--full`, otherwise the first 400.
     entries: Vec<DryRunEntry>,
 }
@@ -50,6 +53,8 @@ pub(crate) struct DryRunCounts {
     replaced: u64,
     /// Entries that the copy would leave in place, and of which it would set mode, time, owner or attributes.
     set: u64,
+    /// Entries that only the target has, and that `--delete` would delete.
+    deleted: u64,
 }
 
 /// An entry that a copy would change.
@@ -57,7 +62,7 @@ pub(crate) struct DryRunCounts {
 pub(crate) struct DryRunEntry {
     /// Its name at the target, relative to the target's folder.
     name_hex: PathBytes,
-    /// What the source has.
+    /// What the source has, or of an entry that would be deleted what the target has.
     kind: CopyEntryKind,
     /// The length of the source's file; zero for other entries.
     size_bytes: Bytes,
@@ -75,6 +80,8 @@ pub(crate) enum DryRunAction {
     Replace,
     /// Leave it in place, and set its mode, time, owner or attributes.
     Set,
+    /// Delete it at the target.
+    Delete,
 }
 
 /// The differences for which a copy puts another entry in the place of what is there. It sends a file's content again for more
@@ -83,12 +90,14 @@ const REPLACED: [CopyDifference; 4] =
     [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Content, CopyDifference::Split];
 
 impl DryRunAction {
-    fn of(entry: &CopyDiffering) -> Self {
+    /// Returns what a copy does with an entry, which compares files of the same length `by_content` or by time.
+    fn of(entry: &CopyDiffering, by_content: bool) -> Self {
         let differs = |difference| entry.differs.contains(&difference);
         match entry.kind {
+            _ if differs(CopyDifference::Extra) => DryRunAction::Delete,
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
-            // A file with another time is sent whatever its size. Content is not compared in a dry run.
-            CopyEntryKind::File | CopyEntryKind::HardLink if differs(CopyDifference::Time) => {
+            // A file with another time is sent whatever its size, where content is not compared.
+            CopyEntryKind::File | CopyEntryKind::HardLink if differs(CopyDifference::Time) && !by_content => {
                 DryRunAction::Replace
             }
             // It is made anew whatever differs.
@@ -107,6 +116,7 @@ impl DryRunAction {
             DryRunAction::Make => "make",
             DryRunAction::Replace => "replace",
             DryRunAction::Set => "set",
+            DryRunAction::Delete => "delete",
         }
     }
 }
@@ -117,9 +127,11 @@ impl DryRunCounts {
             DryRunAction::Make => &mut self.made,
             DryRunAction::Replace => &mut self.replaced,
             DryRunAction::Set => &mut self.set,
+            DryRunAction::Delete => &mut self.deleted,
         };
         *count += 1;
-        if entry.kind == CopyEntryKind::File && action != DryRunAction::Set {
+        let is_sent = matches!(action, DryRunAction::Make | DryRunAction::Replace);
+        if entry.kind == CopyEntryKind::File && is_sent {
             self.files += 1;
             self.file_bytes += entry.size_bytes;
         }
@@ -135,9 +147,9 @@ struct DryRunListing {
 
 impl DryRunListing {
     /// Counts entries, and keeps them up to `most` in all.
-    fn take(&mut self, entries: Vec<CopyDiffering>, most: usize) {
+    fn take(&mut self, entries: Vec<CopyDiffering>, most: usize, by_content: bool) {
         for entry in entries {
-            let action = DryRunAction::of(&entry);
+            let action = DryRunAction::of(&entry, by_content);
             self.counts.add(&entry, action);
             if self.entries.len() < most {
                 let CopyDiffering { name_hex, kind, size_bytes, .. } = entry;
@@ -146,12 +158,13 @@ impl DryRunListing {
         }
     }
 
-    fn report(mut self, route: CopyRoute, outcome: CopyComparison) -> DryRunReport {
+    fn report(mut self, route: CopyRoute, outcome: CopyComparison, rules: &RuleArgs) -> DryRunReport {
         self.entries.sort_by(|one, other| one.name_hex.0.cmp(&other.name_hex.0));
         DryRunReport {
             format: FORMAT,
             route,
             counts: self.counts,
+            not_deleted: rules.would_not_delete(&outcome),
             unchanged: outcome.compared.saturating_sub(outcome.differing),
             failed: outcome.failed,
             failures: outcome.failures,
@@ -168,32 +181,40 @@ pub(super) fn run(
     what: &CopyOptions,
 ) -> Result<ExitCode> {
     let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
-    let take = |entries| listing.borrow_mut().take(entries, most);
+    let take = |entries| listing.borrow_mut().take(entries, most, args.rules.checksum);
     let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
     drop(joined);
-    let report = listing.into_inner().report(route, outcome);
+    let report = listing.into_inner().report(route, outcome, &args.rules);
     print(args, &report, lines)?;
     Ok(exit(&report))
 }
 
 fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
-    let DryRunCounts { files, file_bytes, made, replaced, set } = &report.counts;
+    let DryRunCounts { files, file_bytes, made, replaced, set, deleted } = &report.counts;
     let answer = format!(
         "would make {made} entries, replace {replaced}, set mode, time, owner or attributes of {set}, and leave {} as they are",
         report.unchanged
     );
     let mut lines = vec![format!("would send {files} files, {file_bytes}"), answer];
+    match report.not_deleted.is_empty() {
+        true if *deleted > 0 => {
+            lines.push(format!("would delete {deleted} entries that only the target has"))
+        }
+        true => {}
+        false => lines.push(report.not_deleted.clone()),
+    }
     lines.extend(failed("CANNOT copy", report.failed, &report.failures, is_full));
     let named = report.entries.iter().take(shown(is_full));
     let named: Vec<String> =
         named.map(|entry| format!("  {:<7}  {}", entry.action.word(), name(&entry.name_hex))).collect();
-    let more = more(made + replaced + set, named.len(), "--full lists all");
+    let more = more(made + replaced + set + deleted, named.len(), "--full lists all");
     lines.into_iter().chain(named).chain(more).collect()
 }
 
 fn exit(report: &DryRunReport) -> ExitCode {
     match report.failed {
-        0 => Exit::Done.into(),
+        0 if report.not_deleted.is_empty() => Exit::Done.into(),
+        0 => because(Exit::Incomplete, &report.not_deleted),
         failed => because(Exit::Incomplete, &format!("{failed} entries could not be copied")),
     }
 }
@@ -201,7 +222,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use CopyDifference::{Content, Kind, Link, Missing, Mode, Owner, Size, Split, Time, Xattrs};
+    use CopyDifference::{Content, Extra, Kind, Link, Missing, Mode, Owner, Size, Split, Time, Xattrs};
 
     fn entry(name: &str, kind: CopyEntryKind, differs: &[CopyDifference]) -> CopyDiffering {
         CopyDiffering {
@@ -231,21 +252,30 @@ mod tests {
             (CopyEntryKind::HardLink, &[Split], DryRunAction::Replace),
             (CopyEntryKind::HardLink, &[Time], DryRunAction::Replace),
             (CopyEntryKind::HardLink, &[Mode], DryRunAction::Set),
+            (CopyEntryKind::Folder, &[Extra], DryRunAction::Delete),
+            (CopyEntryKind::Fifo, &[Extra], DryRunAction::Delete),
         ] {
-            assert_eq!(DryRunAction::of(&entry("a", kind, differs)), expected, "{kind:?} {differs:?}");
+            assert_eq!(DryRunAction::of(&entry("a", kind, differs), false), expected, "{kind:?} {differs:?}");
         }
+    }
+
+    #[test]
+    fn a_copy_by_content_replaces_what_differs_in_it() {
+        let action = |differs| DryRunAction::of(&entry("a", CopyEntryKind::File, differs), true);
+        assert_eq!(action(&[Time]), DryRunAction::Set);
+        assert_eq!(action(&[Time, Owner]), DryRunAction::Set);
+        assert_eq!(action(&[Content]), DryRunAction::Replace);
+        assert_eq!(action(&[Size, Time]), DryRunAction::Replace);
     }
 
     #[test]
     fn the_answer_comes_before_the_names() {
         let mut listing = DryRunListing::default();
         let file = |name: String| entry(&name, CopyEntryKind::File, &[Missing]);
-        listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX);
-        listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX);
-        let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
-        let route = CopyRoute { from, to, target, is_relayed: false };
+        listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX, false);
+        listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX, false);
         let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
-        let report = listing.report(route, outcome);
+        let report = listing.report(route(), outcome, &rules(None));
         let brief = lines(&report, false);
         assert_eq!(
             brief[..4],
@@ -260,10 +290,42 @@ mod tests {
         assert_eq!(lines(&report, true).len(), 33);
     }
 
+    fn route() -> CopyRoute {
+        let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
+        CopyRoute { from, to, target, is_relayed: false }
+    }
+
+    fn rules(max_delete: Option<u64>) -> RuleArgs {
+        RuleArgs { delete: true, max_delete, ..RuleArgs::default() }
+    }
+
+    #[test]
+    fn what_would_be_deleted_is_counted_and_named() {
+        for (most, answer, status) in [
+            (None, "would delete 2 entries that only the target has", Exit::Done),
+            (Some(1), "would delete nothing: 2 entries are more than --max-delete 1", Exit::Incomplete),
+        ] {
+            let mut listing = DryRunListing::default();
+            let extra = |name, kind| entry(name, kind, &[Extra]);
+            listing.take(
+                vec![extra("b", CopyEntryKind::File), extra("a", CopyEntryKind::Folder)],
+                usize::MAX,
+                false,
+            );
+            let outcome = CopyComparison { compared: 5, extra: 2, ..CopyComparison::default() };
+            let report = listing.report(route(), outcome, &rules(most));
+            let lines = lines(&report, false);
+            assert_eq!(lines[0], "would send 0 files, 0 B");
+            assert!(lines[1].ends_with("and leave 5 as they are"), "{lines:?}");
+            assert_eq!(lines[2..], [answer, "  delete   a", "  delete   b"]);
+            assert_eq!(exit(&report), status.into());
+        }
+    }
+
     #[test]
     fn names_are_kept_up_to_a_bound_and_all_are_counted() {
         let mut listing = DryRunListing::default();
-        listing.take((0..9).map(|_| entry("f", CopyEntryKind::File, &[Size])).collect(), 5);
+        listing.take((0..9).map(|_| entry("f", CopyEntryKind::File, &[Size])).collect(), 5, false);
         assert_eq!((listing.entries.len(), listing.counts.replaced), (5, 9));
         assert_eq!((listing.counts.files, listing.counts.file_bytes), (9, Bytes(90)));
     }

@@ -14,7 +14,7 @@ use super::names::name;
 pub(crate) struct KeepArgs {
     /// Keep only these kinds of what an entry has beside its content, instead of all
     ///
-    /// Without times, each copy sends all files again.
+    /// Without times, each copy sends all files again, unless --checksum compares them.
     #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
     keep: Vec<KeptKind>,
     /// Copy device files too, where the far end is root

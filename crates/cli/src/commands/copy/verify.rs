@@ -128,6 +128,7 @@ fn word(difference: CopyDifference) -> &'static str {
         CopyDifference::Xattrs => "extended attributes",
         CopyDifference::Acls => "ACLs",
         CopyDifference::Split => "split",
+        CopyDifference::Extra => "only at the target",
     }
 }
 
@@ -135,8 +136,7 @@ fn word(difference: CopyDifference) -> &'static str {
 fn remedy(report: &CopyVerification) -> Option<String> {
     let has_content = report.by_difference.iter().any(|count| count.difference == CopyDifference::Content);
     has_content.then(|| {
-        "a copy leaves files of the same length and time as they are: remove those whose content differs at the target, then copy"
-            .to_owned()
+        "a copy leaves files of the same length and time as they are: copy with --checksum".to_owned()
     })
 }
 
@@ -195,7 +195,7 @@ mod tests {
                 "  c: missing",
             ]
         );
-        assert!(lines[5].contains("remove those whose content differs"), "{lines:?}");
+        assert!(lines[5].contains("copy with --checksum"), "{lines:?}");
     }
 
     #[test]

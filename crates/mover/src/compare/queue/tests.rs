@@ -21,6 +21,7 @@ fn file(name: &str, size: u64) -> FoundEntry {
             link: HardLink::Alone,
         },
         place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
+        proven: None,
     }
 }
 
@@ -30,7 +31,7 @@ fn same() -> Result<BTreeSet<CopyDifference>, String> {
 
 /// Returns a queue that waits for the answer about these files.
 fn asked(check: CopyCheck, files: &[(&str, u64)]) -> (CompareQueue, Vec<FoundEntry>) {
-    let mut queue = CompareQueue::new(check);
+    let mut queue = CompareQueue::new(check, false);
     queue.add(files.iter().map(|(name, size)| file(name, *size)).collect());
     queue.walked();
     let NextStep::Look(found) = queue.step() else { panic!("a question") };
@@ -112,7 +113,7 @@ fn a_file_that_differs_is_read_no_further() {
 #[test]
 fn a_question_has_a_bounded_number_of_files() {
     let many: Vec<FoundEntry> = (0..300).map(|n| file(&n.to_string(), 1)).collect();
-    let mut queue = CompareQueue::new(CopyCheck::Verify);
+    let mut queue = CompareQueue::new(CopyCheck::Verify, false);
     queue.add(many);
     queue.walked();
     let NextStep::Look(found) = queue.step() else { panic!("a question") };

@@ -16,7 +16,13 @@ fn showing(folder: &Path, names: &[&str]) -> Result<Showing, Error> {
 fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showing, Error> {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
     Showing::open(
-        &Target { folder: folder.to_owned(), names, is_synced: false, keeping: CopyKeeping::default() },
+        &Target {
+            folder: folder.to_owned(),
+            names,
+            is_synced: false,
+            keeping: CopyKeeping::default(),
+            rules: CopyRules::default(),
+        },
         check,
     )
 }

@@ -1,4 +1,7 @@
+use landspeed_record::FileDigest;
+
 use super::*;
+use crate::digest::Digest;
 use crate::metadata::Metadata;
 use crate::plan::{FailedEntry, NextStep, Work};
 use crate::tree::{FileIdentity, SourcePlace};
@@ -24,6 +27,7 @@ fn name(name: &str, inode: u64, names: u64, second: i64) -> FoundEntry {
             link,
         },
         place: SourcePlace { tree: 0, inner: name, identity, names, is_sparse: false },
+        proven: None,
     }
 }
 
@@ -210,4 +214,32 @@ fn many_names_are_offered_in_messages_of_bounded_length() {
     }
     assert_eq!(sizes.iter().sum::<usize>(), 2_000);
     assert!(sizes.iter().all(|size| *size <= MOST_OFFERED), "{sizes:?}");
+}
+
+#[test]
+fn a_link_is_proven_with_the_digest_of_the_first_name() {
+    let mut plan = Plan::new().proving(true);
+    plan.add(vec![name("a", 1, 3, 0), name("b", 1, 3, 0)]);
+    assert_eq!(offers(&mut plan), [offer(0, "a", None)]);
+    plan.answered(0, vec![Answer::Send]);
+    let NextStep::Work(Work::Small(small)) = plan.step() else { panic!("the file") };
+    plan.hashed(&small[0], Digest([7; 32]), 10);
+    plan.became(0, EntryOutcome::Installed);
+    plan.add(vec![name("c", 1, 3, 0)]);
+    assert_eq!(offers(&mut plan), [offer(1, "b", Some("a")), offer(2, "c", Some("a"))]);
+    plan.answered(1, vec![Answer::Made]);
+    // What the target has as a file of its own, by length and time, was not read.
+    plan.became(2, EntryOutcome::Apart);
+    plan.answered(2, vec![Answer::Unchanged]);
+    let proven = plan.take_proven().into_iter().map(|file| (file.name_hex.0, file.digest_hex));
+    let seven = Some(FileDigest([7; 32]));
+    assert_eq!(proven.collect::<Vec<_>>(), [(b"a".to_vec(), seven), (b"b".to_vec(), seven)]);
+    // Of a first name that the target had already, nothing is proven.
+    let mut plan = Plan::new().proving(true);
+    plan.add(vec![name("a", 1, 2, 0), name("b", 1, 2, 0)]);
+    assert_eq!(offers(&mut plan), [offer(0, "a", None)]);
+    plan.answered(0, vec![Answer::Unchanged]);
+    assert_eq!(offers(&mut plan), [offer(1, "b", Some("a"))]);
+    plan.answered(1, vec![Answer::Made]);
+    assert!(plan.take_proven().is_empty());
 }

@@ -1,0 +1,76 @@
+//! The names that alone are copied. They come in parts, because a request is short.
+
+use std::sync::Arc;
+
+use landspeed_mover::{NameList, RelativeName};
+use landspeed_record::PathBytes;
+use parking_lot::Mutex;
+
+/// The largest number of bytes of all names.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Names that came, and that no copy has used.
+#[derive(Default)]
+pub(super) struct NamedEntries(Mutex<Named>);
+
+#[derive(Default)]
+struct Named {
+    names: Vec<RelativeName>,
+    bytes: usize,
+}
+
+impl NamedEntries {
+    /// Adds names; with `is_first`, in the place of those that came before.
+    pub(super) fn add(&self, names: Vec<PathBytes>, is_first: bool) -> Result<(), String> {
+        let mut named = self.0.lock();
+        if is_first {
+            *named = Named::default();
+        }
+        for PathBytes(bytes) in names {
+            named.bytes += bytes.len();
+            if named.bytes > MOST_BYTES {
+                return Err(
+                    "the names of --files-from are longer than 64 MiB: name folders instead".to_owned()
+                );
+            }
+            let shown = || {
+                format!(
+                    "\"{}\" in --files-from leads out of the source folder, or is too long",
+                    bytes.escape_ascii()
+                )
+            };
+            named.names.push(RelativeName::parse(&bytes).ok_or_else(shown)?);
+        }
+        Ok(())
+    }
+
+    /// Returns the names, and keeps none.
+    pub(super) fn take(&self) -> Arc<NameList> {
+        Arc::new(NameList::new(std::mem::take(&mut *self.0.lock()).names))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_come_in_parts_and_lead_nowhere_else() {
+        let named = NamedEntries::default();
+        let bytes = |name: &[u8]| PathBytes(name.to_vec());
+        let list = |names: &[&[u8]]| {
+            let parse = |name: &&[u8]| RelativeName::parse(name).expect("a name");
+            NameList::new(names.iter().map(parse).collect())
+        };
+        named.add(vec![bytes(b"old")], true).unwrap();
+        named.add(vec![bytes(b"b\xff")], true).unwrap();
+        named.add(vec![bytes(b"a/c")], false).unwrap();
+        assert_eq!(*named.take(), list(&[b"a/c", b"b\xff"]));
+        assert_eq!(*named.take(), list(&[]));
+        let why = named.add(vec![bytes(b"../a\xff")], true).unwrap_err();
+        assert!(why.starts_with("\"../a\\xff\" in --files-from"), "{why}");
+        let long = || vec![PathBytes(vec![b'x'; 4_000]); 10_000];
+        named.add(long(), true).unwrap();
+        assert!(named.add(long(), false).unwrap_err().contains("64 MiB"));
+    }
+}

@@ -1,0 +1,27 @@
+//! Asks hosts where the files of a copy land.
+
+use anyhow::{Result, anyhow};
+use landspeed_engine::{JoinedHosts, Landing, LandingError, check_landing, check_mirror, landing, look};
+use landspeed_record::PathBytes;
+
+use super::place::CopyPlaces;
+use super::rules::RuleArgs;
+
+/// Asks both hosts what is there, and returns where the files land.
+pub(super) fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs) -> Result<Landing> {
+    let pair = joined.group.first();
+    let bytes = |path: &Vec<u8>| PathBytes(if path.is_empty() { b".".to_vec() } else { path.clone() });
+    let found = look(pair.host(places.reads), places.paths.sources.iter().map(bytes).collect())?;
+    let target = look(pair.host(places.reads.other()), vec![bytes(&places.paths.target)])?;
+    let target = &target[0];
+    let landing = landing(&places.paths, &found, target);
+    let landing =
+        landing.and_then(|lands| check_landing(&pair, &places.paths, &found, target).map(|()| lands));
+    let at_host = |error: LandingError| anyhow!(error.at_host(&places.from, &places.to));
+    let landing = landing.map_err(at_host)?;
+    rules.check_sources(&found, &landing)?;
+    if rules.delete {
+        check_mirror(&pair, &found, target, &landing).map_err(at_host)?;
+    }
+    Ok(landing)
+}

@@ -1,0 +1,169 @@
+//! The digests of the files that were copied, in the form that b3sum(1) reads.
+
+use std::cell::RefCell;
+use std::fs::{File, Permissions};
+use std::io::{self, BufWriter, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use landspeed_record::{CopyProven, FileDigest};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::place::sync;
+
+/// What `--manifest` wrote.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub(crate) struct ManifestCounts {
+    /// Files whose digests were written.
+    files: u64,
+    /// Files that were copied and left out, because `b3sum --check` cannot read their names: they are not UTF-8, or have
+    /// the character U+FFFD, which takes the place of what is not.
+    left_out: u64,
+    /// Files that were copied and left out, because they have holes of a MiB and more: the ends do not hash their zeros, so they
+    /// have compared another digest than the one that b3sum prints.
+    with_holes: u64,
+    /// Where it was written.
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl ManifestCounts {
+    /// Returns what was written, in lines.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let wrote = format!("wrote the digests of {} files to {}", self.files, self.path.display());
+        let not_in_it = [
+            (self.left_out, "b3sum --check cannot read their names"),
+            (self.with_holes, "b3sum hashes the zeros of their holes, and a copy does not"),
+        ];
+        let not_in_it = not_in_it.into_iter().filter(|(number, _)| *number > 0);
+        let not_in_it = not_in_it.map(|(number, why)| format!("{number} files are not in it: {why}"));
+        std::iter::once(wrote).chain(not_in_it).collect()
+    }
+}
+
+/// A manifest under way. Its lines are in a file without a name, of which nothing is left if the program ends.
+pub(super) struct Manifest {
+    path: PathBuf,
+    state: RefCell<ManifestState>,
+}
+
+struct ManifestState {
+    lines: BufWriter<File>,
+    counts: ManifestCounts,
+    /// The first error. After it, nothing is written.
+    written: io::Result<()>,
+}
+
+impl Manifest {
+    /// Begins a manifest in the folder of its path.
+    pub(super) fn begin(path: &Path) -> Result<Manifest> {
+        let lines = tempfile::tempfile_in(folder(path))
+            .with_context(|| format!("{}: cannot write a manifest there", path.display()))?;
+        let counts = ManifestCounts::default();
+        let state = ManifestState { lines: BufWriter::new(lines), counts, written: Ok(()) };
+        Ok(Manifest { path: path.to_owned(), state: RefCell::new(state) })
+    }
+
+    /// Adds files.
+    pub(super) fn take(&self, proven: &[CopyProven]) {
+        let mut state = self.state.borrow_mut();
+        proven.iter().for_each(|file| state.add(file));
+    }
+
+    /// Puts the manifest in place, on stable storage.
+    pub(super) fn finish(self) -> Result<ManifestCounts> {
+        let ManifestState { lines, counts, written } = self.state.into_inner();
+        let placed = written.and_then(|()| put_in_place(lines, &self.path));
+        placed.with_context(|| format!("{}: cannot write the manifest", self.path.display()))?;
+        Ok(ManifestCounts { path: self.path, ..counts })
+    }
+}
+
+fn put_in_place(lines: BufWriter<File>, path: &Path) -> io::Result<()> {
+    let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
+    lines.rewind()?;
+    // The umask takes what others may not do, as from every new file.
+    let mut file = tempfile::Builder::new()
+        .prefix(".landspeed-")
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))?;
+    io::copy(&mut lines, &mut file)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync(folder(path))
+}
+
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+impl ManifestState {
+    fn add(&mut self, file: &CopyProven) {
+        let Some(digest) = file.digest_hex else {
+            self.counts.with_holes += 1;
+            return;
+        };
+        match line(&file.name_hex.0, digest) {
+            Some(line) => {
+                self.counts.files += 1;
+                if self.written.is_ok() {
+                    self.written = self.lines.write_all(line.as_bytes());
+                }
+            }
+            None => self.counts.left_out += 1,
+        }
+    }
+}
+
+/// Returns the line of a file; `None` if `b3sum --check` does not take its name.
+fn line(name: &[u8], digest: FileDigest) -> Option<String> {
+    let name = std::str::from_utf8(name).ok().filter(|name| !name.contains('\u{fffd}'))?;
+    let digest = String::from(digest);
+    // A carriage return stays as it is: not every version of b3sum has an escape for it.
+    Some(match name.contains(['\\', '\n']) {
+        true => format!("\\{digest}  {}\n", name.replace('\\', "\\\\").replace('\n', "\\n")),
+        false => format!("{digest}  {name}\n"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::PathBytes;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_those_of_b3sum() {
+        let digits = "a5".repeat(32);
+        let line = |name: &[u8]| line(name, FileDigest([0xa5; 32]));
+        assert_eq!(line(b"a b/c"), Some(format!("{digits}  a b/c\n")));
+        assert_eq!(line(b"a\\b\nc"), Some(format!("\\{digits}  a\\\\b\\nc\n")));
+        assert_eq!(line("\u{e9}".as_bytes()), Some(format!("{digits}  \u{e9}\n")));
+        assert_eq!((line(b"a\xff"), line("a\u{fffd}".as_bytes())), (None, None));
+    }
+
+    #[test]
+    fn a_manifest_is_there_as_a_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sums");
+        let proven = |name: &[u8], digest_hex| CopyProven { name_hex: PathBytes(name.to_vec()), digest_hex };
+        let digest = Some(FileDigest([1; 32]));
+        let begin = || {
+            let manifest = Manifest::begin(&path).unwrap();
+            manifest.take(&[proven(b"a", digest), proven(b"\xff", digest), proven(b"sparse", None)]);
+            manifest
+        };
+        drop(begin());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+        let counts = begin().finish().unwrap();
+        let path_of = path.clone();
+        assert_eq!(counts, ManifestCounts { files: 1, left_out: 1, with_holes: 1, path: path_of });
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}  a\n", "01".repeat(32)));
+        let lines = counts.lines();
+        assert_eq!(lines.len(), 3, "{lines:?}");
+        assert!(lines[0].ends_with("/sums") && lines[2].contains("holes"), "{lines:?}");
+        assert!(Manifest::begin(&folder.path().join("none/sums")).is_err());
+    }
+}

@@ -1,0 +1,299 @@
+//! Which entries are copied, and what else is to be done with them.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use landspeed_agent::check_ignore_rules;
+use landspeed_agent::session::{CopyRules, FoundPath, PathKind};
+use landspeed_engine::Landing;
+use landspeed_record::units::BitRate;
+use landspeed_record::{CopyComparison, PathBytes};
+
+use crate::output::usage;
+
+/// The room that rules may take in a request to an agent.
+const ROOM: usize = 200 << 10;
+
+/// The longest name that Linux takes (PATH_MAX), without its NUL.
+const LONGEST_NAME: usize = 4095;
+
+/// Which entries are copied, and what else is to be done with them.
+#[derive(Debug, Default, Args)]
+pub(crate) struct RuleArgs {
+    /// Leave alone what this pattern names: a line of a .gitignore file
+    ///
+    /// May be given several times. Without a slash inside, a pattern is about names in any folder; with one, about names
+    /// from the source folder on. A slash at the end means folders alone, and ! copies all the same; the last pattern
+    /// that a name fits counts. What is left alone is not copied, compared or deleted, and a folder is not entered. What
+    /// the command line names is always copied.
+    #[arg(long, value_name = "GLOB", conflicts_with = "clean", help_heading = "Selection")]
+    pub(crate) ignore: Vec<OsString>,
+    /// Leave alone what the lines of this file name, as those of a .gitignore file
+    ///
+    /// May be given several times. The patterns of --ignore come after those of all files.
+    #[arg(long, value_name = "FILE", conflicts_with = "clean", help_heading = "Selection")]
+    pub(crate) ignore_from: Vec<PathBuf>,
+    /// Copy only what this file names, one name below the source folder a line; - is standard input
+    ///
+    /// A folder that is named is copied with all that is in it. A name that is missing makes the copy incomplete.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["clean", "delete"], help_heading = "Selection")]
+    pub(crate) files_from: Option<PathBuf>,
+    /// The names of --files-from end with NUL, as those of find -print0
+    #[arg(long, requires = "files_from", help_heading = "Selection")]
+    pub(crate) null: bool,
+    /// Delete at the target what is not in the source folders, once all else is there
+    ///
+    /// Nothing is deleted if any entry fails, and nothing that --ignore names. --dry-run lists what would be deleted.
+    #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
+    pub(crate) delete: bool,
+    /// Delete nothing if more than so many entries would be deleted
+    #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
+    pub(crate) max_delete: Option<u64>,
+    /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
+    ///
+    /// A file is in it once its copy is proven, and each name of one that has several. Files that the target had already are not
+    /// read, and not in it, unless --checksum compares them. Nor are files with holes of a MiB and more: b3sum hashes their zeros,
+    /// and a copy does not.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dry_run", "verify", "clean"], help_heading = "Selection")]
+    pub(crate) manifest: Option<PathBuf>,
+    /// Compare files of the same length by their content, and not by their times
+    ///
+    /// Both ends read them, and of those that differ only the pieces of 1 MiB that do are sent. With it, --manifest has the
+    /// files that the target had already.
+    #[arg(long, conflicts_with_all = ["verify", "clean"])]
+    pub(crate) checksum: bool,
+    /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
+    #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
+    pub(crate) limit: Option<BitRate>,
+}
+
+impl RuleArgs {
+    /// Returns what both agents get.
+    pub(super) fn asked(&self) -> Result<CopyRules> {
+        let ignore_hex = self.ignored()?;
+        check_ignore_rules(&ignore_hex).map_err(usage)?;
+        Ok(CopyRules {
+            ignore_hex,
+            only_named: self.files_from.is_some(),
+            deletes: self.delete,
+            most_deleted: self.max_delete,
+            lists_digests: self.manifest.is_some(),
+            by_content: self.checksum,
+            limit_bps: self.limit,
+        })
+    }
+
+    /// Returns the lines with patterns: those of files first, so that the command line has the last word.
+    fn ignored(&self) -> Result<Vec<PathBytes>> {
+        let mut lines = Vec::new();
+        for file in &self.ignore_from {
+            let text = std::fs::read(file).with_context(|| format!("{}: cannot read it", file.display()))?;
+            lines.extend(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+        }
+        lines.extend(self.ignore.iter().map(|glob| glob.as_bytes().to_vec()));
+        lines.retain(|line| !line.is_empty() && !line.starts_with(b"#"));
+        // A byte takes two digits, and each line quotes and a comma.
+        let room: usize = lines.iter().map(|line| 2 * line.len() + 3).sum();
+        match room <= ROOM {
+            true => Ok(lines.into_iter().map(PathBytes).collect()),
+            false => Err(usage(
+                "the patterns of --ignore and --ignore-from are longer than 100 KB: name folders instead",
+            )),
+        }
+    }
+
+    /// Returns the names that alone are copied; `None` for all.
+    pub(super) fn only(&self) -> Result<Option<Vec<PathBytes>>> {
+        let Some(file) = &self.files_from else { return Ok(None) };
+        let mut text = Vec::new();
+        let read = match file.as_os_str() == "-" {
+            true => std::io::stdin().lock().read_to_end(&mut text),
+            false => File::open(file).and_then(|mut file| file.read_to_end(&mut text)),
+        };
+        read.with_context(|| format!("{}: cannot read it", file.display()))?;
+        let end = if self.null { 0 } else { b'\n' };
+        let names: Vec<PathBytes> =
+            text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect();
+        match names.iter().all(|name| name.0.len() <= LONGEST_NAME && !name.0.contains(&0)) {
+            true => Ok(Some(names)),
+            false => Err(usage(format!(
+                "{}: a name is longer than Linux takes, or has a NUL: names that end with NUL need --null",
+                file.display()
+            ))),
+        }
+    }
+
+    /// Checks that names have a folder to be below, and that what only the target has can be known.
+    pub(super) fn check_sources(&self, found: &[FoundPath], landing: &Landing) -> Result<()> {
+        let are_folders = found.iter().all(|found| found.kind == PathKind::Folder);
+        if self.files_from.is_some() && !(are_folders && found.len() == 1) {
+            return Err(usage("--files-from takes one source: the folder that its names are below"));
+        }
+        let is_apart =
+            landing.roots.len() == 1 || landing.roots.iter().all(|root| !root.name_hex.0.is_empty());
+        match (self.delete, are_folders, is_apart) {
+            (true, false, _) => Err(usage("--delete needs folders: a source is a file or a link")),
+            (true, true, false) => Err(usage(
+                "--delete takes one folder with a slash at its end: copy the others by commands of their own",
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns why a copy would delete nothing although that is asked for; empty if it would delete what is listed.
+    pub(super) fn would_not_delete(&self, outcome: &CopyComparison) -> String {
+        match (self.delete, outcome.failed, self.max_delete) {
+            (true, 1.., _) => "would delete nothing, because entries fail".to_owned(),
+            (true, 0, Some(most)) if outcome.extra > most => {
+                format!("would delete nothing: {} entries are more than --max-delete {most}", outcome.extra)
+            }
+            _ => String::new(),
+        }
+    }
+}
+
+/// Returns a name as find(1) prints it without "./" before it and a slash after it; "" for ".", and `None` for an empty line.
+fn below_source(line: &[u8]) -> Option<Vec<u8>> {
+    let mut name = line;
+    while let [b'.', b'/', rest @ ..] = name {
+        name = rest;
+    }
+    while let [rest @ .., b'/'] = name
+        && !rest.is_empty()
+    {
+        name = rest;
+    }
+    let is_folder_itself = name == b"." || (name.is_empty() && !line.is_empty());
+    match (is_folder_itself, name.is_empty()) {
+        (true, _) => Some(Vec::new()),
+        (false, true) => None,
+        (false, false) => Some(name.to_vec()),
+    }
+}
+
+/// The lowest limit: at it, a piece of a file takes two minutes.
+const LOWEST: BitRate = BitRate(64e3);
+
+/// Reads a rate. Elsewhere letters of both cases are one; here a capital B is for bytes.
+fn limit(text: &str) -> Result<BitRate, String> {
+    let rate = match text.trim().strip_suffix("B/s") {
+        Some(bytes) => bytes.parse().map(|rate: BitRate| BitRate(rate.0 * 8.0)),
+        None => text.parse(),
+    };
+    let rate = rate.map_err(|error| format!("{error}, and 25MB/s for bytes"))?;
+    if rate.0 >= LOWEST.0 { Ok(rate) } else { Err(format!("a limit is at least {LOWEST}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_agent::session::CopyRoot;
+
+    use super::*;
+
+    fn args() -> RuleArgs {
+        RuleArgs { delete: true, max_delete: Some(3), ..RuleArgs::default() }
+    }
+
+    #[test]
+    fn patterns_of_the_command_line_come_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rules");
+        std::fs::write(&file, b"*.o\n# comment\n\n\xff\n").unwrap();
+        let mut args = args();
+        (args.ignore, args.ignore_from) = (vec!["!a.o".into()], vec![file]);
+        let asked = args.asked().unwrap();
+        let lines: Vec<&[u8]> = asked.ignore_hex.iter().map(|line| line.0.as_slice()).collect();
+        assert_eq!(lines, [&b"*.o"[..], b"\xff", b"!a.o"]);
+        assert_eq!((asked.deletes, asked.most_deleted), (true, Some(3)));
+        args.ignore = vec!["[a".into()];
+        assert!(args.asked().unwrap_err().to_string().contains("is no pattern"));
+        args.ignore = vec!["a".repeat(ROOM).into()];
+        assert!(args.asked().unwrap_err().to_string().contains("longer than 100 KB"));
+        args.ignore_from = vec![folder.path().join("none")];
+        assert!(args.asked().unwrap_err().to_string().contains("none: cannot read it"));
+    }
+
+    #[test]
+    fn a_file_and_several_folders_in_one_are_refused() {
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let root = |name: &str| CopyRoot { path_hex: PathBytes::default(), name_hex: PathBytes(name.into()) };
+        for (kinds, names, refusal) in [
+            (vec![PathKind::Folder], vec![""], None),
+            (vec![PathKind::Folder; 2], vec!["a", "b"], None),
+            (vec![PathKind::Folder; 2], vec!["", "b"], Some("one folder with a slash")),
+            (vec![PathKind::File], vec!["a"], Some("needs folders")),
+            (vec![PathKind::Folder, PathKind::LinkToFolder], vec!["a", "b"], Some("needs folders")),
+        ] {
+            let found: Vec<FoundPath> = kinds.into_iter().map(at).collect();
+            let roots = names.into_iter().map(root).collect();
+            let landing = Landing { roots, folder: PathBytes::default(), shown: Vec::new() };
+            match (args().check_sources(&found, &landing), refusal) {
+                (Ok(()), None) => {}
+                (Err(error), Some(refusal)) => assert!(error.to_string().contains(refusal), "{error}"),
+                (checked, refusal) => panic!("{checked:?} {refusal:?}"),
+            }
+            let none = RuleArgs { delete: false, max_delete: None, ..args() };
+            assert!(none.check_sources(&found, &landing).is_ok());
+        }
+    }
+
+    #[test]
+    fn names_are_read_by_line_or_by_nul() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("names");
+        let read = |text: &[u8], null| {
+            std::fs::write(&file, text).unwrap();
+            let args = RuleArgs { files_from: Some(file.clone()), null, delete: false, ..args() };
+            let names = args.only().unwrap().expect("names").into_iter();
+            names.map(|name| name.0).collect::<Vec<Vec<u8>>>()
+        };
+        assert_eq!(read(b"a\n./b/c/\n\n\xff\n", false), [&b"a"[..], b"b/c", b"\xff"]);
+        assert_eq!(read(b"a\nb\0./\0.\0", true), [&b"a\nb"[..], b"", b""]);
+        // What leads elsewhere is refused by the host that has the files.
+        assert_eq!(read(b"/etc/x\n../y\n", false), [&b"/etc/x"[..], b"../y"]);
+        assert!(args().only().unwrap().is_none());
+        std::fs::write(&file, b"a\0b\0").unwrap();
+        let unsplit = RuleArgs { files_from: Some(file.clone()), ..args() };
+        assert!(unsplit.only().unwrap_err().to_string().contains("need --null"));
+    }
+
+    #[test]
+    fn names_are_below_one_folder() {
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let landing = Landing { roots: Vec::new(), folder: PathBytes::default(), shown: Vec::new() };
+        let args = RuleArgs { files_from: Some("names".into()), delete: false, ..args() };
+        assert!(args.check_sources(&[at(PathKind::Folder)], &landing).is_ok());
+        for kinds in [vec![PathKind::File], vec![PathKind::Folder; 2]] {
+            let found: Vec<FoundPath> = kinds.into_iter().map(at).collect();
+            let error = args.check_sources(&found, &landing).unwrap_err().to_string();
+            assert!(error.starts_with("--files-from takes one source"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_limit_is_in_bits_or_in_bytes() {
+        for (text, bits) in
+            [("200M", 200e6), ("1.5Gb/s", 1.5e9), ("25MB/s", 200e6), ("100kB/s", 800e3), ("1 MB/s", 8e6)]
+        {
+            assert_eq!(limit(text), Ok(BitRate(bits)), "{text}");
+        }
+        for bad in ["0", "1k", "25MiB/s", "fast", "B/s", "-1M"] {
+            assert!(limit(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_dry_run_says_why_nothing_would_be_deleted() {
+        let outcome = |failed, extra| CopyComparison { failed, extra, ..CopyComparison::default() };
+        assert_eq!(args().would_not_delete(&outcome(0, 3)), "");
+        assert!(args().would_not_delete(&outcome(0, 4)).ends_with("4 entries are more than --max-delete 3"));
+        assert!(args().would_not_delete(&outcome(1, 0)).ends_with("because entries fail"));
+        let none = RuleArgs { delete: false, max_delete: None, ..args() };
+        assert_eq!(none.would_not_delete(&outcome(1, 9)), "");
+    }
+}

@@ -1,0 +1,75 @@
+//! Asks what only the target has.
+
+use std::sync::atomic::Ordering;
+
+use landspeed_record::units::Bytes;
+use landspeed_record::{CopyDifference, CopyDiffering, CopyEntryKind, PathBytes};
+
+use super::{Comparing, QuestionLane, unasked};
+use crate::Error;
+use crate::compare::message::{Answer, Question};
+use crate::extras::{FolderNames, NameTaker, list_names};
+use crate::name::RelativeName;
+use crate::wire::Failure;
+
+impl Comparing<'_> {
+    /// Asks what only the target has, if this is the last flow that has compared entries, and if none has failed: a copy
+    /// removes nothing then.
+    pub(super) fn ask_for_extras(&self, lane: &QuestionLane<'_>) -> Result<(), Error> {
+        let is_last = self.lanes.fetch_sub(1, Ordering::AcqRel) == 1;
+        let is_asked = is_last && self.looks_for_extras && !self.queue.lock().is_over();
+        if !is_asked || self.tally.lock().outcome.failed > 0 {
+            return Ok(());
+        }
+        let mut asking = Asking { comparing: self, lane, asked: Ok(()) };
+        list_names(&self.trees, &mut asking);
+        asking.asked
+    }
+
+    fn list_extra(&self, name: RelativeName, kind: CopyEntryKind) {
+        self.count(0, |outcome| outcome.extra += 1);
+        let entry = CopyDiffering {
+            name_hex: PathBytes(name.into()),
+            kind,
+            size_bytes: Bytes(0),
+            differs: [CopyDifference::Extra].into(),
+        };
+        self.progress.listing.add(entry, &|| self.queue.lock().is_over());
+    }
+}
+
+struct Asking<'a, 'b, 'c> {
+    comparing: &'a Comparing<'b>,
+    lane: &'a QuestionLane<'c>,
+    /// The first error of the flow, which ends the walk.
+    asked: Result<(), Error>,
+}
+
+impl Asking<'_, '_, '_> {
+    fn ask(&mut self, folders: Vec<FolderNames>) -> Result<(), Error> {
+        let mut answer = self.lane.ask(&Question::Names(folders))?;
+        loop {
+            let Answer::Extras { entries, failures, is_last } = answer else { return Err(unasked()) };
+            entries.into_iter().for_each(|(name, kind)| self.comparing.list_extra(name, kind));
+            failures
+                .iter()
+                .for_each(|(name, failure)| self.comparing.fail(name, failure.words_at_target(), 0));
+            if is_last {
+                return Ok(());
+            }
+            answer = self.lane.more()?;
+        }
+    }
+}
+
+impl NameTaker for Asking<'_, '_, '_> {
+    fn take(&mut self, folders: Vec<FolderNames>) -> bool {
+        self.asked = self.ask(folders);
+        self.asked.is_ok()
+    }
+
+    fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
+        self.comparing.fail(&name, failure.words(), 0);
+        true
+    }
+}

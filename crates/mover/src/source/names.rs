@@ -1,0 +1,58 @@
+//! Tells the target what the folders of the source have, where what only the target has is to be removed.
+
+use super::Sending;
+use crate::Error;
+use crate::extras::{FolderNames, NameTaker, list_names};
+use crate::name::RelativeName;
+use crate::stage::{self, Pause};
+use crate::tree::Tree;
+use crate::wire::Failure;
+
+impl Sending<'_> {
+    /// Tells what all folders have, as often as the plan wants it.
+    pub(super) fn tell_names(&self) {
+        while self.wait_until(|plan| plan.wants_names() || plan.wants_folders())
+            && self.plan.lock().wants_names()
+        {
+            list_names(&self.trees, &mut Teller(self));
+            self.change(|plan| plan.walked());
+        }
+    }
+}
+
+struct Teller<'a, 'b>(&'a Sending<'b>);
+
+impl NameTaker for Teller<'_, '_> {
+    fn take(&mut self, folders: Vec<FolderNames>) -> bool {
+        stage::settle(Pause::Device);
+        let goes_on = self.0.wait_until(|plan| !plan.has_many_names());
+        self.0.change(|plan| {
+            if goes_on {
+                plan.add_names(folders);
+            }
+        });
+        goes_on
+    }
+
+    fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {
+        self.0.change(|plan| {
+            plan.add_failed(name, failure);
+            !plan.is_over()
+        })
+    }
+}
+
+/// Checks that what only the target has can be removed: everything would be an extra beside a single file, beside the entries of
+/// one folder those of another one, and beside a few names what they leave out.
+pub(crate) fn can_remove(trees: &[Tree]) -> Result<(), Error> {
+    if trees.iter().any(|tree| tree.only.is_some()) {
+        return Err(Error::NamesToMirror);
+    }
+    let are_folders = trees.iter().all(|tree| tree.start == RelativeName::root());
+    let is_apart = trees.len() == 1 || trees.iter().all(|tree| tree.target != RelativeName::root());
+    match (are_folders, is_apart) {
+        (false, _) => Err(Error::NoFolderToMirror),
+        (true, false) => Err(Error::SeveralToMirror),
+        (true, true) => Ok(()),
+    }
+}

@@ -1,0 +1,69 @@
+use landspeed_record::CopyKeeping;
+
+use super::*;
+use crate::metadata::Metadata;
+use crate::wire::Timestamp;
+
+fn keeper() -> Arc<Keeper> {
+    Arc::new(Keeper::new(&CopyKeeping::default()))
+}
+
+#[test]
+fn a_piece_is_taken_only_with_its_digest_and_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = crate::beneath::Root::open(folder.path()).unwrap();
+    let work = WorkFolder::open(&root, folder.path()).unwrap();
+    let offered = OfferedEntry {
+        name: RelativeName::parse(b"a").expect("a name"),
+        kind: crate::wire::EntryKind::File { size: 3 },
+        mode: 0o640,
+        modified: Timestamp { seconds: -5, nanos: 7 },
+        metadata: Metadata::default(),
+        link: HardLink::Alone,
+    };
+    let file = IncomingFile::new(0, &offered, 3, 1, &keeper());
+    let header = |digest| PieceHeader { entry: 0, index: 0, length: 3, digest, is_sent: true };
+    let wrong = file.take(&work, &header(Digest([0; 32])), b"abc").unwrap_err();
+    assert_eq!(wrong.operation, Operation::Damaged);
+    assert_eq!(file.digest(), None);
+    let right = digest::of_piece(b"abc", 0, 1);
+    let taken = file.take(&work, &header(right), b"abc").unwrap();
+    assert_eq!((taken, file.digest()), (Some(EntryOutcome::Taken(0)), Some(right)));
+    assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
+    let seen = rustix::fs::fstat(work.left(file.own()).unwrap().expect("a file")).unwrap();
+    assert_eq!(seen.st_mode & 0o7777, 0o640);
+    assert_eq!(crate::tree::FileIdentity::of(&seen).modified, offered.modified);
+    let compared = file.compare(&work, &PieceHeader { is_sent: false, ..header(right) });
+    assert_eq!(compared.unwrap(), Some(EntryOutcome::Again(0)), "a short file is never left");
+    file.close(&work);
+    assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
+    assert!(work.left(file.own()).unwrap().is_none(), "nothing is written after the end");
+    assert!(!file.fits(&PieceHeader { index: 1, ..header(right) }));
+}
+
+/// What was taken of it is gone, so a new one would have zeros in its place.
+#[test]
+fn an_incomplete_file_that_vanished_is_not_made_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = crate::beneath::Root::open(folder.path()).unwrap();
+    let work = WorkFolder::open(&root, folder.path()).unwrap();
+    let (size, bytes) = (2 << 20, vec![7_u8; 1 << 20]);
+    let offered = OfferedEntry {
+        name: RelativeName::parse(b"a").expect("a name"),
+        kind: crate::wire::EntryKind::File { size },
+        mode: 0o640,
+        modified: Timestamp { seconds: 5, nanos: 7 },
+        metadata: Metadata::default(),
+        link: HardLink::Alone,
+    };
+    let file = IncomingFile::new(0, &offered, size, 2, &keeper());
+    let header = |index| {
+        let digest = digest::of_piece(&bytes, index, 2);
+        PieceHeader { entry: 0, index, length: 1 << 20, digest, is_sent: true }
+    };
+    file.take(&work, &header(0), &bytes).unwrap();
+    work.remove(file.own());
+    let lost = file.take(&work, &header(1), &bytes).unwrap_err();
+    assert_eq!((lost.operation, lost.errno), (Operation::Create, libc::ENOENT));
+    assert!(file.complete(&work).is_err());
+}

@@ -1,0 +1,49 @@
+//! Removes what only the target has.
+
+use std::sync::atomic::Ordering;
+
+use rustix::fs::FileType;
+
+use super::{Receiving, SourceLink};
+use crate::Error;
+use crate::extras::{FolderNames, Sweeper, Swept, is_bounded};
+use crate::name::RelativeName;
+use crate::wire::{Failure, Operation, ToSource};
+
+impl Receiving {
+    /// Finds what only the target has in these folders, and removes it if `removes`. Tells the source.
+    pub(super) fn sweep(
+        &self,
+        number: u64,
+        mut folders: Vec<FolderNames>,
+        removes: bool,
+        link: &SourceLink,
+    ) -> Result<(), Error> {
+        if self.rules.removal.is_none() || !is_bounded(&folders) {
+            return Err(Error::Protocol("it tells names that it was not asked for"));
+        }
+        let sweeper = Sweeper {
+            root: &self.root,
+            names: &self.names,
+            ignore: &self.rules.ignore,
+            only_looks: !removes,
+        };
+        let mut on_extra = |_: &RelativeName, _: FileType| if removes { self.may_remove() } else { Ok(()) };
+        let mut swept = Swept::default();
+        folders.iter_mut().for_each(|folder| swept.add(sweeper.sweep(folder, &mut on_extra)));
+        link.tell(&ToSource::Swept { number, swept });
+        Ok(())
+    }
+
+    /// Counts an entry that is about to be removed. The source has counted all before it asks for that; this end does not
+    /// depend on it.
+    fn may_remove(&self) -> Result<(), Failure> {
+        let Some(most) = self.rules.removal.and_then(|removal| removal.most) else { return Ok(()) };
+        let count = |removed: u64| (removed < most).then(|| removed + 1);
+        let counted = self.removed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
+        counted.map(drop).map_err(|_| Failure::plain(Operation::RemoveBeyond))
+    }
+}
+
+#[cfg(test)]
+mod tests;
