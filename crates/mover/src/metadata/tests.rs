@@ -103,6 +103,23 @@ fn attributes_are_read_of_an_open_entry_and_by_name_and_links_are_not_followed()
     assert!(read(&Place::named(folder.as_fd(), b"none"), |_| true).is_err());
 }
 
+/// A source that says of one entry, on two flows at once, that it is a FIFO and a link, sets no mode outside of the target.
+#[test]
+fn a_mode_is_not_set_through_a_link() {
+    let all = tempfile::tempdir().unwrap();
+    let at = |name: &str| all.path().join(name);
+    std::fs::write(at("victim"), "").unwrap();
+    std::fs::set_permissions(at("victim"), PermissionsExt::from_mode(0o600)).unwrap();
+    symlink("victim", at("link")).unwrap();
+    rustix::fs::mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let folder = Root::open(all.path()).unwrap().folder(&RelativeName::root()).unwrap();
+    // Some file systems give the link itself a mode.
+    let _ = Place::named(folder.as_fd(), b"link").set_mode(0o777);
+    Place::named(folder.as_fd(), b"fifo").set_mode(0o642).unwrap();
+    let mode = |name: &str| at(name).metadata().unwrap().mode() & 0o7777;
+    assert_eq!((mode("victim"), mode("fifo")), (0o600, 0o642));
+}
+
 /// A change of the owner takes set-ID bits and capabilities away, so they come after it.
 #[test]
 fn an_owner_is_set_before_what_it_takes_away() {
