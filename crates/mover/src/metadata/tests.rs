@@ -208,14 +208,48 @@ fn a_file_of_another_user_gets_no_rights_in_place() {
     let there = rustix::fs::fstat(&there).unwrap();
     let mut offered = offered(&[]);
     let all = keeper(&CopyKept::ALL);
-    assert!(!all.is_to_be_new(&offered, &there), "the same owner");
+    assert!(all.is_to_be_new(&offered, &there), "an earlier copy may have set the owner");
+    assert!(!keeper(&[CopyKept::Mode]).is_to_be_new(&offered, &there), "set-ID bits go with the owner");
+    let mut has_them = there;
+    has_them.st_mode |= 0o4000;
+    assert!(!all.is_to_be_new(&offered, &has_them), "it has them already");
     offered.metadata.user = 1234;
+    assert!(all.is_to_be_new(&offered, &has_them));
     assert!(all.is_to_be_new(&offered, &there));
     assert!(!keeper(&[CopyKept::Owner]).is_to_be_new(&offered, &there), "without the mode");
     offered.mode = 0o755;
     assert!(!all.is_to_be_new(&offered, &there));
     offered.metadata.attributes = attributes(&[("security.capability", capability().as_slice())]);
     assert!(all.is_to_be_new(&offered, &there));
+}
+
+/// Another user may have made a name in the target for a file outside of it.
+#[test]
+fn a_file_with_further_names_gets_no_other_mode_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, further) = (folder.path().join("a"), folder.path().join("b"));
+    std::fs::write(&path, "").unwrap();
+    std::fs::hard_link(&path, &further).unwrap();
+    let all = keeper(&CopyKept::ALL);
+    let mut offered = offered(&[]);
+    offered.mode = 0o640;
+    let is_to_be_new = |mode| {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        all.is_to_be_new(&offered, &rustix::fs::stat(&path).unwrap())
+    };
+    assert!(!is_to_be_new(0o640) && is_to_be_new(0o600));
+    std::fs::remove_file(&further).unwrap();
+    assert!(!is_to_be_new(0o600));
+}
+
+#[test]
+fn no_other_user_has_a_right_while_it_goes_to_another_group() {
+    use super::keeper::rights_meanwhile;
+    assert_eq!(
+        [(0o664, 0o600), (0o666, 0o640), (0o600, 0o777)].map(|(before, mode)| rights_meanwhile(before, mode)),
+        [0o600, 0o640, 0o600]
+    );
+    assert_eq!(rights_meanwhile(0o700, 0o444), 0o700, "the owner can still write");
 }
 
 /// A pipe takes no attributes.
