@@ -161,6 +161,22 @@ impl Keeper {
         self.set(place, offered, &before);
     }
 
+    /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.
+    pub(crate) fn shed_old(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
+        if (there.st_uid, there.st_gid) != self.own {
+            // A file system that gives one owner to all entries refuses, and has refused the other copy.
+            let _ = place.set_owner(Some(self.own.0), Some(self.own.1));
+        }
+        let rights = rights_meanwhile(there.st_mode & 0o777, offered.mode);
+        if !self.keeping.has(CopyKept::Mode) && rights != there.st_mode & MODE_BITS {
+            place.set_mode(rights)?;
+        }
+        // The kernel may set others of `security` for itself.
+        let is_old = |name: &[u8]| name == CAPABILITY || !name.starts_with(b"security.");
+        let old = read(place, |name| kind(name).is_some() && is_old(name))?;
+        old.keys().try_for_each(|name| place.remove(name)).map_err(io::Error::from)
+    }
+
     /// Sets what is kept of an entry that may have anything. `there` is what the file system says of it.
     pub(crate) fn set_over(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
         let attributes = self.attributes(place)?;
