@@ -21,7 +21,7 @@ const LENGTHS: usize = 8;
 const LONGEST_NAME: usize = 255;
 
 /// The ACL of an entry.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+pub(super) const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 /// The ACL that new entries of a folder get.
 const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 /// The capabilities of a program file.

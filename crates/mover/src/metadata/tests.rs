@@ -281,8 +281,8 @@ fn a_made_folder_inherits_nothing() {
     let heir = all.path().join("heir").metadata().unwrap();
     assert_eq!(heir.mode() & 0o2000, 0o2000, "else this test shows nothing");
     let root = Root::open(all.path()).unwrap();
-    let name = RelativeName::parse(b"made/below").expect("a name");
-    root.made_folder(&name).unwrap();
+    let parse = |name: &[u8]| RelativeName::parse(name).expect("a name");
+    root.made_folder(&parse(b"made/below")).unwrap();
     for made in ["made", "made/below"] {
         let seen = all.path().join(made).metadata().unwrap();
         assert_eq!(seen.mode() & 0o7777, 0o700, "{made}");
@@ -290,6 +290,10 @@ fn a_made_folder_inherits_nothing() {
         let open = rustix::fs::openat(CWD, all.path().join(made), OFlags::RDONLY, Mode::empty()).unwrap();
         assert!(read_all(&Place::Open(open.as_fd())).is_empty(), "{made}, {has_lists}");
     }
+    // Where no mode is kept, the kernel gives it the ACL's.
+    Root::open(all.path()).unwrap().making(Mode::from_raw_mode(0o777)).made_folder(&parse(b"open")).unwrap();
+    let open = all.path().join("open").metadata().unwrap();
+    assert!(!has_lists || open.mode() & 0o7777 == 0o701, "{:o}", open.mode());
 }
 
 #[test]
