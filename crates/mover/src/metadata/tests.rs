@@ -78,6 +78,9 @@ fn what_an_honest_source_never_sends_is_refused() {
     }
     let too_much = vec![0; MOST_OF_ENTRY];
     assert!(!with(&[("user.a", too_much.as_slice())]).is_fine());
+    let names: Vec<String> = (0..20_000).map(|n| format!("user.{n}")).collect();
+    let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), b"".as_slice())).collect();
+    assert!(with(&many[..9_000]).is_fine() && !with(&many).is_fine(), "the kernel lists fewer");
     assert!(!Metadata { user: u32::MAX, ..Metadata::default() }.is_fine());
 }
 

@@ -156,6 +156,21 @@ fn a_duplicate_piece_does_no_harm() {
     assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
 }
 
+/// Without the mode of the source's folder, the target's gets the one that other programs give.
+#[test]
+fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
+    let all = tempfile::tempdir().unwrap();
+    let at = |name: &str| all.path().join(name);
+    std::fs::create_dir(at("usual")).unwrap();
+    for (name, kinds) in [("usual", vec![CopyKept::Times]), ("private", CopyKept::ALL.to_vec())] {
+        let keeping = CopyKeeping { kinds: kinds.into_iter().collect(), devices: false };
+        let (folder, names) = (at(&format!("new-{name}")), vec![RelativeName::root()]);
+        drop(Receiving::open(&Target { folder, names, is_synced: false, keeping }).unwrap());
+    }
+    let mode = |name: &str| at(name).metadata().unwrap().mode() & 0o777;
+    assert_eq!((mode("new-usual"), mode("new-private")), (mode("usual"), 0o700));
+}
+
 /// An earlier copy, which kept more, has ended before it could put its file in place.
 #[test]
 fn what_an_earlier_copy_has_set_does_not_stay() {
