@@ -215,6 +215,12 @@ pub(super) fn short(entry: u64) -> Vec<u8> {
     [entry.to_string().as_bytes(), SHORT].concat()
 }
 
+/// Returns the name of a further name of a file while it is made. Nothing else has it: what a source says of the same number on
+/// another flow would be done to that file.
+pub(super) fn further(entry: u64) -> Vec<u8> {
+    [&b"link-"[..], &short(entry)].concat()
+}
+
 /// Checks that no other user can put anything into the folder.
 fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
     let stat = rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))?;
