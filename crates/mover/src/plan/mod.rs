@@ -313,7 +313,14 @@ impl Plan {
         if let Some(map) = self.next_map() {
             return NextStep::Map(map);
         }
-        match self.piece(true).or_else(|| self.piece(false)).or_else(|| self.offer()) {
+        if let Some(piece) = self.piece(true) {
+            return NextStep::Work(piece);
+        }
+        // Pieces of files that have ended may have been all that a further file has waited for.
+        if let Some(map) = self.next_map() {
+            return NextStep::Map(map);
+        }
+        match self.piece(false).or_else(|| self.offer()) {
             Some(work) => NextStep::Work(work),
             None => self.next_phase(),
         }
