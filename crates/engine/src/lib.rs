@@ -40,8 +40,8 @@ pub use block::{BlockOutcome, BlockRunner};
 pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use controls::OpenControls;
 pub use copy::{
-    ComparisonListener, CopyDone, CopyOptions, CopyPaths, Landing, LandingError, THIS_HOST, check_landing, clean,
-    compare_files, copy, landing, look, shown_place,
+    ComparisonListener, CopyDone, CopyOptions, CopyPaths, Landing, LandingError, THIS_HOST, check_landing,
+    clean, compare_files, copy, landing, look, shown_place,
 };
 pub use drive::StopCheck;
 pub use error::Error;

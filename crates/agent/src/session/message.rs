@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers, CopyOutcome,
-    EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations, PathBytes,
-    RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
+    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers,
+    CopyOutcome, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState, Observations,
+    PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
