@@ -118,7 +118,11 @@ struct Crew {
 
 impl Crew {
     fn of(end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
-        let life: f64 = stages.iter().map(|stage| end.of(*stage).total().as_secs_f64()).sum();
+        Crew::over(life(end, stages), end, place, stages)
+    }
+
+    /// Returns a crew whose shares are of `life`, which is no less than its own.
+    fn over(life: f64, end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
         let share = |nanos: Nanos| nanos.as_secs_f64() / life.max(1e-9);
         let mut crew = Crew::default();
         for stage in stages {
@@ -160,9 +164,16 @@ impl Crew {
     }
 }
 
+/// Returns the time in these stages, in seconds.
+fn life(end: &CopyEndTimes, stages: &[CopyStage]) -> f64 {
+    stages.iter().map(|stage| end.of(*stage).total().as_secs_f64()).sum()
+}
+
 /// Returns all crews that move data.
 fn crews(times: &CopyTimes) -> [Crew; 6] {
-    let walk = Crew::of(&times.source, SOURCE, &[Walk]);
+    // One thread walks and one commits. The walk ends before the last sync, which it does not hold.
+    let whole = life(&times.source, &[Walk]).max(life(&times.target, &[Sync, Install]));
+    let walk = Crew::over(whole, &times.source, SOURCE, &[Walk]);
     let source = Crew::of(&times.source, SOURCE, &[Read, Hash, Send]);
     let target = Crew::of(&times.target, TARGET, &[Receive, Read, Hash, Write, Metadata]);
     let commit = Crew::of(&times.target, TARGET, &[Sync, Install]);

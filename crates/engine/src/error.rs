@@ -25,7 +25,8 @@ pub enum Error {
     },
     /// Neither host reaches the other, and data may not pass through this machine.
     #[error(
-        "{source}; open a TCP port of one to the other, or leave out --direct: data then pass through this machine"
+        "{source}; let one accept TCP connections of the other, at any port, or leave out --direct: data then pass \
+         through this machine"
     )]
     NotDirect { source: Box<Error> },
     /// A host lacks an address of the requested family, or the requested address.

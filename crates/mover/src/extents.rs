@@ -49,19 +49,25 @@ pub(crate) fn pieces_with_data(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> 
 pub(crate) fn sparse(file: impl AsFd, offset: u64, bytes: &[u8]) -> Option<Vec<(u32, u32)>> {
     // A piece has at most PIECE bytes.
     let length = bytes.len() as u32;
-    let data = data_in(file, offset, length);
+    let data = data_in(|from| next_data(&file, from), offset, length);
     let holes = between(&data, length);
     let is_zero = |&(first, number): &(u32, u32)| are_zeros(&bytes[range(first, number)]);
     (!holes.is_empty() && holes.iter().all(is_zero)).then_some(data)
 }
 
-fn data_in(file: impl AsFd, offset: u64, length: u32) -> Vec<(u32, u32)> {
+/// Returns the data in a piece. `next` returns the next data at an offset or after it, and the hole after them.
+fn data_in(next: impl Fn(u64) -> Option<(u64, u64)>, offset: u64, length: u32) -> Vec<(u32, u32)> {
     let end = offset + u64::from(length);
-    let (mut ranges, mut from) = (Vec::new(), offset);
-    while let Some((data, hole)) = next_data(&file, from).filter(|(data, _)| *data < end) {
+    let (mut ranges, mut from): (Vec<(u32, u32)>, u64) = (Vec::new(), offset);
+    while let Some((data, hole)) = next(from).filter(|(data, _)| *data < end) {
         from = if ranges.len() + 1 < MOST_IN_PIECE { hole.min(end) } else { end };
         // Both are within the piece.
-        ranges.push(((data - offset) as u32, (from - data) as u32));
+        let (first, number) = ((data - offset) as u32, (from - data) as u32);
+        match ranges.last_mut() {
+            // The hole between them has just been filled. The other end takes no ranges without one.
+            Some((start, before)) if *start + *before == first => *before += number,
+            _ => ranges.push((first, number)),
+        }
         if from >= end {
             break;
         }
@@ -206,6 +212,19 @@ mod tests {
         assert_eq!(sparse(&sparse_file, 0, &bytes), None, "what was read says otherwise");
         sparse_file.write_all_at(&vec![0; PIECE], 0).unwrap();
         assert_eq!(sparse(&sparse_file, 0, &vec![0; PIECE]), None, "zeros that are written are data");
+    }
+
+    /// Another program writes between the questions to the kernel, or a file system names its extents one by one.
+    #[test]
+    fn data_without_a_hole_between_them_are_one_range() {
+        let extents = [(10, 20), (20, 30), (40, 50), (50, u64::MAX)];
+        let next = |from: u64| extents.into_iter().find(|(data, _)| *data >= from);
+        let data = data_in(next, 5, 100);
+        assert_eq!(data, [(5, 20), (35, 65)]);
+        assert!(are_ranges(&data, 100));
+        let many = |from: u64| Some((from.next_multiple_of(2), from.next_multiple_of(2) + 1));
+        let data = data_in(many, 0, 1 << 20);
+        assert!(are_ranges(&data, 1 << 20) && data.len() == MOST_IN_PIECE, "{}", data.len());
     }
 
     #[test]

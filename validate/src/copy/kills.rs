@@ -118,7 +118,7 @@ struct Round {
     is_late: bool,
     has_partial: bool,
     is_complete: bool,
-    /// True if the copy succeeded although its link was cut for good.
+    /// True if the copy succeeded although its link was cut for good, or did not end by itself.
     has_survived: bool,
     /// Bytes that were sent although the target had them.
     again: u64,
@@ -155,7 +155,9 @@ fn round(site: &Site, what: Interruption, at: Duration) -> Result<Round> {
     thread::sleep(at);
     let is_late = what.strike(site, &mut copy)?;
     let ended = wait(&mut copy)?;
-    let has_survived = what == Interruption::CutForGood && !is_late && ended.success();
+    // One that had to be killed has no exit code.
+    let has_survived =
+        what == Interruption::CutForGood && !is_late && (ended.success() || ended.code().is_none());
     site.wait_for_agents(ENDED)?;
     let (has_partial, present) = (site.differing()?.is_some(), present(&site.target())?);
     let output = site.command(COPY).output().context("copy again")?;

@@ -25,6 +25,8 @@ const RECEIVED: &str = "cat /sys/class/net/d0/statistics/rx_packets";
 
 /// The rate at which fq paces a flow: less than any guest sends.
 const PACED_BPS: u64 = 5_000_000;
+/// The most that a paced flow may carry. A receiver that had no processor before the window reads in it what came before.
+const MOST_BPS: f64 = 1.5 * PACED_BPS as f64;
 
 /// What pktgen says of a run.
 #[derive(Debug, PartialEq)]
@@ -45,7 +47,8 @@ fn pktgen(guests: &Guests) -> Result<String> {
     guests.try_on(1, GENERATED)?;
     let (generated, arrived) = found?;
     ensure!(generated.packets == PACKETS && generated.errors == 0, "pktgen says {generated:?}");
-    ensure!(arrived > 0, "no packet arrived");
+    // Guest 2 counts others' packets too, of which there are few.
+    ensure!(arrived * 100 >= PACKETS, "only {arrived} of {PACKETS} packets arrived");
     let report: MeasureReport = printed(guests.landspeed(&["measure", "stream", "-t", "3s", "--json"]))?;
     let stream = report.streams.first().context("no stream was measured")?;
     let share = stream.rate_bps.0 / (generated.packets_per_s * FRAME_BYTES * 8) as f64;
@@ -92,8 +95,7 @@ fn fq(guests: &Guests) -> Result<String> {
     let (rate_bps, held_back) = (paced?, held_back?);
     let throttled = throttled(&held_back).with_context(|| format!("fq counts nothing: {held_back}"))?;
     ensure!(throttled > 0, "fq held nothing back: {held_back}");
-    // What a stream carries is less than what is paced, which has headers.
-    ensure!(rate_bps <= PACED_BPS as f64, "a flow that is paced to {PACED_BPS} b/s carried {rate_bps} b/s");
+    ensure!(rate_bps <= MOST_BPS, "a flow that is paced to {PACED_BPS} b/s carried {rate_bps} b/s");
     Ok(format!("{throttled} packets held back"))
 }
 

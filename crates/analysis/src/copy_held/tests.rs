@@ -139,6 +139,16 @@ fn small_files_are_held_by_a_file_system() {
     assert_eq!(rows(&copy_held(&walking))[0], (CopyHold::SourceMetadata, 98.0));
 }
 
+/// Folders alone, or files that are all there: the walk works all its life, which is short.
+#[test]
+fn a_walk_that_is_over_does_not_hold_the_last_sync() {
+    let times = times(
+        &[(Walk, [1, 0, 0, 0]), (Read, [0, 0, 100, 0])],
+        &[(Receive, [0, 0, 100, 0]), (Sync, [0, 99, 1, 0])],
+    );
+    assert_eq!(rows(&copy_held(&times))[0], (CopyHold::TargetDisk, 99.0));
+}
+
 #[test]
 fn ends_that_only_wait_for_each_other_are_held_by_answers() {
     let times = times(

@@ -4,26 +4,27 @@ use std::process::Child;
 use std::time::Instant;
 
 use super::*;
-use crate::support::skip;
+use crate::support::{output, skip};
 
 const A: &str = "root@10.99.0.2";
 const B: &str = "root@10.99.0.3";
+/// A firewall that lets in only logins, replies, and what a host sends to itself.
+const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
+    ct state established,related accept; tcp dport 22 accept; }; }";
 
 /// Ends a test, as skipped, if it cannot make namespaces and firewalls.
 macro_rules! needs_nft {
     () => {
         needs_root!();
-        if Command::new("nft").arg("-v").output().is_err() {
-            return skip("there is no nft");
+        if !output(&format!("unshare --net nft '{FIREWALL}'")).status.success() {
+            return skip("no firewall can be made: there is no nft, or the kernel lacks what it takes");
         }
     };
 }
 
-/// Makes hosts a firewall, which lets in only logins, replies, and what they send to themselves.
+/// Gives hosts the firewall.
 fn shut(hosts: &TestHosts, names: &[&str]) {
-    let rules = "policy drop; iif lo accept; ct state established,related accept; tcp dport 22 accept;";
-    let table = format!("table inet f {{ chain c {{ type filter hook input priority 0; {rules} }}; }}");
-    names.iter().for_each(|name| drop(sh(&format!("ip netns exec {} nft '{table}'", hosts.ns(name)))));
+    names.iter().for_each(|name| drop(sh(&format!("ip netns exec {} nft '{FIREWALL}'", hosts.ns(name)))));
 }
 
 #[test]
@@ -57,7 +58,10 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     let errors: Vec<&str> = err.lines().filter(|line| line.starts_with("landspeed: ")).collect();
     assert_eq!(errors.len(), 1, "{out}{err}");
     assert!(errors[0].contains(&format!("no data path from {A} to {B}: ")), "{err}");
-    assert!(errors[0].contains("open a TCP port of one to the other, or leave out --direct"), "{err}");
+    assert!(
+        errors[0].contains("let one accept TCP connections of the other, at any port, or leave out --direct"),
+        "{err}"
+    );
     assert!(!hosts.file("to").exists());
 
     let output = copy(&hosts, &["--json", &from, &to]);

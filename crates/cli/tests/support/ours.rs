@@ -122,12 +122,17 @@ impl TestHome {
 impl Drop for TestHome {
     fn drop(&mut self) {
         freeze(self.path(), |_| true).iter().for_each(|one| signal(one.pid, Signal::KILL));
-        let noted =
-            || std::fs::read_dir(self.path().join("run/labs")).is_ok_and(|mut all| all.next().is_some());
-        // A process that was killed may not have ended yet, and its lab is left alone until then.
+        let noted = || -> Vec<String> {
+            let all = std::fs::read_dir(self.path().join("run/labs")).into_iter().flatten().flatten();
+            let id = |file: &str| file.strip_suffix(".json").map(str::to_owned);
+            all.filter_map(|entry| entry.file_name().to_str().and_then(id)).collect()
+        };
+        // Each by its ID, because `lab down` alone leaves labs that are held. A process that was killed may not have ended yet.
         let gone = || {
-            let down = || self.landspeed(&["lab", "down"]).output().is_ok();
-            !noted() || (down() && !noted())
+            for id in noted() {
+                let _ = self.landspeed(&["lab", "down", &id]).output();
+            }
+            noted().is_empty()
         };
         within(Duration::from_secs(10), gone);
     }

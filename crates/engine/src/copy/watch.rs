@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
-use landspeed_record::{CopyCounts, CopyEndTimes, CopyTimes, Side};
+use landspeed_record::{CopyCounts, CopyEndTimes, CopyNetworkTimes, CopyTimes, Side};
 
 use super::REPORT;
 use crate::Pair;
@@ -60,7 +60,7 @@ impl<'a> CopyWatch<'a> {
 
     fn ask(&self, side: Side) -> Option<(CopyCounts, CopyEndTimes)> {
         match self.pair.host(side).call(&Request::CopyState {}) {
-            Ok(Reply::CopyState { counts, times }) => Some((counts, *times)),
+            Ok(Reply::CopyState { counts, times }) => Some((counts, on_path(*times, self.pair.is_relayed()))),
             _ => None,
         }
     }
@@ -90,6 +90,35 @@ impl<'a> CopyWatch<'a> {
             None => None,
         };
         *asked = host.start(&Request::CopyState {}).ok();
-        if let Some(Reply::CopyState { times, .. }) = answer { *times } else { last }
+        match answer {
+            Some(Reply::CopyState { times, .. }) => on_path(*times, self.pair.is_relayed()),
+            _ => last,
+        }
+    }
+}
+
+/// Returns the times of an end without what TCP says of another path: flows that are relayed take loopback at both ends.
+fn on_path(times: CopyEndTimes, is_relayed: bool) -> CopyEndTimes {
+    let network = if is_relayed { CopyNetworkTimes::default() } else { times.network };
+    CopyEndTimes { network, ..times }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::CopyStage;
+    use landspeed_record::units::Nanos;
+
+    use super::*;
+
+    /// The window of the relay's entry is full whenever its session is slow: that says nothing of the target.
+    #[test]
+    fn what_tcp_says_of_loopback_is_left_out() {
+        let mut times = CopyEndTimes::default();
+        times.network.window_limited_ns = Nanos::secs(9);
+        times.of_mut(CopyStage::Send).blocked_ns = Nanos::secs(9);
+        assert_eq!(on_path(times, false), times);
+        let relayed = on_path(times, true);
+        assert_eq!(relayed.network, CopyNetworkTimes::default());
+        assert_eq!(relayed.of(CopyStage::Send).blocked_ns, Nanos::secs(9));
     }
 }

@@ -227,7 +227,7 @@ fn other_content(root: &Root, offered: &OfferedEntry, there: &Stat) -> BTreeSet<
 fn is_split(root: &Root, offered: &OfferedEntry, there: &Stat) -> bool {
     let HardLink::To(first) = &offered.link else { return false };
     let first = root.stat(first, &mut LastFolder::default()).ok().flatten();
-    !first.is_some_and(|first| (first.st_dev, first.st_ino) == (there.st_dev, there.st_ino))
+    first.is_none_or(|first| (first.st_dev, first.st_ino) != (there.st_dev, there.st_ino))
 }
 
 /// Returns why a copy fails where the target has an entry of another kind; `None` if it replaces the entry.

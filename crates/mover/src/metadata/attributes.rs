@@ -15,13 +15,14 @@ pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
 pub(crate) const MOST_OF_ENTRY: usize = 1 << 20;
 /// An offer gets no further entry once its attributes have as many bytes. With those of its last entry they fit a message.
 pub(crate) const MOST_OF_OFFER: usize = 256 << 10;
-/// The bytes for the lengths of a name and of a value in a message.
-const LENGTHS: usize = 8;
+/// What an attribute takes beside its name and its value: their lengths in a message, and more in memory. A source could send
+/// many empty ones.
+const BESIDE: usize = 64;
 /// The longest name that the kernel takes (XATTR_NAME_MAX).
 const LONGEST_NAME: usize = 255;
 
 /// The ACL of an entry.
-const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
+pub(super) const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 /// The ACL that new entries of a folder get.
 const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 /// The capabilities of a program file.
@@ -48,9 +49,9 @@ pub(super) fn are_known(attributes: &Attributes) -> bool {
     attributes.keys().all(is_name)
 }
 
-/// Returns the bytes that attributes take in a message.
+/// Returns the bytes that attributes take in memory, at least as many as in a message.
 pub(crate) fn bytes(attributes: &Attributes) -> usize {
-    attributes.iter().map(|(name, value)| name.len() + value.len() + LENGTHS).sum()
+    attributes.iter().map(|(name, value)| name.len() + value.len() + BESIDE).sum()
 }
 
 /// Reads the attributes of an entry for which `is_wanted`, by name.
@@ -65,7 +66,7 @@ pub(crate) fn read(place: &Place<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> io::
             Err(Errno::NODATA | Errno::OPNOTSUPP) => continue,
             value => value?,
         };
-        bytes += name.len() + value.len() + LENGTHS;
+        bytes += name.len() + value.len() + BESIDE;
         if bytes > MOST_OF_ENTRY {
             return Err(Errno::TOOBIG.into());
         }

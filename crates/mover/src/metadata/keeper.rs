@@ -32,6 +32,8 @@ struct Before {
     owner: Owner,
     /// Its special bits, which stay where the owner is not kept.
     special: u32,
+    /// The other bits of its mode.
+    rights: u32,
     attributes: Attributes,
 }
 
@@ -137,25 +139,50 @@ impl Keeper {
         self.keeps_owner() && owner(offered) != (there.st_uid, there.st_gid)
     }
 
-    /// Returns true if a file that seems to be there is to be sent all the same: it belongs to another user, and would get rights
-    /// beyond those of that user, who may have put other content there.
+    /// Returns true if a file that seems to be there is to be sent all the same. One that would get set-ID bits, or that belongs to
+    /// another user and would get capabilities: its content may be that user's, also where an earlier copy has changed the owner.
+    /// And one with further names that would get another owner or mode: they may be outside of the target, where another user has
+    /// found a file to link to.
     pub(crate) fn is_to_be_new(&self, offered: &OfferedEntry, there: &Stat) -> bool {
-        let has_set_id = self.keeping.has(CopyKept::Mode) && offered.mode & 0o6000 != 0;
+        let has_other_owner = self.has_other_owner(offered, there);
+        let set_id = if self.keeping.has(CopyKept::Mode) { offered.mode & 0o6000 } else { 0 };
+        let gets_set_id = self.keeps_owner() && set_id & !there.st_mode != 0;
         let has_capability = offered.metadata.attributes.contains_key(CAPABILITY) && self.keeps(CAPABILITY);
-        (has_set_id || has_capability) && self.has_other_owner(offered, there)
+        let is_further = there.st_nlink > 1;
+        gets_set_id
+            || (has_other_owner && (set_id != 0 || has_capability || is_further))
+            || (is_further && self.has_other_mode(offered, there))
     }
 
     /// Sets what is kept of an entry that this process has just made, and that nothing was inherited by. Costs no call for what it
     /// has already.
     pub(crate) fn set_new(&self, place: &Place<'_>, offered: &OfferedEntry) {
-        self.set(place, offered, &Before { owner: self.own, special: 0, attributes: Attributes::new() });
+        let before = Before { owner: self.own, special: 0, rights: 0, attributes: Attributes::new() };
+        self.set(place, offered, &before);
+    }
+
+    /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.
+    pub(crate) fn shed_old(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
+        if (there.st_uid, there.st_gid) != self.own {
+            // A file system that gives one owner to all entries refuses, and has refused the other copy.
+            let _ = place.set_owner(Some(self.own.0), Some(self.own.1));
+        }
+        let rights = rights_meanwhile(there.st_mode & 0o777, offered.mode);
+        if !self.keeping.has(CopyKept::Mode) && rights != there.st_mode & MODE_BITS {
+            place.set_mode(rights)?;
+        }
+        // The kernel may set others of `security` for itself.
+        let is_old = |name: &[u8]| name == CAPABILITY || !name.starts_with(b"security.");
+        let old = read(place, |name| kind(name).is_some() && is_old(name))?;
+        old.keys().try_for_each(|name| place.remove(name)).map_err(io::Error::from)
     }
 
     /// Sets what is kept of an entry that may have anything. `there` is what the file system says of it.
     pub(crate) fn set_over(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
         let attributes = self.attributes(place)?;
-        let special = there.st_mode & SPECIAL_BITS;
-        self.set(place, offered, &Before { owner: (there.st_uid, there.st_gid), special, attributes });
+        let (special, rights) = (there.st_mode & SPECIAL_BITS, there.st_mode & 0o777);
+        let before = Before { owner: (there.st_uid, there.st_gid), special, rights, attributes };
+        self.set(place, offered, &before);
         Ok(())
     }
 
@@ -163,9 +190,14 @@ impl Keeper {
     /// then the mode, and the time last.
     fn set(&self, place: &Place<'_>, offered: &OfferedEntry, before: &Before) {
         let mut lost = EntryLosses::default();
+        let sets_mode = self.keeping.has(CopyKept::Mode) && !is_link(offered);
+        let rights = rights_meanwhile(before.rights, offered.mode);
+        if sets_mode && rights != before.rights {
+            lost.note(CopyKept::Mode, place.set_mode(before.special | rights));
+        }
         let has_owner = self.set_owner(place, offered, before, &mut lost);
         self.set_attributes(place, offered, before, has_owner, &mut lost);
-        if self.keeping.has(CopyKept::Mode) && !is_link(offered) {
+        if sets_mode {
             let bits = if has_owner { MODE_BITS } else { 0o777 };
             let special = if has_owner { 0 } else { before.special };
             lost.note(CopyKept::Mode, place.set_mode(special | (offered.mode & bits)));
@@ -226,6 +258,12 @@ impl Keeper {
     pub(crate) fn has_room(&self, offered: &OfferedEntry) -> bool {
         self.room.takes(bytes(&offered.metadata.attributes))
     }
+}
+
+/// Returns the rights that an entry has until it has its mode: those that it would lose would be of other users as soon as it has
+/// another group, or as an ACL is gone. Its owner keeps them, to set what needs them.
+pub(super) fn rights_meanwhile(before: u32, mode: u32) -> u32 {
+    before & (mode | 0o700)
 }
 
 fn owner(offered: &OfferedEntry) -> Owner {

@@ -99,10 +99,13 @@ pub(crate) fn shed_inherited(folder: BorrowedFd<'_>) -> io::Result<()> {
         // A file system that gives one owner to all entries refuses. What is kept of the owner is set later.
         let _ = place.set_owner(None, Some(group));
     }
-    if has_bit {
-        place.set_mode(made.st_mode & 0o777)?;
+    let lists = attributes::inherited(&place)?;
+    let has_list = lists.contains(&attributes::ACCESS_LIST);
+    if has_bit || has_list {
+        // With an ACL, the group's bits are its mask, and would become the group's own rights.
+        place.set_mode(made.st_mode & if has_list { 0o707 } else { 0o777 })?;
     }
-    for list in attributes::inherited(&place)? {
+    for list in lists {
         place.remove(list)?;
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use rustix::fs::{AtFlags, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, XattrFlags};
 use rustix::io::{Errno, Result};
 
 use super::DESCRIPTORS;
@@ -78,13 +78,19 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Sets the mode of an entry that is no symbolic link. By name it would follow one, so that only entries are named to it that
-    /// no other user can replace.
+    /// Sets the mode of an entry that is no symbolic link. chmod(2) by name would follow one, and a source can have put one there
+    /// meanwhile, with another flow and the same number of an entry: so the entry itself is found first. Only Linux 6.6 has a call
+    /// for both (fchmodat2(2)).
     pub(super) fn set_mode(&self, mode: u32) -> Result<()> {
         let mode = Mode::from_raw_mode(mode);
         match self {
             Place::Open(file) => rustix::fs::fchmod(file, mode),
-            Place::Named { folder, leaf, .. } => rustix::fs::chmodat(folder, *leaf, mode, AtFlags::empty()),
+            Place::Named { folder, leaf, .. } => {
+                let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                let entry = rustix::fs::openat(folder, *leaf, flags, Mode::empty())?;
+                // What the entry leads to is not followed further.
+                rustix::fs::chmod(format!("{DESCRIPTORS}/{}", entry.as_raw_fd()), mode)
+            }
         }
     }
 

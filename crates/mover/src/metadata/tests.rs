@@ -78,6 +78,9 @@ fn what_an_honest_source_never_sends_is_refused() {
     }
     let too_much = vec![0; MOST_OF_ENTRY];
     assert!(!with(&[("user.a", too_much.as_slice())]).is_fine());
+    let names: Vec<String> = (0..20_000).map(|n| format!("user.{n}")).collect();
+    let many: Vec<(&str, &[u8])> = names.iter().map(|name| (name.as_str(), b"".as_slice())).collect();
+    assert!(with(&many[..9_000]).is_fine() && !with(&many).is_fine(), "the kernel lists fewer");
     assert!(!Metadata { user: u32::MAX, ..Metadata::default() }.is_fine());
 }
 
@@ -101,6 +104,23 @@ fn attributes_are_read_of_an_open_entry_and_by_name_and_links_are_not_followed()
     }
     assert!(read_all(&Place::named(folder.as_fd(), b"link")).is_empty());
     assert!(read(&Place::named(folder.as_fd(), b"none"), |_| true).is_err());
+}
+
+/// A source that says of one entry, on two flows at once, that it is a FIFO and a link, sets no mode outside of the target.
+#[test]
+fn a_mode_is_not_set_through_a_link() {
+    let all = tempfile::tempdir().unwrap();
+    let at = |name: &str| all.path().join(name);
+    std::fs::write(at("victim"), "").unwrap();
+    std::fs::set_permissions(at("victim"), PermissionsExt::from_mode(0o600)).unwrap();
+    symlink("victim", at("link")).unwrap();
+    rustix::fs::mknodat(CWD, at("fifo"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    let folder = Root::open(all.path()).unwrap().folder(&RelativeName::root()).unwrap();
+    // Some file systems give the link itself a mode.
+    let _ = Place::named(folder.as_fd(), b"link").set_mode(0o777);
+    Place::named(folder.as_fd(), b"fifo").set_mode(0o642).unwrap();
+    let mode = |name: &str| at(name).metadata().unwrap().mode() & 0o7777;
+    assert_eq!((mode("victim"), mode("fifo")), (0o600, 0o642));
 }
 
 /// A change of the owner takes set-ID bits and capabilities away, so they come after it.
@@ -191,14 +211,48 @@ fn a_file_of_another_user_gets_no_rights_in_place() {
     let there = rustix::fs::fstat(&there).unwrap();
     let mut offered = offered(&[]);
     let all = keeper(&CopyKept::ALL);
-    assert!(!all.is_to_be_new(&offered, &there), "the same owner");
+    assert!(all.is_to_be_new(&offered, &there), "an earlier copy may have set the owner");
+    assert!(!keeper(&[CopyKept::Mode]).is_to_be_new(&offered, &there), "set-ID bits go with the owner");
+    let mut has_them = there;
+    has_them.st_mode |= 0o4000;
+    assert!(!all.is_to_be_new(&offered, &has_them), "it has them already");
     offered.metadata.user = 1234;
+    assert!(all.is_to_be_new(&offered, &has_them));
     assert!(all.is_to_be_new(&offered, &there));
     assert!(!keeper(&[CopyKept::Owner]).is_to_be_new(&offered, &there), "without the mode");
     offered.mode = 0o755;
     assert!(!all.is_to_be_new(&offered, &there));
     offered.metadata.attributes = attributes(&[("security.capability", capability().as_slice())]);
     assert!(all.is_to_be_new(&offered, &there));
+}
+
+/// Another user may have made a name in the target for a file outside of it.
+#[test]
+fn a_file_with_further_names_gets_no_other_mode_in_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, further) = (folder.path().join("a"), folder.path().join("b"));
+    std::fs::write(&path, "").unwrap();
+    std::fs::hard_link(&path, &further).unwrap();
+    let all = keeper(&CopyKept::ALL);
+    let mut offered = offered(&[]);
+    offered.mode = 0o640;
+    let is_to_be_new = |mode| {
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        all.is_to_be_new(&offered, &rustix::fs::stat(&path).unwrap())
+    };
+    assert!(!is_to_be_new(0o640) && is_to_be_new(0o600));
+    std::fs::remove_file(&further).unwrap();
+    assert!(!is_to_be_new(0o600));
+}
+
+#[test]
+fn no_other_user_has_a_right_while_it_goes_to_another_group() {
+    use super::keeper::rights_meanwhile;
+    assert_eq!(
+        [(0o664, 0o600), (0o666, 0o640), (0o600, 0o777)].map(|(before, mode)| rights_meanwhile(before, mode)),
+        [0o600, 0o640, 0o600]
+    );
+    assert_eq!(rights_meanwhile(0o700, 0o444), 0o700, "the owner can still write");
 }
 
 /// A pipe takes no attributes.
@@ -230,8 +284,8 @@ fn a_made_folder_inherits_nothing() {
     let heir = all.path().join("heir").metadata().unwrap();
     assert_eq!(heir.mode() & 0o2000, 0o2000, "else this test shows nothing");
     let root = Root::open(all.path()).unwrap();
-    let name = RelativeName::parse(b"made/below").expect("a name");
-    root.made_folder(&name).unwrap();
+    let parse = |name: &[u8]| RelativeName::parse(name).expect("a name");
+    root.made_folder(&parse(b"made/below")).unwrap();
     for made in ["made", "made/below"] {
         let seen = all.path().join(made).metadata().unwrap();
         assert_eq!(seen.mode() & 0o7777, 0o700, "{made}");
@@ -239,6 +293,10 @@ fn a_made_folder_inherits_nothing() {
         let open = rustix::fs::openat(CWD, all.path().join(made), OFlags::RDONLY, Mode::empty()).unwrap();
         assert!(read_all(&Place::Open(open.as_fd())).is_empty(), "{made}, {has_lists}");
     }
+    // Where no mode is kept, the kernel gives it the ACL's.
+    Root::open(all.path()).unwrap().making(Mode::from_raw_mode(0o777)).made_folder(&parse(b"open")).unwrap();
+    let open = all.path().join("open").metadata().unwrap();
+    assert!(!has_lists || open.mode() & 0o7777 == 0o701, "{:o}", open.mode());
 }
 
 #[test]

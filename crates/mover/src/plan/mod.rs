@@ -344,8 +344,14 @@ impl Plan {
         if let Some(map) = self.next_map() {
             return NextStep::Map(map);
         }
-        let sent = self.piece(true);
-        let held = sent.or_else(|| self.small_files(false)).or_else(|| self.piece(false));
+        if let Some(piece) = self.piece(true) {
+            return NextStep::Work(piece);
+        }
+        // Pieces of files that have ended may have been all that a further file has waited for.
+        if let Some(map) = self.next_map() {
+            return NextStep::Map(map);
+        }
+        let held = self.small_files(false).or_else(|| self.piece(false));
         match held.or_else(|| self.offer()) {
             Some(work) => NextStep::Work(work),
             None => self.next_phase(),

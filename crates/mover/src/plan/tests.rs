@@ -287,3 +287,24 @@ fn a_file_with_holes_that_changes_is_looked_at_anew() {
         assert_eq!(plan.waiting, 0);
     }
 }
+
+/// No message follows that would wake a single flow later.
+#[test]
+fn a_file_that_fails_does_not_hold_up_the_look_at_another_one() {
+    let mut plan = Plan::new();
+    plan.add(vec![file("a", 400 << 20), file("b", 2 << 20)]);
+    plan.walked();
+    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    plan.answered(first, vec![Answer::Send; 2]);
+    let NextStep::Map(map) = plan.step() else { panic!("the first file") };
+    let many: Vec<(u32, u32)> = (0..200).map(|n| (n * 2, 1)).collect();
+    plan.mapped(&map, &many);
+    assert!(matches!(plan.step(), NextStep::Work(Work::Holes { .. })));
+    assert!(matches!(plan.step(), NextStep::Work(Work::Piece(_))), "it has enough ranges to send");
+    plan.became(first, EntryOutcome::Failed(failure(libc::EIO)));
+    let NextStep::Map(map) = plan.step() else { panic!("the second file") };
+    assert_eq!(map.entry, first + 1);
+    plan.mapped(&map, &[(0, 2)]);
+    assert_eq!(drive(&mut plan), ["piece", "piece", "install"]);
+    assert_eq!((plan.settled().failed, plan.settled().copied, plan.waiting), (1, 1, 0));
+}

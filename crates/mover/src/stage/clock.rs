@@ -34,7 +34,8 @@ impl StageLife {
 impl Drop for StageLife {
     fn drop(&mut self) {
         if let Some(mut clock) = CLOCK.take() {
-            clock.settle(Pause::Device);
+            // A flow that breaks ends its threads while they wait for the other end.
+            clock.settle(usual_pause(clock.stage));
             clock.fold();
         }
     }
@@ -161,11 +162,16 @@ impl ThreadClock {
 
 /// Returns the state of a thread that has been in a stage for so long that it waits, and has not said for what.
 fn unsaid(stage: CopyStage) -> usize {
-    state(match stage {
+    state(usual_pause(stage))
+}
+
+/// Returns what a thread waits for in the system calls of a stage.
+fn usual_pause(stage: CopyStage) -> Pause {
+    match stage {
         CopyStage::Send => Pause::Blocked,
         CopyStage::Receive => Pause::Starved,
         _ => Pause::Device,
-    })
+    }
 }
 
 /// Returns the nanoseconds that this thread was on a processor.

@@ -65,6 +65,23 @@ fn each_pause_is_that_of_its_stage() {
     assert_eq!([read.blocked_ns, send.starved_ns, hash.starved_ns], [Nanos(0); 3]);
 }
 
+/// A flow breaks while its threads wait for the other end, and no disk has held them.
+#[test]
+fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {
+    let totals = Arc::<StageTotals>::default();
+    for stage in [CopyStage::Receive, CopyStage::Send, CopyStage::Read] {
+        let _life = totals.begin(CopyStage::Hash);
+        enter(stage);
+        thread::sleep(PAUSE);
+    }
+    let times = totals.times();
+    let [receive, send, read] =
+        [CopyStage::Receive, CopyStage::Send, CopyStage::Read].map(|stage| *times.of(stage));
+    assert_eq!([receive.device_ns, receive.blocked_ns, send.device_ns, send.starved_ns], [Nanos(0); 4]);
+    let waited = [receive.starved_ns, send.blocked_ns, read.device_ns];
+    assert!(waited.iter().all(|waited| *waited > Nanos(0)), "{times:?}");
+}
+
 #[test]
 fn a_long_wait_is_seen_before_it_ends() {
     let totals = Arc::<StageTotals>::default();

@@ -77,7 +77,7 @@ impl Receiving {
         if there.is_ok_and(|there| inode(&there) == file) {
             return Ok(Answer::Unchanged);
         }
-        let own = work_folder::short(entry);
+        let own = work_folder::further(entry);
         self.work.remove(&own);
         rustix::fs::linkat(&above, leaf, &self.work, own.as_slice(), AtFlags::empty())?;
         let placed = self.work.inode(&own).and_then(|linked| match linked == file {

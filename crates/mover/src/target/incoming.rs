@@ -298,10 +298,17 @@ impl IncomingFile {
         // An incomplete file of an earlier copy may be longer.
         rustix::fs::ftruncate(&file, self.size).map_err(io::Error::from).map_err(written)?;
         let failed = |error: io::Error| Failure::of(Operation::ReadAttributes, &error);
-        let mut there = rustix::fs::fstat(&file).map_err(io::Error::from).map_err(failed)?;
+        let look = || rustix::fs::fstat(&file).map_err(io::Error::from).map_err(failed);
+        let (place, mut there) = (Place::Open(file.as_fd()), look()?);
+        if self.may_have_old {
+            self.keeper
+                .shed_old(&place, &self.offered, &there)
+                .map_err(|error| Failure::of(Operation::SetModeAndTimes, &error))?;
+            there = look()?;
+        }
         // What another copy has set says nothing.
         there.st_mode &= !SPECIAL_BITS;
-        self.keeper.set_over(&Place::Open(file.as_fd()), &self.offered, &there).map_err(failed)
+        self.keeper.set_over(&place, &self.offered, &there).map_err(failed)
     }
 
     /// Ends the file: waits for pieces that are being written, and takes no more. A short one is removed.

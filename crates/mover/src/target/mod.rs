@@ -139,7 +139,7 @@ impl Receiving {
         let failed = |operation| Error::at(&target.folder, operation);
         let names: BTreeSet<Vec<u8>> = target.names.iter().map(|name| name.first().to_vec()).collect();
         // If the source has a mode for it, it is set at the end, as that of every folder.
-        let mode = if names.contains(&b""[..]) { 0o700 } else { 0o777 };
+        let mode = if names.contains(&b""[..]) { keeper.folder_mode().as_raw_mode() } else { 0o777 };
         let is_new = match std::fs::DirBuilder::new().mode(mode).create(&target.folder) {
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => false,
             made => made.map(|()| true).map_err(failed("create it"))?,

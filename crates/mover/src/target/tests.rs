@@ -4,6 +4,8 @@ mod links_and_holes;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use landspeed_record::CopyKept;
+
 use super::*;
 use crate::digest;
 use crate::metadata::{DeviceNumber, Metadata};
@@ -154,6 +156,48 @@ fn a_duplicate_piece_does_no_harm() {
     let outcomes = [EntryOutcome::Taken(0), EntryOutcome::Taken(1), EntryOutcome::Installed];
     assert_eq!(told(&link), outcomes.map(|outcome| ToSource::Outcomes(vec![(5, outcome)])));
     assert_eq!(std::fs::read(folder.path().join("a")).unwrap(), content);
+}
+
+/// Without the mode of the source's folder, the target's gets the one that other programs give.
+#[test]
+fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
+    let all = tempfile::tempdir().unwrap();
+    let at = |name: &str| all.path().join(name);
+    std::fs::create_dir(at("usual")).unwrap();
+    for (name, kinds) in [("usual", vec![CopyKept::Times]), ("private", CopyKept::ALL.to_vec())] {
+        let keeping = CopyKeeping { kinds: kinds.into_iter().collect(), devices: false };
+        let (folder, names) = (at(&format!("new-{name}")), vec![RelativeName::root()]);
+        drop(Receiving::open(&Target { folder, names, is_synced: false, keeping }).unwrap());
+    }
+    let mode = |name: &str| at(name).metadata().unwrap().mode() & 0o777;
+    assert_eq!((mode("new-usual"), mode("new-private")), (mode("usual"), 0o700));
+}
+
+/// An earlier copy, which kept more, has ended before it could put its file in place.
+#[test]
+fn what_an_earlier_copy_has_set_does_not_stay() {
+    use rustix::fs::{Mode, XattrFlags};
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::open(folder.path()).unwrap();
+    let work = WorkFolder::open(&root, folder.path()).unwrap();
+    let mut long = offered("a", EntryKind::File { size: 2 << 20 });
+    long.mode = 0o640;
+    let keeper = Keeper::new(&CopyKeeping { kinds: [CopyKept::Times].into(), devices: false });
+    let mut file = IncomingFile::new(0, &long, 2 << 20, 2, &Arc::new(keeper));
+    let part = work.file(file.own(), Mode::RWXU).unwrap();
+    rustix::fs::fchmod(&part, Mode::from_raw_mode(0o4757)).unwrap();
+    let has_attributes = rustix::fs::fsetxattr(&part, "user.old", b"1", XattrFlags::empty()).is_ok();
+    if rustix::process::geteuid().is_root() {
+        rustix::fs::fchown(&part, Some(rustix::fs::Uid::from_raw(1234)), None).unwrap();
+        rustix::fs::fchmod(&part, Mode::from_raw_mode(0o4757)).unwrap();
+    }
+    file.may_have_old(true);
+    file.complete(&work).unwrap();
+    let seen = rustix::fs::fstat(&part).unwrap();
+    assert_eq!((seen.st_mode & 0o7777, seen.st_uid), (0o740, rustix::process::geteuid().as_raw()));
+    let mut room = [0; 9];
+    let old = rustix::fs::fgetxattr(&part, "user.old", &mut room);
+    assert!(!has_attributes || old == Err(rustix::io::Errno::NODATA), "{old:?}");
 }
 
 /// What a source sends beside names and content is bounded too, and devices are made only where the user asked for them.

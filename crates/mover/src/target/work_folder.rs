@@ -108,7 +108,8 @@ impl WorkFolder {
 
     /// Puts the content of a file on stable storage. Returns false if its mode forbids to open it.
     pub(super) fn sync(&self, name: &[u8]) -> io::Result<bool> {
-        match self.open_as(name, OFlags::RDONLY) {
+        // A source can have put a FIFO here meanwhile, with another flow, and to open that would wait.
+        match self.open_as(name, OFlags::RDONLY | OFlags::NONBLOCK) {
             Err(Errno::ACCESS) => Ok(false),
             opened => Ok(rustix::fs::fdatasync(opened?).map(|()| true)?),
         }
@@ -214,6 +215,12 @@ pub(super) fn short(entry: u64) -> Vec<u8> {
     [entry.to_string().as_bytes(), SHORT].concat()
 }
 
+/// Returns the name of a further name of a file while it is made. Nothing else has it: what a source says of the same number on
+/// another flow would be done to that file.
+pub(super) fn further(entry: u64) -> Vec<u8> {
+    [&b"link-"[..], &short(entry)].concat()
+}
+
 /// Checks that no other user can put anything into the folder.
 fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
     let stat = rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))?;
@@ -247,6 +254,17 @@ mod tests {
         work.remove(b"7");
         drop(work);
         assert_eq!(std::fs::read_dir(all.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_sync_does_not_wait_for_a_fifo() {
+        let all = tempfile::tempdir().unwrap();
+        let root = Root::open(all.path()).unwrap();
+        let work = WorkFolder::open(&root, all.path()).unwrap();
+        work.special(&short(7), FileType::Fifo, 0).unwrap();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(work.sync(&short(7)).is_err()));
+        assert_eq!(is_done.recv_timeout(std::time::Duration::from_secs(20)), Ok(true));
     }
 
     /// A copy that ended between the last piece and the final name has left a file with the mode of the source's.

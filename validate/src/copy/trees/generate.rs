@@ -184,7 +184,8 @@ impl Growing {
             // One that leads to itself.
             3 => own,
             4 => b"a\nb\xff\x1b[2J".to_vec(),
-            5 => vec![b'l'; 3_000],
+            // XFS takes less than 1,024 bytes.
+            5 => vec![b'l'; 1_000],
             _ => b"../../../../../../../../../nowhere".to_vec(),
         };
         // In the root itself, the first one would lead to a folder.

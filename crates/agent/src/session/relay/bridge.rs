@@ -1,6 +1,6 @@
 //! The controller's part of a relay: passes frames from one session to the other, and bounds them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -8,7 +8,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::wire::{RelayFrame, RelayMessage};
-use super::{MOST, QUEUE, WINDOW, cost};
+use super::{MOST, QUEUE, ROOM, WINDOW, cost};
 use crate::session::Session;
 
 /// The number of the end with the entry, in the arrays of a ledger.
@@ -23,11 +23,15 @@ pub struct RelayBridge([Arc<RelayPlace>; 2]);
 impl RelayBridge {
     /// Joins two sessions: connections to the entry of the first agent lead to the exit of the second.
     pub fn between(entry: &Session, exit: &Session) -> RelayBridge {
-        let places = [entry, exit].map(|session| Arc::clone(&session.relay));
+        RelayBridge::joining([entry, exit].map(|session| Arc::clone(&session.relay)))
+    }
+
+    fn joining(places: [Arc<RelayPlace>; 2]) -> RelayBridge {
         let ledger = Arc::<Mutex<RelayLedger>>::default();
         for (from, to) in [(ENTRY, EXIT), (EXIT, ENTRY)] {
             let (out, ledger) = (places[to].out.clone(), Arc::clone(&ledger));
-            *places[from].route.lock() = Some(RelayRoute { from, out, ledger });
+            let waiting = WaitingData::default();
+            *places[from].route.lock() = Some(RelayRoute { from, out, ledger, waiting });
         }
         RelayBridge(places)
     }
@@ -53,6 +57,7 @@ struct RelayRoute {
     out: Sender<RelayFrame>,
     /// What is under way in both directions.
     ledger: Arc<Mutex<RelayLedger>>,
+    waiting: WaitingData,
 }
 
 impl RelayPlace {
@@ -64,17 +69,39 @@ impl RelayPlace {
 
     /// Passes on a frame of this session's agent. Never waits.
     pub(crate) fn pass(&self, frame: RelayFrame) -> Result<(), &'static str> {
-        let route = self.route.lock();
+        let mut route = self.route.lock();
         // The last frames of a copy may come after its end.
-        let Some(RelayRoute { from, out, ledger }) = route.as_ref() else { return Ok(()) };
+        let Some(RelayRoute { from, out, ledger, waiting }) = route.as_mut() else { return Ok(()) };
         if !ledger.lock().note(*from, &frame)? {
             return Ok(());
         }
+        waiting.add(&frame, QUEUE - out.capacity())?;
         match out.try_send(frame) {
             Err(TrySendError::Full(_)) => Err("it relays more frames than it may"),
             // The other session reports its own end.
             Ok(()) | Err(TrySendError::Closed(_)) => Ok(()),
         }
+    }
+}
+
+/// The data that wait to be sent to one agent. The ledger forgets a connection that has ended, and what it has sent may wait
+/// still: without this bound, two hostile agents that open and end connections fill the memory of the controller.
+#[derive(Default)]
+struct WaitingData {
+    /// The bytes of each frame that waits, the oldest first.
+    frames: VecDeque<usize>,
+    bytes: usize,
+}
+
+impl WaitingData {
+    /// Adds a frame to those of which only the last `left` still wait.
+    fn add(&mut self, frame: &RelayFrame, left: usize) -> Result<(), &'static str> {
+        let sent = self.frames.len().saturating_sub(left);
+        self.bytes -= self.frames.drain(..sent).sum::<usize>();
+        let bytes = if let RelayMessage::Data(bytes) = &frame.message { bytes.len() } else { 0 };
+        self.frames.push_back(bytes);
+        self.bytes += bytes;
+        (self.bytes <= ROOM).then_some(()).ok_or("it relays more than can wait")
     }
 }
 
@@ -185,6 +212,27 @@ mod tests {
         ] {
             assert!(noted(&frames).is_err(), "{} frames", frames.len());
         }
+    }
+
+    /// The ledger alone holds nothing against agents that end each connection.
+    #[test]
+    fn what_waits_is_bounded_although_both_agents_are_hostile() {
+        let [(entry, _), (exit, mut unread)] = [(); 2].map(|()| RelayPlace::open());
+        let _bridge = RelayBridge::joining([Arc::clone(&entry), Arc::clone(&exit)]);
+        let all_of = |connection| {
+            let say = |place: &RelayPlace, message| place.pass(RelayFrame { connection, message });
+            say(&entry, RelayMessage::Open)?;
+            for _ in 0..WINDOW / cost(super::super::CHUNK) {
+                say(&entry, RelayMessage::Data(vec![0; super::super::CHUNK]))?;
+            }
+            say(&entry, RelayMessage::End)?;
+            say(&exit, RelayMessage::End)
+        };
+        let most = u32::try_from(ROOM / WINDOW * 2).unwrap();
+        assert_eq!((0..most).find_map(|number| all_of(number).err()), Some("it relays more than can wait"));
+        // What is sent makes room.
+        while unread.try_recv().is_ok() {}
+        assert_eq!(all_of(most), Ok(()));
     }
 
     #[test]

@@ -118,7 +118,9 @@ impl RelayEnd {
     fn opened_there(self: &Arc<Self>, number: u32) -> Result<(), &'static str> {
         let Some(RelaySession { out, runtime }) = self.session.lock().clone() else { return Ok(()) };
         let Some((connection, incoming)) = self.connections.add(number) else {
-            return Err("too many connections are relayed");
+            // Connections that have ended for the other end may still be at work here.
+            let end = RelayFrame { connection: number, message: RelayMessage::End };
+            return out.try_send(end).map_err(|_| "too many connections are relayed");
         };
         let relay = Arc::clone(self);
         runtime.spawn(async move {
@@ -165,5 +167,25 @@ impl RelayEnd {
             }
             relay.connections.remove(number);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MOST;
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_too_many_ends_and_the_session_goes_on() {
+        let relay = Arc::<RelayEnd>::default();
+        let mut frames = relay.attach();
+        let most = u32::try_from(MOST).unwrap();
+        for connection in 0..=most {
+            relay.take(RelayFrame { connection, message: RelayMessage::Open }).unwrap();
+        }
+        let end = RelayFrame { connection: most, message: RelayMessage::End };
+        assert_eq!(frames.recv().await, Some(end));
+        let late = RelayFrame { connection: most, message: RelayMessage::Data(vec![0]) };
+        assert_eq!(relay.take(late), Ok(()), "what was on its way");
     }
 }

@@ -38,6 +38,9 @@ const MOST: usize = 128;
 /// The number of frames that may wait to be sent in one session: what the windows of all connections hold, and as many
 /// that say what was taken.
 const QUEUE: usize = 2 * MOST * (WINDOW / FRAME_COST);
+/// The largest number of bytes that may wait to be sent in one session: what the windows of all connections hold, and as much
+/// of connections that have ended.
+const ROOM: usize = 2 * MOST * WINDOW;
 
 /// Returns the cost of a frame with so many bytes.
 fn cost(bytes: usize) -> usize {

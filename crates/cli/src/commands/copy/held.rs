@@ -16,7 +16,7 @@ pub(crate) struct CopyStages {
     source: Vec<CopyStageReport>,
     /// The stages of the target.
     target: Vec<CopyStageReport>,
-    /// What TCP says of the flows on which the source has sent; zeros over another protocol.
+    /// What TCP says of the flows on which the source has sent; zeros over another protocol and where they are relayed.
     network: CopyNetworkTimes,
 }
 

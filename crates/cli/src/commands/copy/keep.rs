@@ -68,7 +68,7 @@ impl KeepArgs {
 pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
     let line = |loss: &CopyLoss| {
         let (name, why) = (name(&loss.name_hex), safe(&loss.why));
-        format!("NOT kept: {}, such as of {name}: {why}", words(loss))
+        format!("NOT kept: {}, for example of {name}: {why}", words(loss))
     };
     // No kind of --keep leaves hard links out.
     let can_be_left_out = lost.iter().any(|loss| loss.kind != CopyLossKind::HardLink);
@@ -128,12 +128,12 @@ mod tests {
         };
         let lost = [loss(CopyLossKind::Owner, 3), loss(CopyLossKind::Acls, 1)];
         let lines = lost_lines(&lost);
-        assert!(lines[0].starts_with("NOT kept: owner of 3 entries, such as of a/"), "{lines:?}");
+        assert!(lines[0].starts_with("NOT kept: owner of 3 entries, for example of a/"), "{lines:?}");
         assert!(lines[0].ends_with(": no") && !lines[0].contains('\u{1b}'), "{lines:?}");
         assert_eq!((lines.len(), lost_lines(&[]).len()), (3, 0));
         assert_eq!(lost_words(&lost), "the target did not take owner of 3 entries, ACLs of 1 entries");
         let lines = lost_lines(&[loss(CopyLossKind::HardLink, 7)]);
-        assert!(lines[0].starts_with("NOT kept: hard links of 7 entries, such as of a/"), "{lines:?}");
+        assert!(lines[0].starts_with("NOT kept: hard links of 7 entries, for example of a/"), "{lines:?}");
         assert_eq!(lines.len(), 1, "no kind of --keep leaves them out: {lines:?}");
     }
 }

@@ -99,6 +99,23 @@ fn a_file_that_was_put_in_place_gets_further_names() {
     assert_eq!(fs::metadata(folder.path().join("0")).unwrap().nlink(), 2);
 }
 
+/// No honest source gives two entries one number.
+#[test]
+fn a_link_and_a_file_of_one_number_do_not_meet() {
+    let folder = tempfile::tempdir().unwrap();
+    same_file(folder.path(), "own");
+    let target = target(folder.path(), &[""]);
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    assert_eq!(considered(&target, 0, &file("own", HardLink::First)), Answer::Unchanged);
+    assert_eq!(considered(&target, 1, &file("new", HardLink::Alone)), Answer::Send);
+    target.take_pieces(&[header(1, 0, b"y", 1)], b"y", &link, &commits).unwrap();
+    assert_eq!(linked(&target, 1, &file("two", to("own"))), (Answer::Made, Vec::new()));
+    drop(commits);
+    target.commit_all(&queue);
+    assert_eq!(told(&link), [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
+    assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"y");
+}
+
 fn header(entry: u64, index: u32, bytes: &[u8], pieces: u32) -> PieceHeader {
     let digest = digest::of_piece(bytes, index, pieces);
     PieceHeader { entry, index, length: bytes.len() as u32, digest, is_sent: true }

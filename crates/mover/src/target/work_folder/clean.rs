@@ -141,7 +141,7 @@ mod tests {
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
         let work = WorkFolder::open(&root, all.path()).unwrap();
-        work.file(b"abc.part").unwrap();
+        work.file(b"abc.part", rustix::fs::Mode::RWXU).unwrap();
         let error = clean(all.path(), false).unwrap_err();
         let own = format!("process {} of user ", std::process::id());
         assert!(matches!(error, Error::Locked { .. }) && error.to_string().contains(&own), "{error}");
