@@ -31,6 +31,11 @@ impl AddressCandidate {
         AddressCandidate { ip: Ipv4Addr::LOCALHOST.into(), from: 0, at: 0, given: false, is_turned: false }
     }
 
+    /// Returns the address of A, to which B opens flows.
+    pub(crate) fn turned(self) -> Self {
+        AddressCandidate { is_turned: true, ..self }
+    }
+
     pub(crate) fn as_a_calls_it(&self, port: u16) -> SocketAddr {
         at_zone(self.ip, port, self.from)
     }

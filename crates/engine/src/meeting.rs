@@ -67,7 +67,7 @@ pub(crate) fn candidates([a, b]: [&Host; 2], options: &PathOptions) -> Result<Ve
 
 /// Joins the addresses of both hosts to one list that is no longer than one of them may be.
 fn joined(of_b: Vec<AddressCandidate>, of_a: Vec<AddressCandidate>) -> Vec<AddressCandidate> {
-    let turned = of_a.into_iter().map(|candidate| AddressCandidate { is_turned: true, ..candidate });
+    let turned = of_a.into_iter().map(AddressCandidate::turned);
     of_b.into_iter().take(MOST / 2).chain(turned.take(MOST / 2)).collect()
 }
 

@@ -108,7 +108,7 @@ impl Babbler {
                 peer.say(&ToTarget::Holes { entry: self.number(), holes });
             }
             12 => {
-                let removes = self.random.draw() % 2 == 0;
+                let removes = self.random.draw().is_multiple_of(2);
                 peer.say(&ToTarget::Names { number: self.number(), folders: self.names(), removes });
             }
             _ => peer.say(&ToTarget::Withdraw { entry: self.number() }),

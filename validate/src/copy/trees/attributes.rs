@@ -76,20 +76,20 @@ impl Finishing<'_> {
     }
 
     fn attributes(&mut self, path: &Path, number: u64) -> Result<()> {
-        if number % 4 != 0 {
+        if !number.is_multiple_of(4) {
             return Ok(());
         }
         let bytes: Vec<u8> = (0..200).map(|_| self.random.draw() as u8).collect();
         self.set(path, "user.empty", b"", "user attributes")?;
         self.set(path, "user.bytes", &bytes, "user attributes")?;
-        if number % 8 == 0 {
+        if number.is_multiple_of(8) {
             self.set(path, "user.long", &[b'v'; 1_500], "user attributes")?;
         }
         Ok(())
     }
 
     fn acls(&mut self, entry: &MadeEntry, number: u64) -> Result<()> {
-        if number % 5 != 0 {
+        if !number.is_multiple_of(5) {
             return Ok(());
         }
         let first = 1_000 + (self.random.draw() % 1_000) as u32;
@@ -102,7 +102,8 @@ impl Finishing<'_> {
 
     /// Gives a file the right to open raw sockets (linux/capability.h: revision 2, CAP_NET_RAW).
     fn capability(&mut self, entry: &MadeEntry, number: u64) -> Result<()> {
-        if entry.kind != MadeKind::File || number % 32 != 0 || self.ownership != Ownership::Anybody {
+        if entry.kind != MadeKind::File || !number.is_multiple_of(32) || self.ownership != Ownership::Anybody
+        {
             return Ok(());
         }
         let words: [u32; 5] = [0x0200_0001, 1 << 13, 0, 0, 0];

@@ -165,20 +165,19 @@ fn a_short_file_has_its_holes() {
     let folder = tempfile::tempdir().unwrap();
     let target = target(folder.path(), &[""]);
     let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
-    let contents: [(&[u8], &[(u32, u32)]); 3] =
-        [(&[0; 900_000], &[]), (&[0, 0, 5], &[(2, 1)]), (&[5, 0, 0], &[(0, 1)])];
-    for (entry, (content, data)) in (0..).zip(contents) {
+    let contents = [vec![0; 900_000], vec![0, 0, 5], vec![5, 0, 0]];
+    for ((entry, content), data) in (0..).zip(&contents).zip([vec![], vec![(2, 1)], vec![(0, 1)]]) {
         let file = offered(&entry.to_string(), EntryKind::File { size: content.len() as u64 });
         assert_eq!(considered(&target, entry, &file), Answer::Send);
-        let piece = SparsePiece { header: header(entry, 0, content, 1), data: Some(data.to_vec()) };
         let body: &[u8] = if data.is_empty() { &[] } else { &[5] };
+        let piece = SparsePiece { header: header(entry, 0, content, 1), data: Some(data) };
         target.take_sparse(&[piece], body, &link, &commits).unwrap();
     }
     drop(commits);
     target.commit_all(&queue);
-    for (entry, (content, _)) in (0..).zip(contents) {
+    for (entry, content) in (0..).zip(&contents) {
         let there = fs::read(folder.path().join(format!("{entry}"))).unwrap();
-        assert!(there == content, "{entry}");
+        assert!(there == *content, "{entry}");
     }
 }
 
