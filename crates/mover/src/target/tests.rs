@@ -167,7 +167,8 @@ fn a_new_folder_has_the_usual_mode_where_none_is_kept() {
     for (name, kinds) in [("usual", vec![CopyKept::Times]), ("private", CopyKept::ALL.to_vec())] {
         let keeping = CopyKeeping { kinds: kinds.into_iter().collect(), devices: false };
         let (folder, names) = (at(&format!("new-{name}")), vec![RelativeName::root()]);
-        drop(Receiving::open(&Target { folder, names, is_synced: false, keeping }).unwrap());
+        let rules = CopyRules::default();
+        drop(Receiving::open(&Target { folder, names, is_synced: false, keeping, rules }).unwrap());
     }
     let mode = |name: &str| at(name).metadata().unwrap().mode() & 0o777;
     assert_eq!((mode("new-usual"), mode("new-private")), (mode("usual"), 0o700));
