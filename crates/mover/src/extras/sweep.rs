@@ -61,6 +61,9 @@ impl Sweeper<'_> {
             Err(error) if self.only_looks && error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
+        if self.is_left_alone(&folder.folder) {
+            return Err(Failure::plain(Operation::Name));
+        }
         let extras = self.extras(&base, folder)?;
         let mut removal = ExtraRemoval {
             sweeper: self,
@@ -98,6 +101,13 @@ impl Sweeper<'_> {
         let Some(name) = above.join(inner.as_bytes()) else { return true };
         !allows(self.names, &name)
             || self.ignore.ignores(&self.below_source(&name), kind == FileType::Directory)
+    }
+
+    /// Returns true if a folder is left alone, or lies in one that is: no honest source tells what it has.
+    fn is_left_alone(&self, folder: &RelativeName) -> bool {
+        let above = |name: &RelativeName| name.split().map(|(folder, _)| folder);
+        std::iter::successors(Some(self.below_source(folder)), above)
+            .any(|name| name != RelativeName::root() && self.ignore.ignores(&name, true))
     }
 
     /// Returns the name below the source folder, about which rules are, of a name below the target's.

@@ -96,6 +96,19 @@ fn what_is_ignored_stays_with_its_folders() {
     assert!(folder.path().join("t/a/b/keep.log").exists() && folder.path().join("t/cache/f").exists());
 }
 
+/// An honest source enters no folder that is left alone, and so tells of none.
+#[test]
+fn a_source_that_tells_of_what_is_ignored_removes_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), &[b"t/", b"t/cache/", b"t/cache/deep/", b"t/cache/deep/f", b"t/cache/g"]);
+    for told_of in [&b"t/cache"[..], b"t/cache/deep"] {
+        let (swept, heard) = swept(folder.path(), b"t", &[b"/cache/"], false, told(told_of, &[]));
+        assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
+        assert!(heard.is_empty());
+    }
+    assert!(folder.path().join("t/cache/deep/f").exists() && folder.path().join("t/cache/g").exists());
+}
+
 #[test]
 fn nothing_goes_that_the_source_may_not_name() {
     let folder = tempfile::tempdir().unwrap();
