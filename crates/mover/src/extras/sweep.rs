@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
+use super::forms::{ignores_case, ignores_form};
 use super::{FolderNames, Swept};
 use crate::beneath::{LastFolder, Root};
 use crate::name::RelativeName;
@@ -28,6 +28,8 @@ pub(crate) struct Sweeper<'a> {
     pub(crate) ignore: &'a IgnoreRules,
     /// True to remove nothing.
     pub(crate) only_looks: bool,
+    /// True if nothing may be made either.
+    pub(crate) is_dry_run: bool,
 }
 
 /// Hears of each extra before it is removed. An error keeps it.
@@ -81,18 +83,29 @@ impl Sweeper<'_> {
     /// Returns the entries of the folder `base` that the source has not, and that are not left alone.
     fn extras(&self, base: &Root, folder: &FolderNames) -> Result<Vec<Entry>, Failure> {
         let entries = entries(base, &RelativeName::root())?;
-        let with_letter =
-            entries.iter().find(|(name, _)| name.as_bytes().iter().any(u8::is_ascii_alphabetic));
-        let has_one_case = with_letter.is_some_and(|(name, _)| ignores_case(base, name.as_bytes()));
+        let has_one_case = ignores_case(base, entries.iter().map(|(name, _)| name));
         let is_extra = |(name, kind): &Entry| {
             folder.lacks(name.as_bytes()) && !self.is_kept(&folder.folder, name, *kind)
         };
         let extras: Vec<Entry> = entries.into_iter().filter(is_extra).collect();
-        match has_one_case && !extras.is_empty() {
+        match !extras.is_empty() && (has_one_case || self.has_one_form(base, &extras)?) {
             // The entry could be the very one that the source has under a name in other letters.
             true => Err(Failure::plain(Operation::RemoveWithoutCase)),
             false => Ok(extras),
         }
+    }
+
+    /// Returns true if names of extras could be other forms of names that the source has, for the file system. A dry run, which
+    /// makes nothing, does not know.
+    fn has_one_form(&self, base: &Root, extras: &[Entry]) -> Result<bool, Failure> {
+        let may_have = |(name, _): &Entry| {
+            let text = std::str::from_utf8(name.as_bytes());
+            text.is_ok_and(|text| !text.is_ascii())
+        };
+        if self.is_dry_run || !extras.iter().any(may_have) {
+            return Ok(false);
+        }
+        ignores_form(base).map_err(|error| Failure::of(Operation::Remove, &error))
     }
 
     /// Returns true if the entry `inner` below the folder `above` stays, because it is left alone or because it is not the
@@ -230,19 +243,6 @@ fn entries(base: &Root, inner: &RelativeName) -> Result<Vec<Entry>, Failure> {
         }
     }
     Ok(found)
-}
-
-/// Returns true if the folder holds a name to be the same in letters of the other case.
-fn ignores_case(base: &Root, name: &[u8]) -> bool {
-    let swap = |byte: &u8| {
-        if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
-    };
-    let swapped: Vec<u8> = name.iter().map(swap).collect();
-    let look = |name: &[u8]| rustix::fs::statat(base.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
-    match (look(name), look(&swapped)) {
-        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

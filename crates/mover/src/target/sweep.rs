@@ -28,6 +28,7 @@ impl Receiving {
             names: &self.names,
             ignore: &self.rules.ignore,
             only_looks: !removes,
+            is_dry_run: false,
         };
         let mut on_extra =
             |_: &RelativeName, _: FileType| match (self.is_over.load(Ordering::Acquire), removes) {

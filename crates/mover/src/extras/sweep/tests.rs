@@ -27,7 +27,7 @@ fn swept(
 ) -> (Swept, Vec<String>) {
     let (root, names) = (Root::open(target).unwrap(), [allowed.to_vec()].into());
     let ignore = IgnoreRules::parse(ignored).unwrap();
-    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks };
+    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks, is_dry_run: false };
     let (mut folder, mut heard) = (told, Vec::new());
     let swept = sweeper.sweep(&mut folder, &mut |name, _| {
         heard.push(name.as_bytes().escape_ascii().to_string());
@@ -94,6 +94,23 @@ fn what_is_ignored_stays_with_its_folders() {
         assert_eq!(heard, ["t/a/b/f", "t/a/g"]);
     }
     assert!(folder.path().join("t/a/b/keep.log").exists() && folder.path().join("t/cache/f").exists());
+}
+
+/// On ZFS with normalization, the entry that the source calls by another form of its name can be the one that was just copied.
+#[test]
+fn nothing_goes_where_two_forms_of_a_name_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two names of one file look as one entry does there.
+    make(folder.path(), &[".landspeed-\u{e9}".as_bytes(), "caf\u{e9}".as_bytes(), b"plain"]);
+    let at = |name: &str| folder.path().join(name);
+    fs::hard_link(at(".landspeed-\u{e9}"), at(".landspeed-e\u{301}")).unwrap();
+    for only_looks in [true, false] {
+        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, told(b"", &[]));
+        assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
+        assert_eq!(swept.failures[0].1, Failure::plain(Operation::RemoveWithoutCase));
+        assert!(heard.is_empty());
+    }
+    assert_eq!(left(folder.path()).len(), 4);
 }
 
 /// An honest source enters no folder that is left alone, and so tells of none.
@@ -178,7 +195,8 @@ fn an_entry_that_may_not_go_keeps_its_folders() {
     make(folder.path(), &[b"old/", b"old/a/", b"old/a/f", b"old/g"]);
     let (root, names, ignore) =
         (Root::open(folder.path()).unwrap(), [b"".to_vec()].into(), IgnoreRules::default());
-    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks: false };
+    let sweeper =
+        Sweeper { root: &root, names: &names, ignore: &ignore, only_looks: false, is_dry_run: false };
     let swept = sweeper.sweep(&mut told(b"", &[]), &mut |name, _| match name.as_bytes() {
         b"old/a/f" => Err(Failure::plain(Operation::RemoveBeyond)),
         _ => Ok(()),
