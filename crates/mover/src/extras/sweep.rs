@@ -15,7 +15,7 @@ use super::{FolderNames, Swept};
 use crate::beneath::{LastFolder, Root};
 use crate::name::RelativeName;
 use crate::select::IgnoreRules;
-use crate::target::{allows, kind};
+use crate::target::{allows, is_held, kind};
 use crate::wire::{Failure, Operation};
 
 /// Finds what only the target has.
@@ -160,7 +160,7 @@ impl ExtraRemoval<'_, '_> {
         let mut steps = vec![Step::Enter(entry)];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Enter((inner, FileType::Directory)) => match entries(self.base, &inner) {
+                Step::Enter((inner, FileType::Directory)) => match self.entries(&inner) {
                     Ok(entries) => {
                         steps.push(Step::Leave(inner));
                         steps.extend(entries.into_iter().filter(|entry| self.goes(entry)).map(Step::Enter));
@@ -171,6 +171,14 @@ impl ExtraRemoval<'_, '_> {
                 Step::Leave(inner) if self.kept.remove(&inner) => self.keep(&inner),
                 Step::Leave(inner) => self.remove(&inner, FileType::Directory),
             }
+        }
+    }
+
+    /// Returns the entries of an extra folder. In one of another copy that runs now is what that one has received.
+    fn entries(&self, inner: &RelativeName) -> Result<Vec<Entry>, Failure> {
+        match is_held(self.base, inner) {
+            true => Err(Failure::of(Operation::Remove, &Errno::BUSY.into())),
+            false => entries(self.base, inner),
         }
     }
 

@@ -189,6 +189,21 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
     });
 }
 
+/// It copies into a folder below this target, and so has a lock of its own.
+#[test]
+fn what_another_copy_has_received_stays_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), &[b"old/", b"old/.landspeed-copy/", b"old/.landspeed-copy/7.short"]);
+    let held = fs::File::open(folder.path().join("old/.landspeed-copy")).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let (swept_now, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    assert_eq!((swept_now.extras, swept_now.failed), (0, 1), "{swept_now:?}");
+    assert!(folder.path().join("old/.landspeed-copy/7.short").exists());
+    drop(held);
+    let (swept_later, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    assert_eq!((swept_later.extras, swept_later.failed), (3, 0), "{swept_later:?}");
+}
+
 #[test]
 fn an_entry_that_may_not_go_keeps_its_folders() {
     let folder = tempfile::tempdir().unwrap();
