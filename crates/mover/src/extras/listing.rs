@@ -2,6 +2,8 @@
 
 use std::io;
 
+use rustix::io::Errno;
+
 use super::{FolderNames, MOST_FOLDERS, MOST_NAMES, NameDigest};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, Tree, Visitor};
@@ -75,13 +77,61 @@ impl Visitor for Listing<'_> {
 }
 
 fn names(tree: &Tree, folder: &RelativeName) -> io::Result<Vec<NameDigest>> {
-    let mut names = Vec::new();
-    for entry in tree.entries(folder)? {
+    let (mut names, mut entries) = (Vec::new(), tree.entries(folder)?);
+    while let Some(entry) = entries.read() {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
         if !matches!(name, b"." | b"..") {
             names.push(NameDigest::of(name));
         }
     }
-    Ok(names)
+    // A folder that is open and was removed reads as an empty one.
+    match names.is_empty() && rustix::fs::fstat(entries.fd()?)?.st_nlink == 0 {
+        true => Err(Errno::NOENT.into()),
+        false => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use landspeed_record::CopyKeeping;
+
+    use super::*;
+    use crate::beneath::Root;
+
+    #[derive(Default)]
+    struct Heard(Vec<FolderNames>);
+
+    impl NameTaker for Heard {
+        fn take(&mut self, folders: Vec<FolderNames>) -> bool {
+            self.0.extend(folders);
+            true
+        }
+
+        fn failed(&mut self, _: RelativeName, _: Failure) -> bool {
+            true
+        }
+    }
+
+    /// Otherwise all that the target has would be what only the target has.
+    #[test]
+    fn a_source_folder_that_was_removed_is_no_empty_one() {
+        let all = tempfile::tempdir().unwrap();
+        for is_removed in [false, true] {
+            let path = all.path().join("source");
+            std::fs::create_dir_all(&path).unwrap();
+            let root = Root::open(&path).unwrap();
+            let (start, target, keeping) =
+                (RelativeName::root(), RelativeName::root(), CopyKeeping::default());
+            let tree = Tree { number: 0, root, start, target, keeping, ignore: Arc::default(), only: None };
+            if is_removed {
+                std::fs::remove_dir(&path).unwrap();
+            }
+            let mut heard = Heard::default();
+            list_names(&[tree], &mut heard);
+            assert_eq!(heard.0.is_empty(), is_removed, "{:?}", heard.0);
+        }
+    }
 }

@@ -5,6 +5,7 @@
 //! in parts, each with all digests of a range, so that no end has to keep anything between two messages. Two names with one
 //! digest would only keep an entry that is an extra.
 
+mod forms;
 mod listing;
 mod sweep;
 

@@ -6,16 +6,16 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
-use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
+use super::forms::{ignores_case, ignores_form};
 use super::{FolderNames, Swept};
 use crate::beneath::{LastFolder, Root};
 use crate::name::RelativeName;
 use crate::select::IgnoreRules;
-use crate::target::{allows, kind};
+use crate::target::{allows, is_held, kind};
 use crate::wire::{Failure, Operation};
 
 /// Finds what only the target has.
@@ -28,6 +28,8 @@ pub(crate) struct Sweeper<'a> {
     pub(crate) ignore: &'a IgnoreRules,
     /// True to remove nothing.
     pub(crate) only_looks: bool,
+    /// True if nothing may be made either.
+    pub(crate) is_dry_run: bool,
 }
 
 /// Hears of each extra before it is removed. An error keeps it.
@@ -61,6 +63,9 @@ impl Sweeper<'_> {
             Err(error) if self.only_looks && error.kind() == io::ErrorKind::NotFound => return Ok(()),
             opened => opened.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
+        if self.is_left_alone(&folder.folder) {
+            return Err(Failure::plain(Operation::Name));
+        }
         let extras = self.extras(&base, folder)?;
         let mut removal = ExtraRemoval {
             sweeper: self,
@@ -78,18 +83,29 @@ impl Sweeper<'_> {
     /// Returns the entries of the folder `base` that the source has not, and that are not left alone.
     fn extras(&self, base: &Root, folder: &FolderNames) -> Result<Vec<Entry>, Failure> {
         let entries = entries(base, &RelativeName::root())?;
-        let with_letter =
-            entries.iter().find(|(name, _)| name.as_bytes().iter().any(u8::is_ascii_alphabetic));
-        let has_one_case = with_letter.is_some_and(|(name, _)| ignores_case(base, name.as_bytes()));
+        let has_one_case = ignores_case(base, entries.iter().map(|(name, _)| name));
         let is_extra = |(name, kind): &Entry| {
             folder.lacks(name.as_bytes()) && !self.is_kept(&folder.folder, name, *kind)
         };
         let extras: Vec<Entry> = entries.into_iter().filter(is_extra).collect();
-        match has_one_case && !extras.is_empty() {
+        match !extras.is_empty() && (has_one_case || self.has_one_form(base, &extras)?) {
             // The entry could be the very one that the source has under a name in other letters.
             true => Err(Failure::plain(Operation::RemoveWithoutCase)),
             false => Ok(extras),
         }
+    }
+
+    /// Returns true if names of extras could be other forms of names that the source has, for the file system. A dry run, which
+    /// makes nothing, does not know.
+    fn has_one_form(&self, base: &Root, extras: &[Entry]) -> Result<bool, Failure> {
+        let may_have = |(name, _): &Entry| {
+            let text = std::str::from_utf8(name.as_bytes());
+            text.is_ok_and(|text| !text.is_ascii())
+        };
+        if self.is_dry_run || !extras.iter().any(may_have) {
+            return Ok(false);
+        }
+        ignores_form(base).map_err(|error| Failure::of(Operation::Remove, &error))
     }
 
     /// Returns true if the entry `inner` below the folder `above` stays, because it is left alone or because it is not the
@@ -98,6 +114,13 @@ impl Sweeper<'_> {
         let Some(name) = above.join(inner.as_bytes()) else { return true };
         !allows(self.names, &name)
             || self.ignore.ignores(&self.below_source(&name), kind == FileType::Directory)
+    }
+
+    /// Returns true if a folder is left alone, or lies in one that is: no honest source tells what it has.
+    fn is_left_alone(&self, folder: &RelativeName) -> bool {
+        let above = |name: &RelativeName| name.split().map(|(folder, _)| folder);
+        std::iter::successors(Some(self.below_source(folder)), above)
+            .any(|name| name != RelativeName::root() && self.ignore.ignores(&name, true))
     }
 
     /// Returns the name below the source folder, about which rules are, of a name below the target's.
@@ -137,7 +160,7 @@ impl ExtraRemoval<'_, '_> {
         let mut steps = vec![Step::Enter(entry)];
         while let Some(step) = steps.pop() {
             match step {
-                Step::Enter((inner, FileType::Directory)) => match entries(self.base, &inner) {
+                Step::Enter((inner, FileType::Directory)) => match self.entries(&inner) {
                     Ok(entries) => {
                         steps.push(Step::Leave(inner));
                         steps.extend(entries.into_iter().filter(|entry| self.goes(entry)).map(Step::Enter));
@@ -148,6 +171,14 @@ impl ExtraRemoval<'_, '_> {
                 Step::Leave(inner) if self.kept.remove(&inner) => self.keep(&inner),
                 Step::Leave(inner) => self.remove(&inner, FileType::Directory),
             }
+        }
+    }
+
+    /// Returns the entries of an extra folder. In one of another copy that runs now is what that one has received.
+    fn entries(&self, inner: &RelativeName) -> Result<Vec<Entry>, Failure> {
+        match is_held(self.base, inner) {
+            true => Err(Failure::of(Operation::Remove, &Errno::BUSY.into())),
+            false => entries(self.base, inner),
         }
     }
 
@@ -220,19 +251,6 @@ fn entries(base: &Root, inner: &RelativeName) -> Result<Vec<Entry>, Failure> {
         }
     }
     Ok(found)
-}
-
-/// Returns true if the folder holds a name to be the same in letters of the other case.
-fn ignores_case(base: &Root, name: &[u8]) -> bool {
-    let swap = |byte: &u8| {
-        if byte.is_ascii_lowercase() { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }
-    };
-    let swapped: Vec<u8> = name.iter().map(swap).collect();
-    let look = |name: &[u8]| rustix::fs::statat(base.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
-    match (look(name), look(&swapped)) {
-        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
-        _ => false,
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The removal of what only the target has, once all entries are settled and none has failed.
 //!
-//! Where a largest number is set, the names are sent twice: first the target only counts, and nothing is removed if it finds
-//! more.
+//! The names are sent twice: first the target only counts, and nothing is removed if it finds more than may be, or if any folder
+//! of either end fails.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -42,7 +42,7 @@ impl Plan {
     pub(crate) fn removing(mut self, removal: Option<Removal>) -> Self {
         self.removal = removal.map(|removal| RemovalPlan {
             most: removal.most,
-            removes: removal.most.is_none(),
+            removes: false,
             next: 0,
             queue: VecDeque::new(),
             unanswered: BTreeSet::new(),

@@ -39,6 +39,7 @@ pub(crate) use offer::{allows, kind};
 pub(crate) use special::is_of_kind;
 use work_folder::WorkFolder;
 pub use work_folder::clean;
+pub(crate) use work_folder::is_held;
 
 /// The largest number of files under way: more than an honest source offers at a time.
 const MOST_FILES: usize = 32_768;

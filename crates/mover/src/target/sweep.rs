@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use rustix::fs::FileType;
+use rustix::io::Errno;
 
 use super::{Receiving, SourceLink};
 use crate::Error;
@@ -27,8 +28,15 @@ impl Receiving {
             names: &self.names,
             ignore: &self.rules.ignore,
             only_looks: !removes,
+            is_dry_run: false,
         };
-        let mut on_extra = |_: &RelativeName, _: FileType| if removes { self.may_remove() } else { Ok(()) };
+        let mut on_extra =
+            |_: &RelativeName, _: FileType| match (self.is_over.load(Ordering::Acquire), removes) {
+                // The user has ended the copy meanwhile.
+                (true, _) => Err(Failure::of(Operation::Remove, &Errno::CANCELED.into())),
+                (false, true) => self.may_remove(),
+                (false, false) => Ok(()),
+            };
         let mut swept = Swept::default();
         folders.iter_mut().for_each(|folder| swept.add(sweeper.sweep(folder, &mut on_extra)));
         link.tell(&ToSource::Swept { number, swept });

@@ -195,6 +195,13 @@ fn lock(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
     }
 }
 
+/// Returns true if the entry `name` below `root` is such a folder of a copy that runs now.
+pub(crate) fn is_held(root: &Root, name: &RelativeName) -> bool {
+    let is_one = name.split().is_some_and(|(_, leaf)| leaf.eq_ignore_ascii_case(NAME));
+    let lock = |folder: OwnedFd| rustix::fs::flock(folder, FlockOperation::NonBlockingLockShared);
+    is_one && root.folder_of_mount(name).is_ok_and(|folder| lock(folder) == Err(Errno::WOULDBLOCK))
+}
+
 /// Returns what the copy that holds the lock says of itself.
 fn holder(folder: &OwnedFd) -> String {
     let mut text = [0; 64];

@@ -215,7 +215,7 @@ pub(crate) enum Operation {
     /// The name is too long, or one that a copy keeps for itself.
     Name,
     Remove,
-    /// Letters of both cases are one in the folder.
+    /// Letters of both cases, or of both forms, are one in the folder.
     RemoveWithoutCase,
     /// As many entries were removed as may be.
     RemoveBeyond,
@@ -266,7 +266,7 @@ impl Failure {
             Operation::Name => "has a name that cannot be copied",
             Operation::Remove => "cannot be deleted",
             Operation::RemoveWithoutCase => {
-                "nothing was deleted in it, because its file system does not tell capital letters from small ones"
+                "nothing was deleted in it: its file system takes names with other letters, or other forms of letters, for one"
             }
             Operation::RemoveBeyond => "was not deleted: as many entries were deleted as may be",
         };

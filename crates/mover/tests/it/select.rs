@@ -146,6 +146,23 @@ fn nothing_is_removed_where_anything_failed() {
     assert_eq!((outcome.deleted, outcome.failed), (1, 0), "{outcome:?}");
 }
 
+/// In one folder, two names that differ in their letters are one entry, as where the file system does not tell them apart.
+#[test]
+fn a_folder_that_cannot_be_swept_keeps_what_is_in_all_others() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    make(from.path(), &[b"a/", b"z/"]);
+    make(to.path(), &[b"a/", b"a/extra", b"m/", b"z/", b"z/f"]);
+    fs::hard_link(to.path().join("z/f"), to.path().join("z/F")).unwrap();
+    let (dry, _) = tried(from.path(), to.path(), rules(&[], ANY));
+    assert_eq!(dry.failed, 1, "{dry:?}");
+    for removal in [ANY, at_most(9)] {
+        let outcome = copied(from.path(), to.path(), rules(&[], removal));
+        assert_eq!((outcome.deleted, outcome.failed), (0, 1), "{outcome:?}");
+        assert!(outcome.not_deleted.contains("entries failed"), "{outcome:?}");
+    }
+    assert_eq!(names_of(to.path()), ["a", "a/extra", "m", "z", "z/F", "z/f"]);
+}
+
 /// What the source cannot read may be there, so nothing is known of what lies below its name at the target.
 #[test]
 fn nothing_is_removed_if_a_folder_of_the_source_cannot_be_read() {

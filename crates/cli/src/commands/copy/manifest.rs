@@ -19,7 +19,7 @@ pub(crate) struct ManifestCounts {
     /// Files whose digests were written.
     files: u64,
     /// Files that were copied and left out, because `b3sum --check` cannot read their names: they are not UTF-8, or have
-    /// the character U+FFFD, which takes the place of what is not.
+    /// the character U+FFFD, which takes the place of what is not, or end with a carriage return, or are "-".
     left_out: u64,
     /// Files that were copied and left out, because they have holes of a MiB and more: the ends do not hash their zeros, so they
     /// have compared another digest than the one that b3sum prints.
@@ -119,9 +119,11 @@ impl ManifestState {
 
 /// Returns the line of a file; `None` if `b3sum --check` does not take its name.
 fn line(name: &[u8], digest: FileDigest) -> Option<String> {
-    let name = std::str::from_utf8(name).ok().filter(|name| !name.contains('\u{fffd}'))?;
+    // A carriage return at the end is no part of the name for some versions of b3sum, and "-" is standard input.
+    let is_fine = |name: &&str| !name.contains('\u{fffd}') && !name.ends_with('\r') && *name != "-";
+    let name = std::str::from_utf8(name).ok().filter(is_fine)?;
     let digest = String::from(digest);
-    // A carriage return stays as it is: not every version of b3sum has an escape for it.
+    // Elsewhere a carriage return stays as it is: not every version has an escape for it.
     Some(match name.contains(['\\', '\n']) {
         true => format!("\\{digest}  {}\n", name.replace('\\', "\\\\").replace('\n', "\\n")),
         false => format!("{digest}  {name}\n"),
@@ -142,6 +144,9 @@ mod tests {
         assert_eq!(line(b"a\\b\nc"), Some(format!("\\{digits}  a\\\\b\\nc\n")));
         assert_eq!(line("\u{e9}".as_bytes()), Some(format!("{digits}  \u{e9}\n")));
         assert_eq!((line(b"a\xff"), line("a\u{fffd}".as_bytes())), (None, None));
+        // b3sum would read the digest of another file, or standard input.
+        assert_eq!((line(b"a\r"), line(b"a\n\r"), line(b"-")), (None, None, None));
+        assert_eq!(line(b"a\rb/-"), Some(format!("{digits}  a\rb/-\n")));
     }
 
     #[test]

@@ -48,10 +48,12 @@ pub(crate) struct RuleArgs {
     pub(crate) null: bool,
     /// Delete at the target what is not in the source folders, once all else is there
     ///
-    /// Nothing is deleted if any entry fails, and nothing that --ignore names. --dry-run lists what would be deleted.
+    /// Nothing is deleted if any entry fails at either end, and nothing that --ignore names. --dry-run lists what would be deleted.
     #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
     pub(crate) delete: bool,
     /// Delete nothing if more than so many entries would be deleted
+    ///
+    /// A source folder on which nothing is mounted has nothing, and without a bound all that the target has would go.
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
     pub(crate) max_delete: Option<u64>,
     /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder

@@ -25,7 +25,8 @@ impl Showing {
         let mut failures = Vec::new();
         for mut folder in folders {
             let Some(root) = &self.root else { continue };
-            let sweeper = Sweeper { root, names: &self.names, ignore: &self.rules.ignore, only_looks: true };
+            let (names, ignore) = (&self.names, &self.rules.ignore);
+            let sweeper = Sweeper { root, names, ignore, only_looks: true, is_dry_run: true };
             let swept = sweeper.sweep(&mut folder, &mut |name, kind| {
                 telling.add(name, kind);
                 Ok(())

@@ -27,7 +27,7 @@ fn swept(
 ) -> (Swept, Vec<String>) {
     let (root, names) = (Root::open(target).unwrap(), [allowed.to_vec()].into());
     let ignore = IgnoreRules::parse(ignored).unwrap();
-    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks };
+    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks, is_dry_run: false };
     let (mut folder, mut heard) = (told, Vec::new());
     let swept = sweeper.sweep(&mut folder, &mut |name, _| {
         heard.push(name.as_bytes().escape_ascii().to_string());
@@ -96,6 +96,36 @@ fn what_is_ignored_stays_with_its_folders() {
     assert!(folder.path().join("t/a/b/keep.log").exists() && folder.path().join("t/cache/f").exists());
 }
 
+/// On ZFS with normalization, the entry that the source calls by another form of its name can be the one that was just copied.
+#[test]
+fn nothing_goes_where_two_forms_of_a_name_are_one() {
+    let folder = tempfile::tempdir().unwrap();
+    // Two names of one file look as one entry does there.
+    make(folder.path(), &[".landspeed-\u{e9}".as_bytes(), "caf\u{e9}".as_bytes(), b"plain"]);
+    let at = |name: &str| folder.path().join(name);
+    fs::hard_link(at(".landspeed-\u{e9}"), at(".landspeed-e\u{301}")).unwrap();
+    for only_looks in [true, false] {
+        let (swept, heard) = swept(folder.path(), b"", &[], only_looks, told(b"", &[]));
+        assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
+        assert_eq!(swept.failures[0].1, Failure::plain(Operation::RemoveWithoutCase));
+        assert!(heard.is_empty());
+    }
+    assert_eq!(left(folder.path()).len(), 4);
+}
+
+/// An honest source enters no folder that is left alone, and so tells of none.
+#[test]
+fn a_source_that_tells_of_what_is_ignored_removes_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), &[b"t/", b"t/cache/", b"t/cache/deep/", b"t/cache/deep/f", b"t/cache/g"]);
+    for told_of in [&b"t/cache"[..], b"t/cache/deep"] {
+        let (swept, heard) = swept(folder.path(), b"t", &[b"/cache/"], false, told(told_of, &[]));
+        assert_eq!((swept.extras, swept.failed), (0, 1), "{swept:?}");
+        assert!(heard.is_empty());
+    }
+    assert!(folder.path().join("t/cache/deep/f").exists() && folder.path().join("t/cache/g").exists());
+}
+
 #[test]
 fn nothing_goes_that_the_source_may_not_name() {
     let folder = tempfile::tempdir().unwrap();
@@ -159,13 +189,29 @@ fn a_folder_that_becomes_a_link_meanwhile_leads_nowhere() {
     });
 }
 
+/// It copies into a folder below this target, and so has a lock of its own.
+#[test]
+fn what_another_copy_has_received_stays_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    make(folder.path(), &[b"old/", b"old/.landspeed-copy/", b"old/.landspeed-copy/7.short"]);
+    let held = fs::File::open(folder.path().join("old/.landspeed-copy")).unwrap();
+    rustix::fs::flock(&held, rustix::fs::FlockOperation::NonBlockingLockExclusive).unwrap();
+    let (swept_now, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    assert_eq!((swept_now.extras, swept_now.failed), (0, 1), "{swept_now:?}");
+    assert!(folder.path().join("old/.landspeed-copy/7.short").exists());
+    drop(held);
+    let (swept_later, _) = swept(folder.path(), b"", &[], false, told(b"", &[]));
+    assert_eq!((swept_later.extras, swept_later.failed), (3, 0), "{swept_later:?}");
+}
+
 #[test]
 fn an_entry_that_may_not_go_keeps_its_folders() {
     let folder = tempfile::tempdir().unwrap();
     make(folder.path(), &[b"old/", b"old/a/", b"old/a/f", b"old/g"]);
     let (root, names, ignore) =
         (Root::open(folder.path()).unwrap(), [b"".to_vec()].into(), IgnoreRules::default());
-    let sweeper = Sweeper { root: &root, names: &names, ignore: &ignore, only_looks: false };
+    let sweeper =
+        Sweeper { root: &root, names: &names, ignore: &ignore, only_looks: false, is_dry_run: false };
     let swept = sweeper.sweep(&mut told(b"", &[]), &mut |name, _| match name.as_bytes() {
         b"old/a/f" => Err(Failure::plain(Operation::RemoveBeyond)),
         _ => Ok(()),

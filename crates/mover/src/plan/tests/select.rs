@@ -30,8 +30,28 @@ fn extras_are_counted_before_they_are_removed() {
     assert_eq!(done, ["offer", "small", "count", "remove", "finish"]);
     assert_eq!((plan.settled().deleted, plan.settled().not_removed), (3, None));
     let (done, plan) = removed(None, false);
-    assert_eq!(done, ["offer", "small", "remove", "finish"]);
+    assert_eq!(done, ["offer", "small", "count", "remove", "finish"]);
     assert_eq!(plan.settled().deleted, 3);
+}
+
+/// A folder that cannot be swept keeps all others from it, as a dry run says.
+#[test]
+fn nothing_is_removed_if_a_count_fails() {
+    for most in [None, Some(9)] {
+        let mut plan = Plan::new().removing(Some(Removal { most }));
+        plan.walked();
+        assert_eq!(plan.step(), NextStep::Wait);
+        plan.add_names(Vec::new());
+        plan.walked();
+        assert!(matches!(plan.step(), NextStep::Work(Work::Names { number: 0, removes: false, .. })));
+        let failures = vec![(RelativeName::root(), failure(libc::EIO))];
+        plan.swept(0, Swept { extras: 2, failed: 1, failures });
+        assert_eq!(plan.step(), NextStep::Wait);
+        assert!(plan.wants_folders() && !plan.wants_names());
+        let settled = plan.settled();
+        assert_eq!((settled.deleted, settled.failed), (0, 1));
+        assert_eq!(settled.not_removed, Some(NotRemoved::Failures));
+    }
 }
 
 #[test]

@@ -68,6 +68,18 @@ fn nothing_is_removed_unless_the_user_asked_for_it() {
     assert!(folder.path().join("f").exists());
 }
 
+/// A user who sees what goes on ends the copy: a folder of a million entries goes no further.
+#[test]
+fn nothing_more_is_removed_once_the_copy_is_over() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("f"), "f").unwrap();
+    let receiving = target(folder.path(), Some(Removal { most: None }));
+    receiving.is_over.store(true, Ordering::Release);
+    let ended = swept(&receiving, true);
+    assert_eq!((ended.extras, ended.failed), (0, 1), "{ended:?}");
+    assert!(folder.path().join("f").exists());
+}
+
 /// A source that asks to remove without a count before it.
 #[test]
 fn no_more_is_removed_than_may_be_whatever_the_source_asks() {
