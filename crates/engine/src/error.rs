@@ -25,8 +25,8 @@ pub enum Error {
     },
     /// Neither host reaches the other, and data may not pass through this machine.
     #[error(
-        "{source}; let one accept TCP connections of the other, at any port, or leave out --direct: data then pass \
-         through this machine"
+        "--direct needs one host that accepts TCP connections of the other, at any port; without it, data pass through \
+         this machine: {source}"
     )]
     NotDirect { source: Box<Error> },
     /// A host lacks an address of the requested family, or the requested address.

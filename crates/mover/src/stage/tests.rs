@@ -62,7 +62,12 @@ fn each_pause_is_that_of_its_stage() {
     at_least(send.blocked_ns, send.queued_ns);
     at_least(send.limited_ns, send.queued_ns);
     at_least(hash.processor_ns, hash.queued_ns);
-    assert_eq!([read.blocked_ns, send.starved_ns, hash.starved_ns], [Nanos(0); 3]);
+    // What passes between two calls goes to the pause that is named next.
+    let between = Nanos::from(PAUSE / 10);
+    assert!(
+        [read.blocked_ns, send.starved_ns, hash.starved_ns].iter().all(|one| *one < between),
+        "{times:?}"
+    );
 }
 
 /// A flow breaks while its threads wait for the other end, and no disk has held them.

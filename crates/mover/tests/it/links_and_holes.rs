@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::time::UNIX_EPOCH;
 
 use landspeed_record::{CopyCheck, CopyDifference, CopyEntryKind};
 use rustix::fs::SeekFrom;
@@ -179,7 +180,10 @@ fn a_dense_file_stays_dense_and_an_old_one_does_not_show() {
         let length = if name == "short" { 300_000 } else { 5 * MIB };
         fs::write(from.path().join(name), vec![0; length]).unwrap();
         sparse(&from.path().join(format!("{name}-sparse")), length as u64, &[(200_000, b"new")]);
-        fs::write(to.path().join(format!("{name}-sparse")), bytes(length, 3)).unwrap();
+        let old = File::create(to.path().join(format!("{name}-sparse"))).unwrap();
+        old.write_all_at(&bytes(length, 3), 0).unwrap();
+        // Of the same length and time, it would be left as it is.
+        old.set_modified(UNIX_EPOCH).unwrap();
     }
     copy_within_a_minute(from.path(), to.path());
     is_same(from.path(), to.path());
