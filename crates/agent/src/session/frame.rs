@@ -105,8 +105,9 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
         &mut self,
     ) -> Result<SessionFrame<T>, FrameError> {
         let head = self.head().await?;
-        match relayed_length(head) {
+        match relayed_length(head).filter(|length| Bytes(u64::from(*length)) <= RELAY_LIMIT) {
             Some(length) => self.relayed(length).await.map(SessionFrame::Relayed),
+            // One that is longer than any relayed frame is longer than any message too.
             None => self.message(head).await.map(SessionFrame::Message),
         }
     }
@@ -131,10 +132,6 @@ impl<R: AsyncRead + Unpin> FrameReader<R> {
     /// Reads what is relayed. A path that breaks mostly does so within such a frame, which then takes as long as a silence
     /// may last.
     async fn relayed(&mut self, length: u32) -> Result<RelayFrame, FrameError> {
-        let bytes = Bytes(length.into());
-        if bytes > RELAY_LIMIT {
-            return Err(FrameError::TooLarge(bytes, RELAY_LIMIT));
-        }
         let longest = self.silence.map_or(LONGEST, |silence| silence.max(LONGEST));
         let body = self.body(length as usize, longest).await?;
         RelayFrame::parse(&body).ok_or_else(|| FrameError::Unknown("nothing that is relayed".to_owned()))
