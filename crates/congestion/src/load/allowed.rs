@@ -24,7 +24,7 @@ pub fn can_load() -> Result<(), String> {
     kernel_can_load()
 }
 
-/// Checks if this kernel can load congestion controls, whoever asks.
+/// Checks if this kernel can load congestion controls for any process.
 ///
 /// # Errors
 /// Returns the reason as an error if it cannot.

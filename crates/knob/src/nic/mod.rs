@@ -97,7 +97,7 @@ impl EthtoolSetting {
             // The domains of this family are whole numbers below 2^32.
             number => number.parse().unwrap_or(u32::MAX),
         };
-        // A driver without the group is told from one that does not take the value.
+        // A driver without the group differs from one that does not take the value.
         self.settings(driver, device)?;
         let set = driver.set_settings(self.group, device, &[(self.field, number)]);
         set.map_err(|error| self.not_taken(error, value, device))

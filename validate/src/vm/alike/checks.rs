@@ -50,7 +50,7 @@ pub(super) const fn check(name: &'static str, server: Half, client: Half) -> Ali
     AlikeCheck { name, server, client }
 }
 
-/// A port on which nobody listens.
+/// A port without a listener.
 const NOBODY: u16 = 1;
 /// The connections of a check that opens many, one after the other.
 const MANY: usize = 20;
