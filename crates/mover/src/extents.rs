@@ -19,6 +19,8 @@ use crate::digest::{self, PIECE};
 pub(crate) const MOST_RANGES: usize = 1_024;
 /// The largest number of ranges of data that are listed of a piece. What follows counts as data.
 pub(crate) const MOST_IN_PIECE: usize = 256;
+/// The least length of a hole, but for one at the end of a file.
+const BLOCK: usize = 512;
 /// Zeros that bytes are compared with, and that are written where a hole cannot be made.
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
@@ -47,6 +49,10 @@ pub(crate) fn pieces_with_data(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> 
 /// Returns the data in a piece that begins at `offset` and was read as `bytes`; `None` if it has no hole. What was read of a
 /// hole must be zeros: a piece of which the kernel says otherwise counts as data.
 pub(crate) fn sparse(file: impl AsFd, offset: u64, bytes: &[u8]) -> Option<Vec<(u32, u32)>> {
+    // tmpfs looks at all pages up to the next hole, which is far in a file without any.
+    if !bytes.chunks(BLOCK).any(are_zeros) {
+        return None;
+    }
     // A piece has at most PIECE bytes.
     let length = bytes.len() as u32;
     let data = data_in(|from| next_data(&file, from), offset, length);
@@ -106,7 +112,7 @@ pub(crate) fn range(first: u32, number: u32) -> std::ops::Range<usize> {
 /// Returns true if these bytes of a file, which has them, are a hole.
 pub(crate) fn is_hole(file: impl AsFd, offset: u64, length: usize) -> bool {
     let end = offset + length as u64;
-    let has_none = next_data(&file, offset).is_none_or(|(data, _)| data >= end);
+    let has_none = data_after(&file, offset).is_none_or(|data| data >= end);
     has_none && rustix::fs::seek(&file, SeekFrom::End(0)).is_ok_and(|size| size >= end)
 }
 
@@ -141,13 +147,18 @@ fn write_zeros(file: &File, offset: u64, length: u64) -> io::Result<()> {
     Ok(())
 }
 
+/// Returns where the next data at `from` or after it begin; `None` if there are no more.
+fn data_after(file: impl AsFd, from: u64) -> Option<u64> {
+    match rustix::fs::seek(&file, SeekFrom::Data(from)) {
+        Ok(data) => Some(data.max(from)),
+        Err(Errno::NXIO) => None,
+        Err(_) => (from < u64::MAX).then_some(from),
+    }
+}
+
 /// Returns the next data at `from` or after it, and the hole after them; `None` if there are no more.
 fn next_data(file: impl AsFd, from: u64) -> Option<(u64, u64)> {
-    let data = match rustix::fs::seek(&file, SeekFrom::Data(from)) {
-        Ok(data) => data.max(from),
-        Err(Errno::NXIO) => return None,
-        Err(_) => return (from < u64::MAX).then_some((from, u64::MAX)),
-    };
+    let data = data_after(&file, from)?;
     let hole = rustix::fs::seek(&file, SeekFrom::Hole(data)).ok().filter(|hole| *hole > data);
     Some((data, hole.unwrap_or(u64::MAX)))
 }
