@@ -34,16 +34,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::head(
         "experiment | control | expected | came out | published | mean | another occasion | each alone",
     );
-    let mut once = Vec::new();
+    let (mut once, mut changed) = (Vec::new(), Vec::new());
     for name in names(&folders)? {
-        let records: Vec<Option<PathBuf>> =
+        let mut records: Vec<Option<PathBuf>> =
             folders.iter().map(|folder| record(&folder.join(&name)).ok()).collect();
-        let there: Vec<PathBuf> = records.iter().flatten().cloned().collect();
-        if there.len() < 2 {
+        let Some(all) = pooled_of_newest(&landspeed, &mut records, || changed.push(name.clone()))? else {
             once.push(name);
             continue;
-        }
-        let all = pooled(&landspeed, &there)?;
+        };
+        let there: Vec<PathBuf> = records.iter().flatten().cloned().collect();
         let are_there: Vec<bool> = records.iter().map(Option::is_some).collect();
         all.expected.iter().for_each(|one| row(&name, one, &are_there));
         answers.add(&all);
@@ -54,6 +53,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     if !once.is_empty() {
         println!("\nMeasured on one occasion only: {}.", once.join(", "));
+    }
+    if !changed.is_empty() {
+        println!("\nWithout an earlier occasion, whose file had other cells: {}.", changed.join(", "));
     }
     answers.print();
     held.print();
@@ -88,6 +90,30 @@ fn record(folder: &Path) -> Result<PathBuf> {
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut records = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
     records.next().with_context(|| format!("{} has no record", folder.display()))
+}
+
+/// Pools the records of one run. An early one of another design is left out: its file had other cells then. Returns `None` if
+/// fewer than two are there.
+fn pooled_of_newest(
+    landspeed: &Path,
+    records: &mut [Option<PathBuf>],
+    mut on_left_out: impl FnMut(),
+) -> Result<Option<OccasionsReport>> {
+    loop {
+        let there: Vec<PathBuf> = records.iter().flatten().cloned().collect();
+        if there.len() < 2 {
+            return Ok(None);
+        }
+        match pooled(landspeed, &there) {
+            Err(error) if format!("{error:#}").contains("do not vary the same values") => {
+                if let Some(oldest) = records.iter_mut().find(|record| record.is_some()) {
+                    *oldest = None;
+                    on_left_out();
+                }
+            }
+            pooled => return pooled.map(Some),
+        }
+    }
 }
 
 fn pooled(landspeed: &Path, records: &[PathBuf]) -> Result<OccasionsReport> {
