@@ -18,7 +18,7 @@ impl AttributeRoom {
         self.0.load(Ordering::Relaxed) >= MOST_HELD
     }
 
-    /// Returns true if a target has room for so many bytes more.
+    /// Returns true if a target has room for this number of further bytes.
     pub(crate) fn takes(&self, bytes: usize) -> bool {
         self.0.load(Ordering::Relaxed) + bytes <= MOST_TAKEN
     }

@@ -358,7 +358,7 @@ impl Plan {
         }
     }
 
-    /// Returns what goes before the content of longer files.
+    /// Returns work that is done before the content of longer files is sent.
     fn work(&mut self) -> Option<Work> {
         if let Some(entry) = self.withdrawals.pop_front() {
             return Some(Work::Withdraw { entry });

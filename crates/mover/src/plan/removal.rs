@@ -19,7 +19,7 @@ const MOST_UNANSWERED: usize = 16;
 pub(crate) enum NotRemoved {
     /// Entries have failed.
     Failures,
-    /// The target has so many extras.
+    /// The target has this number of extras.
     TooMany(u64),
 }
 

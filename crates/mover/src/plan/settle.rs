@@ -146,7 +146,7 @@ impl Plan {
         self.withdraw(entry, AfterWithdrawal::Fail(failure));
     }
 
-    /// Takes what the target did not take of entries: at most so many kinds as there are.
+    /// Keeps the losses that the target reports, at most one for each kind.
     pub(crate) fn lost(&mut self, mut lost: Vec<LostKind>) {
         lost.truncate(CopyKept::ALL.len());
         self.settled.lost = lost;

@@ -28,7 +28,7 @@ impl Pace {
         Pace { bytes_per_s, free_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until so many bytes may be sent, or until `is_over`. What has no content waits for nothing.
+    /// Waits until this number of bytes may be sent, or until `is_over`. A message without content does not wait.
     pub(super) fn wait(&self, bytes: usize, is_over: &dyn Fn() -> bool) {
         let Some(bytes_per_s) = self.bytes_per_s.filter(|_| bytes > 0) else { return };
         let at = self.taken(bytes, bytes_per_s, Instant::now());
@@ -40,7 +40,7 @@ impl Pace {
         });
     }
 
-    /// Takes the tokens for so many bytes. Returns when the bytes may be sent.
+    /// Takes the tokens for this number of bytes. Returns when the bytes may be sent.
     fn taken(&self, bytes: usize, bytes_per_s: f64, now: Instant) -> Instant {
         let mut free_at = self.free_at.lock();
         let begin = now.checked_sub(CREDIT).map_or(*free_at, |earliest| earliest.max(*free_at));

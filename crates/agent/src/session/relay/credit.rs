@@ -29,7 +29,7 @@ impl Credit {
         }
     }
 
-    /// Counts a frame with so many bytes, which [`Credit::wait`] has allowed.
+    /// Counts a frame with this number of bytes, which [`Credit::wait`] has allowed.
     pub(super) fn spend(&self, bytes: usize) {
         *self.left.lock() -= cost(bytes);
     }

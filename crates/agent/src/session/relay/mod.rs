@@ -42,7 +42,7 @@ const QUEUE: usize = 2 * MOST * (WINDOW / FRAME_COST);
 /// of connections that have ended.
 const ROOM: usize = 2 * MOST * WINDOW;
 
-/// Returns the cost of a frame with so many bytes.
+/// Returns the cost of a frame with this number of bytes.
 fn cost(bytes: usize) -> usize {
     bytes + FRAME_COST
 }

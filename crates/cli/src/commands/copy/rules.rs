@@ -51,7 +51,7 @@ pub(crate) struct RuleArgs {
     /// Nothing is deleted if any entry fails at either end, and nothing that --ignore names. --dry-run lists what would be deleted.
     #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
     pub(crate) delete: bool,
-    /// Delete nothing if more than so many entries would be deleted
+    /// Delete nothing if more than N entries would be deleted
     ///
     /// A source folder on which nothing is mounted has nothing, and without a bound all that the target has would go.
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
