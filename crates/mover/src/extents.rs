@@ -4,6 +4,8 @@
 //! Ranges are pairs of (first, number), of pieces of a file or of bytes of a piece: in order, and with something between
 //! them.
 
+mod map;
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -13,6 +15,7 @@ use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::digest::{self, PIECE};
+pub(crate) use map::{DataMap, has};
 
 /// The largest number of ranges that are listed of a file. What follows counts as one range. The answers to an offer fit a
 /// message even if each has as many.
@@ -26,30 +29,14 @@ static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
 
 /// Returns the pieces of a file that have data.
 pub(crate) fn pieces_with_data(file: impl AsFd, pieces: u32) -> Vec<(u32, u32)> {
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    let mut from = 0;
-    while let Some((data, hole)) = next_data(&file, from) {
-        let first = piece_at(data);
-        if first >= pieces {
-            break;
-        }
-        let end = piece_at(hole.saturating_add(PIECE as u64 - 1)).min(pieces);
-        let is_full = ranges.len() >= MOST_RANGES;
-        match ranges.last_mut() {
-            Some((start, number)) if *start + *number >= first || is_full => {
-                *number = end.max(*start + *number) - *start;
-            }
-            _ => ranges.push((first, end - first)),
-        }
-        from = hole;
-    }
-    ranges
+    DataMap::of(file, pieces).with_data
 }
 
 /// Returns the data in a piece that begins at `offset` and was read as `bytes`; `None` if it has no hole. What was read of a
 /// hole must be zeros: a piece of which the kernel says otherwise counts as data.
 pub(crate) fn sparse(file: impl AsFd, offset: u64, bytes: &[u8]) -> Option<Vec<(u32, u32)>> {
-    // tmpfs looks at all pages up to the next hole, which is far in a file without any.
+    // tmpfs looks at all pages up to the next hole, which is far in a file without any. A caller that has a map of the file asks
+    // only of pieces that are not dense in it.
     if !bytes.chunks(BLOCK).any(are_zeros) {
         return None;
     }

@@ -19,9 +19,10 @@ use crate::digest::{Digest, DonePieces};
 use crate::extras::FolderNames;
 use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
 use crate::name::RelativeName;
-use crate::tree::{FoundEntry, SourcePlace};
+use crate::tree::FoundEntry;
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
 use links::LinkGroups;
+pub(crate) use pieces::PieceWork;
 pub(crate) use removal::NotRemoved;
 use removal::RemovalPlan;
 pub(crate) use sparse::MapWork;
@@ -77,18 +78,6 @@ pub(crate) enum Work {
         removes: bool,
     },
     Finish,
-}
-
-/// A piece that is to be read and hashed, and to be sent unless the target has it.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PieceWork {
-    pub(crate) entry: u64,
-    pub(crate) index: u32,
-    /// The number of pieces of the file.
-    pub(crate) pieces: u32,
-    pub(crate) length: usize,
-    pub(crate) place: SourcePlace,
-    pub(crate) is_sent: bool,
 }
 
 /// An entry that failed.
@@ -164,6 +153,8 @@ struct OpenEntry {
     /// The pieces that are holes and that the target is not known to have taken, and the bytes of all that are holes.
     holes: Vec<(u32, u32)>,
     hole_bytes: u64,
+    /// The pieces that have nothing but data, as ranges of (first, number).
+    dense: Vec<(u32, u32)>,
     /// True if the target cannot make the link that was offered.
     is_apart: bool,
     /// True if the file changed while it was read, and is read for the second time.
@@ -187,6 +178,7 @@ impl OpenEntry {
             taken: 0,
             holes: Vec::new(),
             hole_bytes: 0,
+            dense: Vec::new(),
             is_apart: false,
             is_second,
             after: None,

@@ -2,9 +2,24 @@
 
 use std::collections::VecDeque;
 
-use super::{PieceWork, Plan, Work};
-use crate::digest;
+use super::{Plan, Work};
+use crate::tree::SourcePlace;
 use crate::wire::MOST_PIECES;
+use crate::{digest, extents};
+
+/// A piece that is to be read and hashed, and to be sent unless the target has it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PieceWork {
+    pub(crate) entry: u64,
+    pub(crate) index: u32,
+    /// The number of pieces of the file.
+    pub(crate) pieces: u32,
+    pub(crate) length: usize,
+    pub(crate) place: SourcePlace,
+    pub(crate) is_sent: bool,
+    /// True if the piece had nothing but data when its file was looked at.
+    pub(crate) is_dense: bool,
+}
 
 impl Plan {
     fn small_of(&mut self, is_sent: bool) -> &mut VecDeque<(u64, u64)> {
@@ -55,6 +70,7 @@ impl Plan {
     fn piece_of(&self, entry: u64, index: u32, is_sent: bool) -> Option<PieceWork> {
         let open = self.open.get(&entry).filter(|open| open.after.is_none())?;
         let (pieces, length) = (open.done.as_ref()?.count(), digest::length(open.found.size(), index));
-        Some(PieceWork { entry, index, pieces, length, place: open.found.place.clone(), is_sent })
+        let is_dense = extents::has(&open.dense, index);
+        Some(PieceWork { entry, index, pieces, length, place: open.found.place.clone(), is_sent, is_dense })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Cursor, Plan, Work};
 use crate::digest;
-use crate::extents::{MOST_RANGES, between, bytes_of};
+use crate::extents::{DataMap, MOST_RANGES, between, bytes_of};
 use crate::tree::SourcePlace;
 
 /// The number of ranges of pieces that wait to be sent, beyond which no further file is looked at. It bounds the memory for
@@ -40,17 +40,19 @@ impl Plan {
         None
     }
 
-    /// Plans to send the pieces of a file that have data, as ranges of (first, number), to compare those of them that the
-    /// target may have, and to name the others as holes.
-    pub(crate) fn mapped(&mut self, map: &MapWork, data: &[(u32, u32)]) {
+    /// Plans to send the pieces of a file that have data, to compare those of them that the target may have, and to name the
+    /// others as holes.
+    pub(crate) fn mapped(&mut self, map: &MapWork, found: DataMap) {
+        let DataMap { with_data: data, dense } = found;
         let Some(open) = self.open.get_mut(&map.entry).filter(|open| open.after.is_none()) else { return };
-        let (size, holes) = (open.found.size(), between(data, map.pieces));
+        let (size, holes) = (open.found.size(), between(&data, map.pieces));
+        open.dense = dense;
         open.hole_bytes = holes.iter().map(|range| bytes_of(size, *range)).sum();
         if !holes.is_empty() {
             self.holes.push_back(map.entry);
         }
         open.holes = holes;
-        for &(first, number) in data {
+        for &(first, number) in &data {
             self.send_or_compare(map, first, first + number);
         }
     }

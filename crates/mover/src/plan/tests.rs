@@ -1,9 +1,10 @@
 mod select;
 
 use super::*;
+use crate::extents::DataMap;
 use crate::extras::Swept;
 use crate::metadata::Metadata;
-use crate::tree::FileIdentity;
+use crate::tree::{FileIdentity, SourcePlace};
 use crate::wire::{Answer, EntryKind, EntryOutcome, HardLink, Operation, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
@@ -30,11 +31,16 @@ fn failure(errno: i32) -> Failure {
     Failure { operation: Operation::Write, errno }
 }
 
+/// Returns the map of a file of which these pieces have data, and may have holes.
+fn data(with_data: &[(u32, u32)]) -> DataMap {
+    DataMap { with_data: with_data.to_vec(), dense: Vec::new() }
+}
+
 /// Returns the next step of a plan whose files have no holes.
 fn step(plan: &mut Plan) -> NextStep {
     loop {
         match plan.step() {
-            NextStep::Map(map) => plan.mapped(&map, &[(0, map.pieces)]),
+            NextStep::Map(map) => plan.mapped(&map, data(&[(0, map.pieces)])),
             step => return step,
         }
     }
@@ -231,16 +237,17 @@ fn holes_are_named_and_neither_sent_nor_compared() {
     plan.answered(first, vec![Answer::Compare(vec![(0, 3), (6, 1)])]);
     let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
     assert_eq!((map.entry, map.pieces), (first, 10));
-    plan.mapped(&map, &[(2, 2), (6, 2)]);
+    plan.mapped(&map, DataMap { dense: vec![(3, 1)], ..data(&[(2, 2), (6, 2)]) });
     let expected = vec![(0, 2), (4, 2), (8, 2)];
     assert_eq!(plan.step(), NextStep::Work(Work::Holes { entry: first, holes: expected }));
     let mut pieces = Vec::new();
     while let NextStep::Work(Work::Piece(piece)) = plan.step() {
-        pieces.push((piece.index, piece.is_sent));
+        pieces.push((piece.index, piece.is_sent, piece.is_dense));
         plan.hashed(&piece, Digest([piece.index as u8; 32]), 0);
         plan.became(first, EntryOutcome::Taken(piece.index));
     }
-    assert_eq!(pieces, [(3, true), (7, true), (2, false), (6, false)]);
+    let expected = [(3, true, true), (7, true, false), (2, false, false), (6, false, false)];
+    assert_eq!(pieces, expected);
     assert_eq!(plan.step(), NextStep::Wait, "the holes are part of the digest");
     plan.became(first, EntryOutcome::Holes);
     plan.became(first, EntryOutcome::Holes);
@@ -261,7 +268,7 @@ fn a_file_that_is_all_hole_is_installed() {
     let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
     // Meanwhile, another thread finds nothing to do.
     assert_eq!(plan.step(), NextStep::Wait);
-    plan.mapped(&map, &[]);
+    plan.mapped(&map, data(&[]));
     assert_eq!(drive(&mut plan), ["holes", "install"]);
     assert_eq!((plan.settled().copied, plan.settled().copied_bytes), (2, 10));
     assert_eq!(plan.waiting, 0);
@@ -278,10 +285,10 @@ fn a_file_with_holes_that_changes_is_looked_at_anew() {
         plan.answered(first, vec![Answer::Send]);
         let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
         if is_mapped {
-            plan.mapped(&map, &[(1, 1)]);
+            plan.mapped(&map, data(&[(1, 1)]));
         }
         plan.changed(first, Ok(file("a", 3 << 20)));
-        plan.mapped(&map, &[(1, 1)]);
+        plan.mapped(&map, data(&[(1, 1)]));
         assert_eq!(drive(&mut plan), ["withdraw", "offer", "piece", "piece", "piece", "install"]);
         assert_eq!((plan.settled().copied_bytes, plan.settled().moved_bytes), (3 << 20, 3 << 20));
         assert_eq!(plan.waiting, 0);
@@ -298,13 +305,13 @@ fn a_file_that_fails_does_not_hold_up_the_look_at_another_one() {
     plan.answered(first, vec![Answer::Send; 2]);
     let NextStep::Map(map) = plan.step() else { panic!("the first file") };
     let many: Vec<(u32, u32)> = (0..200).map(|n| (n * 2, 1)).collect();
-    plan.mapped(&map, &many);
+    plan.mapped(&map, data(&many));
     assert!(matches!(plan.step(), NextStep::Work(Work::Holes { .. })));
     assert!(matches!(plan.step(), NextStep::Work(Work::Piece(_))), "it has enough ranges to send");
     plan.became(first, EntryOutcome::Failed(failure(libc::EIO)));
     let NextStep::Map(map) = plan.step() else { panic!("the second file") };
     assert_eq!(map.entry, first + 1);
-    plan.mapped(&map, &[(0, 2)]);
+    plan.mapped(&map, data(&[(0, 2)]));
     assert_eq!(drive(&mut plan), ["piece", "piece", "install"]);
     assert_eq!((plan.settled().failed, plan.settled().copied, plan.waiting), (1, 1, 0));
 }

@@ -5,7 +5,7 @@ use landspeed_record::CopyStage;
 use super::Sending;
 use crate::Error;
 use crate::digest;
-use crate::extents::{self, pieces_with_data};
+use crate::extents::{self, DataMap};
 use crate::link::OpenFlow;
 use crate::plan::{MapWork, PieceWork};
 use crate::stage::{self, Pause};
@@ -102,9 +102,8 @@ impl Sending<'_> {
     fn read(&self, piece: &PieceWork, into: &mut [u8]) -> Result<Option<Vec<(u32, u32)>>, ReadProblem> {
         self.trees[piece.place.tree].read(&piece.place, |file| {
             read_piece(file, piece.index, into)?;
-            // Most short files have no holes, and to ask costs as much as to read them.
-            let may_be_sparse = piece.is_sent && (piece.pieces > 1 || piece.place.is_sparse);
-            Ok(may_be_sparse.then(|| extents::sparse(file, digest::offset(piece.index), into)).flatten())
+            let sparse = || extents::sparse(file, digest::offset(piece.index), into);
+            Ok(may_be_sparse(piece).then(sparse).flatten())
         })
     }
 
@@ -113,10 +112,10 @@ impl Sending<'_> {
         // What the plan's lock takes is no time of a disk.
         stage::settle(Pause::Starved);
         let tree = &self.trees[map.place.tree];
-        let found = tree.read(&map.place, |file| Ok(pieces_with_data(file, map.pieces)));
+        let found = tree.read(&map.place, |file| Ok(DataMap::of(file, map.pieces)));
         stage::settle(Pause::Device);
         match found {
-            Ok(data) => self.change(|plan| plan.mapped(map, &data)),
+            Ok(found) => self.change(|plan| plan.mapped(map, found)),
             Err(problem) => self.give_up(map.entry, &map.place, problem),
         }
     }
@@ -130,6 +129,15 @@ impl Sending<'_> {
             ReadProblem::Failed(failure) => self.change(|plan| plan.unreadable(entry, failure)),
         }
     }
+}
+
+/// Returns true if the kernel is to be asked for holes in a piece that is sent. Most short files have none, and to ask costs as
+/// much as to read them. A piece that was dense when its file was looked at has none either. To make a hole in it later changes
+/// the file's times, so that the file counts as changed. Even without that check the content would be right: a hole is read as
+/// zeros, and these are sent.
+fn may_be_sparse(piece: &PieceWork) -> bool {
+    let may_have_holes = if piece.pieces > 1 { !piece.is_dense } else { piece.place.is_sparse };
+    piece.is_sent && may_have_holes
 }
 
 /// Returns the message with pieces. Most files have no holes, and then nothing is said of them.

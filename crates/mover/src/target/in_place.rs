@@ -18,7 +18,7 @@ use super::hard_links::inode;
 use super::incoming::{IncomingFile, read_at};
 use super::{Receiving, kind};
 use crate::digest::{self, Digest};
-use crate::extents::{are_zeros, bytes_of, is_hole, sparse};
+use crate::extents::{self, DataMap, are_zeros, bytes_of, is_hole, sparse};
 use crate::metadata::Place;
 use crate::stage;
 use crate::tree::{FileIdentity, read_piece};
@@ -128,6 +128,8 @@ impl Receiving {
         file.clear_holes(&self.work, &there.holes.lock())?;
         let mut same = std::mem::take(&mut *there.same.lock());
         same.sort_unstable_by_key(|(index, _)| *index);
+        // Of a hole that another program makes from now on, the zeros are written.
+        let map = DataMap::of(&opened, file.pieces());
         let mut bytes = vec![0; digest::PIECE];
         for (index, digest) in same {
             let bytes = &mut bytes[..file.length(index)];
@@ -139,7 +141,8 @@ impl Receiving {
                 return Err(changed());
             }
             // A piece has at most digest::PIECE bytes.
-            let data = sparse(&opened, digest::offset(index), bytes);
+            let is_dense = extents::has(&map.dense, index);
+            let data = if is_dense { None } else { sparse(&opened, digest::offset(index), bytes) };
             let data = data.unwrap_or_else(|| vec![(0, bytes.len() as u32)]);
             file.write_piece(&self.work, bytes, &data, digest::offset(index))?;
         }

@@ -151,7 +151,7 @@ fn a_file_with_holes_is_compared_and_listed_without_a_digest() {
     let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
     plan.answered(first, vec![Answer::Compare(vec![(0, 3)])]);
     let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
-    plan.mapped(&map, &[(1, 1)]);
+    plan.mapped(&map, data(&[(1, 1)]));
     assert_eq!(plan.step(), NextStep::Work(Work::Holes { entry: first, holes: vec![(0, 1), (2, 1)] }));
     let NextStep::Work(Work::Piece(piece)) = plan.step() else { panic!("a piece") };
     assert_eq!((piece.index, piece.is_sent), (1, false));
