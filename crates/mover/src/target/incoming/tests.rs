@@ -1,11 +1,29 @@
+use std::thread;
+use std::time::{Duration, Instant};
+
 use landspeed_record::CopyKeeping;
+use landspeed_record::units::Nanos;
 
 use super::*;
 use crate::metadata::Metadata;
+use crate::stage::StageTotals;
 use crate::wire::Timestamp;
 
 fn keeper() -> Arc<Keeper> {
     Arc::new(Keeper::new(&CopyKeeping::default()))
+}
+
+/// Returns a file of this length, which has two pieces.
+fn of_two_pieces(size: u64) -> IncomingFile {
+    let offered = OfferedEntry {
+        name: RelativeName::parse(b"a").expect("a name"),
+        kind: crate::wire::EntryKind::File { size },
+        mode: 0o640,
+        modified: Timestamp { seconds: 5, nanos: 7 },
+        metadata: Metadata::default(),
+        link: HardLink::Alone,
+    };
+    IncomingFile::new(0, &offered, size, 2, &keeper())
 }
 
 #[test]
@@ -47,16 +65,7 @@ fn an_incomplete_file_that_vanished_is_not_made_anew() {
     let folder = tempfile::tempdir().unwrap();
     let root = crate::beneath::Root::open(folder.path()).unwrap();
     let work = WorkFolder::open(&root, folder.path()).unwrap();
-    let (size, bytes) = (2 << 20, vec![7_u8; 1 << 20]);
-    let offered = OfferedEntry {
-        name: RelativeName::parse(b"a").expect("a name"),
-        kind: crate::wire::EntryKind::File { size },
-        mode: 0o640,
-        modified: Timestamp { seconds: 5, nanos: 7 },
-        metadata: Metadata::default(),
-        link: HardLink::Alone,
-    };
-    let file = IncomingFile::new(0, &offered, size, 2, &keeper());
+    let (file, bytes) = (of_two_pieces(2 << 20), vec![7_u8; 1 << 20]);
     let header = |index| {
         let digest = digest::of_piece(&bytes, index, 2);
         PieceHeader { entry: 0, index, length: 1 << 20, digest, is_sent: true }
@@ -66,4 +75,36 @@ fn an_incomplete_file_that_vanished_is_not_made_anew() {
     let lost = file.take(&work, &header(1), &bytes).unwrap_err();
     assert_eq!((lost.operation, lost.errno), (Operation::Create, libc::ENOENT));
     assert!(file.complete(&work).is_err());
+}
+
+/// The flow that waits sleeps, and its wait is one for the file and not for the network.
+#[test]
+fn one_flow_at_a_time_writes_to_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = crate::beneath::Root::open(folder.path()).unwrap();
+    let work = WorkFolder::open(&root, folder.path()).unwrap();
+    let (file, bytes) = (of_two_pieces(2 << 20), vec![7_u8; 1 << 20]);
+    let digest = digest::of_piece(&bytes, 0, 2);
+    let header = PieceHeader { entry: 0, index: 0, length: 1 << 20, digest, is_sent: true };
+    let totals = Arc::<StageTotals>::default();
+    let waited = || totals.times().of(CopyStage::Write).device_ns;
+    let until = Instant::now() + Duration::from_secs(20);
+    thread::scope(|scope| {
+        let turn = file.turn.lock();
+        let taking = scope.spawn(|| {
+            let _life = totals.begin(CopyStage::Receive);
+            file.take(&work, &header, &bytes)
+        });
+        // A wait is longer than any write here.
+        while waited() < Nanos::millis(500) && Instant::now() < until {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!taking.is_finished() && waited() >= Nanos::millis(500), "{:?}", totals.times());
+        assert_eq!(file.digest(), None);
+        drop(turn);
+        assert_eq!(taking.join().expect("no panic"), Ok(Some(EntryOutcome::Taken(0))));
+    });
+    let write = *totals.times().of(CopyStage::Write);
+    assert_eq!([write.starved_ns, write.blocked_ns], [Nanos(0); 2], "{write:?}");
+    assert!(write.device_ns + write.queued_ns >= Nanos::millis(500), "{write:?}");
 }
