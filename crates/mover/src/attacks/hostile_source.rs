@@ -293,6 +293,33 @@ fn answers_that_are_not_heard_end_the_copy() {
     assert!(is_refused(&ended), "{ended:?}");
 }
 
+/// An attribute takes few bytes of a message and far more memory. More than an honest offer has end the copy.
+#[test]
+fn many_attributes_do_not_fill_the_memory() {
+    let world = World::new();
+    let target = world.target(&[""]);
+    let with = |name: &str, attributes: u32| {
+        let mut offered = file(name, 1);
+        let attribute = |n: u32| (format!("user.{n}").into_bytes(), Vec::new());
+        offered.metadata.attributes = (0..attributes).map(attribute).collect();
+        offered
+    };
+    let four = (0..4).map(|n| with(&n.to_string(), 6_000)).collect();
+    for (what, entries) in [("one entry", vec![with("f", 300_000)]), ("four entries", four)] {
+        let message = encode(&ToTarget::Offer { first: 2, entries });
+        let ended = bounded(|| {
+            attack_target(&target, |peer| {
+                peer.offer(0, vec![with("a", 6_000), with("b", 6_000)]);
+                assert_eq!(peer.answers(), [Answer::Send, Answer::Send]);
+                peer.say_bytes(&message, &[]);
+            })
+        });
+        assert!(is_refused(&ended), "{what}: {ended:?}");
+        assert!(world.names().is_empty(), "{what}");
+    }
+    world.assert_untouched();
+}
+
 /// A source that asks to remove what it was not asked to, or what lies elsewhere.
 #[test]
 fn nothing_is_removed_that_was_not_asked_for() {

@@ -2,6 +2,7 @@
 
 use super::memory::bounded;
 use super::*;
+use crate::wire::MOST_OUTCOMES;
 
 /// Answers as an honest target does, and calls `before` before each answer. Returns the content that came.
 pub(super) fn serve(peer: &mut Peer<'_>, mut before: impl FnMut(&Peer<'_>, &ToTarget)) -> Vec<u8> {
@@ -112,8 +113,9 @@ fn what_a_source_did_not_say_is_not_taken() {
 fn a_flood_of_answers_does_no_harm() {
     let world = World::new();
     source(&world);
-    let outcomes =
-        |one: EntryOutcome| ToSource::Outcomes((0..10_000).map(|entry| (entry % 9, one)).collect());
+    let outcomes = |one: EntryOutcome| {
+        ToSource::Outcomes((0..MOST_OUTCOMES as u64).map(|entry| (entry % 9, one)).collect())
+    };
     let flood = [
         outcomes(EntryOutcome::Taken(7)),
         outcomes(EntryOutcome::Withdrawn),
@@ -121,7 +123,7 @@ fn a_flood_of_answers_does_no_harm() {
     ];
     let outcome = bounded(|| {
         attack_source(&world.at("target"), |peer| {
-            serve(peer, |peer, _| (0..5).for_each(|_| flood.iter().for_each(|message| peer.say(message))));
+            serve(peer, |peer, _| (0..25).for_each(|_| flood.iter().for_each(|message| peer.say(message))));
         })
     });
     let outcome = outcome.expect("a copy");
@@ -146,14 +148,28 @@ fn any_failure_can_be_told() {
     }
 }
 
-/// A message of 4 MiB is not a list of hundreds.
+/// An element of a list may take one byte of a message and dozens of bytes of memory. A list that is longer than an honest one
+/// ends the copy.
 #[test]
 fn a_long_list_does_not_fill_the_memory() {
     let world = World::new();
     source(&world);
-    let list = ToSource::Answers { first: 0, answers: vec![Answer::Unchanged; 4_000_000] };
-    let bytes = postcard::to_stdvec(&list).unwrap();
-    drop(list);
-    let ended = bounded(|| attack_source(&world.at("target"), |peer| peer.say_bytes(&bytes, &[])));
-    assert!(is_refused(&ended), "{ended:?}");
+    let bytes = |list: ToSource| postcard::to_stdvec(&list).unwrap();
+    let answers = |answer, number| bytes(ToSource::Answers { first: 0, answers: vec![answer; number] });
+    let outcomes = |number| bytes(ToSource::Outcomes(vec![(0, EntryOutcome::Withdrawn); number]));
+    for (what, list) in [
+        ("answers", answers(Answer::Unchanged, 4_000_000)),
+        ("ranges of an answer", answers(Answer::Compare(vec![(0, 1); 2_000_000]), 1)),
+        ("outcomes", outcomes(2_000_000)),
+        ("outcomes, one too many", outcomes(MOST_OUTCOMES + 1)),
+    ] {
+        let ended = bounded(|| {
+            attack_source(&world.at("target"), |peer| {
+                peer.say_bytes(&list, &[]);
+                // If the list were taken, the copy would succeed.
+                serve(peer, |_, _| {});
+            })
+        });
+        assert!(is_refused(&ended), "{what}: {ended:?}");
+    }
 }

@@ -11,13 +11,13 @@ use crate::extents::{are_zeros, is_hole};
 use crate::extras::FolderNames;
 use crate::name::RelativeName;
 use crate::tree::{ReadProblem, read_piece};
-use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few};
+use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few, offered};
 
 /// A message of the source to the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) enum Question {
     /// How do these entries differ? Answered with [`Answer::Seen`].
-    Look(#[serde(deserialize_with = "few")] Vec<OfferedEntry>),
+    Look(#[serde(deserialize_with = "offered")] Vec<OfferedEntry>),
     /// Both ends read these pieces now. Not answered: [`Question::Compare`] follows.
     Read(#[serde(deserialize_with = "few")] Vec<PieceRange>),
     /// Are the pieces of the last [`Question::Read`] the same? Has the source's digests, range by range. Answered with

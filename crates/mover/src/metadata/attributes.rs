@@ -7,6 +7,7 @@ use landspeed_record::CopyKept;
 use rustix::io::Errno;
 
 use super::Place;
+use super::bounds::AttributeCount;
 
 /// The extended attributes of an entry: values by names.
 pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -43,15 +44,21 @@ pub(crate) fn kind(name: &[u8]) -> Option<CopyKept> {
     }
 }
 
-/// Returns true if these are attributes that a copy knows, with names that the kernel takes.
-pub(super) fn are_known(attributes: &Attributes) -> bool {
-    let is_name = |name: &Vec<u8>| name.len() <= LONGEST_NAME && !name.contains(&0) && kind(name).is_some();
-    attributes.keys().all(is_name)
+/// Returns true if these are attributes that a copy knows, with names that the kernel takes, and as many as an entry may have.
+pub(super) fn are_fine(attributes: &Attributes) -> bool {
+    let is_name = |name: &[u8]| name.len() <= LONGEST_NAME && !name.contains(&0) && kind(name).is_some();
+    let mut count = AttributeCount::default();
+    attributes.iter().all(|(name, value)| is_name(name) && count.add(name, value))
 }
 
 /// Returns the bytes that attributes take in memory, at least as many as in a message.
 pub(crate) fn bytes(attributes: &Attributes) -> usize {
-    attributes.iter().map(|(name, value)| name.len() + value.len() + BESIDE).sum()
+    attributes.iter().map(|(name, value)| bytes_of(name, value)).sum()
+}
+
+/// Returns the bytes that one attribute takes.
+pub(super) fn bytes_of(name: &[u8], value: &[u8]) -> usize {
+    name.len() + value.len() + BESIDE
 }
 
 /// Reads the attributes of an entry for which `is_wanted`, by name.
@@ -59,15 +66,14 @@ pub(crate) fn bytes(attributes: &Attributes) -> usize {
 /// # Errors
 /// Returns an error if they cannot be read, and E2BIG if they have more than [`MOST_OF_ENTRY`] bytes.
 pub(crate) fn read(place: &Place<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<Attributes> {
-    let (list, mut attributes, mut bytes) = (names(place)?, Attributes::new(), 0);
+    let (list, mut attributes, mut count) = (names(place)?, Attributes::new(), AttributeCount::default());
     for name in each(&list).filter(|name| is_wanted(name)) {
         let value = match place.get(name) {
             // It was removed meanwhile, or the file system lists an ACL where there is none.
             Err(Errno::NODATA | Errno::OPNOTSUPP) => continue,
             value => value?,
         };
-        bytes += name.len() + value.len() + BESIDE;
-        if bytes > MOST_OF_ENTRY {
+        if !count.add(name, &value) {
             return Err(Errno::TOOBIG.into());
         }
         attributes.insert(name.to_vec(), value);

@@ -3,12 +3,14 @@
 //! | module | content |
 //! |---|---|
 //! | `attributes` | extended attributes, and ACLs, which are among them |
+//! | `bounds` | how many attributes an entry may have |
 //! | `place` | an entry whose metadata are read and set: an open one, or one in an open folder |
 //! | `keeper` | what this end keeps, how an entry differs in it, and how it is set |
 //! | `losses` | what the target did not take |
 //! | `room` | the memory for attributes of entries under way |
 
 mod attributes;
+mod bounds;
 mod keeper;
 mod losses;
 mod place;
@@ -43,6 +45,7 @@ const DESCRIPTORS: &str = "/proc/self/fd";
 pub(crate) struct Metadata {
     pub(crate) user: u32,
     pub(crate) group: u32,
+    #[serde(deserialize_with = "bounds::bounded")]
     pub(crate) attributes: Attributes,
 }
 
@@ -51,7 +54,7 @@ impl Metadata {
     pub(crate) fn is_fine(&self) -> bool {
         // The number -1 tells the kernel to leave an owner as it is.
         let is_owner = self.user != u32::MAX && self.group != u32::MAX;
-        is_owner && bytes(&self.attributes) <= MOST_OF_ENTRY && attributes::are_known(&self.attributes)
+        is_owner && attributes::are_fine(&self.attributes)
     }
 }
 

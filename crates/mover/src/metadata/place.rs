@@ -11,7 +11,7 @@ use crate::wire::Timestamp;
 /// The room for most values and lists of names.
 const SHORT: usize = 1 << 10;
 /// The longest value and the longest list of names that the kernel gives (XATTR_SIZE_MAX, XATTR_LIST_MAX).
-const LONGEST: usize = 64 << 10;
+pub(super) const LONGEST: usize = 64 << 10;
 
 /// Where an entry is.
 pub(crate) enum Place<'a> {

@@ -28,8 +28,8 @@ use crate::name::RelativeName;
 use crate::select::CopyRules;
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{
-    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader,
-    SparsePiece, ToSource, ToTarget, encode, numbered,
+    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_OUTCOMES, MOST_PIECES, OfferedEntry, Operation,
+    PieceHeader, SparsePiece, ToSource, ToTarget, encode, numbered,
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
@@ -125,11 +125,9 @@ impl SourceLink {
         self.say(message, weight);
     }
 
-    /// Tells the source what became of entries, if there are any.
+    /// Tells the source what became of entries, if there are any, in as many messages as it takes.
     fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
-        if !outcomes.is_empty() {
-            self.tell(&ToSource::Outcomes(outcomes));
-        }
+        outcomes.chunks(MOST_OUTCOMES).for_each(|some| self.tell(&ToSource::Outcomes(some.to_vec())));
     }
 }
 

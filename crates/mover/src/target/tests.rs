@@ -201,6 +201,22 @@ fn what_an_earlier_copy_has_set_does_not_stay() {
     assert!(!has_attributes || old == Err(rustix::io::Errno::NODATA), "{old:?}");
 }
 
+/// The source reads no longer list.
+#[test]
+fn many_outcomes_are_told_in_several_messages() {
+    let link = SourceLink::new(0);
+    let outcomes: Vec<(u64, EntryOutcome)> =
+        (0..5_000).map(|entry| (entry, EntryOutcome::Installed)).collect();
+    link.tell_outcomes(outcomes.clone());
+    link.tell_outcomes(Vec::new());
+    let messages = told(&link).into_iter().map(|message| match message {
+        ToSource::Outcomes(outcomes) => outcomes,
+        other => panic!("{other:?} in place of outcomes"),
+    });
+    let messages: Vec<Vec<(u64, EntryOutcome)>> = messages.collect();
+    assert!(messages.len() == 3 && messages.concat() == outcomes);
+}
+
 /// What a source sends beside names and content is bounded too, and devices are made only where the user asked for them.
 #[test]
 fn a_source_gets_no_more_memory_for_attributes_and_no_device() {

@@ -9,7 +9,7 @@ mod sparse;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
-pub(crate) use lists::few;
+pub(crate) use lists::{few, offered};
 pub(crate) use sparse::SparsePiece;
 
 use crate::digest::Digest;
@@ -21,6 +21,8 @@ use crate::name::RelativeName;
 pub(crate) const MOST_OFFERED: usize = 256;
 /// The largest number of pieces in one message.
 pub(crate) const MOST_PIECES: usize = 256;
+/// The largest number of outcomes in one message.
+pub(crate) const MOST_OUTCOMES: usize = 2_048;
 
 /// Numbers what a message lists from `first`. Numbers end with the largest one, which no honest end uses.
 pub(crate) fn numbered<I: IntoIterator>(first: u64, listed: I) -> impl Iterator<Item = (u64, I::Item)> {
@@ -33,19 +35,19 @@ pub(crate) enum ToTarget {
     /// Entries of the source, numbered from `first`. Answered with [`ToSource::Answers`].
     Offer {
         first: u64,
-        #[serde(deserialize_with = "few")]
+        #[serde(deserialize_with = "offered")]
         entries: Vec<OfferedEntry>,
     },
     /// Folders whose contents are complete, numbered from `first`: the target sets their modes and times. Answered with
     /// [`ToSource::Answers`].
     Folders {
         first: u64,
-        #[serde(deserialize_with = "few")]
+        #[serde(deserialize_with = "offered")]
         entries: Vec<OfferedEntry>,
     },
     /// Pieces of files. The frame's body has the bytes of those that are sent, one after the other. Each is answered
     /// with an outcome ([`ToSource::Outcomes`]).
-    Pieces(Vec<PieceHeader>),
+    Pieces(#[serde(deserialize_with = "few")] Vec<PieceHeader>),
     /// The target has taken all pieces of a file of several pieces, whose digest is this. Answered with an outcome.
     Install { entry: u64, digest: Digest },
     /// The source sends no more of this entry. Answered with [`EntryOutcome::Withdrawn`].
@@ -58,7 +60,11 @@ pub(crate) enum ToTarget {
     SparsePieces(#[serde(deserialize_with = "few")] Vec<SparsePiece>),
     /// All pieces of a file of several pieces that are holes, as ranges of (first, number). Answered with
     /// [`EntryOutcome::Holes`].
-    Holes { entry: u64, holes: Vec<(u32, u32)> },
+    Holes {
+        entry: u64,
+        #[serde(deserialize_with = "lists::ranges")]
+        holes: Vec<(u32, u32)>,
+    },
     /// What folders of the source have. The target looks for what it alone has, and removes it if `removes`. Answered with
     /// [`ToSource::Swept`].
     Names {
@@ -136,8 +142,9 @@ pub(crate) enum ToSource {
         #[serde(deserialize_with = "few")]
         answers: Vec<Answer>,
     },
-    /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message.
-    Outcomes(Vec<(u64, EntryOutcome)>),
+    /// What became of pieces and entries, each with the number of its entry. Those that become known together share a message,
+    /// up to [`MOST_OUTCOMES`].
+    Outcomes(#[serde(deserialize_with = "lists::outcomes")] Vec<(u64, EntryOutcome)>),
     /// What the target did not take of entries that it has otherwise. Comes before [`ToSource::Finished`], if anything was lost.
     Lost(#[serde(deserialize_with = "few")] Vec<LostKind>),
     /// Everything is on stable storage; or why it is not known to be.
@@ -157,7 +164,7 @@ pub(crate) enum Answer {
     Send,
     /// The target has a part of the file, or a file of its length in place: it compares the pieces of these ranges, each as
     /// (first, number). All others are to be sent.
-    Compare(Vec<(u32, u32)>),
+    Compare(#[serde(deserialize_with = "lists::ranges")] Vec<(u32, u32)>),
     Failed(Failure),
 }
 
