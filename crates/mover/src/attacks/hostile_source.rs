@@ -8,7 +8,7 @@ use crate::extras::FolderNames;
 use crate::select::Removal;
 use crate::wire::{MOST_OFFERED, MOST_PIECES};
 
-/// Returns a message in which the name `old` is replaced by bytes that need be no name.
+/// Returns a message in which the name `old` is replaced by bytes that may not be a name.
 fn renamed(message: &ToTarget, old: &[u8], new: &[u8]) -> Vec<u8> {
     let [old, new] = [old, new].map(|name| postcard::to_stdvec(&name.to_vec()).unwrap());
     let message = encode(message);
@@ -16,7 +16,7 @@ fn renamed(message: &ToTarget, old: &[u8], new: &[u8]) -> Vec<u8> {
     [&message[..at], new.as_slice(), &message[at + old.len()..]].concat()
 }
 
-/// CVE-2019-6111 of scp, croc#593: the receiver puts a name together with its own folder, and the name leads out.
+/// CVE-2019-6111 of scp, croc#593: the receiver joins a name to its own folder, and the name leads out of it.
 #[test]
 fn a_name_leads_nowhere_else() {
     let world = World::new();
@@ -125,7 +125,7 @@ fn a_digest_has_its_length_and_is_checked() {
             peer.say_with(&ToTarget::Pieces(vec![piece(1, index, 2, &long)]), &long);
             assert_eq!(peer.outcomes(), [(1, EntryOutcome::Taken(index))]);
         }
-        // One that is not of the whole, one of nothing, and one of no entry.
+        // A digest that is not that of the whole file, one of a file of which nothing has arrived, and one of no entry.
         let digest = piece(1, 0, 2, &long).digest;
         for entry in [1, 2] {
             peer.say(&ToTarget::Install { entry, digest });
@@ -172,7 +172,7 @@ fn the_largest_numbers_do_no_harm() {
         assert_eq!(peer.outcomes()[0].0, 2);
         peer.say(&ToTarget::Pieces(vec![piece(3, 0, 1, b""), piece(4, 0, 1, b"")]));
         let told = peer.outcomes().len();
-        assert!(told == 2 || peer.outcomes().len() == 1, "each is told of");
+        assert!(told == 2 || peer.outcomes().len() == 1, "an outcome for each file");
         peer.say(&ToTarget::Withdraw { entry: u64::MAX });
         assert_eq!(peer.outcomes(), [(u64::MAX, EntryOutcome::Withdrawn)]);
     });
@@ -234,7 +234,7 @@ fn an_entry_that_changes_its_kind_leads_nowhere() {
     world.assert_untouched();
 }
 
-/// As deep as a name can be.
+/// A name of 4,095 bytes has at most 2,048 components.
 #[test]
 fn the_deepest_name_is_an_entry_or_a_failure() {
     let world = World::new();
@@ -251,7 +251,7 @@ fn the_deepest_name_is_an_entry_or_a_failure() {
     remove_nested(&world.at("target"));
 }
 
-/// Removes folders "a" in each other. They are more than a process may have open, as their removal by std would need.
+/// Removes folders "a", each in the one before. std would open all of them at once, and a process may not have as many open.
 fn remove_nested(folder: &Path) {
     let (outer, inner) = (folder.join("a"), folder.join("inner"));
     while fs::rename(outer.join("a"), &inner).is_ok() {
@@ -320,7 +320,7 @@ fn many_attributes_do_not_fill_the_memory() {
     world.assert_untouched();
 }
 
-/// A source that asks to remove what it was not asked to, or what lies elsewhere.
+/// A source that asks the target to remove entries although the user did not, or entries outside of the target.
 #[test]
 fn nothing_is_removed_that_was_not_asked_for() {
     let world = World::new();

@@ -108,7 +108,7 @@ fn what_a_source_did_not_say_is_not_taken() {
     assert!(is_refused(&fewer_taken), "{fewer_taken:?}");
 }
 
-/// Answers in a flood, about entries that were and were not offered, are ignored, and kept nowhere.
+/// A flood of answers about entries, offered or not, is ignored, and none of them is kept.
 #[test]
 fn a_flood_of_answers_does_no_harm() {
     let world = World::new();
@@ -130,7 +130,7 @@ fn a_flood_of_answers_does_no_harm() {
     assert_eq!((outcome.copied, outcome.failed), (2, 0), "{outcome:?}");
 }
 
-/// The words of a failure are made here, from any numbers.
+/// The source puts failures into words, and the target may send any number.
 #[test]
 fn any_failure_can_be_told() {
     let world = World::new();

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-/// The most memory that an attack may cost both ends together. A target keeps 64 MiB of answers that its source has not heard, as
-/// it counts them.
+/// The most memory that an attack may cost both ends together. By its own count, a target keeps up
+/// to 64 MiB of answers that its source has not taken.
 const MOST_KIB: u64 = 256 << 10;
 
 /// Runs an attack, and checks the peak of this process's memory if no other attack runs beside it.

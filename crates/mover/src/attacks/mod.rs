@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `hostile_source` | a source that writes what it may not |
 //! | `hostile_target` | a target that reads what it may not |
-//! | `sequences` | a source that says anything in any order |
+//! | `sequences` | a source that sends any messages in any order |
 //! | `swaps` | another user, at either end |
 
 mod hostile_source;
@@ -41,7 +41,7 @@ use crate::{
     Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
 };
 
-/// The longest silence that the real end bears. It bounds each wait of a peer too.
+/// The longest silence that the real end accepts. It bounds each wait of a peer too.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Returns the number of rounds of an attack.
@@ -49,7 +49,7 @@ fn rounds() -> u64 {
     std::env::var("LANDSPEED_ATTACKS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(200)
 }
 
-/// A peer that says what it likes.
+/// A peer that sends any message.
 struct Peer<'a> {
     writer: FrameWriter<'a>,
     reader: FrameReader<'a>,
@@ -82,7 +82,7 @@ impl Peer<'_> {
         }
     }
 
-    /// Waits until the real end has ended the flow, so that what was said before is not lost with it.
+    /// Waits until the real end has ended the flow. If the peer ended it first, messages under way could be lost.
     fn wait_for_end<M: DeserializeOwned>(&mut self) {
         while self.hear_all::<M>().is_some() {}
     }
@@ -130,8 +130,8 @@ fn act(caller: &Caller, attack: impl FnOnce(&mut Peer<'_>)) {
     attack(&mut peer);
 }
 
-/// Lets a hostile source attack the real target, and returns how the target ended. A source that has not finished ends with the
-/// word that it goes no further.
+/// Lets a hostile source attack the real target, and returns how the target ended. A source that has not finished sends
+/// [`ToTarget::Over`] last.
 fn attack_target(target: &Target, attack: impl FnOnce(&mut Peer<'_>)) -> Result<(), Error> {
     let (caller, flows) = ends();
     std::thread::scope(|scope| {
@@ -262,7 +262,7 @@ fn piece(entry: u64, index: u32, pieces: u32, bytes: &[u8]) -> PieceHeader {
     PieceHeader { entry, index, length: bytes.len() as u32, digest, is_sent: true }
 }
 
-/// Returns true if this is how an end ends that does not believe the other one.
+/// Returns true if an end has ended the copy because the other one broke the rules.
 fn is_refused<T>(ended: &Result<T, Error>) -> bool {
     matches!(ended, Err(Error::Protocol(_)))
 }

@@ -1,4 +1,4 @@
-//! A source that says anything in any order.
+//! A source that sends any messages in any order.
 
 use super::*;
 use crate::extras::{FolderNames, NameDigest};
@@ -19,10 +19,10 @@ impl Random {
     }
 }
 
-/// The lengths of files that are worth a try.
+/// The lengths of files that are tried.
 const SIZES: [u64; 7] = [0, 1, 3, 1 << 20, (1 << 20) + 1, 3 << 20, u64::MAX];
 
-/// A source that has forgotten what it said, but for the lengths of its files.
+/// A source that keeps nothing of what it has said but the lengths of its files.
 struct Babbler {
     random: Random,
     links: Vec<Vec<u8>>,
@@ -41,7 +41,7 @@ impl Babbler {
         }
     }
 
-    /// Returns what a file is to others: to one that is there, to one outside, or to none.
+    /// Returns what a file is to another one, which may be there, be missing, or lie outside.
     fn hard_link(&mut self) -> HardLink {
         let first = self.random.of(&["a", "b", "l/victim", "f"]);
         match self.random.draw() % 3 {
@@ -81,7 +81,7 @@ impl Babbler {
         (header, bytes)
     }
 
-    /// Returns what the source says to have in a folder: one inside, a link, or one outside.
+    /// Returns what the source claims to have in a folder inside, in a link, in a folder outside, or in a file.
     fn names(&mut self) -> Vec<FolderNames> {
         let folder = self.random.of(&["", "a", "a/b", "l", "l/folder", "f"]);
         let folder = RelativeName::parse(folder.as_bytes()).expect("a name");

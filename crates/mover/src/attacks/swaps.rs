@@ -8,7 +8,7 @@ use rustix::fs::{CWD, RenameFlags};
 use super::hostile_target::serve;
 use super::*;
 
-/// A folder of the target, and a symbolic link that takes its place and leaves it.
+/// A folder of the target and a symbolic link, which change places.
 struct Swap<'w>(&'w World);
 
 impl Swap<'_> {
@@ -24,7 +24,7 @@ impl Swap<'_> {
     }
 }
 
-/// Raises a flag when dropped, also in a panic: another thread waits for it.
+/// Raises a flag when dropped, also in a panic, because another thread waits for it.
 struct RaisedAtEnd<'f>(&'f AtomicBool);
 
 impl Drop for RaisedAtEnd<'_> {

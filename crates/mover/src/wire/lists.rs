@@ -1,5 +1,5 @@
-//! Reads lists that are short in what an honest end sends. Otherwise a message of 4 MiB could become a list of hundreds, because
-//! an element may be one byte there and dozens in memory.
+//! Reads lists that are short in what an honest end sends. Otherwise a message of 4 MiB could become a list of hundreds of MiB,
+//! because an element may be one byte there and dozens in memory.
 
 use std::fmt;
 
