@@ -122,8 +122,9 @@ paths: build install-applications
 		$(SUDO) target/release/landspeed compare --paths kernel,local,mptcp --app $$app --predict --blocks 12 || exit; \
 	done
 
-# `landspeed copy` beside rsync, scp and tar over ssh, by turns between two network namespaces: one large file, then many small ones, in
-# memory (ten minutes, on a machine left alone). COPY_OF has options of `validate copy`.
+# `landspeed copy` beside rsync, its daemon, scp and tar over ssh, and mscp and syq where they are on PATH or in the folder of --rivals, by
+# turns between two network namespaces: one large file, then many small ones, in memory (half an hour, on a machine left alone). COPY_OF has
+# options of `validate copy`.
 COPY_OF :=
 .PHONY: copy-bench
 copy-bench: build-validate

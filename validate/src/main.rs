@@ -159,6 +159,7 @@ mod tests {
             "validate capacity --runs 5",
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
+            "validate copy --rivals /opt/rivals --only rsync",
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",

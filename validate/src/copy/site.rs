@@ -1,5 +1,6 @@
 //! Two hosts of a comparison: network namespaces with a pair of veth between them, and an sshd in the second one.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,6 @@ use anyhow::{Context, Result, ensure};
 
 /// The address of the second host.
 const ADDRESS: &str = "10.97.0.2";
-const HOST: &str = "root@10.97.0.2";
 
 /// Removes the namespaces and the folder when dropped.
 pub(super) struct Site {
@@ -19,13 +19,17 @@ pub(super) struct Site {
     landspeed: PathBuf,
     /// The names of the namespaces.
     names: [String; 2],
+    /// The folder in which programs are looked for before those of PATH.
+    programs: Option<PathBuf>,
 }
 
 impl Site {
     pub(super) fn new(above: &Path, landspeed: &Path) -> Result<Site> {
-        let folder = tempfile::Builder::new().prefix("copy-bench").tempdir_in(above)?;
+        // Its name has no capital letters, which are words of commands.
+        let name = format!("copy-bench.{}", std::process::id());
+        let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(above)?;
         let names = ["a", "b"].map(|end| format!("cb{}{end}", std::process::id()));
-        let site = Site { folder, landspeed: landspeed.to_path_buf(), names };
+        let site = Site { folder, landspeed: landspeed.to_path_buf(), names, programs: None };
         let [a, b] = &site.names;
         let folder = site.folder.path().display();
         shell(&format!(
@@ -37,14 +41,35 @@ impl Site {
             mkdir -p /run/sshd {folder}/from {folder}/to
             ssh-keygen -q -t ed25519 -N '' -f {folder}/host
             ssh-keygen -q -t ed25519 -N '' -f {folder}/user
-            cp {folder}/user.pub {folder}/authorized"
+            cp {folder}/user.pub {folder}/authorized
+            echo \"{ADDRESS} $(cat {folder}/host.pub)\" > {folder}/known"
         ))?;
-        let config = format!(
-            "ListenAddress {ADDRESS}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
+        site.write_configurations(ADDRESS)?;
+        Ok(site)
+    }
+
+    /// Writes the configurations of sshd, of a program with an ssh of its own, and of rsync's daemon.
+    fn write_configurations(&self, address: &str) -> Result<()> {
+        let folder = self.folder.path().display();
+        let sshd = format!(
+            "ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
              StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
         );
-        fs::write(site.folder.path().join("sshd_config"), config)?;
-        Ok(site)
+        let ssh = format!("Host *\n{}\n", self.ssh_options().join("\n").replace('=', " "));
+        let rsyncd = format!(
+            "use chroot = no\nuid = root\ngid = root\nreverse lookup = no\nlog file = /dev/null\n\
+             [to]\npath = {folder}/to\nread only = no\n"
+        );
+        for (name, text) in [("sshd_config", sshd), ("ssh_config", ssh), ("rsyncd_config", rsyncd)] {
+            fs::write(self.folder.path().join(name), text)?;
+        }
+        Ok(())
+    }
+
+    /// Looks for programs in this folder first.
+    pub(super) fn with_programs(mut self, programs: Option<PathBuf>) -> Site {
+        self.programs = programs;
+        self
     }
 
     /// Writes content that does not compress: one file, or `files` small ones of 4 KiB. Returns the bytes.
@@ -66,8 +91,16 @@ impl Site {
 
     /// Returns true if this program is installed.
     pub(super) fn has(&self, program: &str) -> bool {
-        let found = shell(&format!("command -v {program} > /dev/null"));
-        program == "landspeed" || found.is_ok()
+        let mut look = Command::new("bash");
+        look.args(["-c", &format!("command -v {program} > /dev/null")]).env("PATH", self.path());
+        program == "landspeed" || look.status().is_ok_and(|status| status.success())
+    }
+
+    /// Returns PATH with the folder of further programs before it.
+    fn path(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = self.programs.iter().cloned().chain(std::env::split_paths(&path));
+        std::env::join_paths(folders).unwrap_or_default()
     }
 
     pub(super) fn empty_target(&self) -> Result<()> {
@@ -77,49 +110,76 @@ impl Site {
     }
 
     pub(super) fn start_sshd(&self) -> Result<Sshd> {
-        let config = self.folder.path().join("sshd_config");
-        let mut sshd = Command::new("ip");
-        sshd.args(["netns", "exec", &self.names[1], "/usr/sbin/sshd", "-D", "-f"]).arg(config);
-        let sshd = Sshd(sshd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("start sshd")?);
-        let end = Instant::now() + Duration::from_secs(10);
-        let listens = format!("ip netns exec {} ss -Hltn 'sport = :22' | grep -q .", self.names[1]);
-        while shell(&listens).is_err() {
-            ensure!(Instant::now() < end, "sshd does not listen");
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(sshd)
+        self.start(&format!("/usr/sbin/sshd -D -f {}/sshd_config", self.folder.path().display()), 22)
     }
 
-    /// Runs a command on the first host, with the words of [`super::Mover`] filled in.
+    /// Starts rsync's own daemon, whose module `to` is the target's folder.
+    pub(super) fn start_rsyncd(&self) -> Result<Sshd> {
+        let folder = self.folder.path().display();
+        let daemon =
+            format!("rsync --daemon --no-detach --config={folder}/rsyncd_config --address={ADDRESS}");
+        self.start(&daemon, 873)
+    }
+
+    /// Starts a server on the second host, and waits until it listens at this port.
+    fn start(&self, command: &str, port: u16) -> Result<Sshd> {
+        let mut server = Command::new("ip");
+        server.args(["netns", "exec", &self.names[1]]).args(command.split(' '));
+        let server = server.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+        let server = Sshd(server.with_context(|| command.to_owned())?);
+        let end = Instant::now() + Duration::from_secs(10);
+        let listens = format!("ip netns exec {} ss -Hltn 'sport = :{port}' | grep -q .", self.names[1]);
+        while shell(&listens).is_err() {
+            ensure!(Instant::now() < end, "{command}: does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// Runs a command on the first host, with the words of [`super::rivals::Rival`] filled in.
     pub(super) fn run(&self, command: &str) -> Result<ExitStatus> {
         self.command(command).stdout(Stdio::null()).status().with_context(|| command.to_owned())
     }
 
-    /// Returns a command on the first host, with the words of [`super::Mover`] filled in.
+    /// Returns a command on the first host, with the words of [`super::rivals::Rival`] filled in.
     pub(super) fn command(&self, command: &str) -> Command {
+        let mut shell = Command::new("ip");
+        let command = self.filled_in(command);
+        shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).env("PATH", self.path());
+        shell
+    }
+
+    /// Returns a command line with the words of [`super::rivals::Rival`] filled in.
+    pub(super) fn filled_in(&self, command: &str) -> String {
         let folder = self.folder.path().display().to_string();
-        let options = [
+        let options = self.ssh_options();
+        let each =
+            |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
+        let landspeed = self.landspeed.display().to_string();
+        command
+            .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
+            .replace("SCP_OPTIONS", &each("-o"))
+            .replace("SSH_CONFIG", &format!("{folder}/ssh_config"))
+            .replace("SSH", &format!("ssh {}", each("-o")))
+            .replace("landspeed copy", &format!("{landspeed} copy"))
+            .replace("landspeed measure", &format!("{landspeed} measure"))
+            .replace("FROM", &format!("{folder}/from"))
+            .replace("TO", &format!("{folder}/to"))
+            .replace("HOST", &format!("root@{ADDRESS}"))
+            .replace("ADDRESS", ADDRESS)
+    }
+
+    /// Returns the options by which ssh logs in to the second host.
+    fn ssh_options(&self) -> [String; 5] {
+        let folder = self.folder.path().display();
+        [
             format!("IdentityFile={folder}/user"),
             format!("UserKnownHostsFile={folder}/known"),
             "IdentitiesOnly=yes".to_owned(),
             "StrictHostKeyChecking=no".to_owned(),
             "LogLevel=ERROR".to_owned(),
-        ];
-        let each =
-            |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
-        let landspeed = self.landspeed.display().to_string();
-        let command = command
-            .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
-            .replace("SCP_OPTIONS", &each("-o"))
-            .replace("SSH", &format!("ssh {}", each("-o")))
-            .replace("landspeed copy", &format!("{landspeed} copy"))
-            .replace("FROM", &format!("{folder}/from"))
-            .replace("TO", &format!("{folder}/to"))
-            .replace("HOST", HOST);
-        let mut shell = Command::new("ip");
-        shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        shell
+        ]
     }
 
     /// Returns the name of a host's namespace.
@@ -200,7 +260,7 @@ impl Drop for Site {
     }
 }
 
-/// A running sshd.
+/// A running sshd, or another server.
 pub(super) struct Sshd(Child);
 
 impl Sshd {
