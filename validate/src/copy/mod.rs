@@ -3,6 +3,7 @@
 
 pub(crate) mod kills;
 pub(crate) mod memory;
+mod occasions;
 mod rivals;
 mod site;
 pub(crate) mod trees;
@@ -10,7 +11,7 @@ mod turns;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::Estimate;
 use landspeed_record::units::Bytes;
@@ -18,6 +19,7 @@ use landspeed_stats::estimate;
 
 use crate::landspeed::landspeed;
 use crate::table::{self, BrokenPromises};
+use occasions::{LEAST_TURNS, Occasion, pool};
 use rivals::{Bar, Comparison, OURS, RIVALS, Rival, Work};
 use site::Site;
 use turns::{Turn, stream_seconds, turn};
@@ -42,6 +44,12 @@ pub(crate) struct Options {
     /// Only programs whose names contain this
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Add this occasion to the file, as a line
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    /// Copy nothing, and pool the occasions of these files
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "into")]
+    pool: Vec<PathBuf>,
 }
 
 /// A program, and its turns.
@@ -51,13 +59,30 @@ struct Contestant {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if !options.pool.is_empty() {
+        return pool(&options.pool);
+    }
+    let is_enough = options.into.is_none() || options.turns >= LEAST_TURNS;
+    ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
     let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
     let site = Site::new(&options.folder, &landspeed()?)?.with_programs(programs);
     let comparison = Comparison::of(options.files > 0, false, false);
     let bytes = site.fill(options.mib, options.files)?;
     let mut contestants = contestants(&site, comparison, options.only.as_deref());
     measure(&site, &mut contestants, bytes, options.turns)?;
+    if let Some(file) = &options.into {
+        Occasion::now(comparison, &setting(options), bytes, &contestants)?.append(file)?;
+    }
     report(&contestants, comparison, bytes)
+}
+
+/// Returns what is copied and over what, in words.
+fn setting(options: &Options) -> String {
+    let content = match options.files {
+        0 => format!("a file of {}", Bytes(options.mib << 20)),
+        files => format!("{files} files of 4 KiB"),
+    };
+    format!("{content} in {}", options.folder.display())
 }
 
 /// Returns the programs that take part, ours first. Prints the command of each, and which are not found.
