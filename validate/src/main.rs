@@ -160,6 +160,8 @@ mod tests {
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
             "validate copy --rivals /opt/rivals --only rsync --into copies.jsonl",
+            "validate copy --place disk --drop-caches --turns 2 --mib 64",
+            "validate copy --place image --files 100",
             "validate copy --pool monday.jsonl tuesday.jsonl",
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",

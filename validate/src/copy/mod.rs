@@ -4,22 +4,26 @@
 pub(crate) mod kills;
 pub(crate) mod memory;
 mod occasions;
+mod place;
 mod rivals;
 mod site;
 pub(crate) mod trees;
 mod turns;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_record::Estimate;
+use landspeed_analysis::hold_words;
 use landspeed_record::units::Bytes;
+use landspeed_record::{CopyHold, Estimate};
 use landspeed_stats::estimate;
 
 use crate::landspeed::landspeed;
 use crate::table::{self, BrokenPromises};
 use occasions::{LEAST_TURNS, Occasion, pool};
+use place::{Medium, Place};
 use rivals::{Bar, Comparison, OURS, RIVALS, Rival, Work};
 use site::Site;
 use turns::{Turn, stream_seconds, turn};
@@ -35,9 +39,15 @@ pub(crate) struct Options {
     /// Copy this many small files in place of one large one
     #[arg(long, default_value_t = 0)]
     files: u64,
-    /// The folder in which all is copied
-    #[arg(long, default_value = "/dev/shm")]
-    folder: PathBuf,
+    /// Copy in memory or on a disk
+    #[arg(long, value_enum, default_value = "memory")]
+    place: Medium,
+    /// The folder in which all is copied, in place of the place's usual one
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// On a disk, drop all page caches of this machine before each turn, not only that of the source's content
+    #[arg(long)]
+    drop_caches: bool,
     /// Look for programs in this folder too
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
@@ -65,24 +75,31 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let is_enough = options.into.is_none() || options.turns >= LEAST_TURNS;
     ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
     let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
-    let site = Site::new(&options.folder, &landspeed()?)?.with_programs(programs);
-    let comparison = Comparison::of(options.files > 0, false, false);
+    let place = Place::open(options.place, options.folder.as_deref(), options.drop_caches, room(options))?;
+    let site = Site::new(place.folder(), &landspeed()?)?.with_programs(programs);
+    let comparison = Comparison::of(options.files > 0, place.is_on_disk(), false);
+    let setting = setting(options, &place)?;
     let bytes = site.fill(options.mib, options.files)?;
     let mut contestants = contestants(&site, comparison, options.only.as_deref());
-    measure(&site, &mut contestants, bytes, options.turns)?;
+    measure(&site, &place, &mut contestants, bytes, options.turns)?;
     if let Some(file) = &options.into {
-        Occasion::now(comparison, &setting(options), bytes, &contestants)?.append(file)?;
+        Occasion::now(comparison, &setting, bytes, &contestants)?.append(file)?;
     }
-    report(&contestants, comparison, bytes)
+    report(&contestants, comparison, &setting, bytes)
+}
+
+/// Returns the bytes of a file system that has room for source and target. A small file takes a block and an inode at each.
+fn room(options: &Options) -> u64 {
+    (1 << 30) + if options.files == 0 { options.mib << 21 } else { options.files << 16 }
 }
 
 /// Returns what is copied and over what, in words.
-fn setting(options: &Options) -> String {
+fn setting(options: &Options, place: &Place) -> Result<String> {
     let content = match options.files {
         0 => format!("a file of {}", Bytes(options.mib << 20)),
         files => format!("{files} files of 4 KiB"),
     };
-    format!("{content} in {}", options.folder.display())
+    Ok(format!("{content} {}", place.words()?))
 }
 
 /// Returns the programs that take part, ours first. Prints the command of each, and which are not found.
@@ -102,12 +119,13 @@ fn contestants(site: &Site, comparison: Comparison, only: Option<&str>) -> Vec<C
 }
 
 /// Lets all take turns. Each round begins with another program.
-fn measure(site: &Site, contestants: &mut [Contestant], bytes: u64, turns: u32) -> Result<()> {
+fn measure(site: &Site, place: &Place, contestants: &mut [Contestant], bytes: u64, turns: u32) -> Result<()> {
     let streams = contestants.iter().find(|one| one.rival.work == Work::Stream);
     let seconds = streams.map(|one| stream_seconds(site, one.rival, bytes)).transpose()?.unwrap_or_default();
     for round in 0..turns as usize {
-        for place in 0..contestants.len() {
-            let number = (place + round) % contestants.len();
+        for nth in 0..contestants.len() {
+            let number = (nth + round) % contestants.len();
+            place.settle(&site.source())?;
             let Contestant { rival, turns } = &mut contestants[number];
             turns.push(turn(site, rival, bytes, seconds).with_context(|| rival.name)?);
         }
@@ -120,7 +138,7 @@ fn log_ratios(ours: &[Turn], other: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f6
     ours.iter().zip(other).map(|(ours, other)| (figure(other) / figure(ours)).ln()).collect()
 }
 
-fn report(contestants: &[Contestant], comparison: Comparison, bytes: u64) -> Result<()> {
+fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, bytes: u64) -> Result<()> {
     let mut broken = BrokenPromises::default();
     table::head(
         "program | it proves; it encrypts by | rate, MiB/s | CPU-s per GiB | rate beside it | cost beside it | promise",
@@ -143,8 +161,23 @@ fn report(contestants: &[Contestant], comparison: Comparison, bytes: u64) -> Res
             &promise(rival.bar(comparison), ratios, &mut broken),
         ]);
     }
-    println!("\n{}, {} turns each.", Bytes(bytes), ours.len());
+    println!("\n{setting}, {} turns each.", ours.len());
+    holders(ours, comparison, &mut broken);
     broken.sum_up()
+}
+
+/// Prints what landspeed named as holding its copies. Of a large file on a disk, the disk is promised each time.
+fn holders(ours: &[Turn], comparison: Comparison, broken: &mut BrokenPromises) {
+    let words = |turn: &Turn| turn.held.map_or("nothing", hold_words);
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    ours.iter().for_each(|turn| *counts.entry(words(turn)).or_default() += 1);
+    let counts: Vec<String> = counts.iter().map(|(words, count)| format!("{words} {count} times")).collect();
+    let is_disk = |turn: &Turn| matches!(turn.held, Some(CopyHold::SourceDisk | CopyHold::TargetDisk));
+    let promise = match comparison {
+        Comparison::LargeOnDisk => format!("; a disk each time: {}", broken.check(ours.iter().all(is_disk))),
+        _ => String::new(),
+    };
+    println!("What landspeed named as holding its copies: {}{promise}.", counts.join(", "));
 }
 
 /// Returns the cell of a promise about rate and cost. The lower ends of both ratios count. A goal that is missed breaks no promise.
@@ -179,6 +212,23 @@ mod tests {
         assert!(times.iter().all(|log| (log.exp() - 3.0).abs() < 1e-12), "{times:?}");
         let costs = log_ratios(&ours, &other, |turn| turn.cpu_seconds);
         assert!(costs[0].abs() < 1e-12 && (costs[1].exp() - 0.5).abs() < 1e-12, "{costs:?}");
+    }
+
+    #[test]
+    fn a_copy_on_a_disk_is_held_by_it_each_time() {
+        let held = |by: &[CopyHold]| -> Vec<Turn> {
+            by.iter().map(|by| Turn { held: Some(*by), ..taken(1.0, 1.0) }).collect()
+        };
+        let kept = |turns: &[Turn], comparison| {
+            let mut broken = BrokenPromises::default();
+            holders(turns, comparison, &mut broken);
+            broken.sum_up().is_ok()
+        };
+        let disks = held(&[CopyHold::SourceDisk, CopyHold::TargetDisk]);
+        let mixed = held(&[CopyHold::TargetDisk, CopyHold::SourceProcessor]);
+        assert!(kept(&disks, Comparison::LargeOnDisk) && !kept(&mixed, Comparison::LargeOnDisk));
+        assert!(kept(&mixed, Comparison::Large));
+        assert!(!kept(&[taken(1.0, 1.0)], Comparison::LargeOnDisk));
     }
 
     #[test]

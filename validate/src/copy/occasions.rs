@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rivals::{Comparison, OURS, RIVALS};
 use super::turns::Turn;
-use super::{Contestant, log_ratios, promise};
+use super::{Contestant, holders, log_ratios, promise};
 use crate::table::{self, BrokenPromises};
 
 /// The least turns of an occasion, and the least occasions that decide a promise.
@@ -142,6 +142,12 @@ fn print(setting: &str, occasions: &[&Occasion], broken: &mut BrokenPromises) {
             _ => promise(bar, [rate.mean, cost.mean], broken),
         };
         row(rival.name, logs[0].len(), [&rate, &cost], &promise);
+    }
+    let ours: Vec<Turn> =
+        occasions.iter().filter_map(|one| one.turns_of(OURS.name)).flatten().copied().collect();
+    if let Some(one) = occasions.first() {
+        println!();
+        holders(&ours, one.comparison, broken);
     }
 }
 

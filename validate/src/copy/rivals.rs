@@ -37,6 +37,8 @@ pub(super) enum Work {
     CopyOverSsh,
     /// It copies to a host that runs rsync's own daemon.
     CopyToRsyncd,
+    /// It copies within a host.
+    CopyHere,
     /// It sends bytes that no file has, for TIME seconds.
     Stream,
 }
@@ -93,7 +95,7 @@ pub(super) static OURS: Rival = Rival {
     bars: &[],
 };
 
-pub(super) static RIVALS: [Rival; 8] = [
+pub(super) static RIVALS: [Rival; 9] = [
     Rival {
         name: "rsync -aW over ssh",
         needs: "rsync",
@@ -175,6 +177,15 @@ pub(super) static RIVALS: [Rival; 8] = [
         only: &[Comparison::Large],
         bars: &[bar(Comparison::Large, 0.0, 1.0 / 3.0)],
     },
+    Rival {
+        name: "dd, from file to file",
+        needs: "dd",
+        command: "dd if=FROM/large of=TO/large iflag=direct oflag=direct bs=8M status=none",
+        protection: "nothing; no network",
+        work: Work::CopyHere,
+        only: &[Comparison::LargeOnDisk],
+        bars: &[bar(Comparison::LargeOnDisk, 0.9, 0.0)],
+    },
 ];
 
 #[cfg(test)]
@@ -183,7 +194,8 @@ mod tests {
 
     #[test]
     fn each_comparison_has_a_bar_and_each_bar_a_program_that_takes_part() {
-        for comparison in [Comparison::Large, Comparison::Small, Comparison::SmallOnDisk] {
+        use Comparison::{Large, LargeOnDisk, Small, SmallOnDisk};
+        for comparison in [Large, Small, LargeOnDisk, SmallOnDisk] {
             assert!(RIVALS.iter().any(|rival| rival.bar(comparison).is_some()), "{comparison:?}");
         }
         for rival in &RIVALS {

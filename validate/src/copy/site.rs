@@ -281,6 +281,13 @@ impl Drop for Sshd {
     }
 }
 
+/// Returns what a script prints.
+pub(super) fn printed_by(script: &str) -> Result<String> {
+    let output = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{script}: {}", output.status);
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 pub(super) fn shell(script: &str) -> Result<()> {
     let status = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).status()?;
     ensure!(status.success(), "{script}: {status}");

@@ -10,7 +10,7 @@ use landspeed_record::{CopyHeld, CopyHold, MeasureReport};
 use serde::{Deserialize, Serialize};
 
 use super::rivals::{OURS, Rival, Work};
-use super::site::Site;
+use super::site::{Site, Sshd};
 
 /// The longest time of a command. One that takes longer is ended.
 const LONGEST: Duration = Duration::from_secs(1_200);
@@ -39,7 +39,7 @@ struct CopyDocument {
 pub(super) fn turn(site: &Site, rival: &Rival, bytes: u64, stream_seconds: f64) -> Result<Turn> {
     match rival.work {
         Work::Stream => stream(site, rival, bytes, stream_seconds),
-        Work::CopyOverSsh | Work::CopyToRsyncd => copy(site, rival),
+        Work::CopyOverSsh | Work::CopyToRsyncd | Work::CopyHere => copy(site, rival),
     }
 }
 
@@ -47,13 +47,14 @@ fn copy(site: &Site, rival: &Rival) -> Result<Turn> {
     site.empty_target()?;
     let before = cpu_of_children()?;
     let server = match rival.work {
-        Work::CopyToRsyncd => site.start_rsyncd()?,
-        Work::CopyOverSsh | Work::Stream => site.start_sshd()?,
+        Work::CopyToRsyncd => Some(site.start_rsyncd()?),
+        Work::CopyOverSsh | Work::Stream => Some(site.start_sshd()?),
+        Work::CopyHere => None,
     };
     let begun = Instant::now();
     let said = printed(site, rival.command)?;
     let seconds = begun.elapsed().as_secs_f64();
-    server.end()?;
+    server.map_or(Ok(()), Sshd::end)?;
     let cpu_seconds = cpu_of_children()? - before;
     site.compare()?;
     let held = match rival.name == OURS.name {
