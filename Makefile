@@ -123,14 +123,16 @@ paths: build install-applications
 	done
 
 # `landspeed copy` beside rsync, its daemon, scp and tar over ssh, and mscp and syq where they are on PATH or in the folder of --rivals, by
-# turns between two network namespaces: one large file, then many small ones, in memory (half an hour, on a machine left alone). COPY_OF has
-# options of `validate copy`.
+# turns between two network namespaces: one large file, then many small ones, also over a round trip of 40 ms, in memory (an hour, on a machine
+# left alone). COPY_OF has options of `validate copy`: --into FILE adds each run to a file as an occasion, and `validate copy --pool FILE` says what
+# five of them do.
 COPY_OF :=
 .PHONY: copy-bench
 copy-bench: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync ss:iproute2
 	$(call VALIDATE,copy $(COPY_OF))
 	$(call VALIDATE,copy --files 20000 $(COPY_OF))
+	$(call VALIDATE,copy --files 20000 --rtt 40ms $(COPY_OF))
 
 # The same from a disk to the same disk, with dd from file to file beside it; the source's content is read from the disk each time (half an
 # hour, on a machine left alone, whose /var/tmp has 6 GB). DISK_OF="--place image" takes an ext4 file system of its own.

@@ -161,6 +161,7 @@ mod tests {
             "validate copy --files 20000",
             "validate copy --rivals /opt/rivals --only rsync --into copies.jsonl",
             "validate copy --place disk --drop-caches --turns 2 --mib 64",
+            "validate copy --files 20000 --rtt 40ms --rate 1Gbps",
             "validate copy --place image --files 100",
             "validate copy --pool monday.jsonl tuesday.jsonl",
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
@@ -185,9 +186,14 @@ mod tests {
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in
-            ["validate", "validate rejudge", "validate placebos --decisions", "validate agree kernel.jsonl"]
-        {
+        for line in [
+            "validate",
+            "validate rejudge",
+            "validate placebos --decisions",
+            "validate agree kernel.jsonl",
+            "validate copy --rate 1G",
+            "validate copy --pool one.jsonl --into two.jsonl",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

@@ -48,6 +48,12 @@ pub(crate) struct Options {
     /// On a disk, drop all page caches of this machine before each turn, not only that of the source's content
     #[arg(long)]
     drop_caches: bool,
+    /// Join the hosts by a link of this round trip: 40ms
+    #[arg(long, value_name = "TIME")]
+    rtt: Option<String>,
+    /// The rate of that link [default: 1G]
+    #[arg(long, value_name = "RATE", requires = "rtt")]
+    rate: Option<String>,
     /// Look for programs in this folder too
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
@@ -76,8 +82,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
     let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
     let place = Place::open(options.place, options.folder.as_deref(), options.drop_caches, room(options))?;
-    let site = Site::new(place.folder(), &landspeed()?)?.with_programs(programs);
-    let comparison = Comparison::of(options.files > 0, place.is_on_disk(), false);
+    let site = match link(options) {
+        Some(link) => Site::over(place.folder(), &landspeed()?, &link)?,
+        None => Site::new(place.folder(), &landspeed()?)?,
+    };
+    let site = site.with_programs(programs);
+    let comparison = Comparison::of(options.files > 0, place.is_on_disk(), options.rtt.is_some());
     let setting = setting(options, &place)?;
     let bytes = site.fill(options.mib, options.files)?;
     let mut contestants = contestants(&site, comparison, options.only.as_deref());
@@ -93,13 +103,20 @@ fn room(options: &Options) -> u64 {
     (1 << 30) + if options.files == 0 { options.mib << 21 } else { options.files << 16 }
 }
 
+/// Returns the link between the hosts as lab:wan has it; `None` for one that is as fast as this machine.
+fn link(options: &Options) -> Option<String> {
+    let rate = options.rate.as_deref().unwrap_or("1G");
+    options.rtt.as_ref().map(|rtt| format!("lab:wan:rate={rate},rtt={rtt}"))
+}
+
 /// Returns what is copied and over what, in words.
 fn setting(options: &Options, place: &Place) -> Result<String> {
     let content = match options.files {
         0 => format!("a file of {}", Bytes(options.mib << 20)),
         files => format!("{files} files of 4 KiB"),
     };
-    Ok(format!("{content} {}", place.words()?))
+    let link = link(options).map_or_else(String::new, |link| format!(", over {link}"));
+    Ok(format!("{content} {}{link}", place.words()?))
 }
 
 /// Returns the programs that take part, ours first. Prints the command of each, and which are not found.

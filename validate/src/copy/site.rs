@@ -1,4 +1,4 @@
-//! Two hosts of a comparison: network namespaces with a pair of veth between them, and an sshd in the second one.
+//! Two hosts of a comparison: network namespaces with a pair of veth or an emulated link between them, and an sshd in the second one.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,9 +8,11 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use landspeed_analysis::wan::unfit;
+use landspeed_lab::topology::{HostSet, Lab};
 
-/// The address of the second host.
+/// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
 
 /// Removes the namespaces and the folder when dropped.
@@ -19,38 +21,68 @@ pub(super) struct Site {
     landspeed: PathBuf,
     /// The names of the namespaces.
     names: [String; 2],
+    /// The address of the second host.
+    address: String,
+    /// The lab that the namespaces belong to, if a link between them is emulated.
+    lab: Option<Lab>,
     /// The folder in which programs are looked for before those of PATH.
     programs: Option<PathBuf>,
 }
 
 impl Site {
+    /// Joins the hosts by a pair of veth, which is as fast as this machine.
     pub(super) fn new(above: &Path, landspeed: &Path) -> Result<Site> {
-        // Its name has no capital letters, which are words of commands.
-        let name = format!("copy-bench.{}", std::process::id());
-        let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(above)?;
         let names = ["a", "b"].map(|end| format!("cb{}{end}", std::process::id()));
-        let site = Site { folder, landspeed: landspeed.to_path_buf(), names, programs: None };
+        let site = Site::unfurnished(above, landspeed, names)?;
         let [a, b] = &site.names;
-        let folder = site.folder.path().display();
         shell(&format!(
             "set -e
             ip netns add {a}; ip netns add {b}
             ip link add d0 netns {a} type veth peer name d0 netns {b}
             ip -n {a} addr add 10.97.0.1/24 dev d0; ip -n {b} addr add {ADDRESS}/24 dev d0
-            for one in {a} {b}; do ip -n $one link set lo up; ip -n $one link set d0 up; done
+            for one in {a} {b}; do ip -n $one link set lo up; ip -n $one link set d0 up; done"
+        ))?;
+        site.furnish()?;
+        Ok(site)
+    }
+
+    /// Joins the hosts by a link that landspeed emulates, such as lab:wan:rate=1G,rtt=40ms.
+    pub(super) fn over(above: &Path, landspeed: &Path, link: &str) -> Result<Site> {
+        let lab = Lab::open(link)?;
+        let [a, b] = lab.hosts() else { bail!("{link} is no link between two hosts") };
+        let (names, address) = ([a.netns.clone(), b.netns.clone()], b.v4.to_string());
+        // The lab is the site's before anything can fail, so that the site leaves the namespaces to it.
+        let mut site = Site::unfurnished(above, landspeed, names)?;
+        (site.address, site.lab) = (address, Some(lab));
+        site.furnish()?;
+        Ok(site)
+    }
+
+    fn unfurnished(above: &Path, landspeed: &Path, names: [String; 2]) -> Result<Site> {
+        // Its name has no capital letters, which are words of commands.
+        let name = format!("copy-bench.{}", std::process::id());
+        let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(above)?;
+        let (landspeed, address) = (landspeed.to_path_buf(), ADDRESS.to_owned());
+        Ok(Site { folder, landspeed, names, address, lab: None, programs: None })
+    }
+
+    /// Makes the folders, keys and configurations.
+    fn furnish(&self) -> Result<()> {
+        let (folder, address) = (self.folder.path().display(), &self.address);
+        shell(&format!(
+            "set -e
             mkdir -p /run/sshd {folder}/from {folder}/to
             ssh-keygen -q -t ed25519 -N '' -f {folder}/host
             ssh-keygen -q -t ed25519 -N '' -f {folder}/user
             cp {folder}/user.pub {folder}/authorized
-            echo \"{ADDRESS} $(cat {folder}/host.pub)\" > {folder}/known"
+            echo \"{address} $(cat {folder}/host.pub)\" > {folder}/known"
         ))?;
-        site.write_configurations(ADDRESS)?;
-        Ok(site)
+        self.write_configurations()
     }
 
     /// Writes the configurations of sshd, of a program with an ssh of its own, and of rsync's daemon.
-    fn write_configurations(&self, address: &str) -> Result<()> {
-        let folder = self.folder.path().display();
+    fn write_configurations(&self) -> Result<()> {
+        let (folder, address) = (self.folder.path().display(), &self.address);
         let sshd = format!(
             "ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
              StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
@@ -115,9 +147,9 @@ impl Site {
 
     /// Starts rsync's own daemon, whose module `to` is the target's folder.
     pub(super) fn start_rsyncd(&self) -> Result<Sshd> {
-        let folder = self.folder.path().display();
+        let (folder, address) = (self.folder.path().display(), &self.address);
         let daemon =
-            format!("rsync --daemon --no-detach --config={folder}/rsyncd_config --address={ADDRESS}");
+            format!("rsync --daemon --no-detach --config={folder}/rsyncd_config --address={address}");
         self.start(&daemon, 873)
     }
 
@@ -166,8 +198,8 @@ impl Site {
             .replace("landspeed measure", &format!("{landspeed} measure"))
             .replace("FROM", &format!("{folder}/from"))
             .replace("TO", &format!("{folder}/to"))
-            .replace("HOST", &format!("root@{ADDRESS}"))
-            .replace("ADDRESS", ADDRESS)
+            .replace("HOST", &format!("root@{}", self.address))
+            .replace("ADDRESS", &self.address)
     }
 
     /// Returns the options by which ssh logs in to the second host.
@@ -229,6 +261,19 @@ impl Site {
         shell(&format!("ip -n {} link set d0 {to}", self.names[0]))
     }
 
+    /// Begins a run over the emulated link.
+    pub(super) fn mark(&self) {
+        if let Some(link) = self.lab.as_ref().and_then(|lab| lab.link()) {
+            link.mark();
+        }
+    }
+
+    /// Returns why the emulated link was another path than it was to be since the mark; empty if it was that one.
+    pub(super) fn unfit(&self) -> Vec<String> {
+        let link = self.lab.as_ref().and_then(|lab| lab.link());
+        link.map(|link| unfit(&link.since_mark().0)).unwrap_or_default()
+    }
+
     /// Waits until no agent runs on either host.
     pub(super) fn wait_for_agents(&self, within: Duration) -> Result<()> {
         let end = Instant::now() + within;
@@ -254,7 +299,8 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        for name in &self.names {
+        // A lab removes its own.
+        for name in self.names.iter().filter(|_| self.lab.is_none()) {
             let _ = shell(&format!("ip netns del {name}"));
         }
     }
