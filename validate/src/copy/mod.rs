@@ -9,6 +9,7 @@ mod rivals;
 mod site;
 pub(crate) mod trees;
 mod turns;
+pub(crate) mod wan;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -72,6 +73,8 @@ pub(crate) struct Options {
 struct Contestant {
     rival: &'static Rival,
     turns: Vec<Turn>,
+    /// True once it has failed.
+    is_out: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -132,21 +135,38 @@ fn contestants(site: &Site, comparison: Comparison, only: Option<&str>) -> Vec<C
         println!("{} is left out: {} is neither on PATH nor in --rivals", rival.name, rival.needs);
     }
     println!();
-    here.into_iter().map(|rival| Contestant { rival, turns: Vec::new() }).collect()
+    here.into_iter().map(|rival| Contestant { rival, turns: Vec::new(), is_out: false }).collect()
 }
 
-/// Lets all take turns. Each round begins with another program.
-fn measure(site: &Site, place: &Place, contestants: &mut [Contestant], bytes: u64, turns: u32) -> Result<()> {
+/// Lets all take turns. Each round begins with another program. One that fails is named and left out, unless it is ours.
+fn measure(
+    site: &Site,
+    place: &Place,
+    contestants: &mut Vec<Contestant>,
+    bytes: u64,
+    turns: u32,
+) -> Result<()> {
     let streams = contestants.iter().find(|one| one.rival.work == Work::Stream);
     let seconds = streams.map(|one| stream_seconds(site, one.rival, bytes)).transpose()?.unwrap_or_default();
     for round in 0..turns as usize {
         for nth in 0..contestants.len() {
             let number = (nth + round) % contestants.len();
+            let Contestant { rival, turns, is_out } = &mut contestants[number];
+            if *is_out {
+                continue;
+            }
             place.settle(&site.source())?;
-            let Contestant { rival, turns } = &mut contestants[number];
-            turns.push(turn(site, rival, bytes, seconds).with_context(|| rival.name)?);
+            match turn(site, rival, bytes, seconds).with_context(|| rival.name) {
+                Ok(turn) => turns.push(turn),
+                Err(error) if number == 0 => return Err(error),
+                Err(error) => {
+                    println!("left out, because it fails: {error:#}\n");
+                    *is_out = true;
+                }
+            }
         }
     }
+    contestants.retain(|one| !one.is_out);
     Ok(())
 }
 
@@ -161,7 +181,7 @@ fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, byt
         "program | it proves; it encrypts by | rate, MiB/s | CPU-s per GiB | rate beside it | cost beside it | promise",
     );
     let ours = &contestants[0].turns;
-    for Contestant { rival, turns } in contestants {
+    for Contestant { rival, turns, .. } in contestants {
         let mean =
             |figure: fn(&Turn) -> f64| turns.iter().map(figure).sum::<f64>() / turns.len().max(1) as f64;
         let rate = bytes as f64 / f64::from(1 << 20) / mean(|turn| turn.seconds);

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -106,19 +106,23 @@ impl Site {
 
     /// Writes content that does not compress: one file, or `files` small ones of 4 KiB. Returns the bytes.
     pub(super) fn fill(&self, mib: u64, files: u64) -> Result<u64> {
-        let from = self.folder.path().join("from");
-        let mut random = fs::File::open("/dev/urandom")?;
-        if files == 0 {
-            let mut file = fs::File::create(from.join("large"))?;
-            return Ok(std::io::copy(&mut std::io::Read::take(&mut random, mib << 20), &mut file)?);
+        if files > 0 {
+            return self.fill_files(files, 4096);
         }
-        let mut content = [0; 4096];
-        std::io::Read::read_exact(&mut random, &mut content)?;
+        let mut random = fs::File::open("/dev/urandom")?.take(mib << 20);
+        let mut file = fs::File::create(self.source().join("large"))?;
+        Ok(std::io::copy(&mut random, &mut file)?)
+    }
+
+    /// Writes files of `length` bytes that do not compress. Returns the bytes of all.
+    pub(super) fn fill_files(&self, files: u64, length: usize) -> Result<u64> {
+        let mut content = vec![0_u8; length];
+        fs::File::open("/dev/urandom")?.read_exact(&mut content)?;
         for number in 0..files {
             content[..8].copy_from_slice(&number.to_le_bytes());
-            fs::File::create(from.join(number.to_string()))?.write_all(&content)?;
+            fs::File::create(self.source().join(number.to_string()))?.write_all(&content)?;
         }
-        Ok(files * content.len() as u64)
+        Ok(files * length as u64)
     }
 
     /// Returns true if this program is installed.
