@@ -155,6 +155,8 @@ fn measure(
             if *is_out {
                 continue;
             }
+            // What is removed here is not written during the turn.
+            site.empty_target()?;
             place.settle(&site.source())?;
             match turn(site, rival, bytes, seconds).with_context(|| rival.name) {
                 Ok(turn) => turns.push(turn),

@@ -39,7 +39,7 @@ pub(super) enum Work {
     CopyToRsyncd,
     /// It copies within a host.
     CopyHere,
-    /// It sends bytes that no file has, for TIME seconds.
+    /// It sends bytes that no file has, for a TIME.
     Stream,
 }
 

@@ -161,7 +161,7 @@ impl Site {
     fn start(&self, command: &str, port: u16) -> Result<Sshd> {
         let mut server = Command::new("ip");
         server.args(["netns", "exec", &self.names[1]]).args(command.split(' '));
-        let server = server.stdin(Stdio::null()).stderr(Stdio::null()).spawn();
+        let server = server.stdin(Stdio::null()).stderr(Stdio::null()).env("PATH", self.path()).spawn();
         let server = Sshd(server.with_context(|| command.to_owned())?);
         let end = Instant::now() + Duration::from_secs(10);
         let listens = format!("ip netns exec {} ss -Hltn 'sport = :{port}' | grep -q .", self.names[1]);
@@ -319,7 +319,13 @@ impl Sshd {
         // Its sessions have ended with their clients, or are about to.
         thread::sleep(Duration::from_millis(200));
         shell(&format!("kill -TERM {}", self.0.id()))?;
-        self.0.wait()?;
+        let end = Instant::now() + Duration::from_secs(10);
+        while self.0.try_wait()?.is_none() {
+            if Instant::now() > end {
+                self.0.kill()?;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
         Ok(())
     }
 }

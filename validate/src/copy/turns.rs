@@ -35,7 +35,8 @@ struct CopyDocument {
     held: CopyHeld,
 }
 
-/// Copies once into an empty folder, and compares what has arrived; or sends the same bytes for `stream_seconds`.
+/// Copies once into the target's folder, which is empty, and compares what has arrived; or sends the same bytes for
+/// `stream_seconds`.
 pub(super) fn turn(site: &Site, rival: &Rival, bytes: u64, stream_seconds: f64) -> Result<Turn> {
     match rival.work {
         Work::Stream => stream(site, rival, bytes, stream_seconds),
@@ -44,7 +45,6 @@ pub(super) fn turn(site: &Site, rival: &Rival, bytes: u64, stream_seconds: f64) 
 }
 
 fn copy(site: &Site, rival: &Rival) -> Result<Turn> {
-    site.empty_target()?;
     let before = cpu_of_children()?;
     let server = match rival.work {
         Work::CopyToRsyncd => Some(site.start_rsyncd()?),
@@ -76,7 +76,7 @@ pub(super) fn stream_seconds(site: &Site, rival: &Rival, bytes: u64) -> Result<f
 
 fn stream(site: &Site, rival: &Rival, bytes: u64, seconds: f64) -> Result<Turn> {
     let sshd = site.start_sshd()?;
-    let said = printed(site, &rival.command.replace("TIME", &format!("{seconds:.1}s")))?;
+    let said = printed(site, &rival.command.replace("TIME", &format!("{:.0}ms", seconds * 1e3)))?;
     sshd.end()?;
     let report: MeasureReport = serde_json::from_slice(&said).context("read what the stream prints")?;
     scaled(&report, bytes)
