@@ -57,6 +57,8 @@ enum ValidationStudy {
     CopyMemory(copy::memory::Options),
     /// Trees with everything that a tree may hold, by `landspeed copy` and other programs: what does not arrive?
     CopyTrees(copy::trees::Options),
+    /// The goodput of `landspeed copy` beside that of a stream, over long links that lose.
+    CopyWan(copy::wan::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
         ValidationStudy::CopyTrees(options) => copy::trees::run(&options),
+        ValidationStudy::CopyWan(options) => copy::wan::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
@@ -159,9 +162,15 @@ mod tests {
             "validate capacity --runs 5",
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
+            "validate copy --rivals /opt/rivals --only rsync --into copies.jsonl",
+            "validate copy --place disk --drop-caches --turns 2 --mib 64",
+            "validate copy --files 20000 --rtt 40ms --rate 1Gbps",
+            "validate copy --place image --files 100",
+            "validate copy --pool monday.jsonl tuesday.jsonl",
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
+            "validate copy-wan --turns 3 --mib 256 --files 200 --seconds 4 --only 1e-5",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",
@@ -181,9 +190,15 @@ mod tests {
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in
-            ["validate", "validate rejudge", "validate placebos --decisions", "validate agree kernel.jsonl"]
-        {
+        for line in [
+            "validate",
+            "validate rejudge",
+            "validate placebos --decisions",
+            "validate agree kernel.jsonl",
+            "validate copy --rate 1G",
+            "validate copy-wan --files 0",
+            "validate copy --pool one.jsonl --into two.jsonl",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }

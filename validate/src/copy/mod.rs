@@ -1,21 +1,33 @@
 //! `make copy-bench`: `landspeed copy` beside other programs that copy, by turns, between two network namespaces of this
-//! machine over ssh. Cost is bytes per second of processor time of both ends.
+//! machine. Cost is bytes per second of processor time of both ends.
 
 pub(crate) mod kills;
 pub(crate) mod memory;
+mod occasions;
+mod place;
+mod rivals;
 mod site;
 pub(crate) mod trees;
+mod turns;
+pub(crate) mod wan;
 
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use landspeed_analysis::hold_words;
 use landspeed_record::units::Bytes;
+use landspeed_record::{CopyHold, Estimate};
 use landspeed_stats::estimate;
 
 use crate::landspeed::landspeed;
 use crate::table::{self, BrokenPromises};
+use occasions::{LEAST_TURNS, Occasion, pool};
+use place::{Medium, Place};
+use rivals::{Bar, Comparison, OURS, RIVALS, Rival, Work};
 use site::Site;
+use turns::{Turn, stream_seconds, turn};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -28,131 +40,249 @@ pub(crate) struct Options {
     /// Copy this many small files in place of one large one
     #[arg(long, default_value_t = 0)]
     files: u64,
-    /// The folder in which all is copied; one on a disk measures the disk too
-    #[arg(long, default_value = "/dev/shm")]
-    folder: std::path::PathBuf,
+    /// Copy in memory or on a disk
+    #[arg(long, value_enum, default_value = "memory")]
+    place: Medium,
+    /// The folder in which all is copied, in place of the place's usual one
+    #[arg(long)]
+    folder: Option<PathBuf>,
+    /// On a disk, drop all page caches of this machine before each turn, not only that of the source's content
+    #[arg(long)]
+    drop_caches: bool,
+    /// Join the hosts by a link of this round trip: 40ms
+    #[arg(long, value_name = "TIME")]
+    rtt: Option<String>,
+    /// The rate of that link [default: 1G]
+    #[arg(long, value_name = "RATE", requires = "rtt")]
+    rate: Option<String>,
+    /// Look for programs in this folder too
+    #[arg(long, value_name = "DIR")]
+    rivals: Option<PathBuf>,
+    /// Only programs whose names contain this
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Add this occasion to the file, as a line
+    #[arg(long, value_name = "FILE")]
+    into: Option<PathBuf>,
+    /// Copy nothing, and pool the occasions of these files
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with = "into")]
+    pool: Vec<PathBuf>,
 }
 
-/// A program that copies.
-struct Mover {
-    name: &'static str,
-    /// The program that must be installed.
-    needs: &'static str,
-    /// The command, in which SSH is ssh with its options, FROM the source's folder, TO the target's, and HOST the host.
-    command: &'static str,
-    /// The least ratio of cost and of rate that is promised beside this program, for one large file; zero for none.
-    promised: [f64; 2],
-}
-
-const MOVERS: [Mover; 4] = [
-    Mover {
-        name: "landspeed copy",
-        needs: "landspeed",
-        command: "landspeed copy SSH_OPTIONS FROM/ HOST:TO",
-        promised: [0.0; 2],
-    },
-    Mover {
-        name: "rsync -aW, aes128-gcm",
-        needs: "rsync",
-        command: "rsync -aW -e 'SSH -c aes128-gcm@openssh.com' FROM/ HOST:TO/",
-        promised: [2.3, 2.6],
-    },
-    Mover {
-        name: "scp, aes128-gcm",
-        needs: "scp",
-        command: "scp -q -r -c aes128-gcm@openssh.com SCP_OPTIONS FROM/. HOST:TO/",
-        promised: [2.0, 2.5],
-    },
-    Mover {
-        name: "tar over ssh, aes128-gcm",
-        needs: "tar",
-        command: "tar -C FROM -c . | SSH -c aes128-gcm@openssh.com HOST tar -C TO -x",
-        promised: [0.0; 2],
-    },
-];
-
-/// What a turn has taken.
-#[derive(Debug, Clone, Copy)]
-struct Turn {
-    seconds: f64,
-    /// Processor time of both ends.
-    cpu_seconds: f64,
+/// A program, and its turns.
+struct Contestant {
+    rival: &'static Rival,
+    turns: Vec<Turn>,
+    /// True once it has failed.
+    is_out: bool,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let landspeed = landspeed()?;
-    let site = Site::new(&options.folder, &landspeed)?;
+    if !options.pool.is_empty() {
+        return pool(&options.pool);
+    }
+    let is_enough = options.into.is_none() || options.turns >= LEAST_TURNS;
+    ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
+    let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
+    let place = Place::open(options.place, options.folder.as_deref(), options.drop_caches, room(options))?;
+    let site = match link(options) {
+        Some(link) => Site::over(place.folder(), &landspeed()?, &link)?,
+        None => Site::new(place.folder(), &landspeed()?)?,
+    };
+    let site = site.with_programs(programs);
+    let comparison = Comparison::of(options.files > 0, place.is_on_disk(), options.rtt.is_some());
+    let setting = setting(options, &place)?;
     let bytes = site.fill(options.mib, options.files)?;
-    let here: Vec<&Mover> = MOVERS.iter().filter(|mover| site.has(mover.needs)).collect();
-    let mut turns: Vec<Vec<Turn>> = vec![Vec::new(); here.len()];
-    for turn in 0..options.turns {
-        // Each turn begins with another program.
-        for place in 0..here.len() {
-            let number = (place + turn as usize) % here.len();
-            turns[number].push(one(&site, here[number])?);
+    let mut contestants = contestants(&site, comparison, options.only.as_deref());
+    measure(&site, &place, &mut contestants, bytes, options.turns)?;
+    if let Some(file) = &options.into {
+        Occasion::now(comparison, &setting, bytes, &contestants)?.append(file)?;
+    }
+    report(&contestants, comparison, &setting, bytes)
+}
+
+/// Returns the bytes of a file system that has room for source and target. A small file takes a block and an inode at each.
+fn room(options: &Options) -> u64 {
+    (1 << 30) + if options.files == 0 { options.mib << 21 } else { options.files << 16 }
+}
+
+/// Returns the link between the hosts as lab:wan has it; `None` for one that is as fast as this machine.
+fn link(options: &Options) -> Option<String> {
+    let rate = options.rate.as_deref().unwrap_or("1G");
+    options.rtt.as_ref().map(|rtt| format!("lab:wan:rate={rate},rtt={rtt}"))
+}
+
+/// Returns what is copied and over what, in words.
+fn setting(options: &Options, place: &Place) -> Result<String> {
+    let content = match options.files {
+        0 => format!("a file of {}", Bytes(options.mib << 20)),
+        files => format!("{files} files of 4 KiB"),
+    };
+    let link = link(options).map_or_else(String::new, |link| format!(", over {link}"));
+    Ok(format!("{content} {}{link}", place.words()?))
+}
+
+/// Returns the programs that take part, ours first. Prints the command of each, and which are not found.
+fn contestants(site: &Site, comparison: Comparison, only: Option<&str>) -> Vec<Contestant> {
+    let is_asked = |rival: &&Rival| only.is_none_or(|name| rival.name.contains(name));
+    let asked = RIVALS.iter().filter(|rival| rival.takes_part(comparison)).filter(is_asked);
+    let (here, missing): (Vec<&Rival>, Vec<&Rival>) =
+        std::iter::once(&OURS).chain(asked).partition(|rival| site.has(rival.needs));
+    for rival in &here {
+        println!("{}: {}", rival.name, site.filled_in(rival.command));
+    }
+    for rival in missing {
+        println!("{} is left out: {} is neither on PATH nor in --rivals", rival.name, rival.needs);
+    }
+    println!();
+    here.into_iter().map(|rival| Contestant { rival, turns: Vec::new(), is_out: false }).collect()
+}
+
+/// Lets all take turns. Each round begins with another program. One that fails is named and left out, unless it is ours.
+fn measure(
+    site: &Site,
+    place: &Place,
+    contestants: &mut Vec<Contestant>,
+    bytes: u64,
+    turns: u32,
+) -> Result<()> {
+    let streams = contestants.iter().find(|one| one.rival.work == Work::Stream);
+    let seconds = streams.map(|one| stream_seconds(site, one.rival, bytes)).transpose()?.unwrap_or_default();
+    for round in 0..turns as usize {
+        for nth in 0..contestants.len() {
+            let number = (nth + round) % contestants.len();
+            let Contestant { rival, turns, is_out } = &mut contestants[number];
+            if *is_out {
+                continue;
+            }
+            // What is removed here is not written during the turn.
+            site.empty_target()?;
+            place.settle(&site.source())?;
+            match turn(site, rival, bytes, seconds).with_context(|| rival.name) {
+                Ok(turn) => turns.push(turn),
+                Err(error) if number == 0 => return Err(error),
+                Err(error) => {
+                    println!("left out, because it fails: {error:#}\n");
+                    *is_out = true;
+                }
+            }
         }
     }
-    report(&here, &turns, bytes, options.files)
+    contestants.retain(|one| !one.is_out);
+    Ok(())
 }
 
-/// Copies once into an empty folder, and compares what has arrived.
-fn one(site: &Site, mover: &Mover) -> Result<Turn> {
-    site.empty_target()?;
-    let before = cpu_of_children()?;
-    let sshd = site.start_sshd()?;
-    let begun = Instant::now();
-    let status = site.run(mover.command)?;
-    let seconds = begun.elapsed().as_secs_f64();
-    sshd.end()?;
-    let cpu_seconds = cpu_of_children()? - before;
-    ensure!(status.success(), "{}: {status}", mover.name);
-    site.compare().with_context(|| mover.name.to_owned())?;
-    Ok(Turn { seconds, cpu_seconds })
+/// Returns the logarithms of another program's figure over ours, turn by turn.
+fn log_ratios(ours: &[Turn], other: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f64> {
+    ours.iter().zip(other).map(|(ours, other)| (figure(other) / figure(ours)).ln()).collect()
 }
 
-/// Returns the processor time of this program's children that have ended, with theirs (proc_pid_stat(5)).
-fn cpu_of_children() -> Result<f64> {
-    /// Ticks of that file in a second, on every Linux (USER_HZ).
-    const TICKS: f64 = 100.0;
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let fields = text.rsplit_once(") ").context("a line of proc_pid_stat")?.1;
-    let mut ticks = fields.split(' ').skip(13).take(2).map(str::parse::<f64>);
-    let mut next = || ticks.next().context("fields of proc_pid_stat").and_then(|ticks| Ok(ticks?));
-    Ok((next()? + next()?) / TICKS)
-}
-
-fn report(movers: &[&Mover], turns: &[Vec<Turn>], bytes: u64, files: u64) -> Result<()> {
+fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, bytes: u64) -> Result<()> {
     let mut broken = BrokenPromises::default();
-    table::head("program | rate, MiB/s | CPU-s per GiB | rate beside it | cost beside it | promise");
-    for (mover, own) in movers.iter().zip(turns) {
-        let mean = |figure: fn(&Turn) -> f64| own.iter().map(figure).sum::<f64>() / own.len().max(1) as f64;
+    table::head(
+        "program | it proves; it encrypts by | rate, MiB/s | CPU-s per GiB | rate beside it | cost beside it | promise",
+    );
+    let ours = &contestants[0].turns;
+    for Contestant { rival, turns, .. } in contestants {
+        let mean =
+            |figure: fn(&Turn) -> f64| turns.iter().map(figure).sum::<f64>() / turns.len().max(1) as f64;
         let rate = bytes as f64 / f64::from(1 << 20) / mean(|turn| turn.seconds);
         let cost = mean(|turn| turn.cpu_seconds) * f64::from(1 << 30) / bytes as f64;
-        let beside = |figure: fn(&Turn) -> f64| {
-            let pairs = turns[0].iter().zip(own);
-            estimate(
-                &pairs.map(|(ours, other)| (figure(other) / figure(ours)).ln()).collect::<Vec<_>>(),
-                0.95,
-            )
-        };
-        let (rates, costs) = (beside(|turn| turn.seconds), beside(|turn| turn.cpu_seconds));
-        let promised = mover.promised[0] > 0.0 && files == 0;
-        let holds = costs.low >= mover.promised[0] && rates.low >= mover.promised[1];
-        let promise = match promised {
-            true => {
-                format!("cost {}, rate {}: {}", mover.promised[0], mover.promised[1], broken.check(holds))
-            }
-            false => "-".to_owned(),
-        };
+        let beside = |figure: fn(&Turn) -> f64| estimate(&log_ratios(ours, turns, figure), 0.95);
+        let ratios = [beside(|turn| turn.seconds), beside(|turn| turn.cpu_seconds)];
         table::row(&[
-            &mover.name,
+            &rival.name,
+            &rival.protection,
             &format!("{rate:.0}"),
             &format!("{cost:.2}"),
-            &table::ratio(Some(rates)),
-            &table::ratio(Some(costs)),
-            &promise,
+            &table::ratio(Some(ratios[0])),
+            &table::ratio(Some(ratios[1])),
+            &promise(rival.bar(comparison), ratios, &mut broken),
         ]);
     }
-    println!("\n{}, {} turns each.", Bytes(bytes), turns[0].len());
+    println!("\n{setting}, {} turns each.", ours.len());
+    holders(ours, comparison, &mut broken);
     broken.sum_up()
+}
+
+/// Prints what landspeed named as holding its copies. Of a large file on a disk, the disk is promised each time.
+fn holders(ours: &[Turn], comparison: Comparison, broken: &mut BrokenPromises) {
+    let words = |turn: &Turn| turn.held.map_or("nothing", hold_words);
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    ours.iter().for_each(|turn| *counts.entry(words(turn)).or_default() += 1);
+    let counts: Vec<String> = counts.iter().map(|(words, count)| format!("{words} {count} times")).collect();
+    let is_disk = |turn: &Turn| matches!(turn.held, Some(CopyHold::SourceDisk | CopyHold::TargetDisk));
+    let promise = match comparison {
+        Comparison::LargeOnDisk => format!("; a disk each time: {}", broken.check(ours.iter().all(is_disk))),
+        _ => String::new(),
+    };
+    println!("What landspeed named as holding its copies: {}{promise}.", counts.join(", "));
+}
+
+/// Returns the cell of a promise about rate and cost. The lower ends of both ratios count. A goal that is missed breaks no promise.
+fn promise(bar: Option<&Bar>, [rate, cost]: [Estimate; 2], broken: &mut BrokenPromises) -> String {
+    let Some(bar) = bar else { return "-".to_owned() };
+    let holds = rate.low >= bar.rate && cost.low >= bar.cost;
+    let least = |name: &str, least: f64| (least > 0.0).then(|| format!("{name} {least:.2}"));
+    let asked: Vec<String> = least("rate", bar.rate).into_iter().chain(least("cost", bar.cost)).collect();
+    let answer = match (bar.is_goal, holds) {
+        (false, _) => broken.check(holds),
+        (true, true) => "goal reached",
+        (true, false) => "goal missed",
+    };
+    format!("{}: {answer}", asked.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_stats::ratio_of;
+
+    use super::*;
+
+    fn taken(seconds: f64, cpu_seconds: f64) -> Turn {
+        Turn { seconds, cpu_seconds, held: None }
+    }
+
+    #[test]
+    fn a_ratio_is_of_the_same_turn() {
+        let ours = [taken(1.0, 2.0), taken(2.0, 2.0)];
+        let other = [taken(3.0, 2.0), taken(6.0, 1.0)];
+        let times = log_ratios(&ours, &other, |turn| turn.seconds);
+        assert!(times.iter().all(|log| (log.exp() - 3.0).abs() < 1e-12), "{times:?}");
+        let costs = log_ratios(&ours, &other, |turn| turn.cpu_seconds);
+        assert!(costs[0].abs() < 1e-12 && (costs[1].exp() - 0.5).abs() < 1e-12, "{costs:?}");
+    }
+
+    #[test]
+    fn a_copy_on_a_disk_is_held_by_it_each_time() {
+        let held = |by: &[CopyHold]| -> Vec<Turn> {
+            by.iter().map(|by| Turn { held: Some(*by), ..taken(1.0, 1.0) }).collect()
+        };
+        let kept = |turns: &[Turn], comparison| {
+            let mut broken = BrokenPromises::default();
+            holders(turns, comparison, &mut broken);
+            broken.sum_up().is_ok()
+        };
+        let disks = held(&[CopyHold::SourceDisk, CopyHold::TargetDisk]);
+        let mixed = held(&[CopyHold::TargetDisk, CopyHold::SourceProcessor]);
+        assert!(kept(&disks, Comparison::LargeOnDisk) && !kept(&mixed, Comparison::LargeOnDisk));
+        assert!(kept(&mixed, Comparison::Large));
+        assert!(!kept(&[taken(1.0, 1.0)], Comparison::LargeOnDisk));
+    }
+
+    #[test]
+    fn the_lower_ends_of_both_ratios_count() {
+        let between = |low: f64, high: f64| ratio_of(f64::midpoint(low, high).ln(), low.ln(), high.ln());
+        let bar = |is_goal| Bar { comparison: Comparison::Large, rate: 2.0, cost: 1.5, is_goal };
+        let cell = |bar: &Bar, ratios| {
+            let mut broken = BrokenPromises::default();
+            (promise(Some(bar), ratios, &mut broken), broken.sum_up().is_ok())
+        };
+        let (good, wide) = (between(2.1, 3.0), between(1.9, 4.0));
+        assert_eq!(cell(&bar(false), [good, good]), ("rate 2.00, cost 1.50: kept".to_owned(), true));
+        assert!(!cell(&bar(false), [wide, good]).1);
+        assert_eq!(cell(&bar(true), [wide, good]), ("rate 2.00, cost 1.50: goal missed".to_owned(), true));
+        let mut broken = BrokenPromises::default();
+        assert_eq!(promise(None, [wide, wide], &mut broken), "-");
+    }
 }

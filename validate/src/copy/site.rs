@@ -1,17 +1,19 @@
-//! Two hosts of a comparison: network namespaces with a pair of veth between them, and an sshd in the second one.
+//! Two hosts of a comparison: network namespaces with a pair of veth or an emulated link between them, and an sshd in the second one.
 
+use std::ffi::OsString;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
+use landspeed_analysis::wan::unfit;
+use landspeed_lab::topology::{HostSet, Lab};
 
-/// The address of the second host.
+/// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
-const HOST: &str = "root@10.97.0.2";
 
 /// Removes the namespaces and the folder when dropped.
 pub(super) struct Site {
@@ -19,55 +21,122 @@ pub(super) struct Site {
     landspeed: PathBuf,
     /// The names of the namespaces.
     names: [String; 2],
+    /// The address of the second host.
+    address: String,
+    /// The lab that the namespaces belong to, if a link between them is emulated.
+    lab: Option<Lab>,
+    /// The folder in which programs are looked for before those of PATH.
+    programs: Option<PathBuf>,
 }
 
 impl Site {
+    /// Joins the hosts by a pair of veth, which is as fast as this machine.
     pub(super) fn new(above: &Path, landspeed: &Path) -> Result<Site> {
-        let folder = tempfile::Builder::new().prefix("copy-bench").tempdir_in(above)?;
         let names = ["a", "b"].map(|end| format!("cb{}{end}", std::process::id()));
-        let site = Site { folder, landspeed: landspeed.to_path_buf(), names };
+        let site = Site::unfurnished(above, landspeed, names)?;
         let [a, b] = &site.names;
-        let folder = site.folder.path().display();
         shell(&format!(
             "set -e
             ip netns add {a}; ip netns add {b}
             ip link add d0 netns {a} type veth peer name d0 netns {b}
             ip -n {a} addr add 10.97.0.1/24 dev d0; ip -n {b} addr add {ADDRESS}/24 dev d0
-            for one in {a} {b}; do ip -n $one link set lo up; ip -n $one link set d0 up; done
+            for one in {a} {b}; do ip -n $one link set lo up; ip -n $one link set d0 up; done"
+        ))?;
+        site.furnish()?;
+        Ok(site)
+    }
+
+    /// Joins the hosts by a link that landspeed emulates, such as lab:wan:rate=1G,rtt=40ms.
+    pub(super) fn over(above: &Path, landspeed: &Path, link: &str) -> Result<Site> {
+        let lab = Lab::open(link)?;
+        let [a, b] = lab.hosts() else { bail!("{link} is no link between two hosts") };
+        let (names, address) = ([a.netns.clone(), b.netns.clone()], b.v4.to_string());
+        // The lab is the site's before anything can fail, so that the site leaves the namespaces to it.
+        let mut site = Site::unfurnished(above, landspeed, names)?;
+        (site.address, site.lab) = (address, Some(lab));
+        site.furnish()?;
+        Ok(site)
+    }
+
+    fn unfurnished(above: &Path, landspeed: &Path, names: [String; 2]) -> Result<Site> {
+        // Its name has no capital letters, which are words of commands.
+        let name = format!("copy-bench.{}", std::process::id());
+        let folder = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(above)?;
+        let (landspeed, address) = (landspeed.to_path_buf(), ADDRESS.to_owned());
+        Ok(Site { folder, landspeed, names, address, lab: None, programs: None })
+    }
+
+    /// Makes the folders, keys and configurations.
+    fn furnish(&self) -> Result<()> {
+        let (folder, address) = (self.folder.path().display(), &self.address);
+        shell(&format!(
+            "set -e
             mkdir -p /run/sshd {folder}/from {folder}/to
             ssh-keygen -q -t ed25519 -N '' -f {folder}/host
             ssh-keygen -q -t ed25519 -N '' -f {folder}/user
-            cp {folder}/user.pub {folder}/authorized"
+            cp {folder}/user.pub {folder}/authorized
+            echo \"{address} $(cat {folder}/host.pub)\" > {folder}/known"
         ))?;
-        let config = format!(
-            "ListenAddress {ADDRESS}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
+        self.write_configurations()
+    }
+
+    /// Writes the configurations of sshd, of a program with an ssh of its own, and of rsync's daemon.
+    fn write_configurations(&self) -> Result<()> {
+        let (folder, address) = (self.folder.path().display(), &self.address);
+        let sshd = format!(
+            "ListenAddress {address}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/authorized\nPidFile none\n\
              StrictModes no\nUsePAM no\nPermitRootLogin yes\nMaxStartups 100\nSubsystem sftp internal-sftp\n"
         );
-        fs::write(site.folder.path().join("sshd_config"), config)?;
-        Ok(site)
+        let ssh = format!("Host *\n{}\n", self.ssh_options().join("\n").replace('=', " "));
+        let rsyncd = format!(
+            "use chroot = no\nuid = root\ngid = root\nreverse lookup = no\nlog file = /dev/null\n\
+             [to]\npath = {folder}/to\nread only = no\n"
+        );
+        for (name, text) in [("sshd_config", sshd), ("ssh_config", ssh), ("rsyncd_config", rsyncd)] {
+            fs::write(self.folder.path().join(name), text)?;
+        }
+        Ok(())
+    }
+
+    /// Looks for programs in this folder first.
+    pub(super) fn with_programs(mut self, programs: Option<PathBuf>) -> Site {
+        self.programs = programs;
+        self
     }
 
     /// Writes content that does not compress: one file, or `files` small ones of 4 KiB. Returns the bytes.
     pub(super) fn fill(&self, mib: u64, files: u64) -> Result<u64> {
-        let from = self.folder.path().join("from");
-        let mut random = fs::File::open("/dev/urandom")?;
-        if files == 0 {
-            let mut file = fs::File::create(from.join("large"))?;
-            return Ok(std::io::copy(&mut std::io::Read::take(&mut random, mib << 20), &mut file)?);
+        if files > 0 {
+            return self.fill_files(files, 4096);
         }
-        let mut content = [0; 4096];
-        std::io::Read::read_exact(&mut random, &mut content)?;
+        let mut random = fs::File::open("/dev/urandom")?.take(mib << 20);
+        let mut file = fs::File::create(self.source().join("large"))?;
+        Ok(std::io::copy(&mut random, &mut file)?)
+    }
+
+    /// Writes files of `length` bytes that do not compress. Returns the bytes of all.
+    pub(super) fn fill_files(&self, files: u64, length: usize) -> Result<u64> {
+        let mut content = vec![0_u8; length];
+        fs::File::open("/dev/urandom")?.read_exact(&mut content)?;
         for number in 0..files {
             content[..8].copy_from_slice(&number.to_le_bytes());
-            fs::File::create(from.join(number.to_string()))?.write_all(&content)?;
+            fs::File::create(self.source().join(number.to_string()))?.write_all(&content)?;
         }
-        Ok(files * content.len() as u64)
+        Ok(files * length as u64)
     }
 
     /// Returns true if this program is installed.
     pub(super) fn has(&self, program: &str) -> bool {
-        let found = shell(&format!("command -v {program} > /dev/null"));
-        program == "landspeed" || found.is_ok()
+        let mut look = Command::new("bash");
+        look.args(["-c", &format!("command -v {program} > /dev/null")]).env("PATH", self.path());
+        program == "landspeed" || look.status().is_ok_and(|status| status.success())
+    }
+
+    /// Returns PATH with the folder of further programs before it.
+    fn path(&self) -> OsString {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folders = self.programs.iter().cloned().chain(std::env::split_paths(&path));
+        std::env::join_paths(folders).unwrap_or_default()
     }
 
     pub(super) fn empty_target(&self) -> Result<()> {
@@ -77,49 +146,76 @@ impl Site {
     }
 
     pub(super) fn start_sshd(&self) -> Result<Sshd> {
-        let config = self.folder.path().join("sshd_config");
-        let mut sshd = Command::new("ip");
-        sshd.args(["netns", "exec", &self.names[1], "/usr/sbin/sshd", "-D", "-f"]).arg(config);
-        let sshd = Sshd(sshd.stdin(Stdio::null()).stderr(Stdio::null()).spawn().context("start sshd")?);
-        let end = Instant::now() + Duration::from_secs(10);
-        let listens = format!("ip netns exec {} ss -Hltn 'sport = :22' | grep -q .", self.names[1]);
-        while shell(&listens).is_err() {
-            ensure!(Instant::now() < end, "sshd does not listen");
-            thread::sleep(Duration::from_millis(20));
-        }
-        Ok(sshd)
+        self.start(&format!("/usr/sbin/sshd -D -f {}/sshd_config", self.folder.path().display()), 22)
     }
 
-    /// Runs a command on the first host, with the words of [`super::Mover`] filled in.
+    /// Starts rsync's own daemon, whose module `to` is the target's folder.
+    pub(super) fn start_rsyncd(&self) -> Result<Sshd> {
+        let (folder, address) = (self.folder.path().display(), &self.address);
+        let daemon =
+            format!("rsync --daemon --no-detach --config={folder}/rsyncd_config --address={address}");
+        self.start(&daemon, 873)
+    }
+
+    /// Starts a server on the second host, and waits until it listens at this port.
+    fn start(&self, command: &str, port: u16) -> Result<Sshd> {
+        let mut server = Command::new("ip");
+        server.args(["netns", "exec", &self.names[1]]).args(command.split(' '));
+        let server = server.stdin(Stdio::null()).stderr(Stdio::null()).env("PATH", self.path()).spawn();
+        let server = Sshd(server.with_context(|| command.to_owned())?);
+        let end = Instant::now() + Duration::from_secs(10);
+        let listens = format!("ip netns exec {} ss -Hltn 'sport = :{port}' | grep -q .", self.names[1]);
+        while shell(&listens).is_err() {
+            ensure!(Instant::now() < end, "{command}: does not listen");
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// Runs a command on the first host, with the words of [`super::rivals::Rival`] filled in.
     pub(super) fn run(&self, command: &str) -> Result<ExitStatus> {
         self.command(command).stdout(Stdio::null()).status().with_context(|| command.to_owned())
     }
 
-    /// Returns a command on the first host, with the words of [`super::Mover`] filled in.
+    /// Returns a command on the first host, with the words of [`super::rivals::Rival`] filled in.
     pub(super) fn command(&self, command: &str) -> Command {
+        let mut shell = Command::new("ip");
+        let command = self.filled_in(command);
+        shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
+        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).env("PATH", self.path());
+        shell
+    }
+
+    /// Returns a command line with the words of [`super::rivals::Rival`] filled in.
+    pub(super) fn filled_in(&self, command: &str) -> String {
         let folder = self.folder.path().display().to_string();
-        let options = [
+        let options = self.ssh_options();
+        let each =
+            |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
+        let landspeed = self.landspeed.display().to_string();
+        command
+            .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
+            .replace("SCP_OPTIONS", &each("-o"))
+            .replace("SSH_CONFIG", &format!("{folder}/ssh_config"))
+            .replace("SSH", &format!("ssh {}", each("-o")))
+            .replace("landspeed copy", &format!("{landspeed} copy"))
+            .replace("landspeed measure", &format!("{landspeed} measure"))
+            .replace("FROM", &format!("{folder}/from"))
+            .replace("TO", &format!("{folder}/to"))
+            .replace("HOST", &format!("root@{}", self.address))
+            .replace("ADDRESS", &self.address)
+    }
+
+    /// Returns the options by which ssh logs in to the second host.
+    fn ssh_options(&self) -> [String; 5] {
+        let folder = self.folder.path().display();
+        [
             format!("IdentityFile={folder}/user"),
             format!("UserKnownHostsFile={folder}/known"),
             "IdentitiesOnly=yes".to_owned(),
             "StrictHostKeyChecking=no".to_owned(),
             "LogLevel=ERROR".to_owned(),
-        ];
-        let each =
-            |option: &str| options.iter().map(|one| format!("{option} {one}")).collect::<Vec<_>>().join(" ");
-        let landspeed = self.landspeed.display().to_string();
-        let command = command
-            .replace("SSH_OPTIONS", &format!("--remote-path {landspeed} {}", each("--ssh-option")))
-            .replace("SCP_OPTIONS", &each("-o"))
-            .replace("SSH", &format!("ssh {}", each("-o")))
-            .replace("landspeed copy", &format!("{landspeed} copy"))
-            .replace("FROM", &format!("{folder}/from"))
-            .replace("TO", &format!("{folder}/to"))
-            .replace("HOST", HOST);
-        let mut shell = Command::new("ip");
-        shell.args(["netns", "exec", &self.names[0], "bash", "-o", "pipefail", "-c", &command]);
-        shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        shell
+        ]
     }
 
     /// Returns the name of a host's namespace.
@@ -169,6 +265,19 @@ impl Site {
         shell(&format!("ip -n {} link set d0 {to}", self.names[0]))
     }
 
+    /// Begins a run over the emulated link.
+    pub(super) fn mark(&self) {
+        if let Some(link) = self.lab.as_ref().and_then(|lab| lab.link()) {
+            link.mark();
+        }
+    }
+
+    /// Returns why the emulated link was another path than it was to be since the mark; empty if it was that one.
+    pub(super) fn unfit(&self) -> Vec<String> {
+        let link = self.lab.as_ref().and_then(|lab| lab.link());
+        link.map(|link| unfit(&link.since_mark().0)).unwrap_or_default()
+    }
+
     /// Waits until no agent runs on either host.
     pub(super) fn wait_for_agents(&self, within: Duration) -> Result<()> {
         let end = Instant::now() + within;
@@ -194,13 +303,14 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        for name in &self.names {
+        // A lab removes its own.
+        for name in self.names.iter().filter(|_| self.lab.is_none()) {
             let _ = shell(&format!("ip netns del {name}"));
         }
     }
 }
 
-/// A running sshd.
+/// A running sshd, or another server.
 pub(super) struct Sshd(Child);
 
 impl Sshd {
@@ -209,7 +319,13 @@ impl Sshd {
         // Its sessions have ended with their clients, or are about to.
         thread::sleep(Duration::from_millis(200));
         shell(&format!("kill -TERM {}", self.0.id()))?;
-        self.0.wait()?;
+        let end = Instant::now() + Duration::from_secs(10);
+        while self.0.try_wait()?.is_none() {
+            if Instant::now() > end {
+                self.0.kill()?;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
         Ok(())
     }
 }
@@ -219,6 +335,13 @@ impl Drop for Sshd {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// Returns what a script prints.
+pub(super) fn printed_by(script: &str) -> Result<String> {
+    let output = Command::new("bash").args(["-c", script]).stdin(Stdio::null()).output()?;
+    ensure!(output.status.success(), "{script}: {}", output.status);
+    Ok(String::from_utf8(output.stdout)?)
 }
 
 pub(super) fn shell(script: &str) -> Result<()> {

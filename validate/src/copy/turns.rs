@@ -1,0 +1,190 @@
+//! One turn of a program: what it has taken, and what it said.
+
+use std::io::{Read, Seek};
+use std::process::{Child, ExitStatus};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+use landspeed_record::{CopyHeld, CopyHold, MeasureReport};
+use serde::{Deserialize, Serialize};
+
+use super::rivals::{OURS, Rival, Work};
+use super::site::{Site, Sshd};
+
+/// The longest time of a command. One that takes longer is ended.
+const LONGEST: Duration = Duration::from_secs(1_200);
+/// The time between two looks whether a command has ended. A turn's time is too long by up to this.
+const LOOK: Duration = Duration::from_millis(5);
+/// The time of the stream whose rate says how long one of the same bytes as a copy takes, in seconds.
+const FIRST_STREAM: f64 = 2.0;
+
+/// What a turn has taken.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub(super) struct Turn {
+    pub(super) seconds: f64,
+    /// Processor time of both ends.
+    pub(super) cpu_seconds: f64,
+    /// What landspeed named as holding its copy most; `None` for other programs.
+    pub(super) held: Option<CopyHold>,
+}
+
+/// What `landspeed copy --json` prints, as far as it is read here.
+#[derive(Debug, Deserialize)]
+struct CopyDocument {
+    held: CopyHeld,
+}
+
+/// Copies once into the target's folder, which is empty, and compares what has arrived; or sends the same bytes for
+/// `stream_seconds`.
+pub(super) fn turn(site: &Site, rival: &Rival, bytes: u64, stream_seconds: f64) -> Result<Turn> {
+    match rival.work {
+        Work::Stream => stream(site, rival, bytes, stream_seconds),
+        Work::CopyOverSsh | Work::CopyToRsyncd | Work::CopyHere => copy(site, rival),
+    }
+}
+
+fn copy(site: &Site, rival: &Rival) -> Result<Turn> {
+    let before = cpu_of_children()?;
+    let server = match rival.work {
+        Work::CopyToRsyncd => Some(site.start_rsyncd()?),
+        Work::CopyOverSsh | Work::Stream => Some(site.start_sshd()?),
+        Work::CopyHere => None,
+    };
+    let begun = Instant::now();
+    let said = printed(site, rival.command)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    server.map_or(Ok(()), Sshd::end)?;
+    let cpu_seconds = cpu_of_children()? - before;
+    site.compare()?;
+    let held = match rival.name == OURS.name {
+        true => held(&said)?,
+        false => None,
+    };
+    Ok(Turn { seconds, cpu_seconds, held })
+}
+
+fn held(document: &[u8]) -> Result<Option<CopyHold>> {
+    let document: CopyDocument = serde_json::from_slice(document).context("read what the copy prints")?;
+    Ok(document.held.by.first().map(|holder| holder.hold))
+}
+
+/// Returns how many seconds a stream takes for these bytes.
+pub(super) fn stream_seconds(site: &Site, rival: &Rival, bytes: u64) -> Result<f64> {
+    stream(site, rival, bytes, FIRST_STREAM).map(|turn| turn.seconds.max(1.0))
+}
+
+fn stream(site: &Site, rival: &Rival, bytes: u64, seconds: f64) -> Result<Turn> {
+    let sshd = site.start_sshd()?;
+    let said = printed(site, &rival.command.replace("TIME", &format!("{:.0}ms", seconds * 1e3)))?;
+    sshd.end()?;
+    let report: MeasureReport = serde_json::from_slice(&said).context("read what the stream prints")?;
+    scaled(&report, bytes)
+}
+
+/// Returns what a stream would have taken for these bytes.
+fn scaled(report: &MeasureReport, bytes: u64) -> Result<Turn> {
+    ensure!(report.partial.is_none(), "the stream did not come to its end: {:?}", report.partial);
+    let stream = report.streams.first().context("the stream has no figure")?;
+    ensure!(stream.received_bytes.0 > 0, "nothing has arrived of the stream");
+    let times = bytes as f64 / stream.received_bytes.0 as f64;
+    let cpu_ns: u64 = report.cpu.iter().map(|host| host.workload_ns.0).sum();
+    let seconds = stream.window_ns.0 as f64 / 1e9 * times;
+    Ok(Turn { seconds, cpu_seconds: cpu_ns as f64 / 1e9 * times, held: None })
+}
+
+/// Runs a command on the first host, and returns what it prints. Returns an error with its last words if it fails.
+pub(super) fn printed(site: &Site, command: &str) -> Result<Vec<u8>> {
+    let [mut out, mut words] = [tempfile::tempfile()?, tempfile::tempfile()?];
+    let mut child = site.command(command).stdout(out.try_clone()?).stderr(words.try_clone()?).spawn()?;
+    let status = ended(site, &mut child).with_context(|| command.to_owned())?;
+    let mut said = Vec::new();
+    if !status.success() {
+        words.rewind()?;
+        words.read_to_end(&mut said)?;
+        bail!("{command}: {status}: {}", String::from_utf8_lossy(&said).lines().last().unwrap_or_default());
+    }
+    out.rewind()?;
+    out.read_to_end(&mut said)?;
+    Ok(said)
+}
+
+/// Waits for the end of a command on the first host, for the longest time of one at most.
+fn ended(site: &Site, child: &mut Child) -> Result<ExitStatus> {
+    let end = Instant::now() + LONGEST;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if Instant::now() > end {
+            site.kill(0, ".")?;
+            child.wait()?;
+            bail!("it takes longer than {LONGEST:?}");
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+/// Returns the processor time of this program's children that have ended, with theirs (proc_pid_stat(5)).
+fn cpu_of_children() -> Result<f64> {
+    /// Ticks of that file in a second, on every Linux (USER_HZ).
+    const TICKS: f64 = 100.0;
+    let text = std::fs::read_to_string("/proc/self/stat")?;
+    let fields = text.rsplit_once(") ").context("a line of proc_pid_stat")?.1;
+    let mut ticks = fields.split(' ').skip(13).take(2).map(str::parse::<f64>);
+    let mut next = || ticks.next().context("fields of proc_pid_stat").and_then(|ticks| Ok(ticks?));
+    Ok((next()? + next()?) / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
+    use landspeed_record::{HostCpu, Side, StreamFigure};
+
+    use super::*;
+
+    #[test]
+    fn a_copy_says_what_held_it_first() {
+        let document = br#"{"held": {"by": [{"hold": "target-disk", "stage": null, "share": 0.9},
+            {"hold": "source-disk", "stage": null, "share": 0.1}], "gain_at_most": 2.0}, "copied": 1}"#;
+        assert_eq!(held(document).unwrap(), Some(CopyHold::TargetDisk));
+        assert_eq!(held(br#"{"held": {"by": [], "gain_at_most": null}}"#).unwrap(), None);
+        assert!(held(b"").is_err());
+    }
+
+    #[test]
+    fn a_stream_is_scaled_to_the_bytes_of_a_copy() {
+        let stream = StreamFigure {
+            sender: Side::A,
+            between: None,
+            rate_bps: BitRate(8e9),
+            flow_rate_bps: Vec::new(),
+            received_bytes: Bytes(2_000_000_000),
+            window_ns: Nanos::secs(2),
+        };
+        let cpu = |side, workload_ns| HostCpu {
+            side,
+            host: None,
+            window_ns: Nanos::secs(2),
+            cores: 2,
+            user_ns: CpuNanos(0),
+            system_ns: CpuNanos(0),
+            irq_ns: CpuNanos(0),
+            softirq_ns: CpuNanos(0),
+            steal_ns: CpuNanos(0),
+            workload_ns,
+        };
+        let ends = vec![cpu(Side::A, CpuNanos(1_500_000_000)), cpu(Side::B, CpuNanos(500_000_000))];
+        let report = MeasureReport { streams: vec![stream], cpu: ends, ..MeasureReport::default() };
+        let turn = scaled(&report, 1_000_000_000).unwrap();
+        assert!((turn.seconds - 1.0).abs() < 1e-9 && (turn.cpu_seconds - 1.0).abs() < 1e-9, "{turn:?}");
+        assert!(scaled(&MeasureReport::default(), 1).is_err());
+        let partial = MeasureReport { partial: Some("it broke".to_owned()), ..report };
+        assert!(scaled(&partial, 1).is_err());
+    }
+
+    #[test]
+    fn the_time_of_children_is_read() {
+        assert!(cpu_of_children().unwrap() >= 0.0);
+    }
+}
