@@ -1,0 +1,62 @@
+//! One file tree under two paths. Mounts are made in a mount namespace that ends with the command (ip-netns(8)).
+
+use super::refusals::script;
+use super::*;
+
+/// Copies with one folder mounted at another path too. Returns the exit status and what was printed.
+fn copy_with_mount(hosts: &TestHosts, [folder, point]: [&str; 2], args: &[&str]) -> (Option<i32>, String) {
+    let run = "set -e; mount --bind \"$1\" \"$2\"; shift 2; exec \"$0\" copy \"$@\" 2>&1";
+    let [folder, point] = [folder, point].map(|name| hosts.file(name).display().to_string());
+    let output = script(hosts, run, &[&[folder.as_str(), point.as_str()], args].concat());
+    let (out, _) = text(&output);
+    (output.status.code(), out)
+}
+
+#[test]
+fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    for folder in ["mount", "dst/deep", "dst/src", "src/a/mount"] {
+        fs::create_dir_all(hosts.file(folder)).unwrap();
+    }
+    fs::write(hosts.file("dst/deep/only here"), "x").unwrap();
+    let before = [listing(&hosts.file("src")), listing(&hosts.file("dst"))];
+    let (into_itself, deletes, below) = (
+        "the target is this folder or lies in it",
+        "--delete would delete this folder",
+        "a mount below it or below the target",
+    );
+    let namespace = format!("netns:{}", hosts.ns("a"));
+    let [src, dst, mount, new] = ["src/", "dst", "mount", "mount/new/deeper"].map(at);
+    let within = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>();
+    for (mounted, args, says) in [
+        (["src", "mount"], within(&[&src, &mount]), into_itself),
+        (["src", "mount"], within(&["--delete", &src, &mount]), into_itself),
+        (
+            ["src", "mount"],
+            within(&["--dry-run", "--from", &namespace, "--to", &namespace, &src, &mount]),
+            into_itself,
+        ),
+        (["src", "dst/src"], within(&[src.trim_end_matches('/'), &dst]), into_itself),
+        // Nothing above the mount is the source.
+        (["src/a", "mount"], within(&[&src, &new]), into_itself),
+        (["dst/deep", "mount"], within(&["--delete", &format!("{mount}/"), &dst]), deletes),
+        (["dst/deep", "src/a/mount"], within(&["--delete", &src, &dst]), below),
+        (["src/a/b", "dst/deep"], within(&["--delete", &src, &dst]), below),
+    ] {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (code, out) = copy_with_mount(&hosts, mounted, &args);
+        assert_eq!(code, Some(1), "{mounted:?} {args:?}: {out}");
+        assert!(out.contains(says) && out.contains("name another target"), "{mounted:?} {args:?}: {out}");
+    }
+    assert_eq!([listing(&hosts.file("src")), listing(&hosts.file("dst"))], before, "nothing is changed");
+    // A copy of what is in the target's folder, and a mount that has nothing to do with the copy, are fine.
+    let (code, out) = copy_with_mount(&hosts, ["dst/deep", "mount"], &[&format!("{mount}/"), &dst]);
+    assert_eq!(code, Some(0), "{out}");
+    assert_eq!(fs::read(hosts.file("dst/only here")).unwrap(), b"x");
+    let (code, out) = copy_with_mount(&hosts, ["src", "mount"], &["--delete", &src, &at("other")]);
+    assert_eq!(code, Some(0), "{out}");
+    is_same(&hosts.file("src"), &hosts.file("other"));
+}
