@@ -75,9 +75,10 @@ stays in TARGET/.landspeed-copy: the same command goes on from there.
 --ignore leaves alone what patterns of .gitignore name, at both ends.
 --files-from copies only what a file names. --delete deletes at the target what
 the source folders have not, once all else is there; and nothing if any entry
-fails, as a socket does unless --ignore names it. --manifest writes the digests
-of what was copied, for b3sum --check, except of files with holes of a MiB and
-more. --limit bounds the rate of all flows together.
+fails, as a socket does unless --ignore names it, or, without --max-delete, if a
+source folder is empty. --manifest writes the digests of what was copied, for
+b3sum --check, except of files with holes of a MiB and more. --limit bounds the
+rate of all flows together.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
 the source. Where a firewall or NAT forbids that, the other one does. Where

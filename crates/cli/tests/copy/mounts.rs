@@ -60,3 +60,27 @@ fn a_folder_that_a_mount_shows_twice_is_copied_neither_into_itself_nor_deleted()
     assert_eq!(code, Some(0), "{out}");
     is_same(&hosts.file("src"), &hosts.file("other"));
 }
+
+/// A mount point on which nothing is mounted.
+#[test]
+fn an_empty_source_deletes_nothing_unless_a_bound_is_given() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let (from, to) = (at("src/"), format!("root@10.99.0.3:{}", at("dst")));
+    fs::create_dir(hosts.file("src")).unwrap();
+    tree(&hosts.file("dst"));
+    let before = listing(&hosts.file("dst/a"));
+    let says = format!("{from} is empty, and 4 of the target's entries would go: mount what belongs there");
+    for (args, schema) in [(&["--dry-run"][..], "copy-dry-run"), (&[], "copy")] {
+        let report = ended(&hosts, &[args, &["--delete", &from, &to]].concat(), schema, 6);
+        let why = report["not_deleted"].as_str().expect("a reason");
+        assert!(why.contains(&says) && why.ends_with("--max-delete 4"), "{report}");
+        assert_eq!(listing(&hosts.file("dst/a")), before, "nothing is deleted");
+    }
+    let output = copy(&hosts, &["--delete", &from, &to]);
+    let (_, err) = text(&output);
+    assert!(err.lines().last().is_some_and(|line| line.contains(&says)), "{err}");
+    let done = ended(&hosts, &["--delete", "--max-delete", "4", &from, &to], "copy", 0);
+    assert_eq!(&done["deleted"], &Value::from(4), "{done}");
+}

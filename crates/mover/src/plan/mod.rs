@@ -22,7 +22,7 @@ use crate::name::RelativeName;
 use crate::tree::{FoundEntry, SourcePlace};
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
 use links::LinkGroups;
-pub(crate) use removal::NotRemoved;
+pub(crate) use removal::{EmptySource, NotRemoved};
 use removal::RemovalPlan;
 pub(crate) use sparse::MapWork;
 

@@ -55,7 +55,8 @@ pub(crate) struct RuleArgs {
     pub(crate) delete: bool,
     /// Delete nothing if more than N entries would be deleted
     ///
-    /// A source folder on which nothing is mounted has nothing, and without a bound all that the target has would go.
+    /// Without it, nothing is deleted where a source folder is empty and the target has something in its place: it could be
+    /// one on which nothing is mounted.
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
     pub(crate) max_delete: Option<u64>,
     /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
@@ -153,6 +154,9 @@ impl RuleArgs {
     pub(super) fn would_not_delete(&self, outcome: &CopyComparison) -> String {
         match (self.delete, outcome.failed, self.max_delete) {
             (true, 1.., _) => "would delete nothing, because entries fail".to_owned(),
+            (true, 0, None) if !outcome.empty_source.is_empty() => {
+                format!("would delete nothing: {}", outcome.empty_source)
+            }
             (true, 0, Some(most)) if outcome.extra > most => {
                 format!("would delete nothing: {} entries are more than --max-delete {most}", outcome.extra)
             }
@@ -299,5 +303,9 @@ mod tests {
         assert!(args().would_not_delete(&outcome(1, 0)).ends_with("because entries fail"));
         let none = RuleArgs { delete: false, max_delete: None, ..args() };
         assert_eq!(none.would_not_delete(&outcome(1, 9)), "");
+        let empty = CopyComparison { empty_source: "/mnt is empty".to_owned(), ..outcome(0, 3) };
+        let unbounded = RuleArgs { max_delete: None, ..args() };
+        assert_eq!(unbounded.would_not_delete(&empty), "would delete nothing: /mnt is empty");
+        assert_eq!(unbounded.would_not_delete(&outcome(0, 9)), "");
     }
 }
