@@ -152,7 +152,9 @@ fn not_deleted(settled: &Settled, roots: &[SourceRoot]) -> String {
         None => String::new(),
         Some(NotRemoved::Failures) => "nothing was deleted, because entries failed".to_owned(),
         Some(NotRemoved::TooMany(found)) => {
-            format!("nothing was deleted: {found} entries are more than --max-delete allows")
+            format!(
+                "nothing was deleted: --max-delete allows fewer than the {found} that only the target has"
+            )
         }
         Some(NotRemoved::EmptySource(EmptySource { tree, extras, all })) => {
             format!("nothing was deleted: {}", empty_source_words(&roots[tree].path, extras, all))

@@ -158,7 +158,10 @@ impl RuleArgs {
                 format!("would delete nothing: {}", outcome.empty_source)
             }
             (true, 0, Some(most)) if outcome.extra > most => {
-                format!("would delete nothing: {} entries are more than --max-delete {most}", outcome.extra)
+                format!(
+                    "would delete nothing: --max-delete {most} allows fewer than the {} that only the target has",
+                    outcome.extra
+                )
             }
             _ => String::new(),
         }
@@ -299,7 +302,8 @@ mod tests {
     fn a_dry_run_says_why_nothing_would_be_deleted() {
         let outcome = |failed, extra| CopyComparison { failed, extra, ..CopyComparison::default() };
         assert_eq!(args().would_not_delete(&outcome(0, 3)), "");
-        assert!(args().would_not_delete(&outcome(0, 4)).ends_with("4 entries are more than --max-delete 3"));
+        let why = args().would_not_delete(&outcome(0, 4));
+        assert!(why.contains("--max-delete 3 allows fewer than the 4 that"), "{why}");
         assert!(args().would_not_delete(&outcome(1, 0)).ends_with("because entries fail"));
         let none = RuleArgs { delete: false, max_delete: None, ..args() };
         assert_eq!(none.would_not_delete(&outcome(1, 9)), "");
