@@ -1,6 +1,7 @@
 //! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
 
 mod named;
+mod place;
 
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -23,6 +24,7 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 use rustix::io::Errno;
 
 use self::named::NamedEntries;
+use self::place::Mounts;
 use crate::ports::DataPorts;
 use crate::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathKind, RelayEntry, RelayExit, Reply};
 
@@ -176,10 +178,11 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
 
 /// Returns what is at each of these paths.
 pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
+    let mounts = Mounts::read();
     let look_at = |bytes: &PathBytes| {
         let path = path(bytes.clone());
         let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
-        FoundPath { kind: kind(&path), resolved_hex }
+        FoundPath { kind: kind(&path), resolved_hex, place: mounts.place(&path) }
     };
     paths.iter().map(look_at).collect()
 }

@@ -6,6 +6,8 @@ mod keep;
 mod links_and_holes;
 #[path = "copy/meeting.rs"]
 mod meeting;
+#[path = "copy/mounts.rs"]
+mod mounts;
 #[path = "copy/refusals.rs"]
 mod refusals;
 #[path = "copy/select.rs"]
@@ -155,9 +157,17 @@ fn a_file_takes_the_targets_name_and_the_summary_says_where_it_is() {
     let output = copy(&hosts, &[&at("one"), &format!("root@10.99.0.3:{}", at("two"))]);
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
-    assert!(out.starts_with("copied 1 files, 1 B, in ") && out.contains("\nheld by: "), "{out}");
+    assert!(
+        out.starts_with("copied 1 file, 1 B, in ") && out.contains("\nheld by: ") && !out.contains("found"),
+        "{out}"
+    );
     assert!(err.contains(&format!("{} -> root@10.99.0.3:{}\n", at("one"), at("two"))), "{err}");
     assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
+    // The target's folder is there before all that lands in it, and is nothing that was found.
+    tree(&hosts.file("src"));
+    let output = copy(&hosts, &[&at("src/"), &format!("root@10.99.0.3:{}", at("dst"))]);
+    let (out, err) = text(&output);
+    assert!(out.contains("\nmade 2 folders, links and FIFOs\n"), "{out}{err}");
 }
 
 #[test]
@@ -219,9 +229,9 @@ fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
     assert!(why["taken"].as_str().is_some_and(|why| why.contains("Is a directory")), "{some}");
     let output = copy(&hosts, &["--dry-run", &from, &to]);
     let (out, err) = text(&output);
-    assert!(out.starts_with("would send 2 files, 9 B\nwould make 1 entries, replace 1, "), "{out}{err}");
+    assert!(out.starts_with("would send 2 files, 9 B\nwould make 1 entry, replace 1, "), "{out}{err}");
     assert!(out.contains("\n  replace  a/short\n") && out.contains("\n  make     new\n"), "{out}");
-    assert!(err.contains("ends with 6: 1 entries could not be copied"), "{err}");
+    assert!(err.contains("ends with 6: 1 entry could not be copied"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
     // The copy does what the dry run said.
     let done = ended(&hosts, &[&from, &to], "copy", 6);
@@ -294,7 +304,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
     let (out, err) = text(&output);
     assert!(out.starts_with("NOT equal: 7 of 12 entries, "), "{out}{err}");
     assert!(out.contains("\n  a/b/long: content\n") && out.contains("\n  size: size, time\n"), "{out}");
-    assert!(err.contains("ends with 6: 7 of 12 entries differ"), "{err}");
+    assert!(err.contains("ends with 6: not equal: 7 of 12 entries"), "{err}");
     assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
 }
 
@@ -333,7 +343,7 @@ fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
     assert!(has_part(), "a list removes nothing");
     let output = copy(&hosts, &["--clean", &to]);
     let (out, err) = text(&output);
-    assert!(output.status.success() && out.starts_with("removed 1 incomplete files, "), "{out}{err}");
+    assert!(output.status.success() && out.starts_with("removed 1 incomplete file, "), "{out}{err}");
     assert!(out.contains(" old: ") && out.contains(".part\n"), "{out}");
     assert!(!own.exists() && hosts.file("dst").exists());
     assert_eq!(clean(&[])["number"], 0);

@@ -41,7 +41,7 @@ pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use controls::OpenControls;
 pub use copy::{
     ComparisonListener, CopyDone, CopyListener, CopyOptions, CopyPaths, Landing, LandingError, THIS_HOST,
-    check_landing, check_mirror, clean, compare_files, copy, landing, look, shown_place,
+    check_apart, check_landing, check_mirror, clean, compare_files, copy, landed, landing, look, shown_place,
 };
 pub use drive::StopCheck;
 pub use error::Error;

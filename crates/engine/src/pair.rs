@@ -280,6 +280,12 @@ impl<'g> Pair<'g> {
         self.a.name == self.b.name || self.a.is_same_as(self.b)
     }
 
+    /// Returns true if both ends are known to run on one kernel, for which a device has one number.
+    pub(crate) fn is_one_kernel(&self) -> bool {
+        let [one, other] = [self.a, self.b].map(|host| &host.facts.boot_id);
+        !one.is_empty() && one == other
+    }
+
     /// Returns the side of one of the two hosts that were named, the first of which is `Side::A`. They have changed places
     /// where the second one opens the flows.
     pub fn side_of_named(&self, named: Side) -> Side {

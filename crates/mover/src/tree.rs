@@ -300,4 +300,4 @@ pub(crate) fn link(root: &Root, name: &RelativeName) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

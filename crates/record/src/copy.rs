@@ -184,6 +184,9 @@ pub struct CopyComparison {
     /// Entries that only the target has, each of which was listed. They are looked for where a copy is to delete them, if no
     /// entry failed.
     pub extra: u64,
+    /// Why a copy would delete nothing although an unbounded number of entries may be deleted: a source folder is empty. Empty if
+    /// there is no such folder.
+    pub empty_source: String,
 }
 
 /// What a comparison of source and target is for.

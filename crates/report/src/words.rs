@@ -51,9 +51,13 @@ pub(crate) fn unrestored_after(summary: &TuneSummary) -> Option<String> {
     unrestored(summary.restore_outcome().state())
 }
 
-/// Returns a count with its noun: "1 step", "2 steps".
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+/// Returns a count with its noun: "1 step", "2 steps", "2 entries".
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(count: N, what: &str) -> String {
+    match what.strip_suffix('y') {
+        _ if count == N::from(1) => format!("1 {what}"),
+        Some(stem) => format!("{count} {stem}ies"),
+        None => format!("{count} {what}s"),
+    }
 }
 
 /// Returns `text` with the names of its claims in the papers' ledger: "section 3.1 (jin.frag.tx)".
@@ -228,6 +232,12 @@ mod tests {
     use landspeed_record::Gain;
 
     use super::*;
+
+    #[test]
+    fn a_count_has_its_noun() {
+        assert_eq!([0_u64, 1, 2].map(|count| counted(count, "entry")), ["0 entries", "1 entry", "2 entries"]);
+        assert_eq!([1_usize, 3].map(|count| counted(count, "step")), ["1 step", "3 steps"]);
+    }
 
     #[test]
     fn an_interval_without_an_end_says_so() {

@@ -10,7 +10,7 @@ use landspeed_record::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::session::{CopyRules, SessionKey};
+use crate::session::{CopyRules, FolderPlace, SessionKey};
 
 /// A knob and its new value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,6 +79,9 @@ pub struct FoundPath {
     pub kind: PathKind,
     /// The path without symbolic links, "." and "..", where that is known.
     pub resolved_hex: PathBytes,
+    /// Where that is, whatever path leads to it.
+    #[serde(default)]
+    pub place: FolderPlace,
 }
 
 /// A request of the controller to an agent. An interface name means the interface that had this name when the session

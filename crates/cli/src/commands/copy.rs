@@ -10,6 +10,7 @@ mod names;
 mod place;
 mod progress;
 mod rules;
+mod summary;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
@@ -29,7 +30,7 @@ use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyKeeping, CopyOutcome,
     CopyProven, Settings, Side,
 };
-use landspeed_report::safe;
+use landspeed_report::{counted, safe};
 use landspeed_transport::settings::TRANSPORT;
 
 use crate::exit::Exit;
@@ -46,6 +47,7 @@ use names::failed;
 use place::{CopyPlaces, places};
 use progress::CopyLine;
 use rules::RuleArgs;
+use summary::beside_files;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
 /// acknowledged, because the other end may have nothing else to do.
@@ -75,9 +77,10 @@ stays in TARGET/.landspeed-copy: the same command goes on from there.
 --ignore leaves alone what patterns of .gitignore name, at both ends.
 --files-from copies only what a file names. --delete deletes at the target what
 the source folders have not, once all else is there; and nothing if any entry
-fails, as a socket does unless --ignore names it. --manifest writes the digests
-of what was copied, for b3sum --check, except of files with holes of a MiB and
-more. --limit bounds the rate of all flows together.
+fails, as a socket does unless --ignore names it, or, without --max-delete, if a
+source folder is empty. --manifest writes the digests of what was copied, for
+b3sum --check, except of files with holes of a MiB and more. --limit bounds the
+rate of all flows together.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
 the source. Where a firewall or NAT forbids that, the other one does. Where
@@ -177,6 +180,9 @@ pub(crate) struct CopyReport {
     outcome: CopyOutcome,
     /// What `--manifest` wrote; null without it.
     manifest: Option<ManifestCounts>,
+    /// The sources whose entries land in the target's folder itself. It is there in every copy.
+    #[serde(skip)]
+    into_folder: u64,
 }
 
 /// Where files come from and go to.
@@ -228,6 +234,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         CopyListener { on_counts: &|counts, times| line.take_with(counts, times), on_proven: &on_proven };
     let done = copy(&joined.group.first(), &what, &listener)?;
     let mut report = report(args, route, begun, done);
+    report.into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
     drop((line, joined));
     report.manifest = manifest.map(Manifest::finish).transpose()?;
     print(args, &report, lines)?;
@@ -292,21 +299,18 @@ fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> 
         stages: CopyStages::of(&done.times),
         outcome,
         manifest: None,
+        into_folder: 0,
     }
 }
 
 fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let outcome = &report.outcome;
-    let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
-    let mut lines = vec![
-        format!("copied {copied} files, {bytes}, in {time} ({})", report.goodput_bps),
-        format!(
-            "made {} folders, links and FIFOs, found {} entries unchanged",
-            outcome.made, outcome.unchanged
-        ),
-    ];
+    let (copied, bytes, time) = (counted(outcome.copied, "file"), outcome.copied_bytes, report.duration_ns);
+    let mut lines = vec![format!("copied {copied}, {bytes}, in {time} ({})", report.goodput_bps)];
+    lines.extend(beside_files(outcome.made, outcome.unchanged.saturating_sub(report.into_folder)));
     if outcome.deleted > 0 {
-        lines.push(format!("deleted {} entries that only the target had", outcome.deleted));
+        let deleted = counted(outcome.deleted, "entry");
+        lines.push(format!("deleted {deleted} that only the target had"));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
     lines.extend(held::line(&report.held));
@@ -329,7 +333,7 @@ fn exit(outcome: &CopyOutcome) -> ExitCode {
         (true, _) => Exit::Done.into(),
         (false, false) => because(Exit::Failed, "nothing was copied"),
         (false, true) if outcome.failed > 0 => {
-            because(Exit::Incomplete, &format!("{} entries are not at the target", outcome.failed))
+            because(Exit::Incomplete, &format!("{} not at the target", counted(outcome.failed, "entry")))
         }
         (false, true) if !outcome.unfinished.is_empty() => because(Exit::Incomplete, &outcome.unfinished),
         (false, true) if !outcome.not_deleted.is_empty() => because(Exit::Incomplete, &outcome.not_deleted),

@@ -59,9 +59,9 @@ fn what_the_target_does_not_take_is_told_and_can_be_left_out() {
         return skip("no ramfs can be mounted");
     }
     let (with, without) = out.split_once("ended with 6\n").expect("an incomplete copy");
-    let lost = "NOT kept: extended attributes of 1 entries, for example of a/short: ";
+    let lost = "NOT kept: extended attributes of 1 entry, for example of a/short: ";
     assert!(with.contains(lost) && with.contains("--keep"), "{out}{err}");
-    assert!(with.contains("the target did not take extended attributes of 1 entries"), "{out}{err}");
+    assert!(with.contains("the target did not take extended attributes of 1 entry"), "{out}{err}");
     assert!(!without.contains("NOT kept") && without.ends_with("ended with 0\nshort"), "{out}{err}");
 }
 

@@ -85,7 +85,7 @@ fn what_only_the_target_has_is_listed_counted_and_deleted() {
     let refused = ended(&hosts, &few, "copy", 6);
     assert_eq!(&refused["deleted"], &Value::from(0), "{refused}");
     let why = refused["not_deleted"].as_str().expect("a reason");
-    assert!(why.contains("4 entries are more than --max-delete"), "{why}");
+    assert!(why.contains("--max-delete allows fewer than the 4 that only"), "{why}");
     assert_eq!(names(&hosts.file("dst")), all, "nothing is deleted");
     let done = ended(&hosts, &["--delete", "--max-delete", "4", &from, &to], "copy", 0);
     assert_eq!(&done["deleted"], &Value::from(4), "{done}");

@@ -54,6 +54,8 @@ pub enum LandingError {
     IntoItself(Vec<u8>),
     /// This source lies where what only the target has is to be deleted.
     WouldBeDeleted(Vec<u8>),
+    /// What is mounted below this source lies in the target's folder, or the other way round, and is to be deleted there.
+    MountedBelow(Vec<u8>),
 }
 
 impl std::fmt::Display for LandingError {
@@ -83,6 +85,13 @@ impl std::fmt::Display for LandingError {
                     shown(path)
                 )
             }
+            LandingError::MountedBelow(path) => {
+                write!(
+                    f,
+                    "{}: --delete could delete what this folder has, as a mount below it or below the target leads from one into the other: unmount it, or name another target",
+                    shown(path)
+                )
+            }
         }
     }
 }
@@ -101,7 +110,8 @@ impl LandingError {
             | LandingError::SourceBarred(_)
             | LandingError::NoFolder(_)
             | LandingError::IntoItself(_)
-            | LandingError::WouldBeDeleted(_) => shown_place(from, &self.to_string()),
+            | LandingError::WouldBeDeleted(_)
+            | LandingError::MountedBelow(_) => shown_place(from, &self.to_string()),
         }
     }
 }
@@ -240,10 +250,12 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use landspeed_agent::session::FolderPlace;
+
     use PathKind::{Barred, File, Folder, LinkToFolder, Missing};
 
     fn at(resolved: &str, kind: PathKind) -> FoundPath {
-        FoundPath { kind, resolved_hex: PathBytes(resolved.into()) }
+        FoundPath { kind, resolved_hex: PathBytes(resolved.into()), place: FolderPlace::default() }
     }
 
     #[test]

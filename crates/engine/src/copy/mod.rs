@@ -3,6 +3,7 @@
 mod compare;
 mod landing;
 mod named;
+mod one_tree;
 mod watch;
 
 use std::time::{Duration, Instant};
@@ -21,6 +22,7 @@ pub use compare::{ComparisonListener, compare_files};
 pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
 };
+pub use one_tree::{check_apart, landed};
 use watch::CopyWatch;
 
 /// The time between two reports of a copy.

@@ -18,6 +18,7 @@ use super::lane::{Lane, LaneFlow, Lanes};
 use super::links::FirstNames;
 use super::message::{Answer, Question};
 use super::queue::{CompareQueue, ComparedEntry, NextStep};
+use crate::extras::empty_source_words;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
@@ -69,7 +70,12 @@ pub fn compare(
         });
     });
     first.into_result()?;
-    Ok(comparing.tally.into_inner().outcome)
+    let Tally { mut outcome, emptied, .. } = comparing.tally.into_inner();
+    let is_unbounded = source.rules.removal.is_some_and(|removal| removal.most.is_none());
+    if let Some((tree, extras)) = emptied.filter(|_| is_unbounded) {
+        outcome.empty_source = empty_source_words(&source.roots[tree].path, extras, outcome.extra);
+    }
+    Ok(outcome)
 }
 
 /// What the threads of the source share.
@@ -92,6 +98,8 @@ struct Tally {
     outcome: CopyComparison,
     /// Bytes of content that are compared, or that need not be read.
     moved_bytes: u64,
+    /// The first tree that is an empty folder although the target has something in its place, and how much.
+    emptied: Option<(usize, u64)>,
 }
 
 /// One flow, as the source uses it.

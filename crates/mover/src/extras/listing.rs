@@ -14,6 +14,12 @@ pub(crate) trait NameTaker {
     /// Takes what folders have, as much as fits a message.
     fn take(&mut self, folders: Vec<FolderNames>) -> bool;
 
+    /// Takes the tree of this number, which is an empty folder, apart from all others: all that the target has in its place is
+    /// an extra.
+    fn take_empty(&mut self, _tree: usize, folder: Vec<FolderNames>) -> bool {
+        self.take(folder)
+    }
+
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool;
 }
 
@@ -47,6 +53,13 @@ impl Listing<'_> {
         self.folders.push(part);
     }
 
+    fn add_empty(&mut self, tree: usize, folder: &RelativeName) {
+        self.hand_over();
+        if self.goes_on {
+            self.goes_on = self.taker.take_empty(tree, FolderNames::parts(folder, Vec::new()));
+        }
+    }
+
     fn hand_over(&mut self) {
         if self.goes_on && !self.folders.is_empty() {
             self.goes_on = self.taker.take(std::mem::take(&mut self.folders));
@@ -60,6 +73,9 @@ impl Visitor for Listing<'_> {
         if entry.offered.kind == EntryKind::Folder {
             let name = entry.offered.name;
             match names(&self.trees[entry.place.tree], &entry.place.inner) {
+                Ok(names) if names.is_empty() && entry.place.inner == RelativeName::root() => {
+                    self.add_empty(entry.place.tree, &name);
+                }
                 Ok(names) => FolderNames::parts(&name, names).into_iter().for_each(|part| self.add(part)),
                 Err(error) => {
                     let failure = Failure::of(Operation::ReadFolder, &error);
@@ -101,8 +117,9 @@ mod tests {
     use super::*;
     use crate::beneath::Root;
 
+    /// What was heard, and the numbers of the trees that are empty.
     #[derive(Default)]
-    struct Heard(Vec<FolderNames>);
+    struct Heard(Vec<FolderNames>, Vec<usize>);
 
     impl NameTaker for Heard {
         fn take(&mut self, folders: Vec<FolderNames>) -> bool {
@@ -110,9 +127,22 @@ mod tests {
             true
         }
 
+        fn take_empty(&mut self, tree: usize, folder: Vec<FolderNames>) -> bool {
+            assert_eq!(folder.len(), 1, "{folder:?}");
+            self.1.push(tree);
+            self.take(folder)
+        }
+
         fn failed(&mut self, _: RelativeName, _: Failure) -> bool {
             true
         }
+    }
+
+    fn tree(number: usize, path: &std::path::Path) -> Tree {
+        let (root, target) =
+            (Root::open(path).unwrap(), RelativeName::parse(number.to_string().as_bytes()).expect("a name"));
+        let (start, keeping) = (RelativeName::root(), CopyKeeping::default());
+        Tree { number, root, start, target, keeping, ignore: Arc::default(), only: None }
     }
 
     /// Otherwise all that the target has would be what only the target has.
@@ -122,10 +152,7 @@ mod tests {
         for is_removed in [false, true] {
             let path = all.path().join("source");
             std::fs::create_dir_all(&path).unwrap();
-            let root = Root::open(&path).unwrap();
-            let (start, target, keeping) =
-                (RelativeName::root(), RelativeName::root(), CopyKeeping::default());
-            let tree = Tree { number: 0, root, start, target, keeping, ignore: Arc::default(), only: None };
+            let tree = tree(0, &path);
             if is_removed {
                 std::fs::remove_dir(&path).unwrap();
             }
@@ -133,5 +160,16 @@ mod tests {
             list_names(&[tree], &mut heard);
             assert_eq!(heard.0.is_empty(), is_removed, "{:?}", heard.0);
         }
+    }
+
+    /// An empty folder in a tree is as any other.
+    #[test]
+    fn a_tree_that_is_empty_comes_alone() {
+        let [full, empty] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+        std::fs::create_dir(full.path().join("inner")).unwrap();
+        let trees = [tree(0, full.path()), tree(1, empty.path()), tree(2, full.path())];
+        let mut heard = Heard::default();
+        list_names(&trees, &mut heard);
+        assert_eq!((heard.0.len(), heard.1), (5, vec![1]));
     }
 }

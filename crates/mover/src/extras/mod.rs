@@ -9,6 +9,8 @@ mod forms;
 mod listing;
 mod sweep;
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 pub(crate) use listing::{NameTaker, list_names};
@@ -95,6 +97,14 @@ impl FolderNames {
 pub(crate) fn is_bounded(folders: &[FolderNames]) -> bool {
     let names: usize = folders.iter().map(|folder| folder.names.len()).sum();
     folders.len() <= MOST_FOLDERS && names <= MOST_NAMES
+}
+
+/// Returns why an empty folder of the source keeps all extras. `extras` of them are in its place, `all` there are.
+pub(crate) fn empty_source_words(folder: &Path, extras: u64, all: u64) -> String {
+    format!(
+        "{} is empty, and {extras} of the target's entries would go: mount what belongs there, or allow it with --max-delete {all}",
+        folder.display()
+    )
 }
 
 /// What a sweep of folders came to.

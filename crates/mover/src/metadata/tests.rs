@@ -1,3 +1,6 @@
+#[path = "../../tests/it/acl.rs"]
+mod acl;
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -17,17 +20,9 @@ const DEFAULT_LIST: &str = "system.posix_acl_default";
 const ONE: &[u8] = b"1";
 const TWO: &[u8] = b"2";
 
-/// Returns an ACL that names a further user, as the kernel writes it. With it, a mode has the bits 0o751.
+/// Returns an ACL with which a mode has the bits 0o751.
 fn list() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] =
-        [(1, 7, u32::MAX), (2, 7, 4321), (4, 5, u32::MAX), (0x10, 5, u32::MAX), (0x20, 1, u32::MAX)];
-    let mut list = 2_u32.to_le_bytes().to_vec();
-    for (tag, rights, id) in entries {
-        list.extend_from_slice(&tag.to_le_bytes());
-        list.extend_from_slice(&rights.to_le_bytes());
-        list.extend_from_slice(&id.to_le_bytes());
-    }
-    list
+    acl::list(7, 5)
 }
 
 /// Returns the capability to open raw sockets, as the kernel writes it.

@@ -23,7 +23,7 @@ use crate::tree::FoundEntry;
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
 use links::LinkGroups;
 pub(crate) use pieces::PieceWork;
-pub(crate) use removal::NotRemoved;
+pub(crate) use removal::{EmptySource, NotRemoved};
 use removal::RemovalPlan;
 pub(crate) use sparse::MapWork;
 

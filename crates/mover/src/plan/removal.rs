@@ -1,9 +1,10 @@
 //! The removal of what only the target has, once all entries are settled and none has failed.
 //!
 //! The names are sent twice: first the target only counts, and nothing is removed if it finds more than may be, or if any folder
-//! of either end fails.
+//! of either end fails. Nor is it where a folder of the source is empty, unless the user has said how many may be: nothing may
+//! be mounted there.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{FailedEntry, Phase, Plan, Work};
 use crate::extras::{FolderNames, Swept};
@@ -21,6 +22,18 @@ pub(crate) enum NotRemoved {
     Failures,
     /// The target has this number of extras.
     TooMany(u64),
+    /// A tree of the source is an empty folder, and the target has something in its place.
+    EmptySource(EmptySource),
+}
+
+/// A tree that is an empty folder, although the target has something in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EmptySource {
+    /// The number of the tree.
+    pub(crate) tree: usize,
+    /// The extras in its place, and all extras.
+    pub(crate) extras: u64,
+    pub(crate) all: u64,
 }
 
 /// The removal as it goes on.
@@ -35,6 +48,10 @@ pub(super) struct RemovalPlan {
     unanswered: BTreeSet<u64>,
     /// The extras that were counted.
     found: u64,
+    /// The messages about empty trees that are not answered, with the numbers of the trees.
+    empty: BTreeMap<u64, usize>,
+    /// The first tree that is empty, and the extras in its place.
+    emptied: Option<(usize, u64)>,
 }
 
 impl Plan {
@@ -47,6 +64,8 @@ impl Plan {
             queue: VecDeque::new(),
             unanswered: BTreeSet::new(),
             found: 0,
+            empty: BTreeMap::new(),
+            emptied: None,
         });
         self
     }
@@ -70,12 +89,22 @@ impl Plan {
         }
     }
 
+    /// Adds that a tree of the source is an empty folder.
+    pub(crate) fn add_empty(&mut self, tree: usize, folder: Vec<FolderNames>) {
+        if let Some(removal) = &mut self.removal {
+            removal.empty.insert(removal.next, tree);
+        }
+        self.add_names(folder);
+    }
+
     /// Takes what the target has found or removed. An answer to what was not asked is ignored.
     pub(crate) fn swept(&mut self, number: u64, swept: Swept) {
         let Some(removal) = &mut self.removal else { return };
         if !removal.unanswered.remove(&number) {
             return;
         }
+        let empty = removal.empty.remove(&number).filter(|_| swept.extras > 0);
+        removal.emptied = removal.emptied.or(empty.map(|tree| (tree, swept.extras)));
         match removal.removes {
             true => self.settled.deleted = self.settled.deleted.saturating_add(swept.extras),
             false => removal.found = removal.found.saturating_add(swept.extras),
@@ -114,10 +143,13 @@ impl Plan {
     pub(super) fn after_names(&mut self) -> Phase {
         let failed = self.settled.failed;
         match &mut self.removal {
-            Some(removal) if !removal.removes => match (removal.found, removal.most) {
+            Some(removal) if !removal.removes => match (removal.found, removal.most, removal.emptied) {
                 _ if failed > 0 => self.without_removal(NotRemoved::Failures),
-                (0, _) => Phase::Folders,
-                (found, Some(most)) if found > most => self.without_removal(NotRemoved::TooMany(found)),
+                (0, ..) => Phase::Folders,
+                (found, Some(most), _) if found > most => self.without_removal(NotRemoved::TooMany(found)),
+                (all, None, Some((tree, extras))) => {
+                    self.without_removal(NotRemoved::EmptySource(EmptySource { tree, extras, all }))
+                }
                 _ => {
                     removal.removes = true;
                     Phase::Removing

@@ -3,29 +3,8 @@ mod select;
 use super::*;
 use crate::extents::DataMap;
 use crate::extras::Swept;
-use crate::metadata::Metadata;
-use crate::tree::{FileIdentity, SourcePlace};
-use crate::wire::{Answer, EntryKind, EntryOutcome, HardLink, Operation, Timestamp};
-
-const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
-
-fn file(name: &str, size: u64) -> FoundEntry {
-    let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    let identity = FileIdentity { device: 1, inode: 1, size, modified: THEN, changed: THEN };
-    let kind = EntryKind::File { size };
-    FoundEntry {
-        offered: OfferedEntry {
-            name: name.clone(),
-            kind,
-            mode: 0o644,
-            modified: THEN,
-            metadata: Metadata::default(),
-            link: HardLink::Alone,
-        },
-        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
-        proven: None,
-    }
-}
+use crate::tree::tests::found_file as file;
+use crate::wire::{Answer, EntryKind, EntryOutcome, Operation};
 
 fn failure(errno: i32) -> Failure {
     Failure { operation: Operation::Write, errno }

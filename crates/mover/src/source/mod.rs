@@ -17,10 +17,11 @@ use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::beneath::Root;
+use crate::extras::empty_source_words;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::metadata::{self, LostKind};
 use crate::name::RelativeName;
-use crate::plan::{FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
+use crate::plan::{EmptySource, FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
 use crate::tree::Tree;
@@ -109,10 +110,10 @@ pub fn send(
         ran
     })?;
     let unfinished = sending.finished.into_inner().and_then(Result::err);
-    Ok(outcome(sending.plan.into_inner().settled(), unfinished))
+    Ok(outcome(sending.plan.into_inner().settled(), &source.roots, unfinished))
 }
 
-fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
+fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Option<Failure>) -> CopyOutcome {
     let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
     let failure = |failed: &FailedEntry| CopyFailure {
         name_hex: PathBytes(failed.name.as_bytes().to_vec()),
@@ -128,7 +129,7 @@ fn outcome(settled: &Settled, unfinished: Option<Failure>) -> CopyOutcome {
         is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
         failures: settled.failures.iter().map(failure).collect(),
         deleted: settled.deleted,
-        not_deleted: not_deleted(settled),
+        not_deleted: not_deleted(settled, roots),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
         lost: lost(settled),
     }
@@ -146,12 +147,17 @@ fn lost(settled: &Settled) -> Vec<CopyLoss> {
 }
 
 /// Returns why the target has removed nothing of what only it has; empty if it has, or was not asked to.
-fn not_deleted(settled: &Settled) -> String {
+fn not_deleted(settled: &Settled, roots: &[SourceRoot]) -> String {
     match settled.not_removed {
         None => String::new(),
         Some(NotRemoved::Failures) => "nothing was deleted, because entries failed".to_owned(),
         Some(NotRemoved::TooMany(found)) => {
-            format!("nothing was deleted: {found} entries are more than --max-delete allows")
+            format!(
+                "nothing was deleted: --max-delete allows fewer than the {found} that only the target has"
+            )
+        }
+        Some(NotRemoved::EmptySource(EmptySource { tree, extras, all })) => {
+            format!("nothing was deleted: {}", empty_source_words(&roots[tree].path, extras, all))
         }
     }
 }

@@ -4,6 +4,7 @@ use super::Sending;
 use crate::Error;
 use crate::extras::{FolderNames, NameTaker, list_names};
 use crate::name::RelativeName;
+use crate::plan::Plan;
 use crate::stage::{self, Pause};
 use crate::tree::Tree;
 use crate::wire::Failure;
@@ -22,16 +23,27 @@ impl Sending<'_> {
 
 struct Teller<'a, 'b>(&'a Sending<'b>);
 
-impl NameTaker for Teller<'_, '_> {
-    fn take(&mut self, folders: Vec<FolderNames>) -> bool {
+impl Teller<'_, '_> {
+    /// Adds names to the plan, once there is room. Returns false if the copy is over before.
+    fn tell(&self, add: impl FnOnce(&mut Plan)) -> bool {
         stage::settle(Pause::Device);
         let goes_on = self.0.wait_until(|plan| !plan.has_many_names());
         self.0.change(|plan| {
             if goes_on {
-                plan.add_names(folders);
+                add(plan);
             }
         });
         goes_on
+    }
+}
+
+impl NameTaker for Teller<'_, '_> {
+    fn take(&mut self, folders: Vec<FolderNames>) -> bool {
+        self.tell(|plan| plan.add_names(folders))
+    }
+
+    fn take_empty(&mut self, tree: usize, folder: Vec<FolderNames>) -> bool {
+        self.tell(|plan| plan.add_empty(tree, folder))
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

@@ -22,6 +22,25 @@ impl Visitor for Seen {
     }
 }
 
+/// Returns a file that a walk has found.
+pub(crate) fn found_file(name: &str, size: u64) -> FoundEntry {
+    let name = RelativeName::parse(name.as_bytes()).expect("a name");
+    let then = Timestamp { seconds: 1, nanos: 2 };
+    let identity = FileIdentity { device: 1, inode: 1, size, modified: then, changed: then };
+    FoundEntry {
+        offered: OfferedEntry {
+            name: name.clone(),
+            kind: EntryKind::File { size },
+            mode: 0o644,
+            modified: then,
+            metadata: Metadata::default(),
+            link: HardLink::Alone,
+        },
+        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
+        proven: None,
+    }
+}
+
 fn walked(folder: &std::path::Path, only_folders: bool) -> Seen {
     walked_without(folder, only_folders, &[])
 }

@@ -1,5 +1,6 @@
 //! Copies between two folders, over real flows on loopback.
 
+mod acl;
 mod broken_path;
 mod compare;
 mod links_and_holes;

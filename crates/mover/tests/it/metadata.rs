@@ -58,17 +58,8 @@ fn has_same_facts(from: &Path, to: &Path) {
     from.iter().for_each(|(name, facts)| assert_eq!(*facts, to[name], "{name}"));
 }
 
-/// Returns an ACL that names a further user, as the kernel writes it.
 fn list() -> Vec<u8> {
-    let entries: [(u16, u16, u32); 5] =
-        [(1, 7, u32::MAX), (2, 6, 4321), (4, 5, u32::MAX), (0x10, 7, u32::MAX), (0x20, 1, u32::MAX)];
-    let mut list = 2_u32.to_le_bytes().to_vec();
-    for (tag, rights, id) in entries {
-        list.extend_from_slice(&tag.to_le_bytes());
-        list.extend_from_slice(&rights.to_le_bytes());
-        list.extend_from_slice(&id.to_le_bytes());
-    }
-    list
+    acl::list(6, 7)
 }
 
 /// Sets an attribute. Returns false where the file system or this process's rights do not allow it.

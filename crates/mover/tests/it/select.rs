@@ -93,7 +93,7 @@ fn what_only_the_target_has_is_removed_and_all_else_stays() {
     assert!(to.join("old/deep/f").exists(), "and changes nothing");
     let outcome = copied(from, &to, rules(at_most(6)));
     assert_eq!((outcome.deleted, outcome.failed), (0, 0), "{outcome:?}");
-    assert!(outcome.not_deleted.contains("7 entries are more than --max-delete"), "{outcome:?}");
+    assert!(outcome.not_deleted.contains("--max-delete allows fewer than the 7 that only"), "{outcome:?}");
     assert!(!outcome.is_complete() && to.join("old/deep/f").exists());
     let outcome = copied(from, &to, rules(at_most(7)));
     assert_eq!((outcome.deleted, outcome.copied), (7, 0), "{outcome:?}");
@@ -103,6 +103,27 @@ fn what_only_the_target_has_is_removed_and_all_else_stays() {
     fs::remove_file(to.join("a/b.log")).unwrap();
     assert_eq!(names_of(from), names_of(&to));
     assert_eq!(copied(from, &to, rules(ANY)).deleted, 0);
+}
+
+/// Nothing may be mounted there.
+#[test]
+fn an_empty_source_deletes_nothing_unless_a_bound_is_given() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (from, to) = (from.path(), to.path());
+    assert!(copied(from, to, rules(&[], ANY)).is_complete(), "there is nothing to delete");
+    make(to, &[b"a/", b"a/f", b"ignored"]);
+    let ignored: &[&[u8]] = &[b"ignored"];
+    let says = format!("{} is empty, and 2 of the target's entries would go", from.display());
+    let (dry, extras) = tried(from, to, rules(ignored, ANY));
+    assert_eq!((dry.extra, extras.len()), (2, 2), "{dry:?}");
+    assert!(dry.empty_source.starts_with(&says) && dry.empty_source.ends_with("--max-delete 2"), "{dry:?}");
+    let outcome = copied(from, to, rules(ignored, ANY));
+    assert_eq!((outcome.deleted, outcome.failed), (0, 0), "{outcome:?}");
+    assert!(outcome.not_deleted.contains(&says) && !outcome.is_complete(), "{outcome:?}");
+    assert!(to.join("a/f").exists());
+    assert_eq!(tried(from, to, rules(ignored, at_most(2))).0.empty_source, "");
+    let outcome = copied(from, to, rules(ignored, at_most(2)));
+    assert_eq!((outcome.deleted, names_of(to)), (2, vec!["ignored".to_owned()]), "{outcome:?}");
 }
 
 /// More entries in one folder than one message tells, and more folders.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use landspeed_engine::shown_place;
 use landspeed_record::{CopyLeftover, CopyLeftovers, PathBytes};
-use landspeed_report::{duration, safe};
+use landspeed_report::{counted, duration, safe};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -46,14 +46,16 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
 fn lines(report: &CopyCleaning, is_full: bool) -> Vec<String> {
     let (place, left) = (shown_place(&report.host, &report.folder), &report.left);
     let (number, bytes, others) = (left.number, left.bytes, left.others);
+    let files = counted(number, "incomplete file");
     let answer = match (number, report.is_removed) {
         (0, _) => format!("{place} has no incomplete files"),
-        (_, true) => format!("removed {number} incomplete files, {bytes}, from {place}"),
-        (_, false) => format!("{place} has {number} incomplete files, {bytes}"),
+        (_, true) => format!("removed {files}, {bytes}, from {place}"),
+        (_, false) => format!("{place} has {files}, {bytes}"),
     };
     let named: Vec<String> = left.files.iter().take(shown(is_full)).map(line).collect();
     let more = more(number, named.len(), "--full lists more of them");
-    let stay = format!("{others} other entries of .landspeed-copy there are no copy's, and stay");
+    let stay =
+        format!("left alone in .landspeed-copy there: {} that no copy has made", counted(others, "entry"));
     let stay = (others > 0).then_some(stay);
     std::iter::once(answer).chain(named).chain(more).chain(stay).collect()
 }
@@ -89,7 +91,7 @@ mod tests {
                 "removed 2 incomplete files, 2 KiB, from dtn2:/scratch",
                 "  1 KiB, 2 h 3 min old: a.part",
                 "  1 KiB, 2 h 3 min old: b.part",
-                "1 other entries of .landspeed-copy there are no copy's, and stay",
+                "left alone in .landspeed-copy there: 1 entry that no copy has made",
             ]
         );
         assert_eq!(lines(false, two(), 0)[0], "dtn2:/scratch has 2 incomplete files, 2 KiB");

@@ -9,6 +9,7 @@ use landspeed_record::units::Bytes;
 use landspeed_record::{
     CopyCheck, CopyComparison, CopyDifference, CopyDiffering, CopyEntryKind, CopyFailure, PathBytes,
 };
+use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -192,13 +193,14 @@ pub(super) fn run(
 fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
     let DryRunCounts { files, file_bytes, made, replaced, set, deleted } = &report.counts;
     let answer = format!(
-        "would make {made} entries, replace {replaced}, set mode, time, owner or attributes of {set}, and leave {} as they are",
+        "would make {}, replace {replaced}, set mode, time, owner or attributes of {set}, and leave {} unchanged",
+        counted(*made, "entry"),
         report.unchanged
     );
-    let mut lines = vec![format!("would send {files} files, {file_bytes}"), answer];
+    let mut lines = vec![format!("would send {}, {file_bytes}", counted(*files, "file")), answer];
     match report.not_deleted.is_empty() {
         true if *deleted > 0 => {
-            lines.push(format!("would delete {deleted} entries that only the target has"))
+            lines.push(format!("would delete {} that only the target has", counted(*deleted, "entry")))
         }
         true => {}
         false => lines.push(report.not_deleted.clone()),
@@ -215,7 +217,7 @@ fn exit(report: &DryRunReport) -> ExitCode {
     match report.failed {
         0 if report.not_deleted.is_empty() => Exit::Done.into(),
         0 => because(Exit::Incomplete, &report.not_deleted),
-        failed => because(Exit::Incomplete, &format!("{failed} entries could not be copied")),
+        failed => because(Exit::Incomplete, &format!("{} could not be copied", counted(failed, "entry"))),
     }
 }
 
@@ -281,7 +283,7 @@ mod tests {
             brief[..4],
             [
                 "would send 30 files, 300 B",
-                "would make 30 entries, replace 0, set mode, time, owner or attributes of 1, and leave 9 as they are",
+                "would make 30 entries, replace 0, set mode, time, owner or attributes of 1, and leave 9 unchanged",
                 "  set      d",
                 "  make     f00",
             ]
@@ -303,7 +305,11 @@ mod tests {
     fn what_would_be_deleted_is_counted_and_named() {
         for (most, answer, status) in [
             (None, "would delete 2 entries that only the target has", Exit::Done),
-            (Some(1), "would delete nothing: 2 entries are more than --max-delete 1", Exit::Incomplete),
+            (
+                Some(1),
+                "would delete nothing: --max-delete 1 allows fewer than the 2 that only the target has",
+                Exit::Incomplete,
+            ),
         ] {
             let mut listing = DryRunListing::default();
             let extra = |name, kind| entry(name, kind, &[Extra]);
@@ -316,7 +322,7 @@ mod tests {
             let report = listing.report(route(), outcome, &rules(most));
             let lines = lines(&report, false);
             assert_eq!(lines[0], "would send 0 files, 0 B");
-            assert!(lines[1].ends_with("and leave 5 as they are"), "{lines:?}");
+            assert!(lines[1].ends_with("and leave 5 unchanged"), "{lines:?}");
             assert_eq!(lines[2..], [answer, "  delete   a", "  delete   b"]);
             assert_eq!(exit(&report), status.into());
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use landspeed_record::{CopyKeeping, CopyKept, CopyLoss, CopyLossKind};
-use landspeed_report::safe;
+use landspeed_report::{counted, safe};
 
 use super::names::name;
 
@@ -83,7 +83,7 @@ pub(super) fn lost_words(lost: &[CopyLoss]) -> String {
 }
 
 fn words(loss: &CopyLoss) -> String {
-    format!("{} of {} entries", word(loss.kind), loss.entries)
+    format!("{} of {}", word(loss.kind), counted(loss.entries, "entry"))
 }
 
 fn word(kind: CopyLossKind) -> &'static str {
@@ -131,7 +131,7 @@ mod tests {
         assert!(lines[0].starts_with("NOT kept: owner of 3 entries, for example of a/"), "{lines:?}");
         assert!(lines[0].ends_with(": no") && !lines[0].contains('\u{1b}'), "{lines:?}");
         assert_eq!((lines.len(), lost_lines(&[]).len()), (3, 0));
-        assert_eq!(lost_words(&lost), "the target did not take owner of 3 entries, ACLs of 1 entries");
+        assert_eq!(lost_words(&lost), "the target did not take owner of 3 entries, ACLs of 1 entry");
         let lines = lost_lines(&[loss(CopyLossKind::HardLink, 7)]);
         assert!(lines[0].starts_with("NOT kept: hard links of 7 entries, for example of a/"), "{lines:?}");
         assert_eq!(lines.len(), 1, "no kind of --keep leaves them out: {lines:?}");

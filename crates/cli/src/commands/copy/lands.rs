@@ -1,7 +1,9 @@
 //! Asks hosts where the files of a copy land.
 
 use anyhow::{Result, anyhow};
-use landspeed_engine::{JoinedHosts, Landing, LandingError, check_landing, check_mirror, landing, look};
+use landspeed_engine::{
+    JoinedHosts, Landing, LandingError, check_apart, check_landing, check_mirror, landed, landing, look,
+};
 use landspeed_record::PathBytes;
 
 use super::place::CopyPlaces;
@@ -23,5 +25,7 @@ pub(super) fn lands(joined: &JoinedHosts, places: &CopyPlaces, rules: &RuleArgs)
     if rules.delete {
         check_mirror(&pair, &found, target, &landing).map_err(at_host)?;
     }
+    let landed = landed(&pair, places.reads.other(), target, &landing)?;
+    check_apart(&places.paths, &found, &landed, rules.delete).map_err(at_host)?;
     Ok(landing)
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use landspeed_record::{CopyProven, FileDigest};
+use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,13 +33,14 @@ pub(crate) struct ManifestCounts {
 impl ManifestCounts {
     /// Returns what was written, in lines.
     pub(super) fn lines(&self) -> Vec<String> {
-        let wrote = format!("wrote the digests of {} files to {}", self.files, self.path.display());
+        let wrote =
+            format!("wrote the digests of {} to {}", counted(self.files, "file"), self.path.display());
         let not_in_it = [
-            (self.left_out, "b3sum --check cannot read their names"),
-            (self.with_holes, "b3sum hashes the zeros of their holes, and a copy does not"),
+            (self.left_out, "b3sum --check cannot read such names"),
+            (self.with_holes, "b3sum hashes the zeros of holes, and a copy does not"),
         ];
         let not_in_it = not_in_it.into_iter().filter(|(number, _)| *number > 0);
-        let not_in_it = not_in_it.map(|(number, why)| format!("{number} files are not in it: {why}"));
+        let not_in_it = not_in_it.map(|(number, why)| format!("left out {}: {why}", counted(number, "file")));
         std::iter::once(wrote).chain(not_in_it).collect()
     }
 }
@@ -168,7 +170,8 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}  a\n", "01".repeat(32)));
         let lines = counts.lines();
         assert_eq!(lines.len(), 3, "{lines:?}");
-        assert!(lines[0].ends_with("/sums") && lines[2].contains("holes"), "{lines:?}");
+        assert!(lines[0].ends_with("/sums") && lines[1].starts_with("left out 1 file: "), "{lines:?}");
+        assert!(lines[2].contains("holes"), "{lines:?}");
         assert!(Manifest::begin(&folder.path().join("none/sums")).is_err());
     }
 }

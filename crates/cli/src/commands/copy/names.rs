@@ -1,7 +1,7 @@
 //! Lines that name entries.
 
 use landspeed_record::{CopyFailure, PathBytes};
-use landspeed_report::safe;
+use landspeed_report::{counted, safe};
 
 /// The number of names that are printed without `--full`: about a screen.
 const SHOWN: usize = 20;
@@ -32,7 +32,7 @@ pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full:
     let named: Vec<String> =
         named.map(|failure| format!("  {}: {}", name(&failure.name_hex), safe(&failure.why))).collect();
     let more = more(number, named.len(), "--json lists more of them");
-    std::iter::once(format!("{head}: {number} entries")).chain(named).chain(more).collect()
+    std::iter::once(format!("{head}: {}", counted(number, "entry"))).chain(named).chain(more).collect()
 }
 
 /// Returns the line about entries that are not named; `None` if all are.
@@ -56,6 +56,7 @@ mod tests {
         let lines = failed("NOT copied", 50, &failures, false);
         assert_eq!(lines[..2], ["NOT copied: 50 entries", "  f0\\u{1b}: is full"]);
         assert_eq!((lines.len(), lines[21].as_str()), (22, "  and 30 more: --json lists more of them"));
+        assert_eq!(failed("NOT copied", 1, &failures[..1], false)[0], "NOT copied: 1 entry");
         let all = failed("NOT copied", 30, &failures, true);
         assert_eq!((all.len(), all[30].as_str()), (31, "  f29\\u{1b}: is full"));
     }

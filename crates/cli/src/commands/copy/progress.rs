@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{CopyCounts, CopyTimes};
-use landspeed_report::OutputCapabilities;
 use landspeed_report::live::{ProgressLine, clock};
+use landspeed_report::{OutputCapabilities, counted};
 use parking_lot::Mutex;
 
 use super::held::HeldNow;
@@ -62,13 +62,14 @@ fn words(seen: &[(Instant, CopyCounts)]) -> String {
     let rate = (last.moved_bytes.0 - first.moved_bytes.0.min(last.moved_bytes.0)) as f64 / seconds.max(1e-9);
     let of = if last.is_walked { "of" } else { "of at least" };
     let (moved, found) = (last.moved_bytes, last.found_bytes);
-    let mut words =
-        format!("{moved} {of} {found}{}, {} of {} entries", percent(last), last.settled, last.found);
+    let entries = counted(last.found, "entry");
+    let mut words = format!("{moved} {of} {found}{}, {} of {entries}", percent(last), last.settled);
     if seconds > 0.0 {
         words.push_str(&format!(", {}/s", Bytes(rate as u64)));
     }
     if last.broken_flows > 0 {
-        words.push_str(&format!(", the path broke: {} flows are being opened again", last.broken_flows));
+        let flows = counted(last.broken_flows, "flow");
+        words.push_str(&format!(", the path broke: opening {flows} again"));
     }
     if last.is_walked && rate > 1.0 {
         let left = last.found_bytes.0.saturating_sub(last.moved_bytes.0) as f64 / rate;
@@ -112,7 +113,7 @@ mod tests {
         let walked = words(&[(begun, counts(10, true)), (later, counts(30, true))]);
         assert!(walked.starts_with("30 MiB of 100 MiB (30 %), 3") && walked.ends_with("left"), "{walked}");
         let broken = CopyCounts { broken_flows: 3, ..counts(30, false) };
-        assert!(words(&[(begun, broken)]).ends_with(", the path broke: 3 flows are being opened again"));
+        assert!(words(&[(begun, broken)]).ends_with(", the path broke: opening 3 flows again"));
         assert_eq!(words(&[]), "copying");
     }
 }

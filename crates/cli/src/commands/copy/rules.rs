@@ -49,11 +49,14 @@ pub(crate) struct RuleArgs {
     /// Delete at the target what is not in the source folders, once all else is there
     ///
     /// Nothing is deleted if any entry fails at either end, and nothing that --ignore names. --dry-run lists what would be deleted.
+    /// A source and a target that are one folder, or of which one lies in the other, are refused within one host, also where a
+    /// mount hides it. Over two hosts landspeed cannot see it: look for it yourself where both have the same NFS export.
     #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]
     pub(crate) delete: bool,
     /// Delete nothing if more than N entries would be deleted
     ///
-    /// A source folder on which nothing is mounted has nothing, and without a bound all that the target has would go.
+    /// Without it, nothing is deleted where a source folder is empty and the target has something in its place: it could be
+    /// one on which nothing is mounted.
     #[arg(long, value_name = "N", requires = "delete", help_heading = "Selection")]
     pub(crate) max_delete: Option<u64>,
     /// Write the BLAKE3 digests of the files that are copied to FILE here, for `b3sum --check` in the target's folder
@@ -151,8 +154,14 @@ impl RuleArgs {
     pub(super) fn would_not_delete(&self, outcome: &CopyComparison) -> String {
         match (self.delete, outcome.failed, self.max_delete) {
             (true, 1.., _) => "would delete nothing, because entries fail".to_owned(),
+            (true, 0, None) if !outcome.empty_source.is_empty() => {
+                format!("would delete nothing: {}", outcome.empty_source)
+            }
             (true, 0, Some(most)) if outcome.extra > most => {
-                format!("would delete nothing: {} entries are more than --max-delete {most}", outcome.extra)
+                format!(
+                    "would delete nothing: --max-delete {most} allows fewer than the {} that only the target has",
+                    outcome.extra
+                )
             }
             _ => String::new(),
         }
@@ -193,7 +202,7 @@ fn limit(text: &str) -> Result<BitRate, String> {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_agent::session::CopyRoot;
+    use landspeed_agent::session::{CopyRoot, FolderPlace};
 
     use super::*;
 
@@ -222,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_file_and_several_folders_in_one_are_refused() {
-        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default(), place: FolderPlace::default() };
         let root = |name: &str| CopyRoot { path_hex: PathBytes::default(), name_hex: PathBytes(name.into()) };
         for (kinds, names, refusal) in [
             (vec![PathKind::Folder], vec![""], None),
@@ -266,7 +275,7 @@ mod tests {
 
     #[test]
     fn names_are_below_one_folder() {
-        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default() };
+        let at = |kind| FoundPath { kind, resolved_hex: PathBytes::default(), place: FolderPlace::default() };
         let landing = Landing { roots: Vec::new(), folder: PathBytes::default(), shown: Vec::new() };
         let args = RuleArgs { files_from: Some("names".into()), delete: false, ..args() };
         assert!(args.check_sources(&[at(PathKind::Folder)], &landing).is_ok());
@@ -293,9 +302,14 @@ mod tests {
     fn a_dry_run_says_why_nothing_would_be_deleted() {
         let outcome = |failed, extra| CopyComparison { failed, extra, ..CopyComparison::default() };
         assert_eq!(args().would_not_delete(&outcome(0, 3)), "");
-        assert!(args().would_not_delete(&outcome(0, 4)).ends_with("4 entries are more than --max-delete 3"));
+        let why = args().would_not_delete(&outcome(0, 4));
+        assert!(why.contains("--max-delete 3 allows fewer than the 4 that"), "{why}");
         assert!(args().would_not_delete(&outcome(1, 0)).ends_with("because entries fail"));
         let none = RuleArgs { delete: false, max_delete: None, ..args() };
         assert_eq!(none.would_not_delete(&outcome(1, 9)), "");
+        let empty = CopyComparison { empty_source: "/mnt is empty".to_owned(), ..outcome(0, 3) };
+        let unbounded = RuleArgs { max_delete: None, ..args() };
+        assert_eq!(unbounded.would_not_delete(&empty), "would delete nothing: /mnt is empty");
+        assert_eq!(unbounded.would_not_delete(&outcome(0, 9)), "");
     }
 }

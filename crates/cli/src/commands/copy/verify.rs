@@ -9,6 +9,7 @@ use anyhow::Result;
 use landspeed_engine::{CopyOptions, JoinedHosts};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyCheck, CopyComparison, CopyDifference, CopyDiffering};
+use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -93,10 +94,10 @@ pub(super) fn run(
 
 fn lines(report: &CopyVerification, is_full: bool) -> Vec<String> {
     let CopyComparison { compared, compared_bytes, differing, .. } = report.outcome;
-    let time = report.duration_ns;
+    let (all, time) = (counted(compared, "entry"), report.duration_ns);
     let answer = match differing {
-        0 => format!("equal: {compared} entries, {compared_bytes}, compared in {time}"),
-        _ => format!("NOT equal: {differing} of {compared} entries, {compared_bytes} compared in {time}"),
+        0 => format!("equal: {all}, {compared_bytes}, compared in {time}"),
+        _ => format!("NOT equal: {differing} of {all}, {compared_bytes} compared in {time}"),
     };
     let kinds = report.by_difference.iter();
     let kinds: Vec<String> =
@@ -143,9 +144,12 @@ fn remedy(report: &CopyVerification) -> Option<String> {
 fn exit(outcome: &CopyComparison) -> ExitCode {
     match (outcome.differing, outcome.failed) {
         (0, 0) => Exit::Done.into(),
-        (0, failed) => because(Exit::Incomplete, &format!("{failed} entries could not be compared")),
+        (0, failed) => {
+            because(Exit::Incomplete, &format!("{} could not be compared", counted(failed, "entry")))
+        }
         (differing, _) => {
-            because(Exit::Incomplete, &format!("{differing} of {} entries differ", outcome.compared))
+            let all = counted(outcome.compared, "entry");
+            because(Exit::Incomplete, &format!("not equal: {differing} of {all}"))
         }
     }
 }

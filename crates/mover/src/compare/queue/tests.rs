@@ -1,29 +1,7 @@
 use super::*;
-use crate::metadata::Metadata;
-use crate::name::RelativeName;
-use crate::tree::FileIdentity;
-use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
+use crate::tree::tests::found_file as file;
 
-const THEN: Timestamp = Timestamp { seconds: 1, nanos: 2 };
 const MIB: u64 = 1 << 20;
-
-fn file(name: &str, size: u64) -> FoundEntry {
-    let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    let identity = FileIdentity { device: 1, inode: 1, size, modified: THEN, changed: THEN };
-    let kind = EntryKind::File { size };
-    FoundEntry {
-        offered: OfferedEntry {
-            name: name.clone(),
-            kind,
-            mode: 0o644,
-            modified: THEN,
-            metadata: Metadata::default(),
-            link: HardLink::Alone,
-        },
-        place: SourcePlace { tree: 0, inner: name, identity, names: 1, is_sparse: false },
-        proven: None,
-    }
-}
 
 fn same() -> Result<BTreeSet<CopyDifference>, String> {
     Ok(BTreeSet::new())

@@ -46,16 +46,18 @@ struct Asking<'a, 'b, 'c> {
 }
 
 impl Asking<'_, '_, '_> {
-    fn ask(&mut self, folders: Vec<FolderNames>) -> Result<(), Error> {
-        let mut answer = self.lane.ask(&Question::Names(folders))?;
+    /// Returns the number of extras in these folders.
+    fn ask(&mut self, folders: Vec<FolderNames>) -> Result<u64, Error> {
+        let (mut answer, mut extras) = (self.lane.ask(&Question::Names(folders))?, 0);
         loop {
             let Answer::Extras { entries, failures, is_last } = answer else { return Err(unasked()) };
+            extras += entries.len() as u64;
             entries.into_iter().for_each(|(name, kind)| self.comparing.list_extra(name, kind));
             failures
                 .iter()
                 .for_each(|(name, failure)| self.comparing.fail(name, failure.words_at_target(), 0));
             if is_last {
-                return Ok(());
+                return Ok(extras);
             }
             answer = self.lane.more()?;
         }
@@ -64,7 +66,16 @@ impl Asking<'_, '_, '_> {
 
 impl NameTaker for Asking<'_, '_, '_> {
     fn take(&mut self, folders: Vec<FolderNames>) -> bool {
-        self.asked = self.ask(folders);
+        self.asked = self.ask(folders).map(drop);
+        self.asked.is_ok()
+    }
+
+    fn take_empty(&mut self, tree: usize, folder: Vec<FolderNames>) -> bool {
+        let extras = self.ask(folder);
+        if let Ok(extras @ 1..) = extras {
+            self.comparing.tally.lock().emptied.get_or_insert((tree, extras));
+        }
+        self.asked = extras.map(drop);
         self.asked.is_ok()
     }
 

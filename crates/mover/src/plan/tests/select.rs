@@ -66,6 +66,31 @@ fn nothing_is_removed_if_there_are_too_many_extras_or_an_entry_has_failed() {
     }
 }
 
+/// All that the target has would be extras where nothing is mounted at the source.
+#[test]
+fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
+    let ask = |most, extras: [u64; 2]| {
+        let mut plan = Plan::new().removing(Some(Removal { most }));
+        plan.walked();
+        drive(&mut plan);
+        plan.add_names(Vec::new());
+        plan.add_empty(4, Vec::new());
+        plan.walked();
+        for (number, extras) in (0..).zip(extras) {
+            assert!(matches!(plan.step(), NextStep::Work(Work::Names { removes: false, .. })));
+            plan.swept(number, Swept { extras, ..Swept::default() });
+        }
+        assert_eq!(plan.step(), NextStep::Wait);
+        (plan.wants_names(), plan.settled().not_removed)
+    };
+    let refused = NotRemoved::EmptySource(EmptySource { tree: 4, extras: 2, all: 5 });
+    assert_eq!(ask(None, [3, 2]), (false, Some(refused)));
+    assert_eq!(ask(Some(5), [3, 2]), (true, None));
+    assert_eq!(ask(Some(4), [3, 2]), (false, Some(NotRemoved::TooMany(5))));
+    // The target has nothing in its place.
+    assert_eq!(ask(None, [3, 0]), (true, None));
+}
+
 #[test]
 fn what_was_not_asked_removes_and_ends_nothing() {
     let mut plan = Plan::new().removing(Some(Removal { most: Some(9) }));

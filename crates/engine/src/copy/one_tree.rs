@@ -1,0 +1,143 @@
+//! Whether source and target are one file tree that two paths lead to, as with a bind mount. The paths do not tell; devices and
+//! inodes do, within one kernel.
+
+use landspeed_agent::session::{CopyRoot, FolderPlace, FoundPath, PathKind};
+use landspeed_record::{PathBytes, Side};
+
+use super::landing::{CopyPaths, Landing, LandingError};
+use super::look;
+use crate::{Error, Pair};
+
+/// Returns where the folders are that the copy makes or changes, in the order of the roots. `target` is what is at the target,
+/// which the host of `side` has. Returns none if the ends are not known to run on one kernel: an inode of one host says nothing
+/// of another host.
+///
+/// # Errors
+/// Returns an error if the host cannot be asked.
+pub fn landed(
+    pair: &Pair<'_>,
+    side: Side,
+    target: &FoundPath,
+    landing: &Landing,
+) -> Result<Vec<FolderPlace>, Error> {
+    if !pair.is_one_kernel() {
+        return Ok(Vec::new());
+    }
+    let paths = landing.roots.iter().map(|root| path_of(root, &landing.folder)).collect();
+    let found = look(pair.host(side), paths)?;
+    Ok(landing.roots.iter().zip(found).map(|(root, found)| place_of(root, found, target)).collect())
+}
+
+/// Returns the path of what a root becomes.
+fn path_of(root: &CopyRoot, folder: &PathBytes) -> PathBytes {
+    match root.name_hex.0.is_empty() {
+        true => folder.clone(),
+        false => PathBytes([folder.0.as_slice(), b"/", root.name_hex.0.as_slice()].concat()),
+    }
+}
+
+/// Returns where the folder is that a root becomes. In the target's folder, a copy follows no link: a folder takes its place.
+fn place_of(root: &CopyRoot, found: FoundPath, target: &FoundPath) -> FolderPlace {
+    match found.kind {
+        PathKind::LinkToFolder if !root.name_hex.0.is_empty() => {
+            FolderPlace { own: None, ..target.place.clone() }
+        }
+        _ => found.place,
+    }
+}
+
+/// Checks that no folder lands in a source, and if extras are deleted, that no source is where they are. `landed` has the
+/// folders of [`landed`].
+///
+/// # Errors
+/// Returns an error if one does.
+pub fn check_apart(
+    paths: &CopyPaths,
+    found: &[FoundPath],
+    landed: &[FolderPlace],
+    deletes: bool,
+) -> Result<(), LandingError> {
+    let folders = paths.sources.iter().zip(found).filter(|(_, found)| found.kind == PathKind::Folder);
+    folders
+        .flat_map(|(path, source)| landed.iter().map(move |target| (path, &source.place, target)))
+        .try_for_each(|(path, source, target)| are_apart(path, source, target, deletes))
+}
+
+fn are_apart(
+    path: &[u8],
+    source: &FolderPlace,
+    target: &FolderPlace,
+    deletes: bool,
+) -> Result<(), LandingError> {
+    let path = path.to_vec();
+    if target.lies_in(source) {
+        return Err(LandingError::IntoItself(path));
+    }
+    match deletes {
+        true if source.lies_in(target) => Err(LandingError::WouldBeDeleted(path)),
+        true if source.has_mounts_of(target) || target.has_mounts_of(source) => {
+            Err(LandingError::MountedBelow(path))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landspeed_agent::session::FolderIdentity;
+
+    /// Returns the place of the first of these folders, which lies in the others. `mounted` are those above what is mounted in it.
+    fn place(within: &[u64], mounted: &[u64]) -> FolderPlace {
+        let identity = |inode: &u64| FolderIdentity { device: 1, inode: *inode };
+        FolderPlace {
+            own: within.first().map(identity),
+            within: within.iter().map(identity).collect(),
+            mounted_from: mounted.iter().map(identity).collect(),
+        }
+    }
+
+    fn found(kind: PathKind, place: FolderPlace) -> FoundPath {
+        FoundPath { kind, resolved_hex: PathBytes::default(), place }
+    }
+
+    #[test]
+    fn folders_are_told_apart_by_what_they_are() {
+        let path = || b"given".to_vec();
+        let into_itself = Some(LandingError::IntoItself(path()));
+        let deleted = Some(LandingError::WouldBeDeleted(path()));
+        let mounted = Some(LandingError::MountedBelow(path()));
+        for (source, target, plain, deleting) in [
+            (place(&[2, 1], &[]), place(&[3, 1], &[]), None, None),
+            (place(&[2, 1], &[]), place(&[2, 5, 1], &[]), into_itself.clone(), into_itself.clone()),
+            (place(&[2, 1], &[]), place(&[3, 2, 1], &[]), into_itself.clone(), into_itself),
+            (place(&[3, 2, 1], &[]), place(&[2, 1], &[]), None, deleted),
+            (place(&[2, 1], &[4, 3, 1]), place(&[3, 1], &[]), None, mounted.clone()),
+            (place(&[2, 1], &[]), place(&[3, 1], &[4, 2, 1]), None, mounted),
+            (place(&[], &[]), place(&[], &[]), None, None),
+        ] {
+            let paths = CopyPaths { sources: vec![path()], target: Vec::new() };
+            let landed = [place(&[9, 8], &[]), target];
+            for (deletes, expected) in [(false, plain), (true, deleting)] {
+                let of = |kind| check_apart(&paths, &[found(kind, source.clone())], &landed, deletes).err();
+                assert_eq!(of(PathKind::Folder), expected, "{source:?} {landed:?} {deletes}");
+                assert_eq!(of(PathKind::LinkToFolder), None, "a link is copied as a link");
+            }
+        }
+    }
+
+    #[test]
+    fn a_link_in_the_targets_folder_is_not_followed() {
+        let root = |name: &str| CopyRoot { path_hex: PathBytes::default(), name_hex: PathBytes(name.into()) };
+        let target = found(PathKind::Folder, place(&[3, 1], &[]));
+        let link = || found(PathKind::LinkToFolder, place(&[2, 1], &[]));
+        assert_eq!(place_of(&root(""), link(), &target), place(&[2, 1], &[]), "the user named it");
+        let replaced = place_of(&root("a"), link(), &target);
+        assert_eq!((replaced.own, replaced.within), (None, target.place.within.clone()));
+        let folder = PathBytes(b"t".to_vec());
+        assert_eq!(
+            [root(""), root("a")].map(|root| path_of(&root, &folder).0),
+            [b"t".to_vec(), b"t/a".to_vec()]
+        );
+    }
+}
