@@ -1,4 +1,4 @@
-//! The suspects of a staircase that nothing measured or told: they are neither named nor acquitted.
+//! The suspects of a staircase whose limits are not known: they are neither named nor acquitted.
 
 use landspeed_record::{ExplainReport, HostLimits};
 
