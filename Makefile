@@ -448,11 +448,13 @@ cc-linux: setup
 	LANDSPEED_LINUX=$(CURDIR)/target/linux $(CARGO) test --release --locked -p landspeed-congestion --test algorithms -- \
 		--ignored linux:: --nocapture --test-threads 1
 
-# Does the look at the machine before an experiment refuse only what cannot be answered (half an hour, on a machine left alone)?
+# Does the look at the machine before an experiment refuse only what cannot be answered, and are the answers right beside a
+# program that takes a part of each core (an hour, on a machine left alone)? Runs are kept in target/gates.jsonl: a study that was
+# ended, by a signal or after MINUTES, goes on. Remove that file to begin anew.
 .PHONY: gates
 gates: build-validate
 	@.ci/install stress-ng
-	$(call VALIDATE,gates)
+	$(call VALIDATE,gates $(if $(MINUTES),--minutes $(MINUTES)))
 
 # lab:wan as ping and iperf3 see it, at 180 ms and up to 2.5 Gb/s (three minutes, on a machine left alone).
 bench-wan: setup

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use landspeed_record::units::BitRate;
-use landspeed_record::{FigureValue, MeasureReport};
+use landspeed_record::{FigureValue, HOST_LIMITED, LIMITED_BY, MeasureReport};
 
 use crate::landspeed::{document, landspeed};
 use crate::table::{self, BrokenPromises};
@@ -38,8 +38,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             let promise = broken.check(answer.is_kept(rate));
             table::row(&[
                 &name,
-                &answer.rate,
-                &table::percent(answer.rate.0 / rate),
+                &answer.rate.map_or_else(|| "–".to_owned(), |found| found.to_string()),
+                &answer.rate.map_or_else(String::new, |found| table::percent(found.0 / rate)),
                 &answer.limited,
                 &answer.trials,
                 &format!("{:.1} s", answer.seconds),
@@ -52,7 +52,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 struct CapacityAnswer {
-    rate: BitRate,
+    /// `None` if a host was the limit.
+    rate: Option<BitRate>,
     limited: String,
     trials: u64,
     seconds: f64,
@@ -66,14 +67,16 @@ fn ask(landspeed: &Path, rate: &str) -> Result<CapacityAnswer> {
     let report: MeasureReport =
         document(Command::new(landspeed).args(["measure", "capacity", "--json", &lab]))?;
     let figures = report.figures.iter().flat_map(|part| &part.figures);
-    let figure = |name: &str| {
-        let found = figures.clone().find(|figure| figure.name == name).map(|figure| figure.amount.clone());
-        found.with_context(|| format!("no figure is called {name}"))
-    };
-    let (FigureValue::RateBps(rate), FigureValue::Text(limited), FigureValue::Count(trials)) =
-        (figure("in IP packets")?, figure("limited by")?, figure("trials")?)
+    let figure =
+        |name: &str| figures.clone().find(|figure| figure.name == name).map(|figure| figure.amount.clone());
+    let (Some(FigureValue::Text(limited)), Some(FigureValue::Count(trials))) =
+        (figure(LIMITED_BY), figure("trials"))
     else {
-        bail!("figures of another kind");
+        bail!("there is no limit, or no number of trials");
+    };
+    let rate = match figure("in IP packets") {
+        Some(FigureValue::RateBps(rate)) => Some(rate),
+        _ => None,
     };
     let is_fit = report.wan.is_some_and(|wan| wan.unfit.is_empty());
     Ok(CapacityAnswer { rate, limited, trials, seconds: begun.elapsed().as_secs_f64(), is_fit })
@@ -81,8 +84,8 @@ fn ask(landspeed: &Path, rate: &str) -> Result<CapacityAnswer> {
 
 impl CapacityAnswer {
     fn is_kept(&self, truth: f64) -> bool {
-        let is_near = (self.rate.0 / truth - 1.0).abs() <= NEAR;
-        let is_named = self.limited.starts_with("host-limited") || !self.is_fit;
+        let is_near = self.rate.is_some_and(|rate| (rate.0 / truth - 1.0).abs() <= NEAR);
+        let is_named = self.limited.starts_with(HOST_LIMITED) || !self.is_fit;
         (is_near || is_named) && self.seconds < SECONDS
     }
 }

@@ -2,23 +2,37 @@
 //! right beside a program that takes a part of each core? The experiment's truth is made: two rates of a link, whose
 //! ratio is 1.5.
 
-use std::path::Path;
-use std::process::{Command, Stdio};
+mod runs;
 
-use anyhow::{Context, Result};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::{ExpectationAgreement, GridReport};
+use libc::{SIGINT, SIGTERM};
+use tempfile::TempDir;
 
 use crate::landspeed::landspeed;
 use crate::stolen::NoisyNeighbour;
+use crate::stop;
 use crate::table::{self, BrokenPromises, percent, share};
+use runs::{GateResult, GateRun, GateRuns, GateScene};
 
-/// The largest share of gates on a quiet machine that may refuse, and of disturbed runs that may answer wrong: 6 of 200 and
-/// 2 of 40.
+/// The largest share of gates on a quiet machine that may refuse: 6 of 200.
 const REFUSED: f64 = 0.03;
+/// The largest shares of disturbed runs that may answer wrong, and that may answer wrong or fail: 2 and 4 of 40.
 const WRONG: f64 = 0.05;
+const LOST: f64 = 0.1;
 /// The part of each core that the neighbour takes, in percent: that of `make disturbed`.
 const LOAD: u32 = 40;
+/// The longest time of a run. One takes ten to thirty seconds.
+const LONGEST: &str = "10m";
+/// The number of failures in a row that end the study, because the next run would fail too.
+const IN_A_ROW: u32 = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -28,6 +42,24 @@ pub(crate) struct Options {
     /// Runs beside a program that takes a part of each core
     #[arg(long, default_value_t = 40)]
     runs: u32,
+    /// Only these
+    #[arg(long)]
+    only: Option<GateScene>,
+    /// Holds the runs that were made. A study goes on with the runs that its file lacks.
+    #[arg(long, alias = "into", value_name = "FILE", default_value = "target/gates.jsonl")]
+    state: PathBuf,
+    /// Begin no run after this number of minutes
+    #[arg(long)]
+    minutes: Option<u64>,
+}
+
+impl Options {
+    /// Returns the scenes that were asked for, with the number of runs and of blocks of each.
+    fn scenes(&self) -> impl Iterator<Item = (GateScene, u32, u32)> {
+        let all = [(GateScene::Quiet, self.gates, 2), (GateScene::Disturbed, self.runs, 6)];
+        let only = self.only;
+        all.into_iter().filter(move |(scene, ..)| only.is_none_or(|only| only == *scene))
+    }
 }
 
 /// The experiment, with this number of blocks and this seed. The first claim is true and the second one is not.
@@ -60,28 +92,64 @@ fn experiment(blocks: u32, seed: u32) -> String {
     )
 }
 
-/// What a run of the experiment came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum GateResult {
-    Refused,
-    Right,
-    Undecided,
-    Wrong,
+/// What the runs of the study need.
+struct GateStudy {
+    landspeed: PathBuf,
+    folder: TempDir,
+    until: Option<Instant>,
+    stop: Arc<AtomicBool>,
 }
 
-fn ran(landspeed: &Path, folder: &Path, blocks: u32, seed: u32) -> Result<GateResult> {
-    let file = folder.join("rates.toml");
-    std::fs::write(&file, experiment(blocks, seed)).context("write the experiment")?;
-    let mut command = Command::new(landspeed);
-    command.arg("run").arg(&file).args(["--json", "--data-dir"]).arg(folder).stdin(Stdio::null());
-    let output = command.output().context("run landspeed")?;
+impl GateStudy {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+
+    /// Makes the runs of a scene that are missing, until the study's time is over or a signal ends it.
+    fn complete(&self, scene: GateScene, planned: u32, blocks: u32, runs: &mut GateRuns) -> Result<()> {
+        let mut failed = 0;
+        for seed in runs.missing(scene, planned) {
+            if self.is_over() {
+                break;
+            }
+            let is_disturbed = scene == GateScene::Disturbed;
+            let neighbour = is_disturbed.then(|| NoisyNeighbour::begin(LOAD)).transpose()?;
+            let output = self.measured(blocks, seed)?;
+            drop(neighbour);
+            // A signal to this program's group ends landspeed too.
+            if self.stop.load(Ordering::Relaxed) {
+                break;
+            }
+            let (result, why) = came_to(&output);
+            failed = if result == GateResult::Failed { failed + 1 } else { 0 };
+            ensure!(failed < IN_A_ROW, "{IN_A_ROW} runs in a row failed: {why}");
+            runs.add(GateRun { scene, seed, result, why })?;
+        }
+        Ok(())
+    }
+
+    fn measured(&self, blocks: u32, seed: u32) -> Result<Output> {
+        let file = self.folder.path().join("rates.toml");
+        std::fs::write(&file, experiment(blocks, seed)).context("write the experiment")?;
+        let mut command = Command::new("timeout");
+        command.args(["--foreground", "--kill-after=1m", LONGEST]).arg(&self.landspeed).arg("run").arg(&file);
+        command.args(["--json", "--data-dir"]).arg(self.folder.path()).stdin(Stdio::null());
+        command.output().context("run landspeed")
+    }
+}
+
+/// Returns what a run came to, and why it failed if it did.
+fn came_to(output: &Output) -> (GateResult, String) {
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("too noisy now") {
-        return Ok(GateResult::Refused);
+        return (GateResult::Refused, String::new());
     }
-    let report: GridReport = serde_json::from_slice(&output.stdout)
-        .with_context(|| format!("{}: {}", output.status, said.lines().last().unwrap_or_default()))?;
-    Ok(judged(&report))
+    match serde_json::from_slice::<GridReport>(&output.stdout) {
+        Ok(report) => (judged(&report), String::new()),
+        Err(_) => {
+            (GateResult::Failed, format!("{}: {}", output.status, said.lines().last().unwrap_or_default()))
+        }
+    }
 }
 
 fn judged(report: &GridReport) -> GateResult {
@@ -94,37 +162,104 @@ fn judged(report: &GridReport) -> GateResult {
     }
 }
 
-/// Makes gates on the machine as it is, then runs beside a neighbour, and prints how many came to what.
+/// Makes the runs that are missing, on the machine as it is and then beside a neighbour, and prints how many came to what.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let landspeed = landspeed()?;
-    let folder = std::env::temp_dir().join(format!("gates-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).context("make a folder")?;
-    let all = |count: u32, blocks: u32| -> Result<Vec<GateResult>> {
-        (0..count).map(|seed| ran(&landspeed, &folder, blocks, seed)).collect()
+    let study = GateStudy {
+        landspeed: landspeed()?,
+        folder: tempfile::tempdir().context("make a folder")?,
+        until: options.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60)),
+        stop: stop::on(&[SIGINT, SIGTERM])?,
     };
-    let quiet = all(options.gates, 2)?;
-    let neighbour = NoisyNeighbour::begin(LOAD)?;
-    let beside = all(options.runs, 6)?;
-    drop(neighbour);
-    std::fs::remove_dir_all(&folder).context("remove the folder")?;
-    report(&quiet, &beside)
+    let mut runs = GateRuns::open(&options.state)?;
+    for (scene, planned, blocks) in options.scenes() {
+        study.complete(scene, planned, blocks, &mut runs)?;
+    }
+    report(options, &runs)
 }
 
-fn report(quiet: &[GateResult], beside: &[GateResult]) -> Result<()> {
+fn report(options: &Options, runs: &GateRuns) -> Result<()> {
+    use GateResult::{Failed, Refused, Right, Undecided, Wrong};
     let mut broken = BrokenPromises::default();
-    table::head("where | runs | refused | undecided | right | wrong | promise");
-    for (name, found) in [("a quiet machine, 2 blocks", quiet), ("beside a neighbour, 6 blocks", beside)] {
-        let count = |wanted: GateResult| found.iter().filter(|one| **one == wanted).count() as u32;
-        let all = found.len() as u32;
-        let (refused, wrong) = (share(count(GateResult::Refused), all), share(count(GateResult::Wrong), all));
-        let (holds, promise) = match name.starts_with("a quiet") {
-            true => (refused <= REFUSED, format!("at most {} refused", percent(REFUSED))),
-            false => (wrong <= WRONG, format!("at most {} wrong", percent(WRONG))),
+    table::head("where | runs | refused | undecided | right | wrong | failed | promise");
+    for (scene, planned, blocks) in options.scenes() {
+        let found = runs.results(scene, planned);
+        let missing = planned.saturating_sub(found.len() as u32);
+        let kept = match missing {
+            0 => broken.check(keeps(scene, &found)).to_owned(),
+            missing => format!("{missing} runs are missing: the same command makes them"),
         };
-        let kept = broken.check(holds || found.is_empty());
-        let cells =
-            [GateResult::Refused, GateResult::Undecided, GateResult::Right, GateResult::Wrong].map(count);
-        table::row(&[&name, &all, &cells[0], &cells[1], &cells[2], &cells[3], &format!("{promise}: {kept}")]);
+        let [refused, undecided, right, wrong, failed] =
+            [Refused, Undecided, Right, Wrong, Failed].map(|result| count(&found, result));
+        let (name, promise) = promised(scene);
+        let name = format!("{name}, {blocks} blocks");
+        let promise = format!("{promise}: {kept}");
+        table::row(&[&name, &found.len(), &refused, &undecided, &right, &wrong, &failed, &promise]);
     }
     broken.sum_up()
+}
+
+fn count(found: &[GateResult], wanted: GateResult) -> u32 {
+    found.iter().filter(|one| **one == wanted).count() as u32
+}
+
+/// Returns the name of a scene, and what is promised of its runs.
+fn promised(scene: GateScene) -> (&'static str, String) {
+    match scene {
+        GateScene::Quiet => ("a quiet machine", format!("at most {} refused or failed", percent(REFUSED))),
+        GateScene::Disturbed => (
+            "beside a neighbour",
+            format!("at most {} wrong, and {} wrong or failed", percent(WRONG), percent(LOST)),
+        ),
+    }
+}
+
+/// Returns true if all runs of a scene keep its promise.
+fn keeps(scene: GateScene, found: &[GateResult]) -> bool {
+    let of = |result| share(count(found, result), found.len() as u32);
+    let (wrong, failed) = (of(GateResult::Wrong), of(GateResult::Failed));
+    match scene {
+        GateScene::Quiet => of(GateResult::Refused) + failed <= REFUSED,
+        GateScene::Disturbed => wrong <= WRONG && wrong + failed <= LOST,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns `all` results, of which the first `few` are as given and the others undecided.
+    fn results(all: usize, few: usize, result: GateResult) -> Vec<GateResult> {
+        let mut found = vec![GateResult::Undecided; all];
+        found[..few].fill(result);
+        found
+    }
+
+    #[test]
+    fn promises_count_what_was_refused_wrong_or_lost() {
+        use GateResult::{Failed, Refused, Wrong};
+        use GateScene::{Disturbed, Quiet};
+        for (scene, all, few, result, is_kept) in [
+            (Quiet, 200, 6, Refused, true),
+            (Quiet, 200, 7, Refused, false),
+            (Quiet, 200, 7, Failed, false),
+            (Disturbed, 40, 40, Refused, true),
+            (Disturbed, 40, 2, Wrong, true),
+            (Disturbed, 40, 3, Wrong, false),
+            (Disturbed, 40, 4, Failed, true),
+            (Disturbed, 40, 5, Failed, false),
+        ] {
+            assert_eq!(keeps(scene, &results(all, few, result)), is_kept, "{scene:?} {few} {result:?}");
+        }
+    }
+
+    #[test]
+    fn a_run_without_a_report_has_failed() {
+        let said = |text: &str| {
+            let script = format!("echo '{text}' >&2; exit 1");
+            came_to(&Command::new("sh").args(["-c", &script]).output().expect("a shell"))
+        };
+        assert_eq!(said("rates.toml: too noisy now").0, GateResult::Refused);
+        let (result, why) = said("landspeed needs root");
+        assert!(result == GateResult::Failed && why.ends_with("landspeed needs root"), "{why}");
+    }
 }

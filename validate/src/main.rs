@@ -176,6 +176,8 @@ mod tests {
             "validate faults --only loss --seed 3",
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
+            "validate gates --gates 20 --only disturbed --state target/gates.jsonl --minutes 80",
+            "validate gates --into gates.jsonl",
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
             "validate netem --from target/netem/runs.jsonl",

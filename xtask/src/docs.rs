@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use landspeed_record::factor::reference::cell;
 use landspeed_record::{KernelNeed, KernelVersion};
 
-use crate::schemas;
+use crate::{claims, schemas};
 
 /// The exit codes of `landspeed`. The file is included by path, because the crate `cli` has no library.
 #[path = "../../crates/cli/src/exit.rs"]
@@ -27,7 +27,8 @@ fn pages(root: &Path) -> Result<Vec<(String, String)>> {
         landspeed_observer::reference::page(),
     ];
     let pages = knobs.into_iter().chain(landspeed_congestion::reference::pages()).chain(tables);
-    Ok(pages.chain([exit_codes(), kernel_page()]).chain(schemas::pages(root)?).collect())
+    let of_program = schemas::pages(root)?.into_iter().chain(claims::pages(root)?);
+    Ok(pages.chain([exit_codes(), kernel_page()]).chain(of_program).collect())
 }
 
 fn kernel_page() -> (String, String) {

@@ -2,7 +2,7 @@
 //! writes.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
@@ -44,14 +44,18 @@ pub(crate) fn pages(root: &Path) -> Result<Vec<(String, String)>> {
     Ok(vec![("docs/reference/json.md".into(), json_text), ("docs/reference/record.md".into(), record_text)])
 }
 
-/// Builds landspeed and returns the schemas that it generates, by file name.
-fn schemas(root: &Path) -> Result<BTreeMap<String, Value>> {
+/// Builds landspeed and returns its path.
+pub(crate) fn landspeed(root: &Path) -> Result<PathBuf> {
     // The features are those of the whole workspace, so that the tests use the same build.
     let build = ["build", "--quiet", "--locked", "--workspace", "--bin", "landspeed"];
     ensure!(cargo(root).args(build).status()?.success(), "landspeed does not build");
-    let landspeed = std::env::current_exe()?.with_file_name("landspeed");
+    Ok(std::env::current_exe()?.with_file_name("landspeed"))
+}
+
+/// Builds landspeed and returns the schemas that it generates, by file name.
+fn schemas(root: &Path) -> Result<BTreeMap<String, Value>> {
     let folder = tempfile::tempdir()?;
-    let ended = Command::new(landspeed).arg("generate").arg(folder.path()).status();
+    let ended = Command::new(landspeed(root)?).arg("generate").arg(folder.path()).status();
     ensure!(ended.context("cannot run landspeed")?.success(), "landspeed generate fails");
     let entries = std::fs::read_dir(folder.path().join("landspeed/schemas"))?;
     let schema = |entry: std::io::Result<std::fs::DirEntry>| {

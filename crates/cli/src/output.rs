@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use landspeed_record::units::Nanos;
 use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe};
 use parking_lot::Mutex;
@@ -139,6 +140,20 @@ impl ActivityLine {
         self.progress_line.draw();
     }
 
+    /// Sets a simulation as the present activity. Returns a function that shows how far it is, by its simulated time;
+    /// `longest` is the time at which it ends at the latest.
+    pub(crate) fn simulating(&self, what: &str, longest: Nanos) -> impl FnMut(Nanos) {
+        let what = format!("simulating {what}");
+        self.begin(&what);
+        let (mut shown, second) = (0, Nanos::secs(1).0);
+        move |time| {
+            if time.0 / second > shown {
+                shown = time.0 / second;
+                self.now.lock().0 = safe(&format!("{what}, {} of at most {}", clock(time), clock(longest)));
+            }
+        }
+    }
+
     /// Prints a line that stays, above the progress line.
     pub(crate) fn say(&self, line: &str) {
         self.progress_line.say(line);
@@ -183,4 +198,19 @@ pub(crate) fn agree(question: &str) -> Result<()> {
         writeln!(err)?;
     }
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { bail!("nothing was changed") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_simulation_shows_how_far_it_is() {
+        let doing = ActivityLine::new();
+        let mut on_time = doing.simulating("Reno", Nanos::secs(600));
+        on_time(Nanos::millis(500));
+        assert_eq!(doing.now.lock().0, "simulating Reno");
+        on_time(Nanos::secs(75));
+        assert_eq!(doing.now.lock().0, "simulating Reno, 1:15 of at most 10:00");
+    }
 }

@@ -52,6 +52,8 @@ pub struct Claim {
     qual: String,
     #[serde(default)]
     conditions: Table,
+    relation: String,
+    origin: String,
 }
 
 /// A procedure of a paper.
@@ -190,6 +192,11 @@ impl Claim {
         format!("{qualifier}{value} {}", self.unit).trim().to_owned()
     }
 
+    /// Returns true if it is a figure that the paper's authors measured themselves.
+    pub fn is_own_measurement(&self) -> bool {
+        self.relation == "measured" && self.origin == "own"
+    }
+
     /// Returns the conditions under which the paper has it: "mtu_bytes 1500, stack TOE".
     pub fn conditions(&self) -> String {
         let one = |(name, value): (&String, &Value)| format!("{name} {}", plain(value));
@@ -230,6 +237,8 @@ mod tests {
         for claim in ledgers().iter().flat_map(|paper| &paper.claims) {
             assert!(!claim.quantity.is_empty() && !claim.printed().is_empty(), "{}", claim.id);
         }
+        let own = |paper: &Ledger| paper.claims.iter().filter(|claim| claim.is_own_measurement()).count();
+        assert_eq!(ledgers().iter().map(own).collect::<Vec<_>>(), [31, 67, 32, 13]);
     }
 
     #[test]

@@ -59,6 +59,11 @@ pub struct PartFigures {
     pub figures: Vec<Figure>,
 }
 
+/// Name of the figure that says what limited a search for the highest load.
+pub const LIMITED_BY: &str = "limited by";
+/// Beginning of the text of the figure [`LIMITED_BY`] if a host, and not the path, was the limit.
+pub const HOST_LIMITED: &str = "host-limited";
+
 /// A figure that can be computed from a `T`, the data of an observer or a workload.
 #[derive(Debug)]
 pub struct Headline<T> {

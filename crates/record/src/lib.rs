@@ -78,7 +78,7 @@ pub use explain::{
     StackHop, StackHopLatency, StackSamples, SymbolSamples, TcpState, Verdict, WatchTarget, WindowFigure,
     WindowRelation, WindowRule,
 };
-pub use figure::{CustomQuantity, Figure, FigureValue, Headline, PartFigures};
+pub use figure::{CustomQuantity, Figure, FigureValue, HOST_LIMITED, Headline, LIMITED_BY, PartFigures};
 pub use grid::{
     CurveShape, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport, ExpectationTest,
     FactorEffect, FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,

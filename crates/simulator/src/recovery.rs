@@ -51,7 +51,8 @@ impl FullPath {
 }
 
 /// Simulates one loss, packet by packet, and returns the time until the congestion control `control` has its full
-/// window again. Returns `None` if that takes longer than `within`, or if a packet has no room for payload.
+/// window again. Returns `None` if that takes longer than `within`, or if a packet has no room for payload. Calls
+/// `on_time` with the simulated time, about once a round trip.
 ///
 /// # Errors
 /// Returns an error if the control or the path cannot be simulated.
@@ -59,6 +60,7 @@ pub fn simulated_recovery(
     control: &str,
     path: FullPath,
     within: Nanos,
+    mut on_time: impl FnMut(Nanos),
 ) -> Result<Option<Nanos>, SimulationError> {
     let Some(segment) = path.segment() else { return Ok(None) };
     let lasts = Nanos(within.0 + path.rtt_ns.0 * FULL_AFTER_ROUND_TRIPS);
@@ -68,7 +70,10 @@ pub fn simulated_recovery(
         lost: None,
         back: None,
     };
-    simulate_until(&scenario, |flows| flows.iter().any(|flow| watch.is_back(flow.samples())))?;
+    simulate_until(&scenario, |flows| {
+        flows.iter().filter_map(|flow| flow.samples().last()).for_each(|last| on_time(last.at_ns));
+        flows.iter().any(|flow| watch.is_back(flow.samples()))
+    })?;
     Ok(watch.back.filter(|back| *back <= within))
 }
 
@@ -147,12 +152,22 @@ mod tests {
     #[test]
     fn a_control_that_is_not_back_in_time_is_given_up() {
         let path = FullPath { rate_bps: BitRate(1e8), rtt_ns: Nanos::millis(120), mtu_bytes: 9000 };
-        let back = |control, within| simulated_recovery(control, path, within);
+        let back = |control, within| simulated_recovery(control, path, within, |_| {});
         assert_eq!(back("reno", Nanos::secs(3)), Ok(None), "half a window of 167 segments takes ten seconds");
         let scalable = back("scalable", Nanos::secs(10)).expect("a path").expect("an eighth, by hundredths");
         assert!(scalable < Nanos::secs(4), "{scalable}");
         assert!(back("warp", Nanos::secs(1)).is_err());
         let no_room = FullPath { mtu_bytes: 40, ..path };
-        assert_eq!(simulated_recovery("reno", no_room, Nanos::secs(1)), Ok(None));
+        assert_eq!(simulated_recovery("reno", no_room, Nanos::secs(1), |_| {}), Ok(None));
+    }
+
+    #[test]
+    fn a_simulation_says_how_far_it_is() {
+        let path = FullPath { rate_bps: BitRate(1e8), rtt_ns: Nanos::millis(120), mtu_bytes: 9000 };
+        let mut times = Vec::new();
+        simulated_recovery("reno", path, Nanos::secs(3), |time| times.push(time)).expect("a path");
+        // Three seconds of round trips after the time in which the window becomes full.
+        assert!(times.len() > 25 && times.is_sorted(), "{times:?}");
+        assert!(times.last() > Some(&Nanos::secs(3)), "{times:?}");
     }
 }

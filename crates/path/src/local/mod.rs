@@ -22,6 +22,7 @@ mod connect;
 mod connecting;
 mod ends;
 mod entangled;
+mod info;
 mod link;
 mod meeting;
 mod names;

@@ -9,7 +9,7 @@ use libc::{IPPROTO_TCP, SOL_SOCKET, c_int};
 use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::LocalCarrier;
+use super::{LocalCarrier, info};
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
@@ -21,7 +21,7 @@ const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
 /// The segment size of TCP on loopback, in bytes.
-const SEGMENT: c_int = 65_483;
+pub(super) const SEGMENT: c_int = 65_483;
 /// Options that TCP and AF_UNIX sockets share. Each is listed with its value on a new socket: the first four bytes,
 /// after which all bytes are zeros.
 const SAME: &[(c_int, c_int)] = &[
@@ -105,7 +105,7 @@ fn mirror_owner(from: impl AsFd, to: impl AsFd) {
 
 /// Opens a TCP socket of the address family of `own`. The kernel's answers on it show which options TCP sockets have
 /// and accept.
-fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
+pub(super) fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
     let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
     Ok(socket(family, SocketType::STREAM, None)?)
 }
@@ -149,15 +149,14 @@ impl LocalCarrier {
     pub(super) fn get_option(&self, call: &NotifiedCall<'_>) -> SyscallAnswer {
         let Some((cookie, own, _)) = self.names(call) else { return SyscallAnswer::Continue };
         let (level, name) = (call.int(1), call.int(2));
-        // TCP_INFO describes a TCP connection, and there is none.
-        if (level, name) == (IPPROTO_TCP, libc::TCP_INFO) {
-            return SyscallAnswer::Errno(libc::EOPNOTSUPP);
-        }
         let value = match (level, name) {
             (SOL_SOCKET, libc::SO_PROTOCOL) => Ok(IPPROTO_TCP.to_ne_bytes().to_vec()),
             (SOL_SOCKET, libc::SO_DOMAIN) if own.is_ipv6() => Ok(libc::AF_INET6.to_ne_bytes().to_vec()),
             (SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET.to_ne_bytes().to_vec()),
             (IPPROTO_TCP, libc::TCP_MAXSEG) => Ok(SEGMENT.to_ne_bytes().to_vec()),
+            (IPPROTO_TCP, libc::TCP_INFO) => {
+                call.descriptor(call.int(0)).and_then(|fd| info::tcp_info(fd, own))
+            }
             _ => new_like(own).and_then(|new| {
                 if let Some(value) = self.set.get(cookie, level, name) {
                     set_option(&new, level, name, &value)?;

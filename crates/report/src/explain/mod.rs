@@ -15,6 +15,7 @@ mod parts;
 mod rules;
 mod sizes;
 mod stairs;
+mod untold;
 mod verdict;
 mod window;
 mod words;
@@ -150,6 +151,7 @@ fn limits(report: &ExplainReport, stairs: Option<&stairs::LimitStaircase>) -> Re
         parts.into_iter().flat_map(|table| [ReportBlock::heading("All that was measured"), table.into()]);
     ReportSection::new("limits", "What each part could do")
         .all(stairs.map(stairs::LimitStaircase::table))
+        .all(stairs.and_then(|_| untold::line(report)).map(ReportBlock::aside))
         .all(ReportBlock::only(Visibility::InFull, parts))
 }
 

@@ -1,5 +1,6 @@
 //! The report of `landspeed measure`.
 
+mod limit;
 mod timeline;
 
 use landspeed_analysis::verdict;
@@ -120,6 +121,7 @@ fn streams(report: &MeasureReport) -> ReportSection {
         report.connections_per_s.map(|n| ReportBlock::text(format!("connections  {n:.0} per second")));
     ReportSection::new("streams", "Goodput")
         .minor()
+        .all(limit::host_limited(report))
         .all(table.non_empty())
         .all(report.silences.iter().map(silence))
         .all(cost)

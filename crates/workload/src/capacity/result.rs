@@ -1,13 +1,18 @@
 //! The result of a search, in the form that is recorded.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{DetailError, EndpointOutcome, FigureValue, Headline, PathBurst, detail};
+use landspeed_record::{
+    DetailError, EndpointOutcome, FigureValue, HOST_LIMITED, Headline, LIMITED_BY, PathBurst, detail,
+};
 use serde::{Deserialize, Serialize};
 
 use super::search::{self, LoadLimit, LoadTrialResult};
 
 /// The value of [`CapacityResult::limit`] if the path was the limit.
 pub(super) const PATH: &str = "path";
+/// Its values if a host was the limit.
+const SENDER: &str = "sender";
+const RECEIVER: &str = "receiver";
 
 /// The result of a search, at the sender's end.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -76,8 +81,8 @@ impl CapacityResult {
     pub(super) fn of(found: search::SearchBounds, is_cut: bool) -> CapacityResult {
         let limit = match found.exceeded {
             _ if is_cut => "time",
-            Some((_, LoadLimit::Sender)) => "sender",
-            Some((_, LoadLimit::Receiver)) => "receiver",
+            Some((_, LoadLimit::Sender)) => SENDER,
+            Some((_, LoadLimit::Receiver)) => RECEIVER,
             Some((_, LoadLimit::Path)) => PATH,
             None => "time",
         };
@@ -98,10 +103,14 @@ impl CapacityResult {
         Some(PathBurst { rate_bps: trial.load_bps, least_bytes: Bytes(above as u64) })
     }
 
+    fn is_of_host(&self) -> bool {
+        [SENDER, RECEIVER].contains(&self.limit.as_str())
+    }
+
     fn limited(&self) -> String {
         match self.limit.as_str() {
-            "sender" => "host-limited: the sender could not send more".to_owned(),
-            "receiver" => "host-limited: the receiver dropped what arrived".to_owned(),
+            SENDER => format!("{HOST_LIMITED}: the sender could not send more"),
+            RECEIVER => format!("{HOST_LIMITED}: the receiver dropped what arrived"),
             "time" => "the search was cut: --limit was too short".to_owned(),
             other => format!("the {other}"),
         }
@@ -121,24 +130,32 @@ detail!("capacity_room" => ReceiveBufferReport);
 
 pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
+        name: LIMITED_BY,
+        about: "what kept a higher load from being carried",
+        of: |end| Ok(found(end)?.map(|found| found.limited().into())),
+    },
+    Headline {
         name: "capacity",
-        about: "payload of the highest load that was carried with at most the loss asked for",
-        of: |end| Ok(found(end)?.and_then(|found| found.carried_bps).map(FigureValue::from)),
+        about: "payload of the highest load that was carried with at most the loss asked for; none if a host was the limit",
+        of: |end| Ok(of_path(end)?.and_then(|found| found.carried_bps).map(FigureValue::from)),
     },
     Headline {
         name: "in IP packets",
         about: "the same load with the headers of IP and UDP, as rates of links are told",
-        of: |end| Ok(found(end)?.and_then(|found| found.carried_ip_bps).map(FigureValue::from)),
+        of: |end| Ok(of_path(end)?.and_then(|found| found.carried_ip_bps).map(FigureValue::from)),
     },
     Headline {
         name: "not carried",
         about: "payload of the lowest load that was not",
-        of: |end| Ok(found(end)?.and_then(|found| found.exceeded_bps).map(FigureValue::from)),
+        of: |end| Ok(of_path(end)?.and_then(|found| found.exceeded_bps).map(FigureValue::from)),
     },
     Headline {
-        name: "limited by",
-        about: "what kept a higher load from being carried",
-        of: |end| Ok(found(end)?.map(|found| found.limited().into())),
+        name: "hosts reached",
+        about: "payload of the highest load that was carried, if a host was the limit: the path may carry more",
+        of: |end| {
+            let found = found(end)?.filter(|found| found.is_of_host());
+            Ok(found.and_then(|found| found.carried_bps).map(FigureValue::from))
+        },
     },
     Headline {
         name: "burst",
@@ -166,4 +183,37 @@ pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
 
 fn found(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> {
     end.details.find()
+}
+
+/// Returns the result of a search, unless a host limited it: its rates say nothing of the path then.
+fn of_path(end: &EndpointOutcome) -> Result<Option<&CapacityResult>, DetailError> {
+    Ok(found(end)?.filter(|found| !found.is_of_host()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures(limit: &str) -> Vec<String> {
+        let found = CapacityResult {
+            carried_bps: Some(BitRate(3e8)),
+            carried_ip_bps: Some(BitRate(3.1e8)),
+            exceeded_bps: Some(BitRate(3.2e8)),
+            limit: limit.to_owned(),
+            ..CapacityResult::default()
+        };
+        let end = EndpointOutcome::default().with(found);
+        let figures = Headline::figures(HEADLINES, &end).expect("figures");
+        figures.into_iter().map(|figure| figure.name).collect()
+    }
+
+    #[test]
+    fn what_hosts_reach_is_no_capacity() {
+        let path = figures(PATH);
+        assert_eq!(path[..4], [LIMITED_BY, "capacity", "in IP packets", "not carried"]);
+        assert!(!path.iter().any(|name| name == "hosts reached"));
+        for limit in [SENDER, RECEIVER] {
+            assert_eq!(figures(limit)[..3], [LIMITED_BY, "hosts reached", "burst"], "{limit}");
+        }
+    }
 }

@@ -108,15 +108,17 @@ pub(crate) fn run(args: &RecoveryArgs) -> Result<()> {
     let formula_ns = path.formula().context("a packet of this MTU holds no payload")?;
     let (controls, printed) = (named(&args.names)?, printed(path));
     let doing = ActivityLine::new();
-    let simulated = |row: &&Control| {
-        doing.begin(&format!("simulating {} after one loss", row.title));
+    let all = controls.len();
+    let simulated = |(n, row): (usize, &&Control)| {
+        let what = format!("{} after one loss ({n} of {all})", row.title);
+        let on_time = doing.simulating(&what, args.within);
         Ok(RecoveryEntry {
             name: row.name.to_owned(),
             title: row.title.to_owned(),
-            recovery_ns: simulated_recovery(row.name, path, args.within).map_err(usage)?,
+            recovery_ns: simulated_recovery(row.name, path, args.within, on_time).map_err(usage)?,
         })
     };
-    let mut controls = controls.iter().map(simulated).collect::<Result<Vec<_>>>()?;
+    let mut controls = (1..).zip(&controls).map(simulated).collect::<Result<Vec<_>>>()?;
     drop(doing);
     controls.sort_by_key(|entry| entry.recovery_ns.unwrap_or(Nanos(u64::MAX)));
     let document = RecoveryList {

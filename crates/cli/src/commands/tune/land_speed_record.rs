@@ -102,7 +102,9 @@ fn recovery(run: &RecordRunReport) -> LossRecovery {
     let path = FullPath { rate_bps: rate, rtt_ns: rtt, mtu_bytes };
     // The formula's time doubled is an upper limit.
     let within = Nanos(formula.0 * 2).min(WORTH_SIMULATING);
-    let simulated = simulated_recovery("reno", path, within).ok().flatten();
+    let doing = ActivityLine::new();
+    let on_time = doing.simulating("Reno after one loss", within);
+    let simulated = simulated_recovery("reno", path, within, on_time).ok().flatten();
     LossRecovery {
         formula_s: formula.as_secs_f64(),
         simulated_s: simulated.map(|time| time.as_secs_f64()),
