@@ -12,6 +12,7 @@ mod experiments;
 mod false_keeps;
 mod faults;
 mod full_path;
+mod fuse;
 mod gates;
 mod grid_coverage;
 mod landspeed;
@@ -65,6 +66,8 @@ enum ValidationStudy {
     Faults(faults::Options),
     /// Does `explain --capacity` tell a flow that fills its path from one that leaves room?
     FullPath(full_path::Options),
+    /// A folder as a file system of its own, which is as slow as it is told to be, or lacks what others have
+    Fuse(fuse::Options),
     /// Does the look at the machine before an experiment refuse only what cannot be answered?
     Gates(gates::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
@@ -115,6 +118,7 @@ fn main() -> ExitCode {
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::FullPath(options) => full_path::run(&options),
+        ValidationStudy::Fuse(options) => fuse::run(&options),
         ValidationStudy::Gates(options) => gates::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Netem(options) => netem::run(&options),
@@ -167,6 +171,7 @@ mod tests {
             "validate faults --only loss --seed 3",
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
+            "validate fuse --over /dev/shm --at /mnt --write-rate 40000000 --no-xattrs --no-holes",
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
             "validate netem --from target/netem/runs.jsonl",
@@ -181,9 +186,13 @@ mod tests {
         ] {
             assert!(parse(line).is_ok(), "{line}: {:?}", parse(line));
         }
-        for line in
-            ["validate", "validate rejudge", "validate placebos --decisions", "validate agree kernel.jsonl"]
-        {
+        for line in [
+            "validate",
+            "validate rejudge",
+            "validate placebos --decisions",
+            "validate agree kernel.jsonl",
+            "validate fuse --over /dev/shm --at /mnt --read-rate 0",
+        ] {
             assert!(parse(line).is_err(), "{line}");
         }
     }
