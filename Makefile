@@ -147,8 +147,9 @@ copy-memory: build-validate
 	$(call VALIDATE,copy-memory $(MEMORY_OF))
 
 # Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
-# root and as another user. What a comparer of our own finds missing, and whether landspeed's exit status says so (ten minutes). TREES_OF
-# has options of `validate copy-trees`.
+# root and as another user; by landspeed also over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where openat2(2) is refused. What a
+# comparer of our own finds missing, and whether landspeed's exit status says so (a quarter of an hour). TREES_OF has options of
+# `validate copy-trees`.
 TREES_OF :=
 .PHONY: copy-trees
 copy-trees: build-validate

@@ -98,6 +98,9 @@ enum ValidationStudy {
     Stolen(stolen::Options),
     /// landspeed on Debian's kernels and other drivers, in virtual machines.
     Vm(vm::Options),
+    /// What `copy-trees` runs where openat2(2) is refused.
+    #[command(name = copy::trees::denied::DENIED, hide = true)]
+    WithoutOpenat2(copy::trees::denied::Options),
 }
 
 fn main() -> ExitCode {
@@ -133,6 +136,7 @@ fn main() -> ExitCode {
         ValidationStudy::SocketsAlike(options) => vm::run_program(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
         ValidationStudy::Vm(options) => vm::run(&options),
+        ValidationStudy::WithoutOpenat2(options) => copy::trees::denied::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -172,6 +176,7 @@ mod tests {
             "validate faults --short --pairs 8 --clean 1",
             "validate full-path --runs 8 --seed 3",
             "validate fuse --over /dev/shm --at /mnt --write-rate 40000000 --no-xattrs --no-holes",
+            "validate without-openat2 landspeed copy --json from to",
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
             "validate netem --from target/netem/runs.jsonl",
