@@ -156,6 +156,14 @@ copy-trees: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux
 	$(call VALIDATE,copy-trees $(TREES_OF))
 
+# Bottlenecks made on purpose, twenty times each in an order of its own: is what `landspeed copy` names first what was made? (three quarters
+# of an hour, on a machine left alone). TRUTH_OF has options of `validate copy-truth`.
+TRUTH_OF :=
+.PHONY: copy-truth
+copy-truth: build-validate
+	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps taskset:util-linux
+	$(call VALIDATE,copy-truth $(TRUTH_OF))
+
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
 # strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
 ATTACKS ?= 10000

@@ -58,6 +58,8 @@ enum ValidationStudy {
     CopyMemory(copy::memory::Options),
     /// Trees with everything that a tree may hold, by `landspeed copy` and other programs: what does not arrive?
     CopyTrees(copy::trees::Options),
+    /// Bottlenecks made on purpose: is what `landspeed copy` names first what was made?
+    CopyTruth(copy::truth::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
@@ -117,6 +119,7 @@ fn main() -> ExitCode {
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
         ValidationStudy::CopyTrees(options) => copy::trees::run(&options),
+        ValidationStudy::CopyTruth(options) => copy::truth::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
@@ -170,6 +173,7 @@ mod tests {
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
+            "validate copy-truth --runs 5 --only disk --seed 3 --folder /dev/shm",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",

@@ -5,6 +5,7 @@ pub(crate) mod kills;
 pub(crate) mod memory;
 mod site;
 pub(crate) mod trees;
+pub(crate) mod truth;
 
 use std::time::Instant;
 
