@@ -164,6 +164,14 @@ copy-truth: build-validate
 	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps taskset:util-linux
 	$(call VALIDATE,copy-truth $(TRUTH_OF))
 
+# What it costs that a copy accounts the time of its stages: by turns with it and without it, on one core (six minutes, on a machine left
+# alone). COST_OF has options of `validate copy-cost`.
+COST_OF :=
+.PHONY: copy-cost
+copy-cost: build-validate
+	@.ci/install ip:iproute2 ssh-keygen:openssh-client taskset:util-linux
+	$(call VALIDATE,copy-cost $(COST_OF))
+
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
 # strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
 ATTACKS ?= 10000

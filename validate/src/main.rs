@@ -52,6 +52,8 @@ enum ValidationStudy {
     Capacity(capacity::Options),
     /// `landspeed copy` beside other programs that copy.
     Copy(copy::Options),
+    /// What does it cost that a copy accounts the time of its stages?
+    CopyCost(copy::cost::Options),
     /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
     CopyKills(copy::kills::Options),
     /// How much memory do the ends of a copy take?
@@ -116,6 +118,7 @@ fn main() -> ExitCode {
         ValidationStudy::Applications(options) => applications::run(&options),
         ValidationStudy::Capacity(options) => capacity::run(&options),
         ValidationStudy::Copy(options) => copy::run(&options),
+        ValidationStudy::CopyCost(options) => copy::cost::run(&options),
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
         ValidationStudy::CopyTrees(options) => copy::trees::run(&options),
@@ -170,6 +173,7 @@ mod tests {
             "validate capacity --runs 5",
             "validate copy --turns 3 --mib 512 --folder /tmp",
             "validate copy --files 20000",
+            "validate copy-cost --pairs 10 --mib 512 --folder /dev/shm",
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
