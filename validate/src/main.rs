@@ -70,7 +70,7 @@ enum ValidationStudy {
     Faults(faults::Options),
     /// Does `explain --capacity` tell a flow that fills its path from one that leaves room?
     FullPath(full_path::Options),
-    /// A folder as a file system of its own, which is as slow as it is told to be, or lacks what others have
+    /// A folder as a file system of its own, slow on demand, or without something that others have.
     Fuse(fuse::Options),
     /// Does the look at the machine before an experiment refuse only what cannot be answered?
     Gates(gates::Options),

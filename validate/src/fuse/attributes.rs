@@ -9,7 +9,7 @@ use fuser::{FileAttr, FileType, INodeNo, TimeOrNow};
 use rustix::fs::{Timespec, UTIME_NOW, UTIME_OMIT};
 use rustix::io::Errno;
 
-/// Returns what the kernel is told of an entry.
+/// Returns what the kernel hears of an entry.
 pub(super) fn attributes(seen: &Metadata, number: INodeNo) -> io::Result<FileAttr> {
     let changed = moment(seen.ctime(), seen.ctime_nsec());
     Ok(FileAttr {

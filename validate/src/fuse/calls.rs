@@ -15,7 +15,7 @@ use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, XattrFlags};
 
 use super::passthrough::{AttributeChange, Passthrough};
 
-/// The time for which the kernel keeps what it was told: none, because others change the folder below.
+/// The time for which the kernel keeps what it has heard: none, because others change the folder below.
 const KEPT: Duration = Duration::ZERO;
 
 /// Calls that are missing here are refused with ENOSYS: O_TMPFILE is one of them.

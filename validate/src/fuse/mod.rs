@@ -1,4 +1,4 @@
-//! `validate fuse`: a folder as a file system of its own, which is as slow as it is told to be, or lacks what others have. Copies are
+//! `validate fuse`: a folder as a file system of its own, slow on demand, or without something that others have. Copies are
 //! tried on it, because no real file system is slow, or lacks a call, at will.
 //!
 //! | module | content |

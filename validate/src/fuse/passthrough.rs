@@ -22,7 +22,7 @@ const SET_GROUP: u32 = 0o2000;
 /// The most that Linux has of an attribute's value, and of the list of names: XATTR_SIZE_MAX and XATTR_LIST_MAX.
 const LONGEST_ATTRIBUTE: usize = 65_536;
 
-/// A folder that is shown as a file system of its own, which lacks what it is told to lack.
+/// A folder that is shown as a file system of its own, without what its options take from it.
 pub(super) struct Passthrough {
     pub(super) nodes: Nodes,
     pub(super) files: Handles<File>,
