@@ -201,7 +201,7 @@ impl Passthrough {
 
     /// Returns what a symbolic link says.
     pub(super) fn link_text(&self, number: INodeNo) -> io::Result<Vec<u8>> {
-        let text = rustix::fs::readlinkat(&*self.nodes.get(number)?, "", Vec::new())?;
+        let text = rustix::fs::readlinkat(&*self.nodes.get(number)?, "", Vec::<u8>::new())?;
         Ok(text.into_bytes())
     }
 
