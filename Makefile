@@ -167,13 +167,30 @@ copy-memory: build-validate
 	$(call VALIDATE,copy-memory $(MEMORY_OF))
 
 # Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
-# root and as another user. What a comparer of our own finds missing, and whether landspeed's exit status says so (ten minutes). TREES_OF
-# has options of `validate copy-trees`.
+# root and as another user; by landspeed also over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where openat2(2) is refused. What a
+# comparer of our own finds missing, and whether landspeed's exit status says so (a quarter of an hour). TREES_OF has options of
+# `validate copy-trees`.
 TREES_OF :=
 .PHONY: copy-trees
 copy-trees: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux
 	$(call VALIDATE,copy-trees $(TREES_OF))
+
+# Bottlenecks made on purpose, twenty times each in an order of its own: is what `landspeed copy` names first what was made? (three quarters
+# of an hour, on a machine left alone). TRUTH_OF has options of `validate copy-truth`.
+TRUTH_OF :=
+.PHONY: copy-truth
+copy-truth: build-validate
+	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps taskset:util-linux
+	$(call VALIDATE,copy-truth $(TRUTH_OF))
+
+# What it costs that a copy accounts the time of its stages: by turns with it and without it, on one core (six minutes, on a machine left
+# alone). COST_OF has options of `validate copy-cost`.
+COST_OF :=
+.PHONY: copy-cost
+copy-cost: build-validate
+	@.ci/install ip:iproute2 ssh-keygen:openssh-client taskset:util-linux
+	$(call VALIDATE,copy-cost $(COST_OF))
 
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
 # strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.

@@ -12,6 +12,7 @@ mod experiments;
 mod false_keeps;
 mod faults;
 mod full_path;
+mod fuse;
 mod gates;
 mod grid_coverage;
 mod landspeed;
@@ -51,12 +52,16 @@ enum ValidationStudy {
     Capacity(capacity::Options),
     /// `landspeed copy` beside other programs that copy.
     Copy(copy::Options),
+    /// What does it cost that a copy accounts the time of its stages?
+    CopyCost(copy::cost::Options),
     /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
     CopyKills(copy::kills::Options),
     /// How much memory do the ends of a copy take?
     CopyMemory(copy::memory::Options),
     /// Trees with everything that a tree may hold, by `landspeed copy` and other programs: what does not arrive?
     CopyTrees(copy::trees::Options),
+    /// Bottlenecks made on purpose: is what `landspeed copy` names first what was made?
+    CopyTruth(copy::truth::Options),
     /// The goodput of `landspeed copy` beside that of a stream, over long links that lose.
     CopyWan(copy::wan::Options),
     /// Every experiment that ships, in its short version.
@@ -67,6 +72,8 @@ enum ValidationStudy {
     Faults(faults::Options),
     /// Does `explain --capacity` tell a flow that fills its path from one that leaves room?
     FullPath(full_path::Options),
+    /// A folder as a file system of its own, slow on demand, or without something that others have.
+    Fuse(fuse::Options),
     /// Does the look at the machine before an experiment refuse only what cannot be answered?
     Gates(gates::Options),
     /// Simulated grids: how often intervals hold the truth, and how wide they are.
@@ -97,6 +104,9 @@ enum ValidationStudy {
     Stolen(stolen::Options),
     /// landspeed on Debian's kernels and other drivers, in virtual machines.
     Vm(vm::Options),
+    /// What `copy-trees` runs where openat2(2) is refused.
+    #[command(name = copy::trees::denied::DENIED, hide = true)]
+    WithoutOpenat2(copy::trees::denied::Options),
 }
 
 fn main() -> ExitCode {
@@ -110,14 +120,17 @@ fn main() -> ExitCode {
         ValidationStudy::Applications(options) => applications::run(&options),
         ValidationStudy::Capacity(options) => capacity::run(&options),
         ValidationStudy::Copy(options) => copy::run(&options),
+        ValidationStudy::CopyCost(options) => copy::cost::run(&options),
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
         ValidationStudy::CopyTrees(options) => copy::trees::run(&options),
+        ValidationStudy::CopyTruth(options) => copy::truth::run(&options),
         ValidationStudy::CopyWan(options) => copy::wan::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::FullPath(options) => full_path::run(&options),
+        ValidationStudy::Fuse(options) => fuse::run(&options),
         ValidationStudy::Gates(options) => gates::run(&options),
         ValidationStudy::GridCoverage(options) => grid_coverage::run(&options),
         ValidationStudy::Netem(options) => netem::run(&options),
@@ -132,6 +145,7 @@ fn main() -> ExitCode {
         ValidationStudy::SocketsAlike(options) => vm::run_program(&options),
         ValidationStudy::Stolen(options) => stolen::run(&options),
         ValidationStudy::Vm(options) => vm::run(&options),
+        ValidationStudy::WithoutOpenat2(options) => copy::trees::denied::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -171,6 +185,8 @@ mod tests {
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
             "validate copy-wan --turns 3 --mib 256 --files 200 --seconds 4 --only 1e-5",
+            "validate copy-cost --pairs 10 --mib 512 --folder /dev/shm",
+            "validate copy-truth --runs 5 --only disk --seed 3 --folder /dev/shm",
             "validate experiments --only cottrell --full",
             "validate grid-coverage --grids 400 --only loud",
             "validate faults --only loss --seed 3",
@@ -178,6 +194,8 @@ mod tests {
             "validate full-path --runs 8 --seed 3",
             "validate gates --gates 20 --only disturbed --state target/gates.jsonl --minutes 80",
             "validate gates --into gates.jsonl",
+            "validate fuse --over /dev/shm --at /mnt --write-rate 40000000 --no-xattrs --no-holes",
+            "validate without-openat2 landspeed copy --json from to",
             "validate vm --short --again --kernels 5.10,6.1 --drivers igb",
             "validate netem --turns 5 --seconds 5 --seed 3 --icount shift=2,sleep=off",
             "validate netem --from target/netem/runs.jsonl",
@@ -200,6 +218,7 @@ mod tests {
             "validate copy --rate 1G",
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
+            "validate fuse --over /dev/shm --at /mnt --read-rate 0",
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

@@ -1,6 +1,7 @@
 //! `make copy-bench`: `landspeed copy` beside other programs that copy, by turns, between two network namespaces of this
 //! machine. Cost is bytes per second of processor time of both ends.
 
+pub(crate) mod cost;
 pub(crate) mod kills;
 pub(crate) mod memory;
 mod occasions;
@@ -8,6 +9,7 @@ mod place;
 mod rivals;
 mod site;
 pub(crate) mod trees;
+pub(crate) mod truth;
 mod turns;
 pub(crate) mod wan;
 

@@ -19,7 +19,7 @@ const ROOT: &str = "/sys/fs/cgroup";
 
 /// A limit on the processes of a group.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum GroupLimit {
+pub enum GroupLimit {
     Processors(f64),
     /// Reads from the disk of [`DISK_FOLDER`].
     DiskReads(BitRate),
@@ -56,11 +56,11 @@ fn disk() -> Result<String, Error> {
 }
 
 /// A control group, which is removed on drop. Its processes must have ended by then.
-pub(super) struct ControlGroup(PathBuf);
+pub struct ControlGroup(PathBuf);
 
 impl ControlGroup {
     /// Creates a group with this limit, and moves the process `pid` to it.
-    pub(super) fn around(pid: u32, limit: GroupLimit) -> Result<ControlGroup, Error> {
+    pub fn around(pid: u32, limit: GroupLimit) -> Result<ControlGroup, Error> {
         let [old, new] = limit.settings()?;
         let has_old = Path::new(ROOT).join(old.0).is_dir();
         let (controller, file, value) = if has_old { old } else { new };

@@ -16,8 +16,9 @@ mod inject;
 mod lab;
 mod scenario;
 
-pub use app::{ProgramSpec, play};
+pub use app::{DISK_FOLDER, ProgramSpec, play};
 pub use error::Error;
 pub use fault::{FAULTS, Fault, TrafficNeed, fault};
+pub use group::{ControlGroup, GroupLimit};
 pub use lab::FaultLab;
 pub use scenario::{FaultScenario, Shaper, Traffic};

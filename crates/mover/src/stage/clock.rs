@@ -9,7 +9,7 @@ use landspeed_record::CopyStage;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::split::{PROCESSOR, STATES, Spent, on_processor, state, take_queued};
-use super::{Pause, Present, StageTotals};
+use super::{Pause, Present, StageTotals, switch};
 
 /// The least time between two additions to the times of the end.
 const FOLD: Duration = Duration::from_millis(100);
@@ -25,8 +25,10 @@ pub(crate) struct StageLife(PhantomData<*const ()>);
 
 impl StageLife {
     pub(super) fn begin(totals: &Arc<StageTotals>, stage: CopyStage) -> Self {
-        let clock = ThreadClock::new(totals, stage);
-        CLOCK.with_borrow_mut(|place| *place = Some(clock));
+        if switch::is_on() {
+            let clock = ThreadClock::new(totals, stage);
+            CLOCK.with_borrow_mut(|place| *place = Some(clock));
+        }
         StageLife(PhantomData)
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `clock` | the clock of one thread |
 //! | `split` | divides a thread's time by what it waited for |
+//! | `switch` | whether it is accounted at all |
 //! | `network` | what TCP says of the flows |
 //!
 //! A thread says when it enters a stage ([`enter`]) and when it waits for another one ([`wait`]): each costs one reading of the
@@ -15,6 +16,7 @@
 mod clock;
 mod network;
 mod split;
+mod switch;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};

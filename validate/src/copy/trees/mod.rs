@@ -1,11 +1,13 @@
 //! `make copy-trees`: trees with everything that a tree may hold, by `landspeed copy` and by other programs, in memory, on a disk and
-//! between hosts, as root and as another user. A comparer of its own says what has not arrived, and of landspeed also whether its
-//! exit status says so.
+//! between hosts, as root and as another user; by landspeed also over file systems that lack something, and where openat2(2) is
+//! refused. A comparer of its own says what has not arrived, and of landspeed also whether its exit status says so.
 
 mod attributes;
 mod compare;
+pub(crate) mod denied;
 mod generate;
 mod holes;
+mod lacking;
 mod names;
 mod programs;
 #[cfg(test)]
@@ -75,11 +77,24 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         for way in WAYS.iter().filter(|way| ownership == Ownership::Anybody || way.reach == Reach::Local) {
             study.way(way, ownership)?;
         }
+        study.lacking(ownership)?;
     }
     sshd.end()?;
+    study.denied()?;
     println!();
     study.examples.iter().for_each(|line| println!("{line}"));
     study.broken.sum_up()
+}
+
+/// One copy of a tree.
+struct TreeCopy<'a> {
+    title: &'a str,
+    ownership: Ownership,
+    program: &'a Program,
+    /// The folders that the program gets.
+    places: [&'a Path; 2],
+    /// Where the copy is then held against the source.
+    arrived: &'a Path,
 }
 
 /// Makes a folder that any user may pass. Its name has no capital letters, which stand for words in commands.
@@ -125,15 +140,22 @@ impl Study {
     fn one(&mut self, way: &Way, ownership: Ownership, program: &Program, command: &str) -> Result<()> {
         let (from, to) = (self.at(way.from).join("from"), self.at(way.to).join("out/to"));
         self.empty_target(way.to, ownership)?;
-        let run = |command: &str| exit(&self.site, command, [from.as_path(), to.as_path()], ownership);
+        let copy = TreeCopy { title: way.title, ownership, program, places: [&from, &to], arrived: &to };
+        self.judge(&copy, command)
+    }
+
+    /// Copies, verifies by landspeed, compares, and prints a row.
+    fn judge(&mut self, copy: &TreeCopy, command: &str) -> Result<()> {
+        let TreeCopy { ownership, program, .. } = *copy;
+        let run = |command: &str| exit(&self.site, command, copy.places, ownership);
         let code = run(command)?;
         let verified = match program.name == LANDSPEED {
             true => run(&command.replace("landspeed copy", "landspeed copy --verify"))?,
             false => None,
         };
-        let found = compare(&from, &to)?;
+        let found = compare(copy.places[0], copy.arrived)?;
         let ours = (program.name == LANDSPEED).then_some(code);
-        self.row(&[&format!("{ownership:?}"), way.title, program.name], [code, verified], &found, ours);
+        self.row(&[&format!("{ownership:?}"), copy.title, program.name], [code, verified], &found, ours);
         Ok(())
     }
 

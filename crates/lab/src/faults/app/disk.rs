@@ -8,7 +8,7 @@ use crate::failure::FailureContext;
 use crate::faults::Error;
 
 /// The folder of the file, on a disk and not in memory.
-pub(crate) const DISK_FOLDER: &str = "/var/tmp";
+pub const DISK_FOLDER: &str = "/var/tmp";
 /// The size of the file, in bytes.
 const SIZE: u64 = 32 << 20;
 /// The largest alignment in bytes that reads without the page cache need (open(2), O_DIRECT).

@@ -8,7 +8,7 @@ mod requests;
 mod settings;
 pub(crate) mod stream;
 
-pub(crate) use disk::DISK_FOLDER;
+pub use disk::DISK_FOLDER;
 
 use std::io::{BufRead, Read, Write};
 use std::net::{IpAddr, SocketAddr};

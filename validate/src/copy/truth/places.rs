@@ -1,0 +1,125 @@
+//! What is copied, and where. All of it is made once, and removed at the end.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
+use landspeed_lab::faults::{ControlGroup, DISK_FOLDER, GroupLimit};
+use landspeed_record::units::BitRate;
+use rustix::fs::{Advice, fadvise};
+
+use super::truths::{Bottleneck, CopyContent};
+use crate::copy::site::Site;
+use crate::fuse;
+
+/// The hosts and the folders of the study.
+pub(super) struct Places {
+    pub(super) site: Site,
+    pub(super) landspeed: PathBuf,
+    /// A folder on the disk.
+    disk: tempfile::TempDir,
+    /// Why a control group cannot make the disk slow; `None` if it can.
+    no_slow_disk: Option<String>,
+}
+
+impl Places {
+    pub(super) fn new(folder: &Path, landspeed: &Path) -> Result<Places> {
+        // Its name has no capital letters, which stand for words in commands.
+        let name = format!("copy-truth.{}", std::process::id());
+        let disk = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(DISK_FOLDER)?;
+        let site = Site::new(folder, landspeed)?;
+        let no_slow_disk = slow_disk().err().map(|error| format!("{error:#}"));
+        Ok(Places { site, landspeed: landspeed.to_path_buf(), disk, no_slow_disk })
+    }
+
+    /// Returns why a bottleneck cannot be made here; `None` if it can.
+    pub(super) fn missing(&self, made: Bottleneck) -> Option<String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        match made {
+            Bottleneck::TargetDisk(_) => fuse::missing().map(str::to_owned),
+            Bottleneck::SourceDisk(_) if self.has_slow_disk() => None,
+            Bottleneck::SourceDisk(_) => {
+                fuse::missing().map(|why| format!("{}; {why}", self.no_slow_disk.clone().unwrap_or_default()))
+            }
+            Bottleneck::BusyCore if cores < 2 => Some("this machine has one core".to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a control group makes the disk slow. Otherwise a file system of the tests stands for it.
+    pub(super) fn has_slow_disk(&self) -> bool {
+        self.no_slow_disk.is_none()
+    }
+
+    /// Returns how the source's disk is made slow, as a sentence.
+    pub(super) fn disk_words(&self) -> String {
+        match &self.no_slow_disk {
+            None => format!("The source's disk is that of {DISK_FOLDER}, behind a control group."),
+            Some(why) => format!("The source's disk is a FUSE file system with a rate, because: {why}."),
+        }
+    }
+
+    /// Makes what is copied, unless it is there.
+    pub(super) fn prepare(&self, content: CopyContent) -> Result<()> {
+        let folder = self.content(content);
+        if folder.exists() {
+            return Ok(());
+        }
+        fs::create_dir(&folder)?;
+        match content {
+            CopyContent::Mib(mib) => self.site.fill(mib, 0)?,
+            CopyContent::Files(files) => self.site.fill(0, files)?,
+        };
+        // They were made beside the folder.
+        for entry in fs::read_dir(self.site.source())? {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                fs::rename(entry.path(), folder.join(entry.file_name()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the folder of what is copied, in memory.
+    pub(super) fn content(&self, content: CopyContent) -> PathBuf {
+        self.site.source().join(content.name())
+    }
+
+    /// Returns the folder of what is copied, on the disk and not in memory.
+    pub(super) fn content_on_disk(&self, content: CopyContent) -> Result<PathBuf> {
+        let folder = self.disk.path().join(content.name());
+        if !folder.exists() {
+            fs::create_dir(&folder)?;
+            for entry in fs::read_dir(self.content(content))? {
+                let entry = entry?;
+                fs::copy(entry.path(), folder.join(entry.file_name()))?;
+            }
+        }
+        for entry in fs::read_dir(&folder)? {
+            let file = File::open(entry?.path())?;
+            file.sync_all()?;
+            fadvise(&file, 0, None, Advice::DontNeed)?;
+        }
+        Ok(folder)
+    }
+
+    /// Makes an empty folder beside the target.
+    pub(super) fn beside_target(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.site.target().with_file_name(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).with_context(|| format!("remove {}", folder.display()))?;
+        }
+        fs::create_dir(&folder)?;
+        Ok(folder)
+    }
+}
+
+/// Makes the disk slow for a program that sleeps. Returns an error if that cannot be done.
+fn slow_disk() -> Result<()> {
+    let mut program = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().context("sleep")?;
+    let made = ControlGroup::around(program.id(), GroupLimit::DiskReads(BitRate(1e9)));
+    program.kill()?;
+    program.wait()?;
+    made.map(drop).context("limit the disk by a control group")
+}
