@@ -126,3 +126,53 @@ impl SharedFlow {
 fn has_ended(socket: &BorrowedFd<'_>) -> bool {
     matches!(recv(socket, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT), Ok((_, 0)))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use landspeed_record::units::Bytes;
+    use landspeed_transport::{CancelFlag, ConnectRequest, find};
+
+    use super::*;
+
+    /// Returns both ends of a flow over TCP on loopback.
+    fn joined() -> [SharedFlow; 2] {
+        let transport = find("tcp").expect("in the table");
+        let settings = landspeed_transport::settings::defaults(transport);
+        let (key, cancel) = ([7; 32], CancelFlag::new());
+        let patience = Patience { until: Instant::now() + Duration::from_secs(10), cancel: &cancel };
+        let port = transport.reserve("127.0.0.1:0".parse().expect("an address")).expect("a port");
+        let mut listener = port.listen(&settings, &key).expect("it listens");
+        let server = port.address();
+        let call = ConnectRequest { server, number: 0, source_port: 0, settings: &settings, key: &key };
+        let (one, other) = std::thread::scope(|scope| {
+            let accepted = scope.spawn(|| listener.accept(&patience));
+            (transport.connect(&call, &patience), accepted.join().expect("no panic"))
+        });
+        [one, other].map(|flow| SharedFlow(Arc::from(flow.expect("a flow"))))
+    }
+
+    #[test]
+    fn a_quiet_stream_ends_in_order_and_keeps_its_counts() {
+        let [one, other] = joined();
+        let mut room = [0; 16];
+        one.sender().expect("a sender").send(b"hello", 1).expect("it is sent");
+        assert_eq!(other.receiver().expect("a receiver").receive(&mut room).expect("it came"), 5);
+        other.abort().expect("it ends");
+        assert_eq!(one.receiver().expect("a receiver").receive(&mut room).expect("the end"), 0);
+        one.abort().expect("it ends");
+        let acked = one.progress().expect("counts").acked;
+        assert!(acked >= Bytes(5), "{acked:?}");
+    }
+
+    #[test]
+    fn flows_are_handed_out_once() {
+        let [one, _other] = joined();
+        let (cancel, until) = (CancelFlag::new(), Instant::now());
+        let mut opened = OpenedFlows(vec![Box::new(one)]);
+        let patience = Patience { until, cancel: &cancel };
+        assert!(opened.accept(&patience).is_ok_and(|flow| flow.number() == 0));
+        assert!(matches!(opened.accept(&patience), Err(TransportError::Cancelled)));
+    }
+}
