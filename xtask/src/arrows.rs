@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("transport", &["record", "proof", "udt"]),
     ("mover", &["record", "transport"]),
     ("path", &["record", "kernel", "bpf-build"]),
-    ("workload", &["record", "transport", "path"]),
+    ("workload", &["record", "kernel", "transport", "mover", "path"]),
     ("congestion", &["record", "kernel", "bpf-build"]),
     ("knob", &["record", "kernel"]),
     ("observer", &["record", "stats", "kernel", "bpf-build"]),

@@ -171,6 +171,9 @@ impl Agent {
             Request::CopyState {} => Ok(self.copies.state()),
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
+                if landspeed_workload::writes_files(&spec) {
+                    self.may_run.check_copy()?;
+                }
                 let watch = TrialWatch::of(role, at, &self.current(&link), &spec, on_progress)?;
                 match role {
                     Role::Client => self.client(at, source_port, &key, &spec, watch),

@@ -147,6 +147,19 @@ fn a_fan_and_the_rates_of_a_switch_are_factors_of_the_lab() {
 }
 
 #[test]
+fn a_copy_has_its_tree_and_its_flows_as_factors() {
+    let text = FAN.replacen("\"stream\"", "\"copy\"", 1).replacen("lab:switch:3", "lab:back-to-back", 1);
+    let text = text.replacen("\"fan\"", "\"files\"", 1).replacen("\"in,out\"", "\"1,20000\"", 1);
+    let text = text.replacen("\"port\"", "\"flows\"", 1).replacen("\"100M,1G\"", "\"1,4,8\"", 1);
+    let grid = read(&text, false).unwrap().grid;
+    assert_eq!((grid.cells(), grid.workload.name.as_str()), (6, "copy"));
+    let places: Vec<_> = grid.factors.iter().map(|factor| factor.sets[0][0].place).collect();
+    assert_eq!(places, [GridSettingTarget::Workload, GridSettingTarget::Flow]);
+    let base: Vec<_> = grid.base.iter().map(|one| (one.name.as_str(), one.value.as_str())).collect();
+    assert_eq!(base, [("transport", "tls")]);
+}
+
+#[test]
 fn what_cannot_be_a_fan_is_refused_with_the_remedy() {
     for (wrong, right, words) in [
         ("\"in,out\"", "\"in,up\"", "expected in, out"),

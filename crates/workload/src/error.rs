@@ -57,6 +57,8 @@ pub enum Error {
     Worker,
     #[error("{0}")]
     Program(String),
+    #[error("{0}")]
+    Copy(String),
     #[error("cancelled")]
     Cancelled,
 }

@@ -18,6 +18,7 @@ mod buffer;
 pub mod capacity;
 mod check;
 mod connect;
+mod copy;
 mod end;
 mod error;
 mod feedback;
@@ -67,6 +68,7 @@ pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| 
         Arc::new(idle::IdleWorkload),
         Arc::new(staggered::StaggeredWorkload),
         Arc::new(capacity::CapacityWorkload),
+        Arc::new(copy::CopyWorkload),
     ];
     all.extend(app::shipped().map(|application| Arc::new(application) as Arc<dyn WorkloadRunner>));
     all
@@ -193,6 +195,11 @@ pub fn check_hosts(workload: &Workload, hosts: [usize; 2]) -> Result<(), String>
 /// `warm_up`; zero for an unknown workload.
 pub fn lasts(workload: &Workload, warm_up: Nanos) -> Nanos {
     find(workload).map_or(Nanos(0), |runner| runner.lasts(&workload.parameters, warm_up))
+}
+
+/// Returns true if a trial of `spec` writes files of its own at both ends; false for an unknown workload.
+pub fn writes_files(spec: &TrialSpec) -> bool {
+    find(&spec.workload).is_some_and(|runner| runner.writes_files())
 }
 
 /// Checks that the values of `spec` make sense together, on any host.

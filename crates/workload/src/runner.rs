@@ -119,6 +119,11 @@ pub trait WorkloadRunner: Send + Sync {
         self.application().map(|application| application.hosts)
     }
 
+    /// Returns true if a trial writes files of its own at both ends, for which an agent needs the permission to copy.
+    fn writes_files(&self) -> bool {
+        false
+    }
+
     /// Returns flow settings, as (name, value), that are this workload's own defaults because it measures their
     /// effect.
     fn flow(&self) -> &'static [(&'static str, &'static str)] {

@@ -199,20 +199,22 @@ fn work<T: Default>(
 ) -> (T, Result<(), Error>) {
     let _leaving = WorkerExitGuard { shared: context.shared, report: context.report.clone() };
     let mut left = T::default();
-    let result = core.map_or(Ok(()), pin).and_then(|()| task(&context, &mut left));
+    let result = core.map_or(Ok(()), |core| pin(&[core])).and_then(|()| task(&context, &mut left));
     if result.is_err() {
         context.shared.failed.store(true, Ordering::Release);
     }
     (left, result)
 }
 
-fn pin(core: u32) -> Result<(), Error> {
-    let refused = |source| Error::refused("pin a worker to", format!("core {core}"), source);
-    if core as usize >= CpuSet::MAX_CPU {
+/// Pins this thread to `cores`, and the threads that it starts after that.
+pub(crate) fn pin(cores: &[u32]) -> Result<(), Error> {
+    let names = cores.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let refused = |source| Error::refused("pin a worker to", format!("core {names}"), source);
+    if cores.iter().any(|core| *core as usize >= CpuSet::MAX_CPU) {
         return Err(refused(ErrorKind::InvalidInput.into()));
     }
     let mut set = CpuSet::new();
-    set.set(core as usize);
+    cores.iter().for_each(|core| set.set(*core as usize));
     sched_setaffinity(None, &set).map_err(|error| refused(error.into()))
 }
 

@@ -1,4 +1,4 @@
-//! Reads the kernel memory that connections take.
+//! Reads the kernel memory that connections take, and the memory that is left.
 
 use landspeed_record::units::Bytes;
 
@@ -7,9 +7,19 @@ use crate::Error;
 /// Returns the size of the kernel's slabs (/proc/meminfo, proc(5)), which contain the sockets; zero if the file does
 /// not list it.
 pub(super) fn kernel() -> Result<Bytes, Error> {
+    read("Slab:")
+}
+
+/// Returns the memory that can be taken without swapping (MemAvailable of /proc/meminfo); zero if the file does not list
+/// it.
+pub(crate) fn available() -> Result<Bytes, Error> {
+    read("MemAvailable:")
+}
+
+fn read(name: &str) -> Result<Bytes, Error> {
     const PATH: &str = "/proc/meminfo";
     let text = std::fs::read_to_string(PATH).map_err(|source| Error::refused("read", PATH, source))?;
-    Ok(Bytes(kib(&text, "Slab:") * 1024))
+    Ok(Bytes(kib(&text, name) * 1024))
 }
 
 fn kib(text: &str, name: &str) -> u64 {
@@ -24,6 +34,6 @@ mod tests {
     #[test]
     fn slabs_are_found() {
         assert_eq!(kib("MemTotal: 1 kB\nSlab:      52 kB\n", "Slab:"), 52);
-        assert!(kernel().expect("proc").0 > 1 << 20);
+        assert!(kernel().expect("proc").0 > 1 << 20 && available().expect("proc").0 > 1 << 20);
     }
 }

@@ -4,7 +4,7 @@
 //! Memory is the growth of the kernel's slabs (/proc/meminfo, proc(5)) from before the first connection until all are
 //! open. Anything else that grows in that time is included, and two hosts on one machine include each other's growth.
 
-mod memory;
+pub(crate) mod memory;
 
 use std::time::{Duration, Instant};
 

@@ -74,6 +74,10 @@ impl TrialLength {
         match (parameter.domain, self) {
             // `limit` only cuts trials that take too long.
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
+            // Content that takes several messages, and little time.
+            _ if parameter.name == "bytes" => (4 << 20).to_string(),
+            // A rate at which that takes an hour.
+            (Domain::Rate(..), TrialLength::Long) => "8000".to_owned(),
             // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.
             (Domain::Time(..), TrialLength::Short) => "500ms".to_owned(),
             (Domain::Time(..), TrialLength::Long) => "60s".to_owned(),

@@ -1,6 +1,7 @@
 //! Trials with both ends in one process.
 
 mod common;
+mod copy;
 mod datagrams;
 mod loopback;
 mod paths;

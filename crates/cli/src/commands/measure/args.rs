@@ -24,7 +24,7 @@ fn observers() -> PossibleValuesParser {
 pub(crate) struct CommonArgs {
     #[command(flatten)]
     pub(crate) hosts: HostArgs,
-    /// Do not count this start-up time [default: 200ms; none for staggered]
+    /// Do not count this start-up time [default: 200ms; none for copy and staggered]
     #[arg(long, value_name = "TIME", value_parser = parse_duration, help_heading = "Flow", hide_short_help = true)]
     pub(crate) warm_up: Option<Nanos>,
     #[command(flatten)]

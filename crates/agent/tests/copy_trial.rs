@@ -1,0 +1,29 @@
+//! A trial that writes files.
+
+mod common;
+
+use landspeed_agent::session::{Reply, RequestHandler, SessionKey};
+use landspeed_agent::{Agent, RunPermission};
+use landspeed_record::units::Nanos;
+use landspeed_record::{Role, Workload};
+
+use common::{listen, run};
+
+/// An agent that was started by hand serves anyone who has its token, and such a trial could fill the disk.
+#[test]
+fn only_the_users_own_session_runs_a_trial_that_writes_files() {
+    let key = SessionKey::random();
+    let answer = |agent: &Agent, workload| {
+        let port = listen(agent, &key);
+        agent.handle(run(Role::Server, port, &key, workload))
+    };
+    let copy = || Workload::new("copy");
+    let by_hand = answer(&Agent::new(false), copy());
+    assert!(matches!(&by_hand, Reply::Failed { why } if why.contains("copies no files")), "{by_hand:?}");
+    // The user's own session gets to the warm-up, which a copy refuses.
+    let own = answer(&Agent::that_may_run(RunPermission::Anything, false), copy());
+    assert!(matches!(&own, Reply::Failed { why } if why.contains("leave the warm-up out")), "{own:?}");
+    // Other trials need no permission. A window of no time is refused before anything is opened.
+    let other = answer(&Agent::new(false), landspeed_workload::stream::spec(Nanos(0)));
+    assert!(matches!(&other, Reply::Failed { why } if why.starts_with("time does not take")), "{other:?}");
+}

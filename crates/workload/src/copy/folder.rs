@@ -1,0 +1,210 @@
+//! The folder of one end of a trial: where it is, and who removes it.
+//!
+//! Each place has one folder a user, which no other user can enter. In it, each end of a trial has a folder with a name
+//! that no other process can guess. The end locks it, and removes it however the trial ends. A folder without a lock is of a
+//! process that was killed, and the user's next trial removes it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use landspeed_kernel::folder::PrivateFolder;
+use landspeed_record::units::Bytes;
+use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
+use rustix::io::{Errno, retry_on_intr};
+
+use super::tree::TreePlan;
+use crate::Error;
+use crate::idle::memory;
+
+/// The file systems in memory: tmpfs and ramfs (statfs(2)).
+const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
+/// What stays free beside the tree.
+const BESIDE: Bytes = Bytes::mib(64);
+/// What a file takes beside its content: its inode, its name, and the rest of its last block.
+const EACH: Bytes = Bytes::kib(8);
+
+/// A place where a tree can be.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) name: &'static str,
+    /// A folder in which every user may create folders, and none may remove those of others.
+    above: &'static str,
+    is_in_memory: bool,
+}
+
+static PLACES: [Place; 2] = [
+    Place { name: "tmpfs", above: "/dev/shm", is_in_memory: true },
+    Place { name: "disk", above: "/var/tmp", is_in_memory: false },
+];
+
+/// The names of all places, the usual one first.
+pub(super) const NAMES: &[&str] = &["tmpfs", "disk"];
+
+impl Place {
+    /// Returns the place with this name, which must be one of [`NAMES`].
+    pub(super) fn named(name: &str) -> &'static Place {
+        PLACES.iter().find(|place| place.name == name).unwrap_or(&PLACES[0])
+    }
+
+    /// Returns this user's folder.
+    fn base(&self) -> PathBuf {
+        let user = rustix::process::geteuid().as_raw();
+        Path::new(self.above).join(format!("landspeed-copy-{user}"))
+    }
+
+    /// Checks that the folder is in memory or on a disk as the place's name says.
+    fn check_kind(&self, folder: &PrivateFolder) -> Result<(), Error> {
+        let about = fstatfs(folder).map_err(|errno| refused("look at", folder, errno))?;
+        let is_in_memory = IN_MEMORY.contains(&(about.f_type as u64 & 0xffff_ffff));
+        if is_in_memory == self.is_in_memory {
+            return Ok(());
+        }
+        let found = if is_in_memory { "in memory" } else { "not in memory" };
+        let (name, above) = (self.name, self.above);
+        Err(Error::Copy(format!(
+            "{above} is {found} on this host, so there is no {name}: choose another source or target"
+        )))
+    }
+
+    /// Checks that the folder has room for a tree.
+    fn check_room(&self, folder: &PrivateFolder, tree: &TreePlan) -> Result<(), Error> {
+        let about = fstatvfs(folder).map_err(|errno| refused("look at", folder, errno))?;
+        let mut free = Bytes(about.f_bavail.saturating_mul(about.f_frsize));
+        if self.is_in_memory {
+            free = free.min(memory::available()?);
+        }
+        let needed = Bytes(tree.bytes + tree.files * EACH.0 + BESIDE.0);
+        let above = self.above;
+        if free < needed {
+            let why = format!("{above} has {free} of room, and the tree takes {needed}");
+            return Err(Error::Copy(format!("{why}: choose a smaller one (bytes, files)")));
+        }
+        // A file system without a fixed number of inodes says zero.
+        if about.f_files > 0 && about.f_favail <= tree.files {
+            let why = format!("{above} takes {} more files, and the tree has {}", about.f_favail, tree.files);
+            return Err(Error::Copy(format!("{why}: choose fewer files")));
+        }
+        Ok(())
+    }
+}
+
+/// The folder of one end of a trial. Dropping it removes it with all that is in it.
+#[derive(Debug)]
+pub(super) struct TrialFolder(PrivateFolder);
+
+impl TrialFolder {
+    /// Makes a folder with room for a tree. First removes what killed processes have left at any place.
+    pub(super) fn make(place: &Place, tree: &TreePlan) -> Result<Self, Error> {
+        PLACES.iter().for_each(|place| sweep(&place.base()));
+        let folder = TrialFolder::below(&place.base())?;
+        place.check_kind(&folder.0)?;
+        place.check_room(&folder.0, tree)?;
+        Ok(folder)
+    }
+
+    fn below(base: &Path) -> Result<Self, Error> {
+        let failed = |error: landspeed_kernel::folder::Error| Error::Copy(error.to_string());
+        let base = PrivateFolder::make(base).map_err(failed)?;
+        // The lock goes with `base`. No other trial sweeps between the making of the folder and its own lock.
+        lock(&base).map_err(|errno| refused("lock", &base, errno))?;
+        let name = format!("{}-{:016x}", std::process::id(), rand::random::<u64>());
+        let folder = TrialFolder(base.make_inside(&name).map_err(failed)?);
+        lock(&folder.0).map_err(|errno| refused("lock", &folder.0, errno))?;
+        Ok(folder)
+    }
+
+    /// Returns the path of the tree, which does not exist at first.
+    pub(super) fn tree(&self) -> PathBuf {
+        self.0.path().join("tree")
+    }
+}
+
+impl Drop for TrialFolder {
+    fn drop(&mut self) {
+        // The next trial removes what cannot be removed now.
+        let _ = fs::remove_dir_all(self.0.path());
+    }
+}
+
+/// Waits for the lock of a folder. Those of others last for some system calls only.
+fn lock(folder: &PrivateFolder) -> Result<(), Errno> {
+    retry_on_intr(|| flock(folder, FlockOperation::LockExclusive))
+}
+
+/// Removes the folders below `base` whose processes were killed.
+fn sweep(base: &Path) {
+    // A folder that is missing, or that is another user's, has nothing of ours.
+    let Ok(Some(base)) = PrivateFolder::open(base) else { return };
+    if lock(&base).is_err() {
+        return;
+    }
+    // From here on their locks are ours, so that no other trial removes them too.
+    let left = unlocked(&base);
+    drop(base);
+    for folder in left {
+        let _ = fs::remove_dir_all(folder.path());
+    }
+}
+
+/// Returns the folders inside whose locks are free, locked.
+fn unlocked(base: &PrivateFolder) -> Vec<PrivateFolder> {
+    let names = base.names().unwrap_or_default();
+    let folders = names.iter().filter_map(|name| base.open_inside(name.to_str()?).ok()?);
+    folders.filter(|folder| flock(folder, FlockOperation::NonBlockingLockExclusive).is_ok()).collect()
+}
+
+fn refused(operation: &'static str, folder: &PrivateFolder, errno: Errno) -> Error {
+    Error::refused(operation, folder.path().display(), errno.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_goes_with_its_trial_and_the_next_one_sweeps_what_was_left() {
+        let all = tempfile::tempdir().expect("a folder");
+        let base = all.path().join("own");
+        let folder = TrialFolder::below(&base).expect("a folder");
+        fs::create_dir(folder.tree()).expect("a tree");
+        fs::write(folder.tree().join("file"), "f").expect("a file");
+        // As of a process that was killed: its lock is free.
+        let dead = base.join("1-dead");
+        fs::create_dir_all(dead.join("tree")).expect("a folder");
+        fs::set_permissions(&dead, std::os::unix::fs::PermissionsExt::from_mode(0o700)).expect("ours");
+        sweep(&base);
+        assert!(!dead.exists() && folder.tree().join("file").exists());
+        let other = TrialFolder::below(&base).expect("another trial at the same time");
+        assert_ne!(other.tree(), folder.tree());
+        drop((folder, other));
+        assert_eq!(fs::read_dir(&base).expect("the user's folder").count(), 0);
+    }
+
+    #[test]
+    fn a_folder_that_others_can_enter_is_refused_and_stays() {
+        let all = tempfile::tempdir().expect("a folder");
+        let base = all.path().join("own");
+        fs::create_dir_all(base.join("inner")).expect("a folder");
+        fs::set_permissions(&base, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("ours");
+        let why = TrialFolder::below(&base).expect_err("it is open to others").to_string();
+        assert!(why.contains("is open to others"), "{why}");
+        sweep(&base);
+        assert!(base.join("inner").exists());
+    }
+
+    #[test]
+    fn a_tree_that_does_not_fit_is_refused_before_it_is_made() {
+        let all = tempfile::tempdir().expect("a folder");
+        let folder = TrialFolder::below(&all.path().join("own")).expect("a folder");
+        let place = |is_in_memory| Place { is_in_memory, ..PLACES[1] };
+        for is_in_memory in [false, true] {
+            let tree = |bytes| TreePlan { files: 1, bytes };
+            place(is_in_memory).check_room(&folder.0, &tree(1)).expect("room for a byte");
+            let why = place(is_in_memory).check_room(&folder.0, &tree(1 << 60)).expect_err("no room");
+            assert!(why.to_string().contains("of room, and the tree takes"), "{why}");
+        }
+        let kinds = [false, true].map(|kind| place(kind).check_kind(&folder.0).is_ok());
+        assert_eq!(kinds.iter().filter(|is_right| **is_right).count(), 1, "it is one of them");
+        assert_eq!(NAMES.to_vec(), PLACES.iter().map(|place| place.name).collect::<Vec<_>>());
+    }
+}

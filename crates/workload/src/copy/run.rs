@@ -1,0 +1,190 @@
+//! Runs one end of a trial.
+//!
+//! The source makes its tree first, and says meanwhile that it lives. Then it says so, the target opens its window and
+//! answers, and the source opens its own window and begins. A window closes when the copy is over at its end: at the
+//! source, once the target has said that everything is on stable storage.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use landspeed_mover::{
+    CopyProgress, CopyRules, Flows, RelativeName, Source, SourceRoot, Target, receive, send,
+};
+use landspeed_record::{CopyKeeping, CopyOutcome, Role, TrialSpec};
+
+use super::folder::TrialFolder;
+use super::{CopyPlan, whole};
+use crate::Error;
+use crate::signal::TrialSignal;
+use crate::trial::{TrialCoordinator, WindowMeasurement};
+use crate::workers::{self, WorkerContext};
+
+/// Interval at which an end checks its worker.
+const LOOK: Duration = Duration::from_millis(2);
+/// Interval at which the source says that it still makes its tree.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The source still makes its tree.
+const MAKING: u64 = 0;
+/// The source has made its tree.
+const MADE: u64 = 1;
+/// The target has opened its window.
+const OPEN: u64 = 2;
+
+/// How far the worker of an end is, and how far it may go.
+#[derive(Debug, Default)]
+pub(super) struct CopySteps {
+    is_made: AtomicBool,
+    may_copy: AtomicBool,
+    is_copied: AtomicBool,
+}
+
+fn is_set(step: &AtomicBool) -> bool {
+    step.load(Ordering::Acquire)
+}
+
+fn set(step: &AtomicBool) {
+    step.store(true, Ordering::Release);
+}
+
+impl CopySteps {
+    /// Waits until the worker may copy. Returns false if it must leave.
+    fn wait(&self, context: &WorkerContext<'_>) -> bool {
+        while !is_set(&self.may_copy) {
+            if context.stopped() {
+                return false;
+            }
+            std::thread::sleep(LOOK / 4);
+        }
+        true
+    }
+}
+
+/// One end of a copy: what its worker needs.
+pub(super) struct CopyEnd<'a> {
+    pub(super) role: Role,
+    pub(super) spec: &'a TrialSpec,
+    pub(super) plan: &'a CopyPlan,
+    pub(super) folder: &'a TrialFolder,
+    pub(super) steps: &'a CopySteps,
+}
+
+impl CopyEnd<'_> {
+    /// Makes the tree at the source, copies when it may, and stays until the window is closed.
+    pub(super) fn work(
+        &self,
+        context: &WorkerContext<'_>,
+        flows: Flows,
+        outcome: &mut CopyOutcome,
+    ) -> Result<(), Error> {
+        // The mover starts threads, which run on the same cores.
+        if !self.spec.cores.is_empty() {
+            workers::pin(&self.spec.cores)?;
+        }
+        if !context.begin() {
+            return Ok(());
+        }
+        if self.role == Role::Client {
+            self.plan.tree.make(&self.folder.tree(), &|| context.stopped())?;
+            set(&self.steps.is_made);
+        }
+        if self.steps.wait(context) {
+            *outcome = self.copy(context, flows)?;
+            set(&self.steps.is_copied);
+            context.rest();
+        }
+        Ok(())
+    }
+
+    /// Copies, and returns what came of it. Only the source knows.
+    fn copy(&self, context: &WorkerContext<'_>, flows: Flows) -> Result<CopyOutcome, Error> {
+        let progress = CopyProgress::default();
+        match self.role {
+            Role::Client => whole(send(flows, &self.source(), &progress, context.stop())?, self.plan),
+            Role::Server => {
+                receive(flows, &self.target(), &progress, context.stop())?;
+                Ok(CopyOutcome::default())
+            }
+        }
+    }
+
+    fn rules(&self) -> CopyRules {
+        CopyRules { limit: self.plan.rate, ..CopyRules::default() }
+    }
+
+    fn source(&self) -> Source {
+        let root = SourceRoot { path: self.folder.tree(), target: RelativeName::root() };
+        Source { roots: vec![root], keeping: CopyKeeping::default(), rules: self.rules() }
+    }
+
+    fn target(&self) -> Target {
+        let folder: PathBuf = self.folder.tree();
+        let (names, keeping) = (vec![RelativeName::root()], CopyKeeping::default());
+        Target { folder, names, is_synced: true, keeping, rules: self.rules() }
+    }
+}
+
+/// Starts the worker, and runs the trial, which fails at `until`.
+pub(super) fn timed(
+    mut trial: TrialCoordinator<'_, '_>,
+    role: Role,
+    steps: &CopySteps,
+    until: Instant,
+) -> Result<WindowMeasurement, Error> {
+    trial.workers.start();
+    match role {
+        Role::Client => await_tree(&mut trial, steps, until)?,
+        Role::Server => await_source(&mut trial, until)?,
+    }
+    let window_start = trial.open_from_start();
+    set(&steps.may_copy);
+    if role == Role::Server {
+        trial.say(TrialSignal::Ready(OPEN))?;
+    }
+    while !is_set(&steps.is_copied) {
+        in_time(until)?;
+        trial.tick(LOOK)?;
+    }
+    trial.close(&window_start)
+}
+
+/// Waits until the source's own worker has made the tree, and the target has opened its window.
+fn await_tree(trial: &mut TrialCoordinator<'_, '_>, steps: &CopySteps, until: Instant) -> Result<(), Error> {
+    let mut told = Instant::now();
+    while !is_set(&steps.is_made) {
+        in_time(until)?;
+        trial.tick(LOOK)?;
+        if told.elapsed() >= AGAIN {
+            told = Instant::now();
+            trial.say(TrialSignal::Ready(MAKING))?;
+        }
+    }
+    trial.say(TrialSignal::Ready(MADE))?;
+    let is_open = |signal: TrialSignal| (signal == TrialSignal::Ready(OPEN)).then_some(());
+    trial.expect("while it opened its window", is_open)
+}
+
+/// Waits until the source has made its tree, for as long as it says that it does.
+fn await_source(trial: &mut TrialCoordinator<'_, '_>, until: Instant) -> Result<(), Error> {
+    let patience = trial.patience();
+    let mut silent_at = Instant::now() + patience;
+    while Instant::now() < silent_at {
+        in_time(until)?;
+        match trial.tick(AGAIN)? {
+            Some(TrialSignal::Ready(MADE)) => return Ok(()),
+            Some(_) => silent_at = Instant::now() + patience,
+            None => {}
+        }
+    }
+    Err(Error::silent("while it made its tree", patience))
+}
+
+/// Returns an error once the trial has taken too long.
+fn in_time(until: Instant) -> Result<(), Error> {
+    if Instant::now() < until {
+        return Ok(());
+    }
+    let why = "the copy took longer than its limit: choose a smaller tree (bytes, files), or a longer limit";
+    Err(Error::Copy(why.to_owned()))
+}
