@@ -277,7 +277,11 @@ pub(crate) fn parse_settings<'a>(texts: impl IntoIterator<Item = &'a String>) ->
     parse(texts, all_factors())
 }
 
-fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &FactorTable) -> Result<Settings> {
+/// Parses settings of `table`, as [`parse_settings`] does.
+pub(crate) fn parse<'a>(
+    texts: impl IntoIterator<Item = &'a String>,
+    table: &FactorTable,
+) -> Result<Settings> {
     let mut settings = Settings::new();
     for part in texts.into_iter().flat_map(|text| text.split(',')) {
         let (name, value) =

@@ -345,6 +345,9 @@ pub enum Reply {
         /// What the stages of this end did with their time.
         #[serde(default)]
         times: Box<CopyEndTimes>,
+        /// Which settings the flows of this end have otherwise than asked for, one line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        not_as_asked: Vec<String>,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

@@ -88,6 +88,33 @@ fn data_are_relayed_between_hosts_without_ssh_too() {
     is_same(&hosts.file("src"), &hosts.file("to"));
 }
 
+/// A relay carries TCP alone. What a transport over TCP becomes there is told.
+#[test]
+fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
+    needs_nft!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    shut(&hosts, &["a", "b"]);
+    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("to")));
+    for name in ["udt", "quic", "unix"] {
+        let output = copy(&hosts, &["--transport", name, &from, &to]);
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {out}{err}");
+        assert!(err.contains("this machine, which relays TCP: leave --transport out"), "{name}: {err}");
+    }
+    assert!(!hosts.file("to").exists());
+    let mptcp = landspeed_transport::find("tls-mptcp").expect("a transport");
+    if mptcp.can_run(&landspeed_transport::settings::defaults(mptcp)).is_ok() {
+        let done = document(&hosts, &["--transport", "mptcp", &from, &to]);
+        let told = done["not_as_asked"].as_array().expect("a list").iter();
+        let fell_back =
+            told.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
+        assert_eq!((fell_back.count(), &done["is_relayed"]), (2, &Value::from(true)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file("to"));
+    }
+}
+
 /// Begins a relayed copy of a long file with this patience, over a slow path, and returns once much of it is there.
 fn relayed_copy(hosts: &TestHosts, bytes: &[u8], patience: &str) -> Child {
     let at = |name: &str| hosts.file(name).display().to_string();
