@@ -124,6 +124,10 @@ pub enum Request {
     Listen {
         /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
         at: SocketAddr,
+        /// The first and the last number from which to choose a port that is free for all `transports`, if `at` has port 0.
+        /// Without them, the kernel chooses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<[u16; 2]>,
         /// Names of the transports: "tcp", "udp".
         transports: Vec<String>,
         key: SessionKey,

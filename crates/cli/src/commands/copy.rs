@@ -220,7 +220,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
     let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
-    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting)?;
+    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
     flow.check(&joined.group.first())?;
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places, &args.rules)?;

@@ -88,6 +88,36 @@ fn data_are_relayed_between_hosts_without_ssh_too() {
     is_same(&hosts.file("src"), &hosts.file("to"));
 }
 
+/// Gives a host the firewall, with these ports open for TCP and UDP.
+fn open_ports(hosts: &TestHosts, name: &str, ports: &str) {
+    let rules = ["tcp", "udp"].map(|protocol| format!("{protocol} dport {ports} accept; ")).concat();
+    let firewall = FIREWALL.replace("tcp dport 22 accept; ", &format!("tcp dport 22 accept; {rules}"));
+    sh(&format!("ip netns exec {} nft '{firewall}'", hosts.ns(name)));
+}
+
+#[test]
+fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
+    needs_nft!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    shut(&hosts, &["a"]);
+    open_ports(&hosts, "b", "5000-5007");
+    for name in ["tcp", "quic"] {
+        let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at(name)));
+        let all = ["--direct", "--transport", name, "--ports", "5000-5007", &from, &to];
+        let done = document(&hosts, &all);
+        assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(false)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file(name));
+    }
+    // Other ports are shut.
+    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("other")));
+    let output = copy(&hosts, &["--direct", "--ports", "6000-6063", &from, &to]);
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("no data path from"), "{err}");
+}
+
 /// A relay carries TCP alone. What a transport over TCP becomes there is told.
 #[test]
 fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use landspeed_engine::Pair;
+use landspeed_engine::{Pair, PortRange};
 use landspeed_record::Settings;
 use landspeed_record::factor::FactorTable;
 use landspeed_transport::settings::TRANSPORT;
@@ -11,6 +11,7 @@ use landspeed_transport::{TRANSPORTS, Transport, encrypted, is_tcp};
 
 use crate::groups::choices;
 use crate::hosts::parse;
+use crate::output::usage;
 
 /// The settings that a copy's flows have unless the user asks for others, where the transport has them. The end of a message is
 /// not held back until what was sent before is acknowledged, because the other end may have nothing else to do.
@@ -33,6 +34,22 @@ pub(crate) struct CopyFlowArgs {
     /// congestion control than the one asked for ends the copy.
     #[arg(long, value_name = "NAME=VALUE,...", conflicts_with = "clean", help_heading = "Flow")]
     set: Vec<String>,
+    /// Take data ports from this range at the host that accepts the flows, as its firewall lets them in
+    ///
+    /// The first port that is free carries the proof of the path, by TCP; a port after it, by TCP or UDP, the flows of --transport: so
+    /// a range of 4 serves every transport.
+    #[arg(
+        long, value_name = "FIRST-LAST", value_parser = range, conflicts_with = "clean", help_heading = "Path"
+    )]
+    ports: Option<[u16; 2]>,
+}
+
+/// Parses a range of ports: "5000-5010".
+fn range(text: &str) -> Result<[u16; 2], String> {
+    let ends =
+        text.split_once('-').map(|(first, last)| [first, last].map(|end| end.parse::<u16>().unwrap_or(0)));
+    let ends = ends.filter(|[first, last]| *first > 0 && first <= last);
+    ends.ok_or_else(|| "expected FIRST-LAST, as in 5000-5010".to_owned())
 }
 
 /// Returns the parser of the names of the transports whose streams can be carried encrypted.
@@ -46,6 +63,8 @@ pub(super) struct CopyFlow {
     transport: &'static dyn Transport,
     /// The settings that differ from the defaults of the transport, and its name.
     pub(super) settings: Settings,
+    /// The ports that they may take; `None` for any.
+    pub(super) ports: Option<PortRange>,
     /// True if the user chose any of them.
     is_chosen: bool,
 }
@@ -61,7 +80,20 @@ impl CopyFlowArgs {
         settings.extend(parse(&self.set, &table)?);
         settings.insert(TRANSPORT.name.to_owned(), transport.name().to_owned());
         let is_chosen = self.transport != TRANSPORT.default || !self.set.is_empty();
-        Ok(CopyFlow { transport, settings, is_chosen })
+        Ok(CopyFlow { transport, settings, ports: self.range(transport)?, is_chosen })
+    }
+
+    fn range(&self, transport: &dyn Transport) -> Result<Option<PortRange>> {
+        let Some([first, last]) = self.ports else { return Ok(None) };
+        let range = PortRange { first, last, transport: transport.name() };
+        match range.of_proofs() {
+            Some(_) => Ok(Some(range)),
+            None => Err(usage(format!(
+                "--ports {first}-{last} has too few: over {} a copy needs {} in a row",
+                self.transport,
+                range.needed()
+            ))),
+        }
     }
 }
 
@@ -108,7 +140,7 @@ mod tests {
 
     fn chosen(transport: &str, set: &[&str]) -> Result<CopyFlow> {
         let set = set.iter().map(|text| (*text).to_owned()).collect();
-        CopyFlowArgs { transport: transport.to_owned(), set }.chosen()
+        CopyFlowArgs { transport: transport.to_owned(), set, ports: None }.chosen()
     }
 
     #[test]
@@ -150,5 +182,21 @@ mod tests {
             assert!(error.contains(&format!("{name} is not a setting of this flow")), "{error}");
         }
         assert!(chosen("tcp", &["nodelay=perhaps"]).is_err() && chosen("tcp", &["warp=1"]).is_err());
+    }
+
+    #[test]
+    fn a_range_of_ports_is_large_enough_for_the_transport() {
+        for text in ["5000", "5000-", "0-5000", "5001-5000", "5000-70000", "a-b", ""] {
+            assert!(range(text).is_err(), "{text}");
+        }
+        // As the help says.
+        assert_eq!(range("5000-5003"), Ok([5000, 5003]));
+        for name in ["tcp", "mptcp", "udt", "unix", "quic"] {
+            let args =
+                |ports| CopyFlowArgs { transport: name.to_owned(), set: Vec::new(), ports: Some(ports) };
+            assert!(args([5000, 5003]).chosen().unwrap().ports.is_some(), "{name}");
+            let error = args([5000, 5000]).chosen().err().expect("one is too few").to_string();
+            assert!(error.contains("--ports 5000-5000 has too few"), "{error}");
+        }
     }
 }
