@@ -179,8 +179,8 @@ pub trait Flow: Send + Sync {
     /// Returns the flow's sockets, for observers: none, one or several. A flow may share its socket with other flows.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
-    /// Returns true if the transport runs in this program, and the flow goes on only in calls on it. Whoever holds a flow that
-    /// neither sends nor receives for a while then calls [`Flow::progress`] several times a second.
+    /// Returns true if the transport runs in this program, and the flow goes on only in calls on it. The holder of a
+    /// flow that neither sends nor receives for a while then calls [`Flow::progress`] several times a second.
     fn runs_in_calls(&self) -> bool {
         false
     }

@@ -118,7 +118,7 @@ fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
     assert!(err.contains("no data path from"), "{err}");
 }
 
-/// A relay carries TCP alone. What a transport over TCP becomes there is told.
+/// A relay carries TCP alone. Multipath TCP falls back to TCP there.
 #[test]
 fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
     needs_nft!();
