@@ -39,7 +39,11 @@ impl Copies {
     /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
     pub(crate) fn state(&self) -> Reply {
         let progress = Arc::clone(&self.0.lock());
-        Reply::CopyState { counts: progress.counts(), times: Box::new(progress.times()) }
+        Reply::CopyState {
+            counts: progress.counts(),
+            times: Box::new(progress.times()),
+            not_as_asked: progress.not_as_asked(),
+        }
     }
 
     /// Returns entries that the comparison found to differ, and that no earlier call has returned.
@@ -243,6 +247,7 @@ fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay),
     if asked.count == 0 || asked.count > MOST_FLOWS {
         return Err(format!("a copy has 1 to {MOST_FLOWS} flows"));
     }
+    transport_of(asked)?.can_run(&asked.settings)?;
     let (opening, way) = match asked.role {
         Role::Client => connect(ports, asked),
         Role::Server => accept(ports, asked),
@@ -273,10 +278,16 @@ fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
 
 type ServerResult = Result<(&'static dyn Transport, SocketAddr), Box<dyn std::error::Error>>;
 
+/// Returns the transport of the flows. One that does not encrypt carries no copy.
+fn transport_of(asked: &CopyFlows) -> Result<&'static dyn Transport, String> {
+    let name = TRANSPORT.of(&asked.settings);
+    let transport = landspeed_transport::find(name).filter(|transport| transport.encrypts().is_some());
+    transport.ok_or_else(|| format!("there is no transport {name} that encrypts"))
+}
+
 /// Returns the transport of the flows, and the address at which the server listens for them.
 fn server_of(asked: &CopyFlows) -> ServerResult {
-    let name = TRANSPORT.of(&asked.settings);
-    let transport = landspeed_transport::find(name).ok_or_else(|| format!("there is no transport {name}"))?;
+    let transport = transport_of(asked)?;
     let plan = ClientPlan { server: asked.at, source_port: 0, key: *asked.key.as_bytes() };
     Ok((transport, plan.towards(transport)?))
 }
@@ -285,7 +296,10 @@ fn server_of(asked: &CopyFlows) -> ServerResult {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use landspeed_record::units::Nanos;
+
     use super::*;
+    use crate::session::SessionKey;
 
     #[test]
     fn a_path_is_looked_at_as_it_is_written() {
@@ -335,6 +349,25 @@ mod tests {
         };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
+    }
+
+    #[test]
+    fn no_flow_of_a_copy_can_be_read_on_the_way() {
+        for (name, encrypts) in
+            [("tls", true), ("quic", true), ("tcp", false), ("udp", false), ("none", false)]
+        {
+            let settings = [(TRANSPORT.name.to_owned(), name.to_owned())].into();
+            let asked = CopyFlows {
+                role: Role::Client,
+                at: ([127, 0, 0, 1], 9).into(),
+                is_relayed: false,
+                key: SessionKey::random(),
+                settings,
+                count: 1,
+                patience_ns: Nanos::secs(1),
+            };
+            assert_eq!(transport_of(&asked).is_ok(), encrypts, "{name}");
+        }
     }
 
     #[test]

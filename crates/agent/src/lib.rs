@@ -109,8 +109,8 @@ impl Agent {
                 self.may_tune.clone()?;
                 knobs::undo(&journal::Undo { all: !here, unsure, ..journal::Undo::default() }, dry_run)
             }
-            Request::Listen { at, transports, key } => {
-                Ok(Reply::Listening { port: self.ports.open(at, &transports, *key.as_bytes())? })
+            Request::Listen { at, within, transports, key } => {
+                Ok(Reply::Listening { port: self.ports.open(at, within, &transports, *key.as_bytes())? })
             }
             Request::Cancel {} => {
                 let mut cancel = self.cancel.lock();

@@ -19,17 +19,28 @@ pub(crate) struct DataPorts {
 }
 
 impl DataPorts {
-    /// Opens a data port at `at` and returns its number. The port accepts flows of `transports` whose sender proves
-    /// that it has `key`. If the port is already open, adds the transports to it.
-    pub(crate) fn open(&self, at: SocketAddr, transports: &[String], key: [u8; 32]) -> Result<u16, String> {
+    /// Opens a data port at `at` and returns its number, which is `within` these two if they are given and `at` has none. The
+    /// port accepts flows of `transports` whose sender proves that it has `key`. If the port is already open, adds the
+    /// transports to it.
+    pub(crate) fn open(
+        &self,
+        at: SocketAddr,
+        within: Option<[u16; 2]>,
+        transports: &[String],
+        key: [u8; 32],
+    ) -> Result<u16, String> {
         wait_until_usable(&at.ip());
         let mut ports = self.open.lock();
         if ports.len() >= LIMIT {
             return Err(format!("{LIMIT} data ports are open already: close some"));
         }
-        let port = match ports.get(&at.port()) {
-            Some(open) => open.with(transports, key),
-            None => DataPort::open_at(at, transports, key),
+        let port = match (ports.get(&at.port()), within) {
+            (Some(open), _) => open.with(transports, key),
+            (None, Some([first, last])) if at.port() == 0 => {
+                let free = (first.max(1)..=last).filter(|number| !ports.contains_key(number));
+                DataPort::open_first(at, free, transports, key)
+            }
+            (None, _) => DataPort::open_at(at, transports, key),
         };
         let port = port.map_err(|e| e.to_string())?;
         let number = port.port();

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, bail};
 use landspeed_agent::session::{LineSink, Options};
 use landspeed_engine::{
-    Host, JoinedHosts, Meeting, OpenControls, Pairing, PathOptions, ReachOptions, all_factors,
+    Host, JoinedHosts, Meeting, OpenControls, Pairing, PathOptions, PortRange, ReachOptions, all_factors,
 };
 use landspeed_lab::topology::{self, HostSet, TopologyHost};
 use landspeed_record::factor::FactorTable;
@@ -174,17 +174,18 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
     Ok(JoinedHosts::open(hosts, pairing, &reaching, &wishes)?)
 }
 
-/// Connects to two hosts, which may be one, and opens the path between them, for data that are copied. The sessions
-/// outlast a silence of this length at least, at most an hour.
+/// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
+/// if some are given. The sessions outlast a silence of this length at least, at most an hour.
 pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
     outlasted: Nanos,
     meeting: Meeting,
+    ports: Option<PortRange>,
 ) -> Result<JoinedHosts> {
     let (mut reaching, wishes) = unchanging(args);
     reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
-    let wishes = PathOptions { may_be_one_host: true, meeting, ..wishes };
+    let wishes = PathOptions { may_be_one_host: true, meeting, ports, ..wishes };
     let [from, to] = words;
     let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
     Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)
@@ -277,7 +278,11 @@ pub(crate) fn parse_settings<'a>(texts: impl IntoIterator<Item = &'a String>) ->
     parse(texts, all_factors())
 }
 
-fn parse<'a>(texts: impl IntoIterator<Item = &'a String>, table: &FactorTable) -> Result<Settings> {
+/// Parses settings of `table`, as [`parse_settings`] does.
+pub(crate) fn parse<'a>(
+    texts: impl IntoIterator<Item = &'a String>,
+    table: &FactorTable,
+) -> Result<Settings> {
     let mut settings = Settings::new();
     for part in texts.into_iter().flat_map(|text| text.split(',')) {
         let (name, value) =

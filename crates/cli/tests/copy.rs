@@ -13,6 +13,8 @@ mod refusals;
 #[path = "copy/select.rs"]
 mod select;
 mod support;
+#[path = "copy/transports.rs"]
+mod transports;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -532,7 +532,8 @@ fn segments_bring_the_checksums_without_which_no_device_cuts_them() {
 fn a_setting_of_another_transport_is_named_as_its() {
     let set = Settings::from([("tls-cipher".to_owned(), "aes-128-gcm".to_owned())]);
     let error = flow(find("tcp").unwrap(), &set).unwrap_err().to_string();
-    assert_eq!(error, "tls-cipher is a setting of tls, and these flows go over tcp");
+    let of = "tls and tls-udt and tls-mptcp and tls-unix";
+    assert_eq!(error, format!("tls-cipher is a setting of {of}, and these flows go over tcp"));
     let unknown = Settings::from([("tls-cypher".to_owned(), "x".to_owned())]);
     assert!(
         flow(find("tcp").unwrap(), &unknown).unwrap_err().to_string().starts_with("no setting is called")

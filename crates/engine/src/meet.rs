@@ -15,6 +15,7 @@ use landspeed_workload::{pingpong, transports};
 use crate::addresses::AddressCandidate;
 use crate::answers::graver;
 use crate::pace::limit_of;
+use crate::port_choice::PortChoice;
 use crate::{Error, Host};
 
 /// How long the two ends of a flow that is being proven usually wait for each other.
@@ -54,8 +55,7 @@ struct ProofContext<'a> {
     a: &'a Host,
     b: &'a Host,
     key: &'a SessionKey,
-    /// Port of B that the user chose; zero if B chooses.
-    data_port: u16,
+    choice: PortChoice,
     /// Set to true once a flow to some address is proven, which ends the other attempts.
     over: &'a AtomicBool,
     limits: ProofLimits,
@@ -88,21 +88,15 @@ type AttemptResult = (usize, Result<ProvenFlow, Error>);
 pub(crate) fn meet(
     (a, b): (&Host, &Host),
     candidates: &[AddressCandidate],
-    data_port: u16,
+    choice: PortChoice,
     key: &SessionKey,
     notices: &LineSink,
 ) -> Result<ProvenFlow, Error> {
     let over = AtomicBool::new(false);
     let limits = ProofLimits::of([a, b]);
-    let context = ProofContext { a, b, key, data_port, over: &over, limits };
-    // With a port that the user chose, only one data port can be open at a time.
-    let mut race = AddressRace {
-        candidates,
-        alone: (data_port > 0).then_some(limits.all),
-        begun: 0,
-        failed: Vec::new(),
-        next: Instant::now(),
-    };
+    let context = ProofContext { a, b, key, choice, over: &over, limits };
+    let mut race =
+        AddressRace { candidates, most: choice.most(), begun: 0, failed: Vec::new(), next: Instant::now() };
     let wait_notices = WaitNotices { context, notices, begun: Instant::now() };
     let met = std::thread::scope(|scope| {
         let (sender, results) = channel::<AttemptResult>();
@@ -149,8 +143,8 @@ pub(crate) fn meet(
 /// The attempts that have begun, and those that have failed.
 struct AddressRace<'a> {
     candidates: &'a [AddressCandidate],
-    /// The longest time of an attempt, if only one may be under way at a time.
-    alone: Option<Duration>,
+    /// The most attempts that may be under way at a time: each has a data port of its own.
+    most: usize,
     begun: usize,
     failed: Vec<(usize, Error)>,
     /// When the next attempt begins.
@@ -160,17 +154,24 @@ struct AddressRace<'a> {
 impl AddressRace<'_> {
     /// Returns the candidate whose attempt must begin now, if any, with its number.
     fn due(&mut self) -> Option<(usize, AddressCandidate)> {
-        let candidate = *self.candidates.get(self.begun).filter(|_| Instant::now() >= self.next)?;
+        let next = self.candidates.get(self.begun);
+        let candidate = *next.filter(|_| self.has_port() && Instant::now() >= self.next)?;
         self.begun += 1;
         let turns = self.candidates.get(self.begun).is_some_and(|next| next.is_turned != candidate.is_turned);
         let is_meant = candidate.given && !candidate.is_turned;
         let stagger = if is_meant || turns { STAGGER_AFTER_GIVEN } else { STAGGER };
-        self.next = Instant::now() + self.alone.unwrap_or(stagger);
+        self.next = Instant::now() + stagger;
         Some((self.begun - 1, candidate))
     }
 
+    /// Returns true if an attempt can have a data port now.
+    fn has_port(&self) -> bool {
+        self.begun - self.failed.len() < self.most
+    }
+
     fn wait(&self, next_word: Instant) -> Duration {
-        let until = if self.begun < self.candidates.len() { self.next.min(next_word) } else { next_word };
+        let may_begin = self.begun < self.candidates.len() && self.has_port();
+        let until = if may_begin { self.next.min(next_word) } else { next_word };
         until.saturating_duration_since(Instant::now())
     }
 
@@ -226,10 +227,10 @@ impl ProofContext<'_> {
 
     /// Opens a data port on an address of B and proves one flow to it.
     fn prove(self, candidate: AddressCandidate) -> Result<ProvenFlow, Error> {
-        let ProofContext { a, b, key, data_port, .. } = self;
+        let ProofContext { a, b, key, choice, .. } = self;
         let (device, source) = route(a, Request::Route { to: candidate.as_a_calls_it(0) })?;
         let spec = TrialSpec { patience_ns: self.limits.ends.into(), ..probe() };
-        let port = listen(b, candidate, data_port, transports(&spec), key)?;
+        let port = listen(b, candidate, choice, choice.transports(transports(&spec)), key)?;
         let proven = self.flow(candidate, port, &spec);
         if let Err(error) = proven {
             let _ = b.call(&Request::Close { port });
@@ -296,16 +297,16 @@ pub(crate) fn probe() -> TrialSpec {
     TrialSpec { workload: pingpong::one_byte(Nanos::millis(20)), flow: with(&[]), ..TrialSpec::default() }
 }
 
-/// Makes B open a data port at one of its addresses for flows of `transports`. Returns the port's number. A `number` of
-/// zero lets B choose it.
+/// Makes B open a data port at one of its addresses for flows of `transports`. Returns the port's number.
 pub(crate) fn listen(
     b: &Host,
     candidate: AddressCandidate,
-    number: u16,
+    choice: PortChoice,
     transports: Vec<String>,
     key: &SessionKey,
 ) -> Result<u16, Error> {
-    match b.call(&Request::Listen { at: candidate.as_b_calls_it(number), transports, key: key.clone() })? {
+    let (at, within, key) = (candidate.as_b_calls_it(choice.number), choice.within(), key.clone());
+    match b.call(&Request::Listen { at, within, transports, key })? {
         Reply::Listening { port } => Ok(port),
         _ => Err(b.unexpected("listen")),
     }

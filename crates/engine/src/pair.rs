@@ -26,6 +26,7 @@ use crate::cores::cores;
 use crate::meet::{ProvenFlow, listen, meet, probe};
 use crate::meeting::{Meeting, candidates};
 use crate::pace::limit_of;
+use crate::port_choice::{PortChoice, PortRange};
 use crate::{Error, Host};
 
 /// The user's wishes for the data path.
@@ -43,6 +44,8 @@ pub struct PathOptions {
     pub notices: LineSink,
     /// Port of B for data flows; zero lets B choose.
     pub data_port: u16,
+    /// The port numbers from which the host that accepts the flows chooses; `None` for any.
+    pub ports: Option<PortRange>,
     /// The longest wait for a path that carries nothing; zero for [`landspeed_record::PATIENCE`].
     pub patience: Nanos,
     /// True if both ends may be one host, between whose processes data take loopback.
@@ -129,7 +132,7 @@ pub(crate) struct DataPath {
     ports: Mutex<BTreeMap<Vec<String>, u16>>,
     address: AddressCandidate,
     key: SessionKey,
-    /// Port of B that the user chose; zero if B chooses.
+    /// Port of B that the user chose, or that the proof took of those that may be taken; zero if B chooses.
     data_port: u16,
     /// The longest wait for a path that carries nothing.
     patience: Nanos,
@@ -168,7 +171,7 @@ impl DataPath {
     pub(crate) fn prove([a, b]: [&Host; 2], ends: [usize; 2], options: &PathOptions) -> Result<Self, Error> {
         let key = SessionKey::random();
         let candidates = candidates([a, b], options)?;
-        let met = meet((a, b), &candidates, options.data_port, &key, &options.notices)?;
+        let met = meet((a, b), &candidates, PortChoice::of(options), &key, &options.notices)?;
         let ProvenFlow { candidate: address, port, source, routed: [link_a, link_b], silent } = met;
         let ([a, b], ends) = if address.is_turned { ([b, a], [ends[1], ends[0]]) } else { ([a, b], ends) };
         let facts = PathFacts {
@@ -181,6 +184,9 @@ impl DataPath {
         };
         let mut path = DataPath { facts, ..DataPath::new(ends, address, key, options) };
         path.ports.get_mut().insert(transports(&probe()), port);
+        if options.ports.is_some() {
+            path.data_port = port;
+        }
         path.observe([a, b], [source, address.ip])?;
         DataPath::share_program(std::slice::from_mut(&mut path), &SessionKey::random().hex());
         Ok(path)
@@ -261,7 +267,8 @@ impl DataPath {
         if let Some(port) = ports.get(&transports) {
             return Ok(*port);
         }
-        let port = listen(b, self.address, self.data_port, transports.clone(), &self.key)?;
+        let choice = PortChoice { number: self.data_port, range: None };
+        let port = listen(b, self.address, choice, transports.clone(), &self.key)?;
         ports.insert(transports, port);
         Ok(port)
     }

@@ -34,6 +34,9 @@ pub enum Error {
     /// A transport refused an operation.
     #[error(transparent)]
     Transport(#[from] landspeed_transport::Error),
+    /// A flow lacks a setting that was asked for.
+    #[error("{0}: leave this setting out, or ask for another value")]
+    Setting(String),
     /// The system refused an operation on a path that the user named.
     #[error("{path}: cannot {operation}: {source}{}", remedy(operation, source))]
     Path {

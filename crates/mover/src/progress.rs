@@ -1,13 +1,20 @@
 //! The counts of a copy while it runs.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyCounts, CopyDiffering, CopyEndTimes, CopyProven};
+use landspeed_transport::Flow;
+use parking_lot::Mutex;
 
+use crate::Error;
 use crate::compare::CopyListing;
 use crate::stage::StageTotals;
+
+/// The setting whose value decides how a flow shares a path: another one in its place is not taken.
+const DECIDING: &str = "socket-congestion";
 
 /// The counts of a copy so far.
 #[derive(Debug, Default)]
@@ -18,6 +25,7 @@ pub struct CopyProgress {
     settled: AtomicU64,
     moved_bytes: AtomicU64,
     broken_flows: AtomicU32,
+    not_as_asked: Mutex<BTreeSet<String>>,
     pub(crate) listing: CopyListing<CopyDiffering>,
     pub(crate) proven: CopyListing<CopyProven>,
     pub(crate) stages: Arc<StageTotals>,
@@ -50,6 +58,24 @@ impl CopyProgress {
     /// Returns files whose copy is proven, and that no earlier call has returned: as many as fit a reply.
     pub fn proven(&self) -> Vec<CopyProven> {
         self.proven.take()
+    }
+
+    /// Returns which settings the flows of this end have otherwise than asked for, one line each.
+    pub fn not_as_asked(&self) -> Vec<String> {
+        self.not_as_asked.lock().iter().cloned().collect()
+    }
+
+    /// Takes what a flow that has opened says of its settings.
+    ///
+    /// # Errors
+    /// Returns an error if the kernel does not have the congestion control that was asked for.
+    pub(crate) fn has_opened(&self, flow: &dyn Flow) -> Result<(), Error> {
+        let found = flow.not_as_asked();
+        if let Some(other) = found.iter().find(|one| one.setting == DECIDING) {
+            return Err(Error::Setting(other.line.clone()));
+        }
+        self.not_as_asked.lock().extend(found.into_iter().map(|one| one.line));
+        Ok(())
     }
 
     pub(crate) fn found(&self, bytes: u64) {

@@ -49,12 +49,20 @@ pub static TRANSPORTS: &[&dyn Transport] = &[
     &mptcp::MptcpTransport,
     &unix::UnixTransport,
     &quic::QuicTransport,
-    &tls::TlsTransport,
+    &tls::TLS,
+    &tls::TLS_UDT,
+    &tls::TLS_MPTCP,
+    &tls::TLS_UNIX,
 ];
 
 /// Returns the transport called `name`; `None` for an unknown name.
 pub fn find(name: &str) -> Option<&'static dyn Transport> {
     TRANSPORTS.iter().copied().find(|transport| transport.name() == name)
+}
+
+/// Returns the transport that carries the stream of the transport called `name` encrypted; `None` if none does.
+pub fn encrypted(name: &str) -> Option<&'static dyn Transport> {
+    TRANSPORTS.iter().copied().find(|row| row.encrypts() == Some(name))
 }
 
 /// Returns the distance of this transport's data port from the port of a run: the number of transports before it in the
@@ -103,5 +111,23 @@ mod tests {
             assert_eq!(TRANSPORTS.iter().filter(|t| t.name() == transport.name()).count(), 1);
         }
         assert!(find("carrier-pigeon").is_none());
+    }
+
+    #[test]
+    fn each_stream_and_no_other_transport_is_carried_encrypted() {
+        for (name, expected) in [
+            ("tcp", Some("tls")),
+            ("udt", Some("tls-udt")),
+            ("mptcp", Some("tls-mptcp")),
+            ("unix", Some("tls-unix")),
+            ("quic", Some("quic")),
+            ("udp", None),
+            ("tls", None),
+        ] {
+            assert_eq!(encrypted(name).map(|row| row.name()), expected, "{name}");
+        }
+        for row in TRANSPORTS.iter().filter(|row| row.about().delivery == Delivery::Stream) {
+            assert!(row.encrypts().is_some() || encrypted(row.name()).is_some(), "{}", row.name());
+        }
     }
 }

@@ -9,8 +9,8 @@ use crate::{TRANSPORTS, ports};
 
 const HEAD: &str = "<!-- Written from the table of transports by `make docs`. Edit the table instead. -->\n\n\
                     # Settings of a flow\n\n\
-                    `--set NAME=VALUE,...` sets them for `measure` and `explain`; `tune` tries them. A new flow takes \
-                    them, so there is nothing to put back.\n";
+                    `--set NAME=VALUE,...` sets them for `measure` and `explain`, and those of its transport for \
+                    `copy`; `tune` tries them. A new flow takes them, so there is nothing to put back.\n";
 
 const PORTS: &str = "\nWith `--data-port N` the second host takes these ports";
 

@@ -83,6 +83,12 @@ pub trait Transport: Sync {
         self.about().name
     }
 
+    /// Returns the name of the transport whose stream this one carries encrypted; `None` if what it carries can be read on
+    /// the way. One that encrypts by itself has its own name.
+    fn encrypts(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Returns what the transport needs of the kernel; empty if every supported kernel has it.
     fn kernel(&self) -> &'static [KernelNeed] {
         &[]
@@ -173,6 +179,12 @@ pub trait Flow: Send + Sync {
     /// Returns the flow's sockets, for observers: none, one or several. A flow may share its socket with other flows.
     fn sockets(&self) -> Vec<BorrowedFd<'_>>;
 
+    /// Returns true if the transport runs in this program, and the flow goes on only in calls on it. The holder of a
+    /// flow that neither sends nor receives for a while then calls [`Flow::progress`] several times a second.
+    fn runs_in_calls(&self) -> bool {
+        false
+    }
+
     /// Returns the duration of the connection's set-up, without the proof of the key; zero at the accepting end.
     fn set_up(&self) -> Nanos;
 
@@ -228,6 +240,15 @@ pub trait Sender {
     /// times, and returns the total of the bytes. The message must not change while [`Sender::completions`] counts
     /// sends as pending, because the kernel may still read it (MSG_ZEROCOPY).
     fn send(&mut self, message: &[u8], times: u64) -> io::Result<usize>;
+
+    /// Sends a part of a message of a stream without waiting, and returns the number of bytes sent. Returns
+    /// [`io::ErrorKind::WouldBlock`] if the send buffer is full.
+    ///
+    /// # Errors
+    /// Returns [`io::ErrorKind::Unsupported`] if the transport has no such call.
+    fn try_send(&mut self, _message: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 
     /// Limits the wait for space in the send buffer: a send call that waits longer than `wait` returns
     /// [`io::ErrorKind::WouldBlock`]. Without this limit, a send call waits until there is space, or returns this

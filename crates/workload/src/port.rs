@@ -1,5 +1,7 @@
 //! The server's ports for the flows of a trial, and how a client finds them.
 
+mod first_free;
+
 use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;

@@ -127,6 +127,10 @@ pub enum Request {
     Listen {
         /// An address of this host, with its zone if it is link-local. Port 0 lets the kernel choose.
         at: SocketAddr,
+        /// The first and the last number from which to choose a port that is free for all `transports`, if `at` has port 0.
+        /// Without them, the kernel chooses.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        within: Option<[u16; 2]>,
         /// Names of the transports: "tcp", "udp".
         transports: Vec<String>,
         key: SessionKey,
@@ -348,6 +352,9 @@ pub enum Reply {
         /// What the stages of this end did with their time.
         #[serde(default)]
         times: Box<CopyEndTimes>,
+        /// Which settings the flows of this end have otherwise than asked for, one line each.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        not_as_asked: Vec<String>,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

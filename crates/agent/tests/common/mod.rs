@@ -12,7 +12,8 @@ const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// Opens a data port and returns its number.
 pub(crate) fn listen(agent: &Agent, key: &SessionKey) -> u16 {
     let transports = vec!["tcp".to_owned()];
-    match agent.handle(Request::Listen { at: SocketAddr::new(HERE, 0), transports, key: key.clone() }) {
+    let at = SocketAddr::new(HERE, 0);
+    match agent.handle(Request::Listen { at, within: None, transports, key: key.clone() }) {
         Reply::Listening { port } => port,
         other => panic!("{other:?}"),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod clean;
 pub(crate) mod dry_run;
+mod flow;
 mod held;
 mod keep;
 mod lands;
@@ -31,7 +32,6 @@ use landspeed_record::{
     CopyProven, Settings, Side,
 };
 use landspeed_report::{counted, safe};
-use landspeed_transport::settings::TRANSPORT;
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -39,6 +39,7 @@ use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::output::{FORMAT, out, usage};
 use crate::stop::StopRequest;
+use flow::{CopyFlow, CopyFlowArgs};
 use held::CopyStages;
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
@@ -48,10 +49,6 @@ use place::{CopyPlaces, places};
 use progress::CopyLine;
 use rules::RuleArgs;
 use summary::beside_files;
-
-/// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
-/// acknowledged, because the other end may have nothing else to do.
-const FLOW: [(&str, &str); 3] = [("transport", "tls"), ("tls-cipher", "aes-128-gcm"), ("nodelay", "on")];
 
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
@@ -88,6 +85,11 @@ neither reaches the other, data pass through this machine, over the sessions by
 which it reaches both (ssh, for example): slower, and still encrypted from one
 host to the other. landspeed says so before it begins; --direct refuses it.
 
+Flows are TLS 1.3 over TCP, or over another transport that --transport names;
+quic encrypts by itself. --set gives the flows' sockets settings, and --flows
+their number: on a lossy path, --set socket-congestion=bbr or --transport udt
+may carry more. `landspeed measure stream` shows what carries most.
+
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
@@ -104,7 +106,8 @@ Examples:
   landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
   landspeed copy --verify run7 dtn2:/scratch    whether all is there
-  landspeed copy --clean dtn2:/scratch          give an interrupted copy up";
+  landspeed copy --clean dtn2:/scratch          give an interrupted copy up
+  landspeed copy --transport quic run7 dtn2:    over QUIC";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -122,6 +125,9 @@ pub(crate) struct CopyArgs {
     #[arg(long, value_name = "HOST")]
     pub(crate) to: Option<String>,
     /// Send over this many flows
+    ///
+    /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
+    /// a loss only the flow that lost slows down.
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) flows: u32,
     /// Refuse to send data through this machine where neither host reaches the other
@@ -150,6 +156,8 @@ pub(crate) struct CopyArgs {
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
+    flow: CopyFlowArgs,
+    #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
@@ -168,10 +176,15 @@ pub(crate) struct CopyReport {
     flow: Settings,
     /// The number of flows.
     flows: u32,
+    /// The line about the flows, if the user chose anything about them.
+    #[serde(skip)]
+    conditions: Option<String>,
     /// From the first request to the end, with the wait for stable storage.
     duration_ns: Nanos,
     /// The content of the files that were sent, over the whole duration.
     goodput_bps: BitRate,
+    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    not_as_asked: Vec<String>,
     /// What held the copy.
     held: CopyHeld,
     /// What the stages of both ends did with their time.
@@ -205,7 +218,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
     let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
-    let (rules, only) = (args.rules.asked()?, args.rules.only()?);
+    let (rules, only, flow) = (args.rules.asked()?, args.rules.only()?, args.flow.chosen()?);
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
@@ -213,12 +226,13 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
     let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
-    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting)?;
+    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
+    flow.check(&joined.group.first())?;
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places, &args.rules)?;
     let target = safe(&String::from_utf8_lossy(&landing.shown));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
-    let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing)? };
+    let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
@@ -233,7 +247,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let listener =
         CopyListener { on_counts: &|counts, times| line.take_with(counts, times), on_proven: &on_proven };
     let done = copy(&joined.group.first(), &what, &listener)?;
-    let mut report = report(args, route, begun, done);
+    let mut report = report(args, route, begun, done, &flow);
     report.into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
     drop((line, joined));
     report.manifest = manifest.map(Manifest::finish).transpose()?;
@@ -261,40 +275,37 @@ fn compared(
     Ok(compare_files(&joined.group.first(), what, check, &listener)?)
 }
 
-fn options(args: &CopyArgs, keeping: CopyKeeping, from: Side, landing: Landing) -> Result<CopyOptions> {
+fn options(
+    args: &CopyArgs,
+    keeping: CopyKeeping,
+    from: Side,
+    landing: Landing,
+    flow: &CopyFlow,
+) -> Result<CopyOptions> {
     Ok(CopyOptions {
         from,
         roots: landing.roots,
         folder: landing.folder,
         is_synced: !args.no_sync,
         keeping,
-        flow: flow()?,
+        flow: flow.all()?,
         flows: args.flows,
         rules: CopyRules::default(),
         only: None,
     })
 }
 
-fn flow() -> Result<Settings> {
-    let settings = chosen();
-    let transport = landspeed_transport::find(TRANSPORT.of(&settings)).context("the table has TLS")?;
-    Ok(landspeed_engine::flow(transport, &settings)?)
-}
-
-/// Returns the settings of [`FLOW`].
-fn chosen() -> Settings {
-    FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
-}
-
-fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> CopyReport {
+fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone, flow: &CopyFlow) -> CopyReport {
     let (duration, outcome) = (Nanos::from(done.ended - begun), done.outcome);
     CopyReport {
         format: FORMAT,
         route,
-        flow: chosen(),
+        flow: flow.settings.clone(),
+        conditions: flow.line(args.flows),
         flows: args.flows,
         duration_ns: duration,
         goodput_bps: outcome.copied_bytes.per(duration),
+        not_as_asked: done.not_as_asked,
         held: copy_held(&done.times),
         stages: CopyStages::of(&done.times),
         outcome,
@@ -313,6 +324,8 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
         lines.push(format!("deleted {deleted} that only the target had"));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
+    lines.extend(report.conditions.clone());
+    lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held::line(&report.held));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
@@ -371,10 +384,5 @@ mod tests {
             let loss = CopyLoss { kind, entries: 1, name_hex, why: "no".to_owned() };
             assert_eq!(exit(&CopyOutcome { lost: vec![loss], ..outcome(3, 0, "") }), Exit::Incomplete.into());
         }
-    }
-
-    #[test]
-    fn the_settings_of_the_flow_are_of_its_transport() {
-        assert_eq!(flow().unwrap()["tls-cipher"], "aes-128-gcm");
     }
 }

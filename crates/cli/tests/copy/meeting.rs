@@ -88,6 +88,63 @@ fn data_are_relayed_between_hosts_without_ssh_too() {
     is_same(&hosts.file("src"), &hosts.file("to"));
 }
 
+/// Gives a host the firewall, with these ports open for TCP and UDP.
+fn open_ports(hosts: &TestHosts, name: &str, ports: &str) {
+    let rules = ["tcp", "udp"].map(|protocol| format!("{protocol} dport {ports} accept; ")).concat();
+    let firewall = FIREWALL.replace("tcp dport 22 accept; ", &format!("tcp dport 22 accept; {rules}"));
+    sh(&format!("ip netns exec {} nft '{firewall}'", hosts.ns(name)));
+}
+
+#[test]
+fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
+    needs_nft!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    shut(&hosts, &["a"]);
+    open_ports(&hosts, "b", "5000-5007");
+    for name in ["tcp", "quic"] {
+        let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at(name)));
+        let all = ["--direct", "--transport", name, "--ports", "5000-5007", &from, &to];
+        let done = document(&hosts, &all);
+        assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(false)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file(name));
+    }
+    // Other ports are shut.
+    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("other")));
+    let output = copy(&hosts, &["--direct", "--ports", "6000-6063", &from, &to]);
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("no data path from"), "{err}");
+}
+
+/// A relay carries TCP alone. Multipath TCP falls back to TCP there.
+#[test]
+fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
+    needs_nft!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    shut(&hosts, &["a", "b"]);
+    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("to")));
+    for name in ["udt", "quic", "unix"] {
+        let output = copy(&hosts, &["--transport", name, &from, &to]);
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{name}: {out}{err}");
+        assert!(err.contains("this machine, which relays TCP: leave --transport out"), "{name}: {err}");
+    }
+    assert!(!hosts.file("to").exists());
+    let mptcp = landspeed_transport::find("tls-mptcp").expect("a transport");
+    if mptcp.can_run(&landspeed_transport::settings::defaults(mptcp)).is_ok() {
+        let done = document(&hosts, &["--transport", "mptcp", &from, &to]);
+        let told = done["not_as_asked"].as_array().expect("a list").iter();
+        let fell_back =
+            told.filter(|line| line.as_str().is_some_and(|line| line.contains("asked for mptcp, got tcp")));
+        assert_eq!((fell_back.count(), &done["is_relayed"]), (2, &Value::from(true)), "{done}");
+        is_same(&hosts.file("src"), &hosts.file("to"));
+    }
+}
+
 /// Begins a relayed copy of a long file with this patience, over a slow path, and returns once much of it is there.
 fn relayed_copy(hosts: &TestHosts, bytes: &[u8], patience: &str) -> Child {
     let at = |name: &str| hosts.file(name).display().to_string();

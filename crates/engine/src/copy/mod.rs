@@ -89,6 +89,8 @@ pub struct CopyDone {
     pub ended: Instant,
     /// What the stages of both ends did with their time.
     pub times: CopyTimes,
+    /// Which settings the flows had otherwise than asked for: the host and a line for each.
+    pub not_as_asked: Vec<String>,
 }
 
 /// Hears of a copy while it goes on.
@@ -127,9 +129,23 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
-        Some(outcome) => Ok(CopyDone { outcome: *outcome, ended, times: watch.end() }),
+        Some(outcome) => {
+            let not_as_asked = not_as_asked(pair);
+            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked })
+        }
         None => Err(pair.host(what.from).unexpected("send files")),
     }
+}
+
+/// Returns which settings the flows of a copy that is over had otherwise than asked for. A host that does not answer has none.
+fn not_as_asked(pair: &Pair<'_>) -> Vec<String> {
+    let of = |side: Side| match pair.host(side).call(&Request::CopyState {}) {
+        Ok(Reply::CopyState { not_as_asked, .. }) => {
+            not_as_asked.into_iter().map(|line| format!("{}: {line}", pair.host(side).name)).collect()
+        }
+        _ => Vec::new(),
+    };
+    Side::BOTH.into_iter().flat_map(of).collect()
 }
 
 /// Hands files whose copy is proven to the listener, if they are listed.

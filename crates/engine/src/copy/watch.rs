@@ -60,7 +60,9 @@ impl<'a> CopyWatch<'a> {
 
     fn ask(&self, side: Side) -> Option<(CopyCounts, CopyEndTimes)> {
         match self.pair.host(side).call(&Request::CopyState {}) {
-            Ok(Reply::CopyState { counts, times }) => Some((counts, on_path(*times, self.pair.is_relayed()))),
+            Ok(Reply::CopyState { counts, times, .. }) => {
+                Some((counts, on_path(*times, self.pair.is_relayed())))
+            }
             _ => None,
         }
     }

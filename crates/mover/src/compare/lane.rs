@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 
 use crate::Error;
 use crate::first_error::FirstError;
-use crate::link::{BEATS, Flows, Opening, Pulse, beat_until_end};
+use crate::link::{BEATS, Flows, Opening, Pulse, beat_until_end, drive};
 use crate::wire::{FrameReader, FrameWriter, encode};
 
 /// The time between two looks at what may end a comparison.
@@ -130,6 +130,7 @@ impl Lanes {
             if longest > self.give_up_after {
                 first.keep(Error::Unheard { waited: longest.into() });
             }
+            self.flows.iter().for_each(|lane| drive(lane.flow.as_ref()));
             if first.is_there() {
                 // A flow that has ended already cannot be aborted.
                 self.flows.iter().for_each(|lane| drop(lane.flow.abort()));

@@ -11,9 +11,9 @@ use landspeed_transport::Flow;
 use serde::de::DeserializeOwned;
 
 use super::{Link, OpenFlow};
-use crate::Error;
 use crate::stage::{self, Pause, StageTotals};
 use crate::wire::{FrameReader, FrameWriter};
+use crate::{CopyProgress, Error};
 
 /// The number of messages after which an end says at once how many it has taken, so that the other end keeps few.
 const SAY_AFTER: u32 = 256;
@@ -43,8 +43,8 @@ pub(crate) trait End: Sync {
     /// Returns true if this end has done all that it has to do, although the other end may not know.
     fn is_done(&self) -> bool;
 
-    /// Takes the number of flows that are broken now.
-    fn has_broken(&self, flows: u32);
+    /// Returns the counts of the copy at this end.
+    fn progress(&self) -> &CopyProgress;
 
     /// Returns the times to which the threads of this end add.
     fn stages(&self) -> &Arc<StageTotals>;

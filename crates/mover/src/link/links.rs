@@ -113,6 +113,7 @@ impl<T: Clone + Send> Links<T> {
                 None => link.wait_for_flow(WAIT),
             };
             if let Some(flow) = opened {
+                end.progress().has_opened(flow.as_ref())?;
                 return Ok(Some(link.open(flow)));
             }
             let waited = link.pulse.since();
@@ -181,11 +182,12 @@ impl<T: Clone + Send> Links<T> {
                 self.stop.cancel();
                 over.get_or_insert_with(Instant::now);
             }
-            end.has_broken(self.all.iter().filter(|link| link.is_broken()).count() as u32);
+            end.progress().has_broken(self.all.iter().filter(|link| link.is_broken()).count() as u32);
             // After an error, this is the time to say so to the other end.
             std::thread::sleep(LOOK);
             let is_late = over.is_some_and(|over| over.elapsed() > self.patience);
             for link in &self.all {
+                link.drive();
                 if has_failed || is_late || link.pulse.silence() > self.patience {
                     link.abort();
                 }

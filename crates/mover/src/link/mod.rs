@@ -172,6 +172,14 @@ impl<T: Clone> Link<T> {
         }
     }
 
+    /// Lets the flow go on, if its transport runs in this program: both threads of the link may be busy elsewhere.
+    fn drive(&self) {
+        let current = self.place.lock().current.clone();
+        if let Some(flow) = current {
+            drive(flow.as_ref());
+        }
+    }
+
     fn was_open(&self) -> bool {
         self.place.lock().was_open
     }
@@ -179,6 +187,14 @@ impl<T: Clone> Link<T> {
     fn is_broken(&self) -> bool {
         let place = self.place.lock();
         place.was_open && place.current.is_none() && place.next.is_none()
+    }
+}
+
+/// Lets a flow go on whose transport runs in this program. The kernel does that for others.
+pub(crate) fn drive(flow: &dyn Flow) {
+    if flow.runs_in_calls() {
+        // An error shows where the flow is used.
+        drop(flow.progress());
     }
 }
 

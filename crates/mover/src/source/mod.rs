@@ -317,8 +317,8 @@ impl End for Sending<'_> {
         self.is_over()
     }
 
-    fn has_broken(&self, flows: u32) {
-        self.progress.has_broken(flows);
+    fn progress(&self) -> &CopyProgress {
+        self.progress
     }
 
     fn stages(&self) -> &Arc<StageTotals> {

@@ -383,8 +383,8 @@ impl End for Serving<'_> {
         self.receiving.is_finished.load(Ordering::Acquire)
     }
 
-    fn has_broken(&self, flows: u32) {
-        self.progress.has_broken(flows);
+    fn progress(&self) -> &CopyProgress {
+        self.progress
     }
 
     fn stages(&self) -> &Arc<StageTotals> {

@@ -173,7 +173,7 @@ fn is_same(one: &Path, other: &Path) {
 
 #[test]
 fn a_tree_arrives_as_it_is_and_once() {
-    for transport in ["tcp", "tls"] {
+    for transport in ["tcp", "tls", "tls-udt", "tls-unix", "quic"] {
         let (from, all) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let (from, to) = (from.path(), all.path().join("new"));
         tree(from);

@@ -11,7 +11,7 @@ const TRANSPORT: &str = "transport";
 /// The transport of flows that name none.
 const TCP: &str = "tcp";
 /// Transports with their own congestion control. The name of such a transport is the name of a contestant.
-const WHOLE: [&str; 2] = ["udt", "quic"];
+const WHOLE: [&str; 3] = ["udt", "quic", "tls-udt"];
 
 /// A contestant of a study: a congestion control and the other settings of its flows, such as the transport. As text:
 /// `cubic`, `bbr+pacing-rate=1G`, `default+transport=mptcp`, `udt`.

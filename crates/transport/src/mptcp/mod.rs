@@ -3,7 +3,7 @@
 //! The configuration of the hosts determines the paths: `ip mptcp endpoint` and `ip mptcp limits`.
 
 mod fallback;
-mod subflows;
+pub(crate) mod subflows;
 
 use std::io;
 use std::net::SocketAddr;

@@ -28,11 +28,11 @@ pub(super) struct Subflow {
 
 /// The subflows of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-pub(super) struct Subflows(Vec<Vec<Subflow>>);
+pub(crate) struct Subflows(Vec<Vec<Subflow>>);
 
 detail!("mptcp" => Subflows);
 
-pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+pub(crate) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
         name: "subflows",
         about: "of all connections, when the window closed",

@@ -222,6 +222,10 @@ impl Flow for QuicFlow {
         vec![self.shared.socket.as_fd()]
     }
 
+    fn runs_in_calls(&self) -> bool {
+        true
+    }
+
     fn set_up(&self) -> Nanos {
         self.set_up
     }

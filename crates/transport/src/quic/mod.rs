@@ -48,6 +48,10 @@ impl Transport for QuicTransport {
         options::OPTIONS.factors().chain(options::FACTORS.iter().copied()).collect()
     }
 
+    fn encrypts(&self) -> Option<&'static str> {
+        Some(ABOUT.name)
+    }
+
     fn can_run(&self, _: &Settings) -> Result<(), String> {
         shared_port::probe().map(drop)
     }

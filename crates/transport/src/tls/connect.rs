@@ -10,20 +10,23 @@ use super::flow::TlsFlow;
 use super::handshake::Handshake;
 use super::{identity, options};
 use crate::attempts::Attempts;
-use crate::tcp::TcpTransport;
 use crate::transport::{ConnectRequest, Flow, Transport};
 use crate::{Error, Patience, socket};
 
-/// Opens a TCP flow, which proves the key, and performs the TLS handshake on it. Tries again if the server resets the
-/// connection because it has too many connections.
-pub(super) fn connect(call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
+/// Opens a flow of the transport `below`, which proves the key, and performs the TLS handshake on it. Tries again if the
+/// server resets the connection because it has too many connections.
+pub(super) fn connect(
+    below: &dyn Transport,
+    call: &ConnectRequest<'_>,
+    patience: &Patience<'_>,
+) -> Result<Box<dyn Flow>, Error> {
     let failed = |why| Error::refused("connect to", call.server, io::Error::other(why));
     let config = identity::client(call.key, options::cipher(call.settings)).map_err(failed)?;
     let proof_key = identity::proof_key(call.key);
-    let below = ConnectRequest { key: &proof_key, ..*call };
+    let call_below = ConnectRequest { key: &proof_key, ..*call };
     let attempts = Attempts::begin();
     loop {
-        let flow = TcpTransport.connect(&below, patience)?;
+        let flow = below.connect(&call_below, patience)?;
         let open = || TlsConnection::client(Arc::clone(&config));
         let handshake = Handshake::begin(flow, open, HELLO + CONFIRM).map_err(refused(call))?;
         if let Some(flow) = shake(handshake, call, patience)? {

@@ -1,8 +1,9 @@
-//! A TLS flow over a proven TCP flow.
+//! A TLS flow over a proven flow.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Details, SettingMismatch, Settings};
@@ -10,11 +11,14 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 
 use super::halves::{TlsReceiver, TlsSender};
-use super::handshake::socket_of;
+use super::handshake::{interest_in, receive_now, send_now, socket_of};
 use super::options;
-use super::records::{TlsRecords, Wire};
+use super::records::TlsRecords;
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, socket};
+
+/// The longest wait for the socket of a transport that runs in this program: its timers may be due.
+const LOOK: Duration = Duration::from_millis(1);
 
 pub(super) struct TlsFlow {
     below: Box<dyn Flow>,
@@ -48,40 +52,41 @@ impl TlsFlow {
         socket_of(self.below.as_ref())
     }
 
-    fn hasty(&self) -> io::Result<Wire<'_>> {
-        Ok(Wire { socket: self.socket()?, is_hasty: true })
-    }
-
-    /// Sends records that the last send call left behind, as far as the socket has room. Returns the bytes of payload
-    /// that were encrypted, and true if some of them were not handed to TCP.
+    /// Sends records that the last send call left behind, as far as the stream has room. Returns the bytes of payload
+    /// that were encrypted, and true if some of them were not handed to the stream.
     fn flush(&self) -> io::Result<(u64, bool)> {
         let Some(mut outgoing) = self.records.outgoing().try_lock() else {
             return Ok((self.records.sent(), true));
         };
-        // An error of the socket shows in TCP's own report.
-        let _ = self.hasty()?.send(&mut outgoing, false);
+        // An error of the stream shows in its own report.
+        let _ = send_now(self.below.as_ref(), &mut outgoing);
         Ok((self.records.sent(), !outgoing.is_empty()))
     }
 
-    /// Says to the peer that no more payload comes, and ends this end's TCP stream.
+    /// Says to the peer that no more payload comes, and ends this end's stream if that can end alone.
     fn announce_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let failed = self.refused("finish");
         let outgoing = self.records.outgoing().try_lock_until(patience.until);
         let mut outgoing = outgoing.ok_or_else(|| failed(io::Error::other("its sender still sends")))?;
         self.records.close(&mut outgoing).map_err(&failed)?;
-        let mut flush = || self.hasty()?.send(&mut outgoing, false);
+        let mut flush = || send_now(self.below.as_ref(), &mut outgoing);
         self.retry(PollFlags::OUT, patience, &mut flush)?;
+        if self.runs_in_calls() {
+            return Ok(());
+        }
         self.socket().and_then(|socket| Ok(rustix::net::shutdown(socket, Shutdown::Write)?)).map_err(failed)
     }
 
-    /// Waits until the peer has announced its end, and its TCP stream has ended.
+    /// Waits until the peer has announced its end, and its stream has ended if that can end alone.
     fn await_end(&self, patience: &Patience<'_>) -> Result<(), Error> {
         let failed = self.refused("finish");
         if self.records.incoming().try_lock_until(patience.until).is_none() {
             return Err(failed(io::Error::other("its receiver still receives")));
         }
-        let mut receive = || self.records.receive(&mut [0], self.hasty()?);
+        let mut take = |room: &mut [u8]| receive_now(self.below.as_ref(), room);
+        let mut receive = || self.records.receive(&mut [0], &mut take);
         match self.retry(PollFlags::IN, patience, &mut receive)? {
+            0 if self.runs_in_calls() => return Ok(()),
             0 => {}
             _ => return Err(failed(io::Error::other("the peer's bytes were not all received"))),
         }
@@ -107,6 +112,8 @@ impl TlsFlow {
             }
             let slice = patience.slice()?;
             let slice = slice.ok_or_else(|| failed(io::Error::other("the peer did not finish in time")))?;
+            let slice = if self.runs_in_calls() { slice.min(LOOK) } else { slice };
+            let interest = interest_in(self.below.as_ref(), interest);
             let mut ready = [PollFd::from_borrowed_fd(self.socket().map_err(&failed)?, interest)];
             socket::wait(&mut ready, slice).map_err(&failed)?;
         }
@@ -120,6 +127,10 @@ impl Flow for TlsFlow {
 
     fn sockets(&self) -> Vec<BorrowedFd<'_>> {
         self.below.sockets()
+    }
+
+    fn runs_in_calls(&self) -> bool {
+        self.below.runs_in_calls()
     }
 
     fn set_up(&self) -> Nanos {
@@ -138,16 +149,14 @@ impl Flow for TlsFlow {
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
-        let socket = self.socket().map_err(self.refused("send on"))?;
-        Ok(Box::new(TlsSender { flow: self, socket, gives_up: false }))
+        Ok(Box::new(TlsSender { flow: self, below: self.below.sender()?, gives_up: false }))
     }
 
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
-        let socket = self.socket().map_err(self.refused("receive on"))?;
-        Ok(Box::new(TlsReceiver { flow: self, socket }))
+        Ok(Box::new(TlsReceiver { flow: self, below: self.below.receiver()? }))
     }
 
-    /// Returns what TCP reports, with the payload of the bytes that it has acknowledged. Also sends records that the
+    /// Returns what the flow below reports, with the payload of the bytes that it has acknowledged. Also sends records that the
     /// last send call left behind.
     fn progress(&self) -> io::Result<AckProgress> {
         let (sent, waits) = self.flush()?;
@@ -173,7 +182,7 @@ impl Flow for TlsFlow {
         self.announce_end(patience)?;
         self.await_end(patience)?;
         match self.below.finish(patience) {
-            // Both ends of the TCP stream have ended and were acknowledged, so that there is no connection any more.
+            // Both ends of a TCP stream have ended and were acknowledged, so that there is no connection any more.
             Err(Error::Refused { source, .. }) if source.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
             finished => finished,
         }

@@ -1,32 +1,31 @@
 //! The sending and the receiving half of a flow.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-
 use super::flow::TlsFlow;
-use super::records::Wire;
+use super::records::send_all;
 use crate::transport::{Receiver, Sender};
 
 pub(super) struct TlsSender<'a> {
     pub(super) flow: &'a TlsFlow,
-    pub(super) socket: BorrowedFd<'a>,
+    /// The sending half of the flow below.
+    pub(super) below: Box<dyn Sender + 'a>,
     /// True if [`Sender::give_up_after`] was called.
     pub(super) gives_up: bool,
 }
 
 impl Sender for TlsSender<'_> {
-    /// Encrypts a part of `message`, and sends it. Bytes that the socket has no room for within the time limit are sent
+    /// Encrypts a part of `message`, and sends it. Bytes that the stream has no room for within the time limit are sent
     /// by the next call on the flow.
     fn send(&mut self, message: &[u8], _: u64) -> io::Result<usize> {
-        let records = self.flow.records();
-        let wire = Wire { socket: self.socket, is_hasty: false };
+        let TlsSender { flow, below, gives_up } = self;
+        let records = flow.records();
+        let mut give = |bytes: &[u8]| below.send(bytes, 1);
         let mut outgoing = records.outgoing().lock();
-        wire.send(&mut outgoing, self.gives_up)?;
+        send_all(&mut outgoing, *gives_up, &mut give)?;
         let taken = records.encrypt(message, &mut outgoing)?;
-        match wire.send(&mut outgoing, self.gives_up) {
+        match send_all(&mut outgoing, *gives_up, &mut give) {
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 Err(error)
             }
@@ -36,21 +35,26 @@ impl Sender for TlsSender<'_> {
 
     fn give_up_after(&mut self, wait: Duration) -> io::Result<()> {
         self.gives_up = true;
-        Ok(set_socket_timeout(self.socket, Timeout::Send, Some(wait))?)
+        self.below.give_up_after(wait)
     }
 }
 
 pub(super) struct TlsReceiver<'a> {
     pub(super) flow: &'a TlsFlow,
-    pub(super) socket: BorrowedFd<'a>,
+    /// The receiving half of the flow below.
+    pub(super) below: Box<dyn Receiver + 'a>,
 }
 
 impl TlsReceiver<'_> {
-    fn take(&self, into: &mut [u8], is_hasty: bool) -> io::Result<usize> {
-        let wire = Wire { socket: self.socket, is_hasty };
-        match self.flow.records().receive(into, wire) {
+    fn take(&mut self, into: &mut [u8], is_hasty: bool) -> io::Result<usize> {
+        let TlsReceiver { flow, below } = self;
+        let mut receive = |room: &mut [u8]| match is_hasty {
+            true => below.try_receive(room),
+            false => below.receive(room),
+        };
+        match flow.records().receive(into, &mut receive) {
             // The wake ended the stream at this end only.
-            Err(error) if error.kind() == ErrorKind::ConnectionReset && self.flow.is_woken() => Ok(0),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset && flow.is_woken() => Ok(0),
             taken => taken,
         }
     }

@@ -1,4 +1,4 @@
-//! A TLS handshake over a proven TCP flow, without waiting.
+//! A TLS handshake over a proven flow, without waiting.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::buffer::Buffer;
 use super::connection::{Progress, TlsConnection};
-use super::records::{IncomingRecords, TlsRecords, Wire};
+use super::records::{IncomingRecords, TlsRecords, send_all, take_in};
 use crate::transport::Flow;
 
 /// A handshake under way.
@@ -60,19 +60,18 @@ impl Handshake {
         }
     }
 
-    /// Sends what waits to be sent. Returns false if the socket has no room.
+    /// Sends what waits to be sent. Returns false if the stream has no room.
     fn flush(&mut self) -> io::Result<bool> {
         let before = self.outgoing.waiting().len();
-        let wire = Wire { socket: socket_of(self.flow.as_ref())?, is_hasty: true };
-        let sent = wire.send(&mut self.outgoing, false);
+        let sent = send_now(self.flow.as_ref(), &mut self.outgoing);
         self.sent += (before - self.outgoing.waiting().len()) as u64;
         unless_blocked(sent.map(|()| true))
     }
 
     /// Receives what has come. Returns false if nothing has.
     fn take_in(&mut self) -> io::Result<bool> {
-        let wire = Wire { socket: socket_of(self.flow.as_ref())?, is_hasty: true };
-        match wire.receive(&mut self.incoming.sealed, 0) {
+        let flow = self.flow.as_ref();
+        match take_in(&mut self.incoming.sealed, 0, &mut |room| receive_now(flow, room)) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             got => unless_blocked(got.map(|_| true)),
         }
@@ -82,7 +81,7 @@ impl Handshake {
     pub(super) fn interest(&self) -> Option<PollFd<'_>> {
         let interest = if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::OUT };
         let socket = socket_of(self.flow.as_ref()).ok()?;
-        Some(PollFd::from_borrowed_fd(socket, interest))
+        Some(PollFd::from_borrowed_fd(socket, interest_in(self.flow.as_ref(), interest)))
     }
 
     /// Returns the flow and its connection, once the handshake is over.
@@ -91,7 +90,28 @@ impl Handshake {
     }
 }
 
-/// Returns the TCP socket of `flow`.
+/// Sends bytes that wait in `outgoing`, without waiting.
+pub(super) fn send_now(flow: &dyn Flow, outgoing: &mut Buffer) -> io::Result<()> {
+    if outgoing.is_empty() {
+        return Ok(());
+    }
+    let mut sender = flow.sender().map_err(io::Error::other)?;
+    send_all(outgoing, false, &mut |bytes| sender.try_send(bytes))
+}
+
+/// Receives bytes that have come, without waiting.
+pub(super) fn receive_now(flow: &dyn Flow, room: &mut [u8]) -> io::Result<usize> {
+    let mut receiver = flow.receiver().map_err(io::Error::other)?;
+    receiver.try_receive(room)
+}
+
+/// Returns what to wait for on the socket of `flow`. That of a transport that runs in this program always has room for another
+/// datagram, which says nothing of its stream; what comes on it may make room there.
+pub(super) fn interest_in(flow: &dyn Flow, interest: PollFlags) -> PollFlags {
+    if flow.runs_in_calls() { PollFlags::IN } else { interest }
+}
+
+/// Returns the first socket of `flow`.
 pub(super) fn socket_of(flow: &dyn Flow) -> io::Result<BorrowedFd<'_>> {
     flow.sockets().first().copied().ok_or_else(|| ErrorKind::NotConnected.into())
 }

@@ -1,7 +1,8 @@
-//! TLS 1.3 (RFC 8446) over TCP: what TCP does, with every byte encrypted and authenticated in this program (crate
-//! rustls).
+//! TLS 1.3 (RFC 8446) over another transport's stream: what that does, with every byte encrypted and authenticated in this
+//! program (crate rustls).
 //!
-//! A flow is a proven flow of the transport `tcp` that carries TLS records. The proof of the key keeps strangers away
+//! A flow is a proven flow of the transport below that carries TLS records. Each transport below has a row of its own
+//! ([`TlsTransport`]), with its protocol's ports and its settings. The proof of the key keeps strangers away
 //! from the cryptography. `identity.rs` describes how the TLS handshake that follows authenticates both ends again.
 
 mod buffer;
@@ -19,19 +20,25 @@ mod tests;
 
 use std::net::SocketAddr;
 
-use landspeed_record::Settings;
 use landspeed_record::factor::Factor;
+use landspeed_record::{DetailRow, KernelNeed, Settings};
 
+use crate::mptcp::{MptcpTransport, subflows};
 use crate::tcp::TcpTransport;
 use crate::transport::{
     ConnectRequest, Delivery, Flow, Listener, ProofKey, ReservedPort, Transport, TransportProperties,
 };
+use crate::udt::{UdtTransport, figures};
+use crate::unix::UnixTransport;
 use crate::{Error, Patience};
 
-#[derive(Debug)]
-pub(crate) struct TlsTransport;
+/// TLS over the stream of another transport.
+pub(crate) struct TlsTransport {
+    about: &'static TransportProperties,
+    below: &'static dyn Transport,
+}
 
-static ABOUT: TransportProperties = TransportProperties {
+static OVER_TCP: TransportProperties = TransportProperties {
     name: "tls",
     line: "TLS 1.3 by rustls over TCP: what TCP does, with each byte encrypted and authenticated in the program",
     delivery: Delivery::Stream,
@@ -40,26 +47,70 @@ static ABOUT: TransportProperties = TransportProperties {
     headlines: &[],
     details: &[],
 };
+static OVER_UDT: TransportProperties = TransportProperties {
+    name: "tls-udt",
+    line: "TLS 1.3 by rustls over UDT, version 4: UDT's stream, encrypted and authenticated",
+    delivery: Delivery::Stream,
+    protocol: "udp",
+    single_messages: &[],
+    headlines: figures::HEADLINES,
+    details: &[DetailRow::of::<figures::UdtFlowFiguresList>()],
+};
+static OVER_MPTCP: TransportProperties = TransportProperties {
+    name: "tls-mptcp",
+    line: "TLS 1.3 by rustls over Multipath TCP of the kernel: its stream, encrypted and authenticated",
+    delivery: Delivery::Stream,
+    protocol: "tcp",
+    single_messages: &[("nodelay", "on")],
+    headlines: subflows::HEADLINES,
+    details: &[DetailRow::of::<subflows::Subflows>()],
+};
+static OVER_UNIX: TransportProperties = TransportProperties {
+    name: "tls-unix",
+    line: "TLS 1.3 by rustls over AF_UNIX streams between hosts of one machine: the cost of encryption without a network",
+    delivery: Delivery::Stream,
+    protocol: "",
+    single_messages: &[],
+    headlines: &[],
+    details: &[],
+};
+
+pub(crate) static TLS: TlsTransport = TlsTransport { about: &OVER_TCP, below: &TcpTransport };
+pub(crate) static TLS_UDT: TlsTransport = TlsTransport { about: &OVER_UDT, below: &UdtTransport };
+pub(crate) static TLS_MPTCP: TlsTransport = TlsTransport { about: &OVER_MPTCP, below: &MptcpTransport };
+pub(crate) static TLS_UNIX: TlsTransport = TlsTransport { about: &OVER_UNIX, below: &UnixTransport };
 
 impl Transport for TlsTransport {
     fn about(&self) -> &'static TransportProperties {
-        &ABOUT
+        self.about
     }
 
     fn factors(&self) -> Vec<&'static Factor> {
-        options::factors()
+        options::factors(self.below)
+    }
+
+    fn encrypts(&self) -> Option<&'static str> {
+        Some(self.below.name())
+    }
+
+    fn kernel(&self) -> &'static [KernelNeed] {
+        self.below.kernel()
+    }
+
+    fn can_run(&self, settings: &Settings) -> Result<(), String> {
+        self.below.can_run(settings)
     }
 
     fn reserve(&self, at: SocketAddr) -> Result<Box<dyn ReservedPort>, Error> {
-        Ok(Box::new(TlsPort(TcpTransport.reserve(at)?)))
+        Ok(Box::new(TlsPort(self.below.reserve(at)?)))
     }
 
     fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
-        connect::connect(call, patience)
+        connect::connect(self.below, call, patience)
     }
 }
 
-/// A reserved TCP port, on which a listener for TLS can listen.
+/// A reserved port of the transport below, on which a listener for TLS can listen.
 struct TlsPort(Box<dyn ReservedPort>);
 
 impl ReservedPort for TlsPort {

@@ -1,4 +1,4 @@
-//! The settings of a TLS flow: those of its TCP connection, and the cipher.
+//! The settings of a TLS flow: those of the flow below it, and the cipher.
 
 use landspeed_record::factor::{Domain, Factor, PersistMethod, Proposal};
 use landspeed_record::{SettingMismatch, Settings};
@@ -8,7 +8,6 @@ use rustls::crypto::ring::cipher_suite::{
 };
 
 use crate::options::others;
-use crate::tcp::TcpTransport;
 use crate::transport::Transport;
 
 /// The names of the ciphers, with their suites. The first one is the first choice of rustls.
@@ -30,10 +29,10 @@ static CIPHER: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Returns the factors of a TLS flow. Zero-copy is not among them, because encryption and decryption copy every byte.
-pub(super) fn factors() -> Vec<&'static Factor> {
+/// Returns the factors of a TLS flow over the transport `below`. Zero-copy is not among them, because encryption and decryption copy every byte.
+pub(super) fn factors(below: &dyn Transport) -> Vec<&'static Factor> {
     let copies = |factor: &&Factor| !factor.name.starts_with("zerocopy-");
-    TcpTransport.factors().into_iter().filter(copies).chain([&CIPHER]).collect()
+    below.factors().into_iter().filter(copies).chain([&CIPHER]).collect()
 }
 
 /// Returns the cipher suite that `settings` request.
@@ -56,6 +55,7 @@ pub(super) fn other_cipher(settings: &Settings, used: SupportedCipherSuite) -> O
 mod tests {
     use super::*;
     use crate::settings::with;
+    use crate::tcp::TcpTransport;
 
     #[test]
     fn each_value_of_the_setting_has_a_suite_of_its_own() {
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn a_flow_has_the_settings_of_tcp_but_zero_copy() {
         let names = |factors: Vec<&'static Factor>| factors.iter().map(|f| f.name).collect::<Vec<_>>();
-        let (mut own, tcp) = (names(factors()), names(TcpTransport.factors()));
+        let (mut own, tcp) = (names(factors(&TcpTransport)), names(TcpTransport.factors()));
         assert_eq!(own.pop(), Some("tls-cipher"));
         assert!(own.iter().all(|name| tcp.contains(name)) && own.contains(&"pacing-rate"));
         assert_eq!(tcp.len() - own.len(), 2, "{tcp:?}");

@@ -1,23 +1,21 @@
-//! A TLS connection over a socket, for two threads: one sends, the other receives.
+//! A TLS connection over a stream, for two threads: one sends, the other receives.
 //!
 //! The lock of the connection is held only for cryptography. Each direction has a lock of its own for its bytes, which
-//! is held while its thread waits in the kernel. The order of records on the wire is the order in which they were
+//! is held while its thread waits for the stream. The order of records on the wire is the order in which they were
 //! encrypted, because only the sending direction encrypts.
 
 use std::io::{self, ErrorKind};
-use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
-use rustix::net::{RecvFlags, SendFlags};
 use rustls::SupportedCipherSuite;
 
 use super::buffer::Buffer;
 use super::connection::{Progress, TlsConnection, broken};
 
-/// The most payload that one call encrypts, and the most bytes that one call takes from the socket.
+/// The most payload that one call encrypts, and the most bytes that one call takes from the stream.
 const PIECE: usize = 256 << 10;
-/// The least room for a call that takes bytes from the socket: at least a record.
+/// The least room for a call that takes bytes from the stream: at least a record.
 const LEAST: usize = 20 << 10;
 
 /// A TLS connection whose handshake is over.
@@ -27,7 +25,7 @@ pub(super) struct TlsRecords {
     incoming: Mutex<IncomingRecords>,
     /// The bytes of payload that were encrypted.
     payload: AtomicU64,
-    /// The bytes of the TCP stream that are not payload: those of the proof and of the handshake, and what encryption
+    /// The bytes of the stream that are not payload: those of the proof and of the handshake, and what encryption
     /// adds.
     overhead: AtomicU64,
     /// The bytes of payload that were ever reported as acknowledged.
@@ -45,13 +43,10 @@ pub(super) struct IncomingRecords {
     pub(super) is_closed: bool,
 }
 
-/// The socket of a direction, and the flags of its system calls.
-#[derive(Clone, Copy)]
-pub(super) struct Wire<'a> {
-    pub(super) socket: BorrowedFd<'a>,
-    /// True if calls return [`ErrorKind::WouldBlock`] and do not wait.
-    pub(super) is_hasty: bool,
-}
+/// A call that hands bytes to the stream, and returns how many it took.
+pub(super) type Give<'a> = &'a mut dyn FnMut(&[u8]) -> io::Result<usize>;
+/// A call that takes bytes from the stream, and returns how many; zero at the stream's end.
+pub(super) type Take<'a> = &'a mut dyn FnMut(&mut [u8]) -> io::Result<usize>;
 
 impl TlsRecords {
     /// Continues after a handshake. `incoming` is what followed the peer's handshake, and `overhead` is the number of
@@ -86,7 +81,7 @@ impl TlsRecords {
         &self.connection
     }
 
-    /// Returns how many bytes of payload are acknowledged, if `acked` bytes of the TCP stream are. The overhead of all
+    /// Returns how many bytes of payload are acknowledged, if `acked` bytes of the stream are. The overhead of all
     /// bytes sent is subtracted, so that the result may be too small, but it never decreases.
     pub(super) fn payload_of(&self, acked: u64) -> u64 {
         let payload = acked.saturating_sub(self.overhead.load(Ordering::Relaxed)).min(self.sent());
@@ -115,18 +110,19 @@ impl TlsRecords {
         self.connection.lock().close(outgoing)
     }
 
-    /// Receives payload into `into`, and returns its length: zero if the peer has sent close_notify.
+    /// Receives payload into `into`, and returns its length: zero if the peer has sent close_notify. `take` takes bytes from
+    /// the stream.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::ConnectionReset`] if the TCP stream ends without close_notify.
-    pub(super) fn receive(&self, into: &mut [u8], wire: Wire<'_>) -> io::Result<usize> {
+    /// Returns [`ErrorKind::ConnectionReset`] if the stream ends without close_notify.
+    pub(super) fn receive(&self, into: &mut [u8], take: Take<'_>) -> io::Result<usize> {
         let mut incoming = self.incoming.lock();
         loop {
             if let Some(got) = self.open(&mut incoming, into)? {
                 return Ok(got);
             }
-            if wire.receive(&mut incoming.sealed, into.len())? == 0 {
-                let why = "the peer's TCP stream ended without TLS's close_notify";
+            if take_in(&mut incoming.sealed, into.len(), take)? == 0 {
+                let why = "the peer's stream ended without TLS's close_notify";
                 return Err(io::Error::new(ErrorKind::ConnectionReset, why));
             }
         }
@@ -164,26 +160,22 @@ fn open_one(
     if answer.is_empty() { Ok(progress) } else { Err(broken("the peer's records are not valid")) }
 }
 
-impl Wire<'_> {
-    /// Sends the bytes that wait in `outgoing`. If `is_brief`, gives up after the first call that sends only a part.
-    pub(super) fn send(&self, outgoing: &mut Buffer, is_brief: bool) -> io::Result<()> {
-        let hasty = if self.is_hasty { SendFlags::DONTWAIT } else { SendFlags::empty() };
-        while !outgoing.is_empty() {
-            let taken = rustix::net::send(self.socket, outgoing.waiting(), SendFlags::NOSIGNAL | hasty)?;
-            outgoing.consume(taken);
-            if is_brief && !outgoing.is_empty() {
-                return Err(ErrorKind::WouldBlock.into());
-            }
+/// Sends the bytes that wait in `outgoing` by calls of `give`. If `is_brief`, gives up after the first call that takes only a
+/// part.
+pub(super) fn send_all(outgoing: &mut Buffer, is_brief: bool, give: Give<'_>) -> io::Result<()> {
+    while !outgoing.is_empty() {
+        let taken = give(outgoing.waiting())?;
+        outgoing.consume(taken);
+        if is_brief && !outgoing.is_empty() {
+            return Err(ErrorKind::WouldBlock.into());
         }
-        Ok(())
     }
+    Ok(())
+}
 
-    /// Receives about as many bytes as `wanted`, and returns how many; zero at the end of the stream.
-    pub(super) fn receive(&self, sealed: &mut Buffer, wanted: usize) -> io::Result<usize> {
-        let hasty = if self.is_hasty { RecvFlags::DONTWAIT } else { RecvFlags::empty() };
-        let room = sealed.room(wanted.clamp(LEAST, PIECE));
-        let (_, got) = rustix::net::recv(self.socket, room, hasty)?;
-        sealed.add(got);
-        Ok(got)
-    }
+/// Receives about as many bytes as `wanted` by a call of `take`, and returns how many; zero at the end of the stream.
+pub(super) fn take_in(sealed: &mut Buffer, wanted: usize, take: Take<'_>) -> io::Result<usize> {
+    let got = take(sealed.room(wanted.clamp(LEAST, PIECE)))?;
+    sealed.add(got);
+    Ok(got)
 }

@@ -14,7 +14,7 @@ use super::connection::TlsConnection;
 use super::flow::TlsFlow;
 use super::handshake::{Handshake, socket_of};
 use super::listen::TlsListener;
-use super::{TlsTransport, identity, options};
+use super::{TLS, identity, options};
 use crate::tcp::TcpTransport;
 use crate::transport::{ConnectRequest, Flow, Listener, ProofKey, Transport};
 use crate::{CancelFlag, Error, Patience};
@@ -33,14 +33,15 @@ fn patience(cancel: &CancelFlag, millis: u64) -> Patience<'_> {
 
 /// Opens a flow whose ends have these settings. Returns the client's end and the server's.
 fn pair(client: &Settings, server: &Settings) -> (Box<dyn Flow>, Box<dyn Flow>) {
-    let port = TlsTransport.reserve(SocketAddr::new(HERE, 0)).expect("a port on loopback");
+    let port = TLS.reserve(SocketAddr::new(HERE, 0)).expect("a port on loopback");
     let mut listener = port.listen(server, &KEY).expect("it listens");
     let call =
         ConnectRequest { server: port.address(), number: 5, source_port: 0, settings: client, key: &KEY };
     let cancel = CancelFlag::new();
     let patience = &patience(&cancel, 10_000);
     std::thread::scope(|scope| {
-        let calling = scope.spawn(move || connect::connect(&call, patience).expect("it is proven"));
+        let calling =
+            scope.spawn(move || connect::connect(&TcpTransport, &call, patience).expect("it is proven"));
         let here = listener.accept(patience).expect("a flow comes");
         (calling.join().expect("no panic"), here)
     })
@@ -193,7 +194,7 @@ fn payload_and_end_may_follow_the_handshake_at_once() {
     let patience = &patience(&cancel, 5000);
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| {
-            let there = connect::connect(&call, patience).expect("it is proven");
+            let there = connect::connect(&TcpTransport, &call, patience).expect("it is proven");
             send(there.as_ref(), &pattern(5000), 1000);
             there.finish(patience)
         });
@@ -302,7 +303,7 @@ fn a_slow_handshake_does_not_delay_another() {
         let calling = scope.spawn(|| {
             let silent = ConnectRequest { key: &proof_key, ..call(1) };
             let silent = TcpTransport.connect(&silent, patience).expect("its proof is right");
-            (silent, connect::connect(&call(2), patience).expect("it is proven"))
+            (silent, connect::connect(&TcpTransport, &call(2), patience).expect("it is proven"))
         });
         let here = listener.accept(patience).expect("the second flow comes");
         assert_eq!(here.number(), 2);

@@ -31,11 +31,11 @@ pub(super) struct UdtFlowFigures {
 
 /// The figures of each flow, in the order of the flows.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
-pub(super) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
+pub(crate) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
 
 detail!("udt" => UdtFlowFiguresList);
 
-pub(super) static HEADLINES: &[Headline<EndpointOutcome>] = &[
+pub(crate) static HEADLINES: &[Headline<EndpointOutcome>] = &[
     Headline {
         name: "sent again",
         about: "UDT's packets, of all flows",

@@ -94,6 +94,10 @@ impl Flow for UdtFlow {
         vec![self.channel.socket.as_fd()]
     }
 
+    fn runs_in_calls(&self) -> bool {
+        true
+    }
+
     fn set_up(&self) -> Nanos {
         self.set_up
     }
@@ -239,6 +243,13 @@ impl Sender for UdtSender<'_> {
             if !state.connection.is_writable() {
                 self.flow.channel.sleep(state, left)?;
             }
+        }
+    }
+
+    fn try_send(&mut self, message: &[u8]) -> io::Result<usize> {
+        match self.write(message)? {
+            0 if !message.is_empty() => Err(ErrorKind::WouldBlock.into()),
+            written => Ok(written),
         }
     }
 

@@ -7,7 +7,7 @@
 
 mod channel;
 mod connect;
-mod figures;
+pub(crate) mod figures;
 mod flow;
 mod inbox;
 mod listen;

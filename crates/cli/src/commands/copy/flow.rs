@@ -1,0 +1,202 @@
+//! The flows of a copy: their transport, which encrypts, and the settings of each.
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use landspeed_engine::{Pair, PortRange};
+use landspeed_record::Settings;
+use landspeed_record::factor::FactorTable;
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{TRANSPORTS, Transport, encrypted, is_tcp};
+
+use crate::groups::choices;
+use crate::hosts::parse;
+use crate::output::usage;
+
+/// The settings that a copy's flows have unless the user asks for others, where the transport has them. The end of a message is
+/// not held back until what was sent before is acknowledged, because the other end may have nothing else to do.
+const USUAL: [(&str, &str); 2] = [("tls-cipher", "aes-128-gcm"), ("nodelay", "on")];
+
+/// The flows of a copy.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct CopyFlowArgs {
+    /// Carry the data by this transport, always encrypted
+    ///
+    /// quic encrypts by itself; the others carry TLS 1.3. Where neither host reaches the other, only tcp and mptcp are relayed.
+    #[arg(
+        long, value_name = "NAME", value_parser = streams(), default_value = "tcp", conflicts_with = "clean",
+        help_heading = "Flow"
+    )]
+    transport: String,
+    /// Set each flow at both ends, such as socket-congestion=bbr
+    ///
+    /// `landspeed knobs` lists the settings. The result names those that a socket did not take as they were asked for; another
+    /// congestion control than the one asked for ends the copy.
+    #[arg(long, value_name = "NAME=VALUE,...", conflicts_with = "clean", help_heading = "Flow")]
+    set: Vec<String>,
+    /// Take data ports from this range at the host that accepts the flows, as its firewall lets them in
+    ///
+    /// The first port that is free carries the proof of the path, by TCP; a port after it, by TCP or UDP, the flows of --transport: so
+    /// a range of 4 serves every transport.
+    #[arg(
+        long, value_name = "FIRST-LAST", value_parser = range, conflicts_with = "clean", help_heading = "Path"
+    )]
+    ports: Option<[u16; 2]>,
+}
+
+/// Parses a range of ports: "5000-5010".
+fn range(text: &str) -> Result<[u16; 2], String> {
+    let ends =
+        text.split_once('-').map(|(first, last)| [first, last].map(|end| end.parse::<u16>().unwrap_or(0)));
+    let ends = ends.filter(|[first, last]| *first > 0 && first <= last);
+    ends.ok_or_else(|| "expected FIRST-LAST, as in 5000-5010".to_owned())
+}
+
+/// Returns the parser of the names of the transports whose streams can be carried encrypted.
+fn streams() -> PossibleValuesParser {
+    let are_carried = TRANSPORTS.iter().filter(|transport| encrypted(transport.name()).is_some());
+    choices(are_carried.map(|transport| (transport.name(), transport.about().line)))
+}
+
+/// The transport and the settings that were chosen for the flows.
+pub(super) struct CopyFlow {
+    transport: &'static dyn Transport,
+    /// The settings that differ from the defaults of the transport, and its name.
+    pub(super) settings: Settings,
+    /// The ports that they may take; `None` for any.
+    pub(super) ports: Option<PortRange>,
+    /// True if the user chose any of them.
+    is_chosen: bool,
+}
+
+impl CopyFlowArgs {
+    /// Returns the transport and the settings of the flows.
+    pub(super) fn chosen(&self) -> Result<CopyFlow> {
+        let transport = encrypted(&self.transport).context("clap takes the names of the table")?;
+        // What all transports have beside these is about the calls of a measurement.
+        let table = FactorTable::of(transport.factors());
+        let usual = USUAL.iter().filter(|(name, _)| table.find(name).is_ok());
+        let mut settings: Settings = usual.map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        settings.extend(parse(&self.set, &table)?);
+        settings.insert(TRANSPORT.name.to_owned(), transport.name().to_owned());
+        let is_chosen = self.transport != TRANSPORT.default || !self.set.is_empty();
+        Ok(CopyFlow { transport, settings, ports: self.range(transport)?, is_chosen })
+    }
+
+    fn range(&self, transport: &dyn Transport) -> Result<Option<PortRange>> {
+        let Some([first, last]) = self.ports else { return Ok(None) };
+        let range = PortRange { first, last, transport: transport.name() };
+        match range.of_proofs() {
+            Some(_) => Ok(Some(range)),
+            None => Err(usage(format!(
+                "--ports {first}-{last} has too few: over {} a copy needs {} in a row",
+                self.transport,
+                range.needed()
+            ))),
+        }
+    }
+}
+
+impl CopyFlow {
+    /// Returns all settings of a flow, with the defaults of those that were not chosen.
+    pub(super) fn all(&self) -> Result<Settings> {
+        Ok(landspeed_engine::flow(self.transport, &self.settings)?)
+    }
+
+    /// Returns an error if these flows cannot go between the hosts of a pair.
+    pub(super) fn check(&self, pair: &Pair<'_>) -> Result<()> {
+        let name = self.transport.name();
+        if pair.is_relayed() && !is_tcp(name) {
+            bail!(
+                "data pass through this machine, which relays TCP: leave --transport out, or let one host in at the other"
+            );
+        }
+        let [a, b] = [pair.a, pair.b].map(|host| &host.facts.boot_id);
+        if self.transport.encrypts() == Some("unix") && !a.is_empty() && !b.is_empty() && a != b {
+            let (a, b) = (&pair.a.name, &pair.b.name);
+            bail!(
+                "AF_UNIX joins processes of one machine, and {a} and {b} are two: take --transport tcp, mptcp, udt or quic"
+            );
+        }
+        Ok(())
+    }
+
+    /// Returns the line about the flows; `None` if the user chose nothing about them.
+    pub(super) fn line(&self, flows: u32) -> Option<String> {
+        let shown: Vec<String> =
+            self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        self.is_chosen.then(|| format!("flows: {flows}, each with {}", shown.join(", ")))
+    }
+}
+
+/// Returns the lines about settings that a socket did not take as they were asked for.
+pub(super) fn not_as_asked(lines: &[String]) -> impl Iterator<Item = String> + '_ {
+    lines.iter().map(|line| format!("not as asked: {}", landspeed_report::safe(line)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(transport: &str, set: &[&str]) -> Result<CopyFlow> {
+        let set = set.iter().map(|text| (*text).to_owned()).collect();
+        CopyFlowArgs { transport: transport.to_owned(), set, ports: None }.chosen()
+    }
+
+    #[test]
+    fn flows_are_encrypted_over_every_transport() {
+        for (name, carried) in [
+            ("tcp", "tls"),
+            ("mptcp", "tls-mptcp"),
+            ("udt", "tls-udt"),
+            ("unix", "tls-unix"),
+            ("quic", "quic"),
+        ] {
+            let flow = chosen(name, &[]).unwrap();
+            assert_eq!(flow.settings["transport"], carried);
+            let all = flow.all().unwrap();
+            assert_eq!(all.get("tls-cipher").is_some(), name != "quic", "{name}");
+            assert!(all.get("nodelay").is_none_or(|nodelay| nodelay == "on"), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_flow_of_a_copy_does_not_have_is_refused_by_name() {
+        let flow = chosen("tcp", &["socket-congestion=reno,rcvbuf=1M", "nodelay=off"]).unwrap();
+        assert_eq!((flow.settings["rcvbuf"].as_str(), flow.settings["nodelay"].as_str()), ("1048576", "off"));
+        assert_eq!(
+            flow.line(4).as_deref(),
+            Some(
+                "flows: 4, each with nodelay=off, rcvbuf=1048576, socket-congestion=reno, tls-cipher=aes-128-gcm, transport=tls"
+            )
+        );
+        assert_eq!(chosen("tcp", &[]).unwrap().line(4), None);
+        for (transport, set) in [
+            ("tcp", "write-size=1M"),
+            ("tcp", "transport=udp"),
+            ("tcp", "udt-buffer=1M"),
+            ("quic", "nodelay=on"),
+        ] {
+            let error = chosen(transport, &[set]).err().expect("it is refused").to_string();
+            let name = set.split('=').next().unwrap();
+            assert!(error.contains(&format!("{name} is not a setting of this flow")), "{error}");
+        }
+        assert!(chosen("tcp", &["nodelay=perhaps"]).is_err() && chosen("tcp", &["warp=1"]).is_err());
+    }
+
+    #[test]
+    fn a_range_of_ports_is_large_enough_for_the_transport() {
+        for text in ["5000", "5000-", "0-5000", "5001-5000", "5000-70000", "a-b", ""] {
+            assert!(range(text).is_err(), "{text}");
+        }
+        // As the help says.
+        assert_eq!(range("5000-5003"), Ok([5000, 5003]));
+        for name in ["tcp", "mptcp", "udt", "unix", "quic"] {
+            let args =
+                |ports| CopyFlowArgs { transport: name.to_owned(), set: Vec::new(), ports: Some(ports) };
+            assert!(args([5000, 5003]).chosen().unwrap().ports.is_some(), "{name}");
+            let error = args([5000, 5000]).chosen().err().expect("one is too few").to_string();
+            assert!(error.contains("--ports 5000-5000 has too few"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Copies over every transport that has a stream, and with settings of their flows.
+
+use super::*;
+
+const A: &str = "root@10.99.0.2";
+const B: &str = "root@10.99.0.3";
+
+/// The transports of a copy, and what carries their streams encrypted.
+const CARRIED: [(&str, &str); 5] =
+    [("tcp", "tls"), ("mptcp", "tls-mptcp"), ("udt", "tls-udt"), ("unix", "tls-unix"), ("quic", "quic")];
+
+#[test]
+fn every_transport_carries_the_same_encrypted() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    for (name, carried) in CARRIED {
+        let transport = landspeed_transport::find(carried).expect("a transport");
+        if let Err(why) = transport.can_run(&landspeed_transport::settings::defaults(transport)) {
+            println!("SKIP {name}: {why}");
+            continue;
+        }
+        let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at(name)));
+        let done = document(&hosts, &["--transport", name, &from, &to]);
+        assert_eq!((&done["copied"], &done["flow"]["transport"]), (&Value::from(2), &Value::from(carried)));
+        assert_eq!(done["not_as_asked"], Value::Array(Vec::new()), "{name}: {done}");
+        is_same(&hosts.file("src"), &hosts.file(name));
+        ended(&hosts, &["--verify", "--transport", name, &from, &to], "copy-verify", 0);
+    }
+}
+
+#[test]
+fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    let (from, to) = (at("src/"), format!("{B}:{}", at("to")));
+    // No kernel lets a socket have as much, unless net.core.rmem_max was raised to it.
+    let asked =
+        ["--set", "socket-congestion=reno,rcvbuf=1073741823", "--set", "tls-cipher=chacha20-poly1305"];
+    let done = document(&hosts, &[&asked[..], &[from.as_str(), &to]].concat());
+    let flow = &done["flow"];
+    assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
+    assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
+    let told = done["not_as_asked"].as_array().expect("a list");
+    let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
+    let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
+    assert!(told.len() == 2 && told.iter().all(is_told) && of_b.count() == 1, "one line of each end: {done}");
+    is_same(&hosts.file("src"), &hosts.file("to"));
+    let (out, err) = text(&copy(&hosts, &[&asked[..], &["--flows", "3", from.as_str(), &to]].concat()));
+    assert!(out.contains("\nflows: 3, each with nodelay=on, rcvbuf=1073741823, socket-"), "{out}{err}");
+    assert!(out.contains(&format!("\nnot as asked: {B}: SO_RCVBUF: ")), "{out}{err}");
+}
+
+#[test]
+fn what_a_flow_cannot_have_is_refused_with_what_serves() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    let (from, to) = (at("src/"), format!("{B}:{}", at("to")));
+    for (option, value, code, says) in [
+        ("--transport", "udp", 2, "tcp, udt, mptcp, unix, quic"),
+        ("--transport", "tls", 2, "tcp, udt, mptcp, unix, quic"),
+        ("--set", "write-size=64K", 2, "write-size is not a setting of this flow"),
+        ("--set", "tls-cipher=none", 2, "aes-128-gcm"),
+        ("--set", "socket-congestion=no-such", 1, "TCP_CONGESTION: asked for no-such, got "),
+    ] {
+        let output = copy(&hosts, &[option, value, &from, &to]);
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{option} {value}: {out}{err}");
+        assert!(err.contains(says), "{option} {value}: {out}{err}");
+    }
+    assert!(!hosts.file("to/a/short").exists());
+}
