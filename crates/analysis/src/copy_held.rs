@@ -164,9 +164,9 @@ impl Crew {
     }
 }
 
-/// Returns the time in these stages, in seconds.
+/// Returns the time in these stages, in seconds. A thread for which nothing is left is no part of its crew.
 fn life(end: &CopyEndTimes, stages: &[CopyStage]) -> f64 {
-    stages.iter().map(|stage| end.of(*stage).total().as_secs_f64()).sum()
+    stages.iter().map(|stage| end.of(*stage).engaged().as_secs_f64()).sum()
 }
 
 /// Returns all crews that move data.
@@ -180,8 +180,8 @@ fn crews(times: &CopyTimes) -> [Crew; 6] {
     let carries = source.blocked.min(target.starved);
     let network = Crew::silent(network(&times.source.network), Send, carries);
     // Both ends have nothing to do, although the walk does not hold them, and nothing is synced.
-    let idle = source.starved.min(target.starved) - walk.busy_without(&[]).max(commit.busy_without(&[]));
-    let answers = Crew::silent(CopyHold::Answers, Receive, idle.max(0.0));
+    let waits = source.starved.min(target.starved) - walk.busy_without(&[]).max(commit.busy_without(&[]));
+    let answers = Crew::silent(CopyHold::Answers, Receive, waits.max(0.0));
     [walk, source, network, target, commit, answers]
 }
 

@@ -59,6 +59,9 @@ pub struct CopyStageTimes {
     pub blocked_ns: Nanos,
     /// Time waiting because of `--limit`.
     pub limited_ns: Nanos,
+    /// Time in which nothing was left for the thread, while other flows had what there was.
+    #[serde(default)]
+    pub idle_ns: Nanos,
 }
 
 impl CopyStageTimes {
@@ -67,9 +70,14 @@ impl CopyStageTimes {
         self.processor_ns + self.queued_ns + self.device_ns + self.limited_ns
     }
 
+    /// Returns the time in which there was anything for the stage to do or to wait for.
+    pub fn engaged(&self) -> Nanos {
+        self.busy() + self.starved_ns + self.blocked_ns
+    }
+
     /// Returns the whole time.
     pub fn total(&self) -> Nanos {
-        self.busy() + self.starved_ns + self.blocked_ns
+        self.engaged() + self.idle_ns
     }
 
     fn since(&self, earlier: &Self) -> Self {
@@ -80,6 +88,7 @@ impl CopyStageTimes {
             starved_ns: self.starved_ns - earlier.starved_ns,
             blocked_ns: self.blocked_ns - earlier.blocked_ns,
             limited_ns: self.limited_ns - earlier.limited_ns,
+            idle_ns: self.idle_ns - earlier.idle_ns,
         }
     }
 }

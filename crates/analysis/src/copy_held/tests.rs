@@ -158,6 +158,24 @@ fn ends_that_only_wait_for_each_other_are_held_by_answers() {
     assert_eq!(rows(&copy_held(&times))[0], (CopyHold::Answers, 76.0));
 }
 
+/// One short file over four flows: three of them have nothing to do.
+#[test]
+fn flows_for_which_nothing_is_left_dilute_nothing() {
+    let mut times = times(
+        &[(Walk, [0, 1, 0, 9]), (Read, [1, 0, 8, 0]), (Send, [1, 0, 0, 0])],
+        &[(Receive, [1, 0, 8, 0]), (Write, [1, 0, 0, 0]), (Sync, [0, 7, 3, 0])],
+    );
+    times.source.of_mut(Read).idle_ns = Nanos::secs(30);
+    times.target.of_mut(Receive).idle_ns = Nanos::secs(30);
+    let held = copy_held(&times);
+    assert_eq!(rows(&held)[..2], [(CopyHold::TargetDisk, 70.0), (CopyHold::SourceProcessor, 20.0)]);
+    // Flows that all wait for each other are another matter.
+    times.source.of_mut(Read).starved_ns = Nanos::secs(38);
+    times.target.of_mut(Receive).starved_ns = Nanos::secs(38);
+    times.target.of_mut(Sync).device_ns = Nanos::secs(1);
+    assert_eq!(copy_held(&times).by[0].hold, CopyHold::Answers);
+}
+
 #[test]
 fn a_copy_without_times_is_held_by_nothing_that_is_known() {
     assert_eq!(copy_held(&CopyTimes::default()), CopyHeld::default());

@@ -24,7 +24,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{CopyEndTimes, CopyStage, CopyStageTimes};
 use parking_lot::Mutex;
 
-pub(crate) use clock::{StageLife, enter, settle, wait};
+pub(crate) use clock::{StageLife, enter, rest, settle, wait};
 pub(crate) use network::FlowMeter;
 use network::NetworkTotals;
 use split::Spent;
@@ -40,6 +40,8 @@ pub(crate) enum Pause {
     Blocked,
     /// The limit that the user has set on the rate (`--limit`).
     Limit,
+    /// Nothing: nothing is left for the thread, because other flows have what there is.
+    Idle,
 }
 
 /// The times of one end, to which its threads add.
@@ -107,7 +109,7 @@ impl StageTotals {
     }
 }
 
-fn times([processor, queued, device, starved, blocked, limited]: Spent) -> CopyStageTimes {
+fn times([processor, queued, device, starved, blocked, limited, idle]: Spent) -> CopyStageTimes {
     CopyStageTimes {
         processor_ns: Nanos(processor),
         queued_ns: Nanos(queued),
@@ -115,6 +117,7 @@ fn times([processor, queued, device, starved, blocked, limited]: Spent) -> CopyS
         starved_ns: Nanos(starved),
         blocked_ns: Nanos(blocked),
         limited_ns: Nanos(limited),
+        idle_ns: Nanos(idle),
     }
 }
 
