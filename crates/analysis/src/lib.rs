@@ -40,7 +40,7 @@ pub use busy::busy;
 pub use carrier::{PassedTraffic, PathEnd, carrier, remarks, strays};
 pub use compare::compare;
 pub use confirm::GainConfirmation;
-pub use copy_held::{copy_held, hold_words};
+pub use copy_held::{copy_held, hold_remedy, hold_words};
 pub use design::Designer;
 pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
 pub use disturbance::{disturbances, disturbances_without_a_cause};

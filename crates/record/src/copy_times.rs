@@ -153,18 +153,49 @@ impl CopyEndTimes {
     }
 }
 
-/// The times of both ends of a copy.
+/// What the machine of the command did to relay a copy, where neither host reaches the other; zeros otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyRelayTimes {
+    /// Time for which it relayed.
+    pub relayed_ns: Nanos,
+    /// Processor time of the thread that takes what comes from the source's session.
+    pub source_processor_ns: Nanos,
+    /// Processor time of the thread that hands it to the target's session.
+    pub target_processor_ns: Nanos,
+    /// Time until the target's session had taken what it was handed.
+    pub handing_ns: Nanos,
+}
+
+impl CopyRelayTimes {
+    /// Returns what came after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        CopyRelayTimes {
+            relayed_ns: self.relayed_ns - earlier.relayed_ns,
+            source_processor_ns: self.source_processor_ns - earlier.source_processor_ns,
+            target_processor_ns: self.target_processor_ns - earlier.target_processor_ns,
+            handing_ns: self.handing_ns - earlier.handing_ns,
+        }
+    }
+}
+
+/// The times of both ends of a copy, and of what is between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyTimes {
     pub source: CopyEndTimes,
     pub target: CopyEndTimes,
+    pub relay: CopyRelayTimes,
 }
 
 impl CopyTimes {
     /// Returns what came after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        CopyTimes { source: self.source.since(&earlier.source), target: self.target.since(&earlier.target) }
+        CopyTimes {
+            source: self.source.since(&earlier.source),
+            target: self.target.since(&earlier.target),
+            relay: self.relay.since(&earlier.relay),
+        }
     }
 }
 
@@ -186,6 +217,12 @@ pub enum CopyHold {
     NetworkLoss,
     /// The path carries no more.
     NetworkRate,
+    /// The processor of the machine that relays the data.
+    RelayProcessor,
+    /// The session over which the relayed data come from the source.
+    RelaySource,
+    /// The session over which the relayed data go to the target.
+    RelayTarget,
     /// The limit that the user has set (`--limit`).
     Limit,
     /// The ends wait for each other's answers.

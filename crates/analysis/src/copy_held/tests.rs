@@ -16,7 +16,7 @@ fn end(stages: StageSeconds<'_>) -> CopyEndTimes {
 }
 
 fn times(source: StageSeconds<'_>, target: StageSeconds<'_>) -> CopyTimes {
-    CopyTimes { source: end(source), target: end(target) }
+    CopyTimes { source: end(source), target: end(target), ..CopyTimes::default() }
 }
 
 /// Returns the rows that hold a copy, with their shares in percent.
@@ -65,6 +65,25 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     for full in [window, buffer, lossy] {
         assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(350), ..full }), CopyHold::NetworkRate);
     }
+}
+
+#[test]
+fn a_relay_is_held_by_its_processor_or_by_a_session() {
+    let hold = |source_ms, target_ms, handing_ms| {
+        let relay = CopyRelayTimes {
+            relayed_ns: Nanos::secs(100),
+            source_processor_ns: Nanos::millis(source_ms),
+            target_processor_ns: Nanos::millis(target_ms),
+            handing_ns: Nanos::millis(handing_ms),
+        };
+        let held = copy_held(&CopyTimes { relay, ..slow_path() });
+        assert_eq!(rows(&held)[0].1, 88.0, "{held:?}");
+        held.by[0].hold
+    };
+    assert_eq!(hold(90_000, 40_000, 95_000), CopyHold::RelayProcessor);
+    assert_eq!(hold(20_000, 85_000, 95_000), CopyHold::RelayProcessor);
+    assert_eq!(hold(20_000, 30_000, 95_000), CopyHold::RelayTarget);
+    assert_eq!(hold(20_000, 30_000, 10_000), CopyHold::RelaySource);
 }
 
 /// The source waits to send, and yet not for the network: the target does not take what has arrived.
@@ -188,8 +207,8 @@ fn a_copy_without_times_is_held_by_nothing_that_is_known() {
 
 #[test]
 fn every_row_has_words() {
-    for row in ROWS {
-        assert!(!hold_words(row.hold).is_empty());
-        assert_eq!(ROWS.iter().filter(|other| other.hold == row.hold).count(), 1);
+    for row in rows::ROWS {
+        assert!(!hold_words(row.hold).is_empty() && !hold_remedy(row.hold).is_empty());
+        assert_eq!(rows::ROWS.iter().filter(|other| other.hold == row.hold).count(), 1);
     }
 }

@@ -309,7 +309,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
         lines.push(format!("deleted {} entries that only the target had", outcome.deleted));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
-    lines.extend(held::line(&report.held));
+    lines.extend(held::lines(&report.held));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));

@@ -1,8 +1,9 @@
 //! What held a copy, in words and in its document.
 
-use landspeed_analysis::{copy_held, hold_words};
+use landspeed_analysis::{copy_held, hold_remedy, hold_words};
 use landspeed_record::{
-    CopyEndTimes, CopyHeld, CopyHolder, CopyNetworkTimes, CopyStage, CopyStageTimes, CopyTimes,
+    CopyEndTimes, CopyHeld, CopyHolder, CopyNetworkTimes, CopyRelayTimes, CopyStage, CopyStageTimes,
+    CopyTimes,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,6 +19,8 @@ pub(crate) struct CopyStages {
     target: Vec<CopyStageReport>,
     /// What TCP says of the flows on which the source has sent; zeros over another protocol and where they are relayed.
     network: CopyNetworkTimes,
+    /// What this machine did to relay the data; zeros where the hosts reach each other.
+    relay: CopyRelayTimes,
 }
 
 /// What the threads in one stage did with their time, summed over the threads.
@@ -32,7 +35,7 @@ struct CopyStageReport {
 impl CopyStages {
     pub(super) fn of(times: &CopyTimes) -> Self {
         let (source, target) = (stages(&times.source), stages(&times.target));
-        CopyStages { source, target, network: times.source.network }
+        CopyStages { source, target, network: times.source.network, relay: times.relay }
     }
 }
 
@@ -68,10 +71,11 @@ impl HeldNow {
     }
 }
 
-/// Returns the line about a copy that is over; `None` if it was too short to tell.
-pub(super) fn line(held: &CopyHeld) -> Option<String> {
+/// Returns the lines about a copy that is over; none if it was too short to tell.
+pub(super) fn lines(held: &CopyHeld) -> Vec<String> {
+    let (Some(words), Some(first)) = (words(held), held.by.first()) else { return Vec::new() };
     let gain = held.gain_at_most.map(|gain| format!("; without it, at most {gain:.1} times as fast"));
-    Some(words(held)? + &gain.unwrap_or_default())
+    vec![words + &gain.unwrap_or_default(), format!("what helps: {}", hold_remedy(first.hold))]
 }
 
 /// Returns "held by: target's disk, 91 % of the time; then the network's rate"; `None` if nothing is known.
@@ -121,12 +125,13 @@ mod tests {
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.4);
         let first = "held by: target's disk, 91 % of the time; then source's processor (hashing)";
         assert_eq!(words(&held(&[disk, processor], None)).as_deref(), Some(first));
-        let told = line(&held(&[processor], Some(2.54))).expect("a line");
+        let told = lines(&held(&[processor], Some(2.54)));
         assert_eq!(
-            told,
+            told[0],
             "held by: source's processor (hashing), 40 % of the time; without it, at most 2.5 times as fast"
         );
-        assert_eq!(line(&CopyHeld::default()), None);
+        assert!(told[1].starts_with("what helps: more --flows"), "{told:?}");
+        assert!(lines(&CopyHeld::default()).is_empty());
     }
 
     /// The first half of a copy says nothing of what holds it now.
