@@ -57,17 +57,23 @@ fn busiest<'a>(crews: &'a [Crew], without: &[CopyHold]) -> (Option<&'a Crew>, f6
 struct Place {
     disk: CopyHold,
     processor: CopyHold,
+    quota: CopyHold,
+    steal: CopyHold,
     metadata: CopyHold,
 }
 
 const SOURCE: Place = Place {
     disk: CopyHold::SourceDisk,
     processor: CopyHold::SourceProcessor,
+    quota: CopyHold::SourceQuota,
+    steal: CopyHold::SourceSteal,
     metadata: CopyHold::SourceMetadata,
 };
 const TARGET: Place = Place {
     disk: CopyHold::TargetDisk,
     processor: CopyHold::TargetProcessor,
+    quota: CopyHold::TargetQuota,
+    steal: CopyHold::TargetSteal,
     metadata: CopyHold::TargetMetadata,
 };
 
@@ -100,11 +106,15 @@ impl Crew {
     /// Returns a crew whose shares are of `life`, which is no less than its own.
     fn over(life: f64, end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
         let share = |nanos: Nanos| nanos.as_secs_f64() / life.max(1e-9);
+        let lost = LostParts::of(end, stages.iter().map(|stage| share(end.of(*stage).queued_ns)).sum());
         let mut crew = Crew::default();
         for stage in stages {
             let times = end.of(*stage);
             let [on_processor, beside] = place.rows(*stage);
-            crew.work.push((on_processor, *stage, share(times.processor_ns + times.queued_ns)));
+            let [own, quota, steal] = lost.divide(share(times.processor_ns), share(times.queued_ns));
+            crew.work.push((on_processor, *stage, own));
+            crew.work.push((place.quota, *stage, quota));
+            crew.work.push((place.steal, *stage, steal));
             crew.work.push((beside, *stage, share(times.device_ns)));
             // A crew that is held back waits for no other one.
             crew.work.push((CopyHold::Limit, *stage, share(times.limited_ns)));
@@ -137,6 +147,32 @@ impl Crew {
         let is_processor = [CopyHold::SourceProcessor, CopyHold::TargetProcessor].contains(&hold);
         let stage = most.filter(|_| is_processor).map(|(_, stage, _)| *stage);
         CopyHolder { hold, stage, share: own().map(|(.., share)| share).sum::<f64>().min(1.0) }
+    }
+}
+
+/// Why a crew waits for a processor, beside other threads that want it: parts of its time, 0 to 1.
+struct LostParts {
+    /// Of the time in which it is queued: a quota has stopped it.
+    quota: f64,
+    /// Of the rest of the time in which it wants a processor: the hypervisor gave that to others.
+    steal: f64,
+}
+
+impl LostParts {
+    /// Returns the parts of a crew that is queued for a share of its life. A quota stops all threads at a time, so a thread waits
+    /// for it no longer than the group was stopped.
+    fn of(end: &CopyEndTimes, queued: f64) -> LostParts {
+        let stopped = end.host.quota_share();
+        let quota = if queued > 0.0 { (stopped / queued).min(1.0) } else { 0.0 };
+        LostParts { quota, steal: end.host.stolen_share() }
+    }
+
+    /// Divides the time on a processor and queued for one: the crew's own part, that of a quota, and that of the hypervisor.
+    fn divide(&self, processor: f64, queued: f64) -> [f64; 3] {
+        let quota = queued * self.quota;
+        let rest = processor + queued - quota;
+        let steal = rest * self.steal;
+        [rest - steal, quota, steal]
     }
 }
 

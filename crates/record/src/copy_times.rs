@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Nanos;
+use crate::units::{CpuNanos, Nanos};
 
 /// A stage of a copy. The threads of the source read, hash and send; those of the target receive, hash and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -128,12 +128,49 @@ impl CopyNetworkTimes {
     }
 }
 
+/// What the host of one end had of its processors while the copy ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyHostTimes {
+    /// Time over which this was observed.
+    pub observed_ns: Nanos,
+    /// Time for which a processor quota stopped the control group of the copy, or one above it, summed over processors.
+    pub quota_ns: Nanos,
+    /// Time for which the processors worked, for whatever program.
+    pub used_ns: CpuNanos,
+    /// Time that the hypervisor gave to others while the processors had work.
+    pub stolen_ns: CpuNanos,
+}
+
+impl CopyHostTimes {
+    /// Returns the share of the time, 0 to 1, for which a quota may have stopped a thread.
+    pub fn quota_share(&self) -> f64 {
+        self.quota_ns.share_of(self.observed_ns)
+    }
+
+    /// Returns the share, 0 to 1, that the hypervisor gave to others of the time for which the processors had work.
+    pub fn stolen_share(&self) -> f64 {
+        let wanted = self.used_ns.as_secs_f64() + self.stolen_ns.as_secs_f64();
+        if wanted > 0.0 { self.stolen_ns.as_secs_f64() / wanted } else { 0.0 }
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        CopyHostTimes {
+            observed_ns: self.observed_ns - earlier.observed_ns,
+            quota_ns: self.quota_ns - earlier.quota_ns,
+            used_ns: self.used_ns - earlier.used_ns,
+            stolen_ns: self.stolen_ns - earlier.stolen_ns,
+        }
+    }
+}
+
 /// The times of one end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CopyEndTimes {
     /// By stage, in the order of [`CopyStage::ALL`].
     pub stages: [CopyStageTimes; CopyStage::ALL.len()],
     pub network: CopyNetworkTimes,
+    #[serde(default)]
+    pub host: CopyHostTimes,
 }
 
 impl CopyEndTimes {
@@ -149,7 +186,11 @@ impl CopyEndTimes {
 
     fn since(&self, earlier: &Self) -> Self {
         let stage = |index: usize| self.stages[index].since(&earlier.stages[index]);
-        CopyEndTimes { stages: std::array::from_fn(stage), network: self.network.since(&earlier.network) }
+        CopyEndTimes {
+            stages: std::array::from_fn(stage),
+            network: self.network.since(&earlier.network),
+            host: self.host.since(&earlier.host),
+        }
     }
 }
 
@@ -207,6 +248,10 @@ pub enum CopyHold {
     SourceDisk,
     /// The source's processor.
     SourceProcessor,
+    /// A processor quota at the source.
+    SourceQuota,
+    /// The hypervisor of the source, which gives processor time to others.
+    SourceSteal,
     /// The source's file system lists and looks at files no faster.
     SourceMetadata,
     /// The window that the target announces is too small for the path.
@@ -229,6 +274,10 @@ pub enum CopyHold {
     Answers,
     /// The target's processor.
     TargetProcessor,
+    /// A processor quota at the target.
+    TargetQuota,
+    /// The hypervisor of the target, which gives processor time to others.
+    TargetSteal,
     /// The disk of the target does not take more.
     TargetDisk,
     /// The target's file system creates and names files no faster.

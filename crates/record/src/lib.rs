@@ -64,8 +64,8 @@ pub use copy::{
     CopyProven, FileDigest, PathBytes,
 };
 pub use copy_times::{
-    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyRelayTimes, CopyStage,
-    CopyStageTimes, CopyTimes,
+    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyHostTimes, CopyNetworkTimes, CopyRelayTimes,
+    CopyStage, CopyStageTimes, CopyTimes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -27,6 +27,16 @@ pub(super) static ROWS: &[HoldRow] = &[
         "more --flows where the source has idle cores, else a faster processor there",
     ),
     row(
+        CopyHold::SourceQuota,
+        "a processor quota at the source",
+        "a higher quota of the source's control group: CPUQuota= of its systemd unit, --cpus of its container, or cpu.max",
+    ),
+    row(
+        CopyHold::SourceSteal,
+        "source's hypervisor, which gives its processors to others",
+        "a quieter machine for the source, or processors of its own",
+    ),
+    row(
         CopyHold::SourceMetadata,
         "source's file system, which lists files",
         "fewer and longer files, such as an archive, or a faster file system at the source",
@@ -74,6 +84,16 @@ pub(super) static ROWS: &[HoldRow] = &[
         CopyHold::TargetProcessor,
         "target's processor",
         "more --flows where the target has idle cores, else a faster processor there",
+    ),
+    row(
+        CopyHold::TargetQuota,
+        "a processor quota at the target",
+        "a higher quota of the target's control group: CPUQuota= of its systemd unit, --cpus of its container, or cpu.max",
+    ),
+    row(
+        CopyHold::TargetSteal,
+        "target's hypervisor, which gives its processors to others",
+        "a quieter machine for the target, or processors of its own",
     ),
     row(CopyHold::TargetDisk, "target's disk", "a faster disk at the target"),
     row(

@@ -1,3 +1,6 @@
+use landspeed_record::CopyHostTimes;
+use landspeed_record::units::CpuNanos;
+
 use super::*;
 
 /// One end's times in seconds: on a processor, waiting for a disk, starved and blocked, by stage.
@@ -137,6 +140,27 @@ fn threads_that_wait_for_a_processor_are_held_by_it() {
     let held = copy_held(&times);
     assert_eq!(rows(&held)[0], (CopyHold::SourceProcessor, 100.0));
     assert_eq!(held.by[0].stage, Some(Send));
+}
+
+#[test]
+fn a_quota_and_a_hypervisor_are_told_from_other_threads() {
+    let mut times = slow_path();
+    let send = times.source.of_mut(Send);
+    (send.queued_ns, send.blocked_ns) = (Nanos::secs(78), Nanos::secs(10));
+    let held = |host: CopyHostTimes| {
+        let source = CopyEndTimes { host, ..times.source };
+        rows(&copy_held(&CopyTimes { source, ..times }))[..2].to_vec()
+    };
+    let (quota, steal) = (CopyHold::SourceQuota, CopyHold::SourceSteal);
+    let host = CopyHostTimes { observed_ns: Nanos::secs(100), ..CopyHostTimes::default() };
+    // Two processors were stopped at a time, so that more was stopped than passed.
+    let stopped = held(CopyHostTimes { quota_ns: Nanos::secs(150), ..host });
+    assert_eq!(stopped, [(quota, 78.0), (CopyHold::SourceProcessor, 12.0)]);
+    // Other threads take the processor, and a quota strikes now and then.
+    let little = held(CopyHostTimes { quota_ns: Nanos::secs(8), ..host });
+    assert_eq!(little, [(CopyHold::SourceProcessor, 82.0), (CopyHold::NetworkRate, 10.0)]);
+    let stolen = held(CopyHostTimes { used_ns: CpuNanos(2_000), stolen_ns: CpuNanos(8_000), ..host });
+    assert_eq!(stolen, [(steal, 72.0), (CopyHold::SourceProcessor, 18.0)]);
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl StageTotals {
                 *nanos += now.saturating_sub(since);
             }
         }
-        CopyEndTimes { stages: spent.map(times), network: self.network.times() }
+        CopyEndTimes { stages: spent.map(times), network: self.network.times(), ..CopyEndTimes::default() }
     }
 
     fn now(&self) -> u64 {
