@@ -46,6 +46,7 @@ impl CopyStage {
 
 /// What the threads of one stage did with their time, summed over the threads of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyStageTimes {
     /// Time on a processor.
     pub processor_ns: Nanos,
@@ -60,7 +61,6 @@ pub struct CopyStageTimes {
     /// Time waiting because of `--limit`.
     pub limited_ns: Nanos,
     /// Time in which nothing was left for the thread, while other flows had what there was.
-    #[serde(default)]
     pub idle_ns: Nanos,
 }
 
@@ -95,6 +95,7 @@ impl CopyStageTimes {
 
 /// What TCP says of the flows on which one end has sent, summed over the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyNetworkTimes {
     /// Time with data to send or to be acknowledged.
     pub busy_ns: Nanos,
@@ -130,6 +131,7 @@ impl CopyNetworkTimes {
 
 /// What the host of one end had of its processors while the copy ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyHostTimes {
     /// Time over which this was observed.
     pub observed_ns: Nanos,
@@ -196,6 +198,7 @@ impl CopyEndTimes {
 
 /// What the machine of the command did to relay a copy, where neither host reaches the other; zeros otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyRelayTimes {
     /// Time for which it relayed.
     pub relayed_ns: Nanos,

@@ -9,42 +9,42 @@ mod manifest;
 mod names;
 mod place;
 mod progress;
+mod recording;
 mod rules;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_agent::session::CopyRules;
-use landspeed_analysis::copy_held;
+use landspeed_analysis::copy_report;
 use landspeed_engine::{
-    ComparisonListener, CopyDone, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files,
-    copy, shown_place,
+    ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files, copy,
+    shown_place,
 };
-use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyKeeping, CopyOutcome,
-    CopyProven, Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
+    CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Settings, Side,
 };
-use landspeed_report::safe;
+use landspeed_report::{held_lines, safe};
 use landspeed_transport::settings::TRANSPORT;
 
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
-use crate::output::{FORMAT, out, usage};
+use crate::kinds::ShownRecord;
+use crate::output::{out, present, usage};
 use crate::stop::StopRequest;
-use held::CopyStages;
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
 use manifest::{Manifest, ManifestCounts};
 use names::failed;
 use place::{CopyPlaces, places};
 use progress::CopyLine;
+use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 
 /// The settings of a copy's flows: TLS 1.3 with AES-128-GCM. The end of a message is not held back until what was sent before is
@@ -89,8 +89,10 @@ Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
 While it runs and at its end, a copy names what holds it and what would hold it
-next: a disk, a file system, a processor, a window, losses, the path's rate, or
---limit.
+next: a disk, a file system, a processor or its quota, a window, losses, the
+path's rate, a relay, or --limit. At its end it leaves a record, from which
+`landspeed show last` tells the same again, with a page (--html); --no-record
+leaves none.
 
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
@@ -152,44 +154,17 @@ pub(crate) struct CopyArgs {
     pub(crate) rules: RuleArgs,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
+    #[command(flatten)]
+    record: RecordArgs,
 }
 
-/// The output of `landspeed copy --json`.
+/// The output of `landspeed copy --json`, and of `landspeed show --json` for the record of a copy.
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct CopyReport {
-    /// Format version of this document.
-    format: u32,
+pub(crate) struct CopyDocument {
     #[serde(flatten)]
-    route: CopyRoute,
-    /// The settings of each flow.
-    flow: Settings,
-    /// The number of flows.
-    flows: u32,
-    /// From the first request to the end, with the wait for stable storage.
-    duration_ns: Nanos,
-    /// The content of the files that were sent, over the whole duration.
-    goodput_bps: BitRate,
-    /// What held the copy.
-    held: CopyHeld,
-    /// What the stages of both ends did with their time.
-    stages: CopyStages,
-    #[serde(flatten)]
-    outcome: CopyOutcome,
+    report: CopyReport,
     /// What `--manifest` wrote; null without it.
     manifest: Option<ManifestCounts>,
-}
-
-/// Where files come from and go to.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct CopyRoute {
-    /// The host that has the files.
-    from: String,
-    /// The host that gets them.
-    to: String,
-    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
-    target: String,
-    /// True if the data passed through the machine of the command, because neither host reaches the other.
-    is_relayed: bool,
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
@@ -210,10 +185,11 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting)?;
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places, &args.rules)?;
-    let target = safe(&String::from_utf8_lossy(&landing.shown));
+    let (shown, target) = (landing.shown.clone(), safe(&String::from_utf8_lossy(&landing.shown)));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing)? };
     let is_relayed = joined.group.first().is_relayed();
+    let plan = plan(&places, &what, shown, is_relayed);
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -221,17 +197,46 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.verify {
         return verify::run(args, route, joined, &what);
     }
-    let begun = Instant::now();
+    let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());
+    drop(joined);
+    args.record.keep(&record);
+    failed.map_or(Ok(()), Err)?;
+    let report = copy_report(&record, "")?;
+    let manifest = manifest.map(Manifest::finish).transpose()?;
+    let document = CopyDocument { report, manifest };
+    print(args, &document, lines)?;
+    Ok(exit(&document.report.outcome))
+}
+
+/// Copies, and returns the record, and the error that ended the copy, if one did.
+fn recorded(
+    joined: &JoinedHosts,
+    what: &CopyOptions,
+    recorder: CopyRecorder,
+    manifest: Option<&Manifest>,
+) -> (Record, Option<anyhow::Error>) {
     let line = CopyLine::new();
+    let on_counts = |counts: CopyCounts, times: CopyTimes| {
+        recorder.take(counts, &times);
+        line.take_with(counts, times);
+    };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
-    let listener =
-        CopyListener { on_counts: &|counts, times| line.take_with(counts, times), on_proven: &on_proven };
-    let done = copy(&joined.group.first(), &what, &listener)?;
-    let mut report = report(args, route, begun, done);
-    drop((line, joined));
-    report.manifest = manifest.map(Manifest::finish).transpose()?;
-    print(args, &report, lines)?;
-    Ok(exit(&report.outcome))
+    let done =
+        copy(&joined.group.first(), what, &CopyListener { on_counts: &on_counts, on_proven: &on_proven });
+    let record = recorder.record(done.as_ref());
+    (record, done.err().map(Into::into))
+}
+
+/// Shows the record of a copy.
+pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
+    let report = copy_report(of.record, &of.path.display().to_string())?;
+    for why in &of.record.unread {
+        eprintln!("landspeed: {}", safe(why));
+    }
+    let page = landspeed_report::copy(&report, of.record);
+    let document = CopyDocument { report, manifest: None };
+    present(&page, || landspeed_report::json(&document), of.form, of.detail)?;
+    Ok(Exit::Done.into())
 }
 
 /// Prints a report: as one JSON document, or as lines, all of them or a screen.
@@ -279,23 +284,8 @@ fn chosen() -> Settings {
     FLOW.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
 }
 
-fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone) -> CopyReport {
-    let (duration, outcome) = (Nanos::from(done.ended - begun), done.outcome);
-    CopyReport {
-        format: FORMAT,
-        route,
-        flow: chosen(),
-        flows: args.flows,
-        duration_ns: duration,
-        goodput_bps: outcome.copied_bytes.per(duration),
-        held: copy_held(&done.times),
-        stages: CopyStages::of(&done.times),
-        outcome,
-        manifest: None,
-    }
-}
-
-fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
+fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
+    let CopyDocument { report, manifest } = document;
     let outcome = &report.outcome;
     let (copied, bytes, time) = (outcome.copied, outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![
@@ -309,7 +299,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
         lines.push(format!("deleted {} entries that only the target had", outcome.deleted));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
-    lines.extend(held::lines(&report.held));
+    lines.extend(held_lines(&report.held));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
@@ -319,7 +309,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
     lines.extend(lost_lines(&outcome.lost));
-    lines.extend(report.manifest.iter().flat_map(ManifestCounts::lines));
+    lines.extend(manifest.iter().flat_map(ManifestCounts::lines));
     lines
 }
 
