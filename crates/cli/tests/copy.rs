@@ -6,6 +6,8 @@ mod keep;
 mod links_and_holes;
 #[path = "copy/meeting.rs"]
 mod meeting;
+#[path = "copy/record.rs"]
+mod record;
 #[path = "copy/refusals.rs"]
 mod refusals;
 #[path = "copy/select.rs"]
