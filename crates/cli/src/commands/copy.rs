@@ -200,7 +200,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());
     drop(joined);
     args.record.keep(&record);
-    failed.map_or(Ok(()), Err)?;
+    if let Some(error) = failed {
+        return Err(error);
+    }
     let report = copy_report(&record, "")?;
     let manifest = manifest.map(Manifest::finish).transpose()?;
     let document = CopyDocument { report, manifest };

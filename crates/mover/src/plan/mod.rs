@@ -1,7 +1,7 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
-//! flows. `crew` says how many flows it can use, `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
+//! flows. `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
 //! whole, `links` the files with several names, `sparse` those with holes, `proven` those whose copy is proven, `removal` what
-//! only the target has.
+//! only the target has, `crew` how many flows have something to do.
 
 mod crew;
 mod install;
