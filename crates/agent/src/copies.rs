@@ -13,8 +13,9 @@ use std::sync::Arc;
 use landspeed_mover::{
     Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
 };
+use landspeed_observer::ProcessorLosses;
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyKeeping, CopyProven, PathBytes, Role,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes, Role,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, Transport};
@@ -33,29 +34,39 @@ const MOST_FLOWS: u32 = 64;
 
 /// The copy or the comparison in which this agent takes part, or has taken part last.
 #[derive(Default)]
-pub(crate) struct Copies(Mutex<Arc<CopyProgress>>, NamedEntries);
+pub(crate) struct Copies(Mutex<CurrentCopy>, NamedEntries);
+
+#[derive(Default, Clone)]
+struct CurrentCopy {
+    progress: Arc<CopyProgress>,
+    /// What this host's processors lost since it began; `None` before the first one.
+    losses: Option<Arc<ProcessorLosses>>,
+}
 
 impl Copies {
     /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
     pub(crate) fn state(&self) -> Reply {
-        let progress = Arc::clone(&self.0.lock());
-        Reply::CopyState {
-            counts: progress.counts(),
-            times: Box::new(progress.times()),
-            not_as_asked: progress.not_as_asked(),
-        }
+        let CurrentCopy { progress, losses } = self.0.lock().clone();
+        let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
+        let times = CopyEndTimes { host, ..progress.times() };
+        let not_as_asked = progress.not_as_asked();
+        Reply::CopyState { counts: progress.counts(), times: Box::new(times), not_as_asked }
     }
 
     /// Returns entries that the comparison found to differ, and that no earlier call has returned.
     pub(crate) fn listed(&self) -> Vec<CopyDiffering> {
-        let progress = Arc::clone(&self.0.lock());
+        let progress = self.progress();
         progress.listed()
     }
 
     /// Returns files of which the copy is proven, and that no earlier call has returned.
     pub(crate) fn proven(&self) -> Vec<CopyProven> {
-        let progress = Arc::clone(&self.0.lock());
+        let progress = self.progress();
         progress.proven()
+    }
+
+    fn progress(&self) -> Arc<CopyProgress> {
+        Arc::clone(&self.0.lock().progress)
     }
 
     /// Adds names of those that alone the next copy or comparison takes.
@@ -78,7 +89,8 @@ impl Copies {
     /// Returns the counts of a copy or a comparison that begins now.
     fn begin(&self) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress::default());
-        *self.0.lock() = Arc::clone(&progress);
+        let losses = Some(Arc::new(ProcessorLosses::begin()));
+        *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses };
         progress
     }
 

@@ -11,6 +11,7 @@ use landspeed_agent::session::{
     Options, RelayBridge, RelayEnd, RelayEntry, RelayExit, Reply, Request, RequestHandler, ServeOptions,
     Session, serve_socket,
 };
+use landspeed_record::units::Nanos;
 
 struct RelayAgent(Arc<RelayEnd>);
 
@@ -42,7 +43,7 @@ fn agent(name: &str) -> (Arc<RelayEnd>, Session) {
 struct RelayedPath {
     entry: RelayEntry,
     _exit: RelayExit,
-    _bridge: RelayBridge,
+    bridge: RelayBridge,
     sessions: [Session; 2],
 }
 
@@ -50,7 +51,7 @@ impl RelayedPath {
     fn to(exit: SocketAddr) -> RelayedPath {
         let ((relay_a, a), (relay_b, b)) = (agent("a"), agent("b"));
         let (entry, exit) = (relay_a.enter().unwrap(), relay_b.exit_at(exit));
-        RelayedPath { entry, _exit: exit, _bridge: RelayBridge::between(&a, &b), sessions: [a, b] }
+        RelayedPath { entry, _exit: exit, bridge: RelayBridge::between(&a, &b), sessions: [a, b] }
     }
 
     /// Connects to the entry.
@@ -98,6 +99,9 @@ fn each_byte_comes_in_order_and_each_direction_ends_by_itself() {
             });
         }
     });
+    // Both sessions were handed frames.
+    let (_, spent) = path.bridge.spent();
+    assert!(spent.iter().all(|one| one.processor > Nanos(0) && one.handing > Nanos(0)), "{spent:?}");
 }
 
 #[test]

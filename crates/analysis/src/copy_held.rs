@@ -5,39 +5,16 @@
 //! first, with the row that took most of it. The network is a crew that cannot be asked: it works while the source waits to
 //! send and the target waits for data.
 
+mod rows;
+
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyTimes,
+    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyRelayTimes, CopyStage, CopyTimes,
 };
+
+pub use rows::{hold_remedy, hold_words};
 
 use CopyStage::{Hash, Install, Metadata, Read, Receive, Send, Sync, Walk, Write};
-
-/// What can hold a copy, in words.
-struct HoldRow {
-    hold: CopyHold,
-    /// For a line such as "held by: target's disk".
-    words: &'static str,
-}
-
-const ROWS: [HoldRow; 12] = {
-    const fn row(hold: CopyHold, words: &'static str) -> HoldRow {
-        HoldRow { hold, words }
-    }
-    [
-        row(CopyHold::SourceDisk, "source's disk"),
-        row(CopyHold::SourceProcessor, "source's processor"),
-        row(CopyHold::SourceMetadata, "source's file system, which lists files"),
-        row(CopyHold::NetworkWindow, "the target's receive window"),
-        row(CopyHold::SendBuffer, "the source's send buffer"),
-        row(CopyHold::NetworkLoss, "lost packets"),
-        row(CopyHold::NetworkRate, "the network's rate"),
-        row(CopyHold::Limit, "--limit"),
-        row(CopyHold::Answers, "the wait for answers"),
-        row(CopyHold::TargetProcessor, "target's processor"),
-        row(CopyHold::TargetDisk, "target's disk"),
-        row(CopyHold::TargetMetadata, "target's file system, which creates files"),
-    ]
-};
 
 /// The least share of the copy's time that is listed.
 const LEAST: f64 = 0.01;
@@ -45,11 +22,10 @@ const LEAST: f64 = 0.01;
 const QUEUE: f64 = 2.0;
 /// The share of segments sent again from which losses, and not the path's rate, keep the window small.
 const LOSSY: f64 = 1e-5;
-
-/// Returns what holds a copy, in words.
-pub fn hold_words(hold: CopyHold) -> &'static str {
-    ROWS.iter().find(|row| row.hold == hold).map_or("", |row| row.words)
-}
+/// The share of its time from which a thread that is on a processor is taken to have no more to give.
+const FULL_THREAD: f64 = 0.8;
+/// The share of the time from which a session that takes data slowly is what the relay waits for.
+const MOSTLY: f64 = 0.5;
 
 /// Returns what held a copy with these times.
 pub fn copy_held(times: &CopyTimes) -> CopyHeld {
@@ -81,17 +57,23 @@ fn busiest<'a>(crews: &'a [Crew], without: &[CopyHold]) -> (Option<&'a Crew>, f6
 struct Place {
     disk: CopyHold,
     processor: CopyHold,
+    quota: CopyHold,
+    steal: CopyHold,
     metadata: CopyHold,
 }
 
 const SOURCE: Place = Place {
     disk: CopyHold::SourceDisk,
     processor: CopyHold::SourceProcessor,
+    quota: CopyHold::SourceQuota,
+    steal: CopyHold::SourceSteal,
     metadata: CopyHold::SourceMetadata,
 };
 const TARGET: Place = Place {
     disk: CopyHold::TargetDisk,
     processor: CopyHold::TargetProcessor,
+    quota: CopyHold::TargetQuota,
+    steal: CopyHold::TargetSteal,
     metadata: CopyHold::TargetMetadata,
 };
 
@@ -124,11 +106,15 @@ impl Crew {
     /// Returns a crew whose shares are of `life`, which is no less than its own.
     fn over(life: f64, end: &CopyEndTimes, place: Place, stages: &[CopyStage]) -> Crew {
         let share = |nanos: Nanos| nanos.as_secs_f64() / life.max(1e-9);
+        let lost = LostParts::of(end, stages.iter().map(|stage| share(end.of(*stage).queued_ns)).sum());
         let mut crew = Crew::default();
         for stage in stages {
             let times = end.of(*stage);
             let [on_processor, beside] = place.rows(*stage);
-            crew.work.push((on_processor, *stage, share(times.processor_ns + times.queued_ns)));
+            let [own, quota, steal] = lost.divide(share(times.processor_ns), share(times.queued_ns));
+            crew.work.push((on_processor, *stage, own));
+            crew.work.push((place.quota, *stage, quota));
+            crew.work.push((place.steal, *stage, steal));
             crew.work.push((beside, *stage, share(times.device_ns)));
             // A crew that is held back waits for no other one.
             crew.work.push((CopyHold::Limit, *stage, share(times.limited_ns)));
@@ -164,9 +150,35 @@ impl Crew {
     }
 }
 
-/// Returns the time in these stages, in seconds.
+/// Why a crew waits for a processor, beside other threads that want it: parts of its time, 0 to 1.
+struct LostParts {
+    /// Of the time in which it is queued: a quota has stopped it.
+    quota: f64,
+    /// Of the rest of the time in which it wants a processor: the hypervisor gave that to others.
+    steal: f64,
+}
+
+impl LostParts {
+    /// Returns the parts of a crew that is queued for a share of its life. A quota stops all threads at a time, so a thread waits
+    /// for it no longer than the group was stopped.
+    fn of(end: &CopyEndTimes, queued: f64) -> LostParts {
+        let stopped = end.host.quota_share();
+        let quota = if queued > 0.0 { (stopped / queued).min(1.0) } else { 0.0 };
+        LostParts { quota, steal: end.host.stolen_share() }
+    }
+
+    /// Divides the time on a processor and queued for one: the crew's own part, that of a quota, and that of the hypervisor.
+    fn divide(&self, processor: f64, queued: f64) -> [f64; 3] {
+        let quota = queued * self.quota;
+        let rest = processor + queued - quota;
+        let steal = rest * self.steal;
+        [rest - steal, quota, steal]
+    }
+}
+
+/// Returns the time in these stages, in seconds. A thread for which nothing is left is no part of its crew.
 fn life(end: &CopyEndTimes, stages: &[CopyStage]) -> f64 {
-    stages.iter().map(|stage| end.of(*stage).total().as_secs_f64()).sum()
+    stages.iter().map(|stage| end.of(*stage).engaged().as_secs_f64()).sum()
 }
 
 /// Returns all crews that move data.
@@ -178,10 +190,11 @@ fn crews(times: &CopyTimes) -> [Crew; 6] {
     let target = Crew::of(&times.target, TARGET, &[Receive, Read, Hash, Write, Metadata]);
     let commit = Crew::of(&times.target, TARGET, &[Sync, Install]);
     let carries = source.blocked.min(target.starved);
-    let network = Crew::silent(network(&times.source.network), Send, carries);
+    let between = relay(&times.relay).unwrap_or_else(|| network(&times.source.network));
+    let network = Crew::silent(between, Send, carries);
     // Both ends have nothing to do, although the walk does not hold them, and nothing is synced.
-    let idle = source.starved.min(target.starved) - walk.busy_without(&[]).max(commit.busy_without(&[]));
-    let answers = Crew::silent(CopyHold::Answers, Receive, idle.max(0.0));
+    let waits = source.starved.min(target.starved) - walk.busy_without(&[]).max(commit.busy_without(&[]));
+    let answers = Crew::silent(CopyHold::Answers, Receive, waits.max(0.0));
     [walk, source, network, target, commit, answers]
 }
 
@@ -198,6 +211,18 @@ fn network(flows: &CopyNetworkTimes) -> CopyHold {
         () if flows.resent as f64 > LOSSY * flows.sent as f64 => CopyHold::NetworkLoss,
         () => CopyHold::NetworkRate,
     }
+}
+
+/// Returns what holds a source whose data pass through the machine of the command; `None` if they do not. What the target's
+/// session takes slowly waits there. Where neither waits nor works, nothing comes from the source's session.
+fn relay(times: &CopyRelayTimes) -> Option<CopyHold> {
+    let busiest = times.source_processor_ns.max(times.target_processor_ns);
+    let share = |spent: Nanos| spent.share_of(times.relayed_ns);
+    (times.relayed_ns > Nanos(0)).then(|| match () {
+        () if share(busiest) >= FULL_THREAD => CopyHold::RelayProcessor,
+        () if share(times.handing_ns) >= MOSTLY => CopyHold::RelayTarget,
+        () => CopyHold::RelaySource,
+    })
 }
 
 #[cfg(test)]

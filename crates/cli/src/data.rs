@@ -187,7 +187,8 @@ pub(crate) fn now() -> String {
 /// Returns the command line, quoted for a shell. A placeholder replaces an agent's line that contains a token, because
 /// a token is valid for one run only.
 pub(crate) fn command_line() -> String {
-    let args = std::env::args().skip(1).map(|arg| typed_again(&arg));
+    // What is no text, such as the name of a file, is shown and not typed again.
+    let args = std::env::args_os().skip(1).map(|arg| typed_again(&arg.to_string_lossy()));
     std::iter::once("landspeed".to_owned()).chain(args).collect::<Vec<_>>().join(" ")
 }
 

@@ -8,10 +8,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use landspeed_record::{Record, RecordKind, RecordOutline, count_runs};
-use landspeed_report::{DetailLevel, ListedResult, grid_result, study_result, tune_result};
+use landspeed_report::{DetailLevel, ListedResult, copy_result, grid_result, study_result, tune_result};
 
 use crate::commands::measure::grid;
-use crate::commands::{compare, show};
+use crate::commands::{compare, copy, show};
 use crate::groups::FormArgs;
 
 /// A record to show.
@@ -45,6 +45,7 @@ static KINDS: &[KindRow] = &[
         show: |of| grid::present(of.record, of.path, of.named, of.form, of.detail),
         result: |outline, _| grid_result(outline),
     },
+    KindRow { kind: RecordKind::COPY, show: copy::show, result: |outline, _| copy_result(outline) },
 ];
 
 /// Returns the row of the kind `kind`, as a record's header names it, or an error if no row has this name.

@@ -8,6 +8,8 @@ mod links_and_holes;
 mod meeting;
 #[path = "copy/mounts.rs"]
 mod mounts;
+#[path = "copy/record.rs"]
+mod record;
 #[path = "copy/refusals.rs"]
 mod refusals;
 #[path = "copy/select.rs"]

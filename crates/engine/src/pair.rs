@@ -304,6 +304,11 @@ impl<'g> Pair<'g> {
         self.data.is_relayed()
     }
 
+    /// Returns what passes the data through this machine, with the entry at side A; `None` where the hosts reach each other.
+    pub(crate) fn relay(&self) -> Option<&RelayBridge> {
+        self.data.relay.as_ref()
+    }
+
     /// Returns the facts of the link that carries the data at one end.
     pub fn link(&self, side: Side) -> LinkFacts {
         self.host(side).link_named(self.path.link(side))

@@ -45,7 +45,7 @@ impl CopyProgress {
         }
     }
 
-    /// Returns what the stages of this end did with their time so far. A comparison has none.
+    /// Returns what the stages of this end did with their time so far, and nothing of its host. A comparison has none.
     pub fn times(&self) -> CopyEndTimes {
         self.stages.times()
     }

@@ -94,4 +94,5 @@ pub use live::{LiveWatch, busiest_link};
 pub use observer::{Observer, RunPolicy, Watch, WatchSubject};
 pub use path::PATH;
 pub use table::{observer, rows};
+pub use throttle::ProcessorLosses;
 pub use watcher::Watcher;

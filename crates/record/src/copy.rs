@@ -14,6 +14,7 @@ pub const COPY_PATIENCE_TIMES: u64 = 10;
 
 /// The counts of a copy at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyCounts {
     /// Entries that the walk of the source has found.
     pub found: u64,
@@ -26,12 +27,12 @@ pub struct CopyCounts {
     /// Bytes of content that the target has taken, or had already.
     pub moved_bytes: Bytes,
     /// Flows that have broken and are being opened again.
-    #[serde(default)]
     pub broken_flows: u32,
 }
 
 /// What a copy came to.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyOutcome {
     /// Files whose content was sent.
     pub copied: u64,
@@ -85,7 +86,7 @@ impl Default for CopyKeeping {
 }
 
 /// A kind of what a copy keeps of an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopyKept {
     /// The permissions; set-user-ID, set-group-ID and sticky bit only where the owner is kept.

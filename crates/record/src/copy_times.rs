@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::units::Nanos;
+use crate::units::{CpuNanos, Nanos};
 
 /// A stage of a copy. The threads of the source read, hash and send; those of the target receive, hash and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -46,6 +46,7 @@ impl CopyStage {
 
 /// What the threads of one stage did with their time, summed over the threads of one end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyStageTimes {
     /// Time on a processor.
     pub processor_ns: Nanos,
@@ -59,6 +60,8 @@ pub struct CopyStageTimes {
     pub blocked_ns: Nanos,
     /// Time waiting because of `--limit`.
     pub limited_ns: Nanos,
+    /// Time in which nothing was left for the thread, while other flows had what there was.
+    pub idle_ns: Nanos,
 }
 
 impl CopyStageTimes {
@@ -67,9 +70,14 @@ impl CopyStageTimes {
         self.processor_ns + self.queued_ns + self.device_ns + self.limited_ns
     }
 
+    /// Returns the time in which there was anything for the stage to do or to wait for.
+    pub fn engaged(&self) -> Nanos {
+        self.busy() + self.starved_ns + self.blocked_ns
+    }
+
     /// Returns the whole time.
     pub fn total(&self) -> Nanos {
-        self.busy() + self.starved_ns + self.blocked_ns
+        self.engaged() + self.idle_ns
     }
 
     fn since(&self, earlier: &Self) -> Self {
@@ -80,12 +88,14 @@ impl CopyStageTimes {
             starved_ns: self.starved_ns - earlier.starved_ns,
             blocked_ns: self.blocked_ns - earlier.blocked_ns,
             limited_ns: self.limited_ns - earlier.limited_ns,
+            idle_ns: self.idle_ns - earlier.idle_ns,
         }
     }
 }
 
 /// What TCP says of the flows on which one end has sent, summed over the flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
 pub struct CopyNetworkTimes {
     /// Time with data to send or to be acknowledged.
     pub busy_ns: Nanos,
@@ -119,12 +129,50 @@ impl CopyNetworkTimes {
     }
 }
 
+/// What the host of one end had of its processors while the copy ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyHostTimes {
+    /// Time over which this was observed.
+    pub observed_ns: Nanos,
+    /// Time for which a processor quota stopped the control group of the copy, or one above it, summed over processors.
+    pub quota_ns: Nanos,
+    /// Time for which the processors worked, for whatever program.
+    pub used_ns: CpuNanos,
+    /// Time that the hypervisor gave to others while the processors had work.
+    pub stolen_ns: CpuNanos,
+}
+
+impl CopyHostTimes {
+    /// Returns the share of the time, 0 to 1, for which a quota may have stopped a thread.
+    pub fn quota_share(&self) -> f64 {
+        self.quota_ns.share_of(self.observed_ns)
+    }
+
+    /// Returns the share, 0 to 1, that the hypervisor gave to others of the time for which the processors had work.
+    pub fn stolen_share(&self) -> f64 {
+        let wanted = self.used_ns.as_secs_f64() + self.stolen_ns.as_secs_f64();
+        if wanted > 0.0 { self.stolen_ns.as_secs_f64() / wanted } else { 0.0 }
+    }
+
+    fn since(&self, earlier: &Self) -> Self {
+        CopyHostTimes {
+            observed_ns: self.observed_ns - earlier.observed_ns,
+            quota_ns: self.quota_ns - earlier.quota_ns,
+            used_ns: self.used_ns - earlier.used_ns,
+            stolen_ns: self.stolen_ns - earlier.stolen_ns,
+        }
+    }
+}
+
 /// The times of one end of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct CopyEndTimes {
     /// By stage, in the order of [`CopyStage::ALL`].
     pub stages: [CopyStageTimes; CopyStage::ALL.len()],
     pub network: CopyNetworkTimes,
+    #[serde(default)]
+    pub host: CopyHostTimes,
 }
 
 impl CopyEndTimes {
@@ -140,22 +188,58 @@ impl CopyEndTimes {
 
     fn since(&self, earlier: &Self) -> Self {
         let stage = |index: usize| self.stages[index].since(&earlier.stages[index]);
-        CopyEndTimes { stages: std::array::from_fn(stage), network: self.network.since(&earlier.network) }
+        CopyEndTimes {
+            stages: std::array::from_fn(stage),
+            network: self.network.since(&earlier.network),
+            host: self.host.since(&earlier.host),
+        }
     }
 }
 
-/// The times of both ends of a copy.
+/// What the machine of the command did to relay a copy, where neither host reaches the other; zeros otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyRelayTimes {
+    /// Time for which it relayed.
+    pub relayed_ns: Nanos,
+    /// Processor time of the thread that takes what comes from the source's session.
+    pub source_processor_ns: Nanos,
+    /// Processor time of the thread that hands it to the target's session.
+    pub target_processor_ns: Nanos,
+    /// Time until the target's session had taken what it was handed.
+    pub handing_ns: Nanos,
+}
+
+impl CopyRelayTimes {
+    /// Returns what came after `earlier`.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        CopyRelayTimes {
+            relayed_ns: self.relayed_ns - earlier.relayed_ns,
+            source_processor_ns: self.source_processor_ns - earlier.source_processor_ns,
+            target_processor_ns: self.target_processor_ns - earlier.target_processor_ns,
+            handing_ns: self.handing_ns - earlier.handing_ns,
+        }
+    }
+}
+
+/// The times of both ends of a copy, and of what is between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyTimes {
     pub source: CopyEndTimes,
     pub target: CopyEndTimes,
+    pub relay: CopyRelayTimes,
 }
 
 impl CopyTimes {
     /// Returns what came after `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        CopyTimes { source: self.source.since(&earlier.source), target: self.target.since(&earlier.target) }
+        CopyTimes {
+            source: self.source.since(&earlier.source),
+            target: self.target.since(&earlier.target),
+            relay: self.relay.since(&earlier.relay),
+        }
     }
 }
 
@@ -167,6 +251,10 @@ pub enum CopyHold {
     SourceDisk,
     /// The source's processor.
     SourceProcessor,
+    /// A processor quota at the source.
+    SourceQuota,
+    /// The hypervisor of the source, which gives processor time to others.
+    SourceSteal,
     /// The source's file system lists and looks at files no faster.
     SourceMetadata,
     /// The window that the target announces is too small for the path.
@@ -177,12 +265,22 @@ pub enum CopyHold {
     NetworkLoss,
     /// The path carries no more.
     NetworkRate,
+    /// The processor of the machine that relays the data.
+    RelayProcessor,
+    /// The session over which the relayed data come from the source.
+    RelaySource,
+    /// The session over which the relayed data go to the target.
+    RelayTarget,
     /// The limit that the user has set (`--limit`).
     Limit,
     /// The ends wait for each other's answers.
     Answers,
     /// The target's processor.
     TargetProcessor,
+    /// A processor quota at the target.
+    TargetQuota,
+    /// The hypervisor of the target, which gives processor time to others.
+    TargetSteal,
     /// The disk of the target does not take more.
     TargetDisk,
     /// The target's file system creates and names files no faster.

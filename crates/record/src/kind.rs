@@ -15,8 +15,9 @@ impl RecordKind {
     pub const TUNE: RecordKind = RecordKind { name: "tune", command: "landspeed tune" };
     pub const STUDY: RecordKind = RecordKind { name: "compare", command: "landspeed compare" };
     pub const GRID: RecordKind = RecordKind { name: "grid", command: "landspeed measure --vary" };
+    pub const COPY: RecordKind = RecordKind { name: "copy", command: "landspeed copy" };
 
-    const ALL: [RecordKind; 3] = [RecordKind::TUNE, RecordKind::STUDY, RecordKind::GRID];
+    const ALL: [RecordKind; 4] = [RecordKind::TUNE, RecordKind::STUDY, RecordKind::GRID, RecordKind::COPY];
 
     /// Returns the header of a new record of this kind. Fields that not all kinds use have their defaults.
     pub fn header(&self, command: &str, started: &str) -> Header {

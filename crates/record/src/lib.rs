@@ -18,6 +18,7 @@ mod candidate;
 mod cell;
 mod compare;
 mod copy;
+mod copy_record;
 mod copy_times;
 mod datagram;
 mod details;
@@ -63,8 +64,12 @@ pub use copy::{
     CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
     CopyProven, FileDigest, PathBytes,
 };
+pub use copy_record::{
+    COPY_FORMAT, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport, CopyStages,
+};
 pub use copy_times::{
-    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyNetworkTimes, CopyStage, CopyStageTimes, CopyTimes,
+    CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyHostTimes, CopyNetworkTimes, CopyRelayTimes, CopyStage,
+    CopyStageTimes, CopyTimes,
 };
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};

@@ -4,8 +4,9 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, Grid, GridEndReason, GridTrial, HostFacts, KnobState, PathCost, ProgramMetric,
-    RecordSequence, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict, unknown,
+    Candidate, Cell, CopyEnd, CopyMoment, CopyPlan, Grid, GridEndReason, GridTrial, HostFacts, KnobState,
+    PathCost, ProgramMetric, RecordSequence, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict,
+    unknown,
 };
 
 /// The first line of every record.
@@ -332,6 +333,12 @@ pub enum Line {
         /// Costs of each path, the reference first.
         costs: Vec<PathCost>,
     },
+    /// The plan of `landspeed copy`.
+    Copy(Box<CopyPlan>),
+    /// What a copy had done at one moment.
+    CopyMoment(Box<CopyMoment>),
+    /// The end of a copy.
+    CopyEnd(Box<CopyEnd>),
     /// A remark for the reader, for example about a discarded block or a refused knob.
     Note {
         /// The note, in one line.

@@ -1,6 +1,6 @@
 //! The output of a run for people: its progress, live on a terminal, and its results, as a report.
 //!
-//! A report is a [`Document`]. It is built once (by [`tune`], [`explain`], [`compare`], [`measure`], [`diff`],
+//! A report is a [`Document`]. It is built once (by [`tune`], [`explain`], [`compare`], [`measure`], [`copy()`], [`diff`],
 //! [`record_run`] and others) and printed as text, as an HTML page, as Markdown or as CSV. [`json`] prints the data
 //! behind a report. The input is plain data of `landspeed-record`. This crate imports no plug-in, so a saved record can
 //! be shown anywhere. A record may come from a stranger, so a document escapes its text for terminals, and maud escapes
@@ -14,6 +14,7 @@ mod block;
 mod chart;
 mod compare;
 mod conditions;
+mod copy;
 mod diff;
 mod expected;
 mod explain;
@@ -34,6 +35,7 @@ mod words;
 
 pub use block::{CsvTable, DetailLevel, Document, csv, markdown_table, table};
 pub use compare::{about, compare, compare_progress};
+pub use copy::{copy, entry_name, held_lines, held_words, loss_words};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
 pub use gauges::{Gauge, Labels, labels, open_metrics};
@@ -42,8 +44,8 @@ pub use measure::measure;
 pub use output::OutputCapabilities;
 pub use record_run::{RECORD_RUN_CLAIMS, record_run};
 pub use records::{
-    ListedResult, RecordRow, RecordState, RecordsReport, gain_is_proven, grid_result, records, study_result,
-    tune_result,
+    ListedResult, RecordRow, RecordState, RecordsReport, copy_result, gain_is_proven, grid_result, records,
+    study_result, tune_result,
 };
 pub(crate) use safe::remarks;
 pub use safe::safe;

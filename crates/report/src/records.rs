@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use crate::block::{Document, DocumentHead, ReportSection, ReportTable, TableCell, TableColumn};
 use crate::gauges::{Gauge, labels};
-use crate::safe;
 use crate::tune::answer;
 use crate::words::{self, StepOutcome, counted};
+use crate::{copy, safe};
 
 /// All records of a folder, newest first, as `landspeed records` lists them.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, schemars::JsonSchema)]
@@ -106,6 +106,14 @@ pub fn grid_result(outline: &RecordOutline) -> ListedResult {
     let is_done = matches!(&outline.last, Some(Line::GridEnd(end)) if *end != GridEndReason::Stopped);
     let cells = counted(grid.cells() as usize, "cell");
     ListedResult { is_done, words: format!("{cells} of {}", safe(&grid.workload.name)) }
+}
+
+/// Returns the result of a copy. The copy is done if its record has its end.
+pub fn copy_result(outline: &RecordOutline) -> ListedResult {
+    let Some(Line::CopyEnd(end)) = &outline.last else { return ListedResult::default() };
+    let outcome = &end.outcome;
+    let words = copy::brief(outcome.copied, outcome.copied_bytes, end.duration_ns, outcome.failed);
+    ListedResult { is_done: true, words }
 }
 
 /// Returns the result of a tuning run: "2.90x the rate, 2 kept".

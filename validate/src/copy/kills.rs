@@ -29,8 +29,8 @@ const CUT_FOR_GOOD: Duration = Duration::from_secs(45);
 const ENDING: Duration = Duration::from_secs(1);
 /// The time within which processes of an interrupted copy have ended.
 const ENDED: Duration = Duration::from_secs(60);
-const COPY: &str = "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO";
-const IMPATIENT: &str = "landspeed copy --patience 2s --json SSH_OPTIONS FROM/ HOST:TO";
+const COPY: &str = "landspeed copy --no-record --json SSH_OPTIONS FROM/ HOST:TO";
+const IMPATIENT: &str = "landspeed copy --no-record --patience 2s --json SSH_OPTIONS FROM/ HOST:TO";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

@@ -335,7 +335,8 @@ impl SessionWorker {
         connection.reader.stop = Arc::clone(&self.stop);
         let end = {
             let mut hear = pin!(hear(&mut connection.reader, &self.calls, &self.relay));
-            let mut talk = pin!(pump(&mut connection.writer, &mut self.queue, &mut self.relayed, beats));
+            let (queue, relayed, meter) = (&mut self.queue, &mut self.relayed, &self.relay.meter);
+            let mut talk = pin!(pump(&mut connection.writer, queue, relayed, beats, meter));
             let (end, talks) = tokio::select! {
                 end = first_end(hear.as_mut(), talk.as_mut(), self.grace) => end,
                 // An agent that sends beats but does not read must not keep the caller for ever.

@@ -67,7 +67,7 @@ pub use key::SessionKey;
 pub use listen::{ListeningAgent, listen};
 pub use message::{CopyFlows, CopyRoot, FoundPath, KnobChange, PathKind, Reply, Request};
 pub use options::{LineSink, Options, ServeOptions};
-pub use relay::{RelayBridge, RelayEnd, RelayEntry, RelayExit};
+pub use relay::{RelayBridge, RelayEnd, RelayEntry, RelayExit, RelaySpent};
 pub use serve::{OnProgress, RequestHandler};
 pub use shared_start::SharedStart;
 pub use ssh::SshHost;

@@ -1,7 +1,7 @@
 //! The two directions of an open session, which work alike at both ends.
 
 use std::pin::Pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 use tokio::io::AsyncWriteExt;
@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::session::connection::{PARTING, WriteHalf, left};
 use crate::session::frame::FrameError;
-use crate::session::relay::RelayFrame;
+use crate::session::relay::{RelayFrame, RelayMeter};
 use crate::session::wire::{DONE, OutgoingFrame};
 
 /// The way in which a session ended.
@@ -55,27 +55,32 @@ pub(crate) fn beat_every(lease: Nanos) -> Duration {
     (Duration::from(lease) / 4).min(LONGEST_INTERVAL)
 }
 
-/// Sends the frames of `queue`, a beat at each interval `every`, and between them those of `relayed`. Returns `Ok` once the
-/// last frame is sent or every sender of the queue is gone.
+/// Sends the frames of `queue`, a beat at each interval `every`, and between them those of `relayed`, which `meter` counts.
+/// Returns `Ok` once the last frame is sent or every sender of the queue is gone.
 pub(crate) async fn pump(
     writer: &mut WriteHalf,
     queue: &mut Receiver<OutgoingFrame>,
     relayed: &mut Receiver<RelayFrame>,
     every: Duration,
+    meter: &RelayMeter,
 ) -> Result<(), FrameError> {
     let beat = OutgoingFrame::beat();
     let mut beats = interval(every);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        let frame = tokio::select! {
+        let (frame, is_relayed) = tokio::select! {
             biased;
-            frame = queue.recv() => frame,
-            _ = beats.tick() => Some(beat.clone()),
-            Some(frame) = relayed.recv() => Some(OutgoingFrame::relayed(&frame)),
+            frame = queue.recv() => (frame, false),
+            _ = beats.tick() => (Some(beat.clone()), false),
+            Some(frame) = relayed.recv() => (Some(OutgoingFrame::relayed(&frame)), true),
         };
         let Some(frame) = frame else { return Ok(()) };
+        let begun = Instant::now();
         writer.write_all(&frame.bytes).await?;
         writer.flush().await?;
+        if is_relayed {
+            meter.handed(begun);
+        }
         if frame.last {
             return Ok(());
         }

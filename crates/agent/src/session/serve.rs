@@ -13,7 +13,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
 use crate::session::frame::{FrameReader, SessionFrame};
 use crate::session::pump::{SessionEnd, beat_every, first_end, pump};
-use crate::session::relay::RelayEnd;
+use crate::session::relay::{RelayEnd, RelayMeter};
 use crate::session::wire::{MessageToAgent, OutgoingFrame};
 use crate::session::{Error, Hello, Reply, Request, ServeOptions, one_line};
 
@@ -72,8 +72,8 @@ pub(crate) async fn attend(
     connection.reader.silence = Some(options.silence(&peer).into());
     let end = {
         let mut hear = pin!(dispatcher.hear(&mut connection.reader, &relay));
-        let every = beat_every(peer.lease_ns);
-        let mut talk = pin!(pump(&mut connection.writer, &mut queue, &mut relayed, every));
+        let (every, meter) = (beat_every(peer.lease_ns), RelayMeter::default());
+        let mut talk = pin!(pump(&mut connection.writer, &mut queue, &mut relayed, every, &meter));
         let (end, talks) = first_end(hear.as_mut(), talk.as_mut(), PARTING).await;
         let mut restoring = pin!(restore(handler, end.why().to_owned()));
         if !talks {

@@ -1,3 +1,6 @@
+use landspeed_record::CopyHostTimes;
+use landspeed_record::units::CpuNanos;
+
 use super::*;
 
 /// One end's times in seconds: on a processor, waiting for a disk, starved and blocked, by stage.
@@ -16,7 +19,7 @@ fn end(stages: StageSeconds<'_>) -> CopyEndTimes {
 }
 
 fn times(source: StageSeconds<'_>, target: StageSeconds<'_>) -> CopyTimes {
-    CopyTimes { source: end(source), target: end(target) }
+    CopyTimes { source: end(source), target: end(target), ..CopyTimes::default() }
 }
 
 /// Returns the rows that hold a copy, with their shares in percent.
@@ -65,6 +68,25 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     for full in [window, buffer, lossy] {
         assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(350), ..full }), CopyHold::NetworkRate);
     }
+}
+
+#[test]
+fn a_relay_is_held_by_its_processor_or_by_a_session() {
+    let hold = |source_ms, target_ms, handing_ms| {
+        let relay = CopyRelayTimes {
+            relayed_ns: Nanos::secs(100),
+            source_processor_ns: Nanos::millis(source_ms),
+            target_processor_ns: Nanos::millis(target_ms),
+            handing_ns: Nanos::millis(handing_ms),
+        };
+        let held = copy_held(&CopyTimes { relay, ..slow_path() });
+        assert_eq!(rows(&held)[0].1, 88.0, "{held:?}");
+        held.by[0].hold
+    };
+    assert_eq!(hold(90_000, 40_000, 95_000), CopyHold::RelayProcessor);
+    assert_eq!(hold(20_000, 85_000, 95_000), CopyHold::RelayProcessor);
+    assert_eq!(hold(20_000, 30_000, 95_000), CopyHold::RelayTarget);
+    assert_eq!(hold(20_000, 30_000, 10_000), CopyHold::RelaySource);
 }
 
 /// The source waits to send, and yet not for the network: the target does not take what has arrived.
@@ -121,6 +143,27 @@ fn threads_that_wait_for_a_processor_are_held_by_it() {
 }
 
 #[test]
+fn a_quota_and_a_hypervisor_are_told_from_other_threads() {
+    let mut times = slow_path();
+    let send = times.source.of_mut(Send);
+    (send.queued_ns, send.blocked_ns) = (Nanos::secs(78), Nanos::secs(10));
+    let held = |host: CopyHostTimes| {
+        let source = CopyEndTimes { host, ..times.source };
+        rows(&copy_held(&CopyTimes { source, ..times }))[..2].to_vec()
+    };
+    let (quota, steal) = (CopyHold::SourceQuota, CopyHold::SourceSteal);
+    let host = CopyHostTimes { observed_ns: Nanos::secs(100), ..CopyHostTimes::default() };
+    // Two processors were stopped at a time, so that more was stopped than passed.
+    let stopped = held(CopyHostTimes { quota_ns: Nanos::secs(150), ..host });
+    assert_eq!(stopped, [(quota, 78.0), (CopyHold::SourceProcessor, 12.0)]);
+    // Other threads take the processor, and a quota strikes now and then.
+    let little = held(CopyHostTimes { quota_ns: Nanos::secs(8), ..host });
+    assert_eq!(little, [(CopyHold::SourceProcessor, 82.0), (CopyHold::NetworkRate, 10.0)]);
+    let stolen = held(CopyHostTimes { used_ns: CpuNanos(2_000), stolen_ns: CpuNanos(8_000), ..host });
+    assert_eq!(stolen, [(steal, 72.0), (CopyHold::SourceProcessor, 18.0)]);
+}
+
+#[test]
 fn small_files_are_held_by_a_file_system() {
     let creating = times(
         &[(Walk, [5, 5, 0, 90]), (Read, [9, 1, 0, 0]), (Send, [5, 0, 5, 80])],
@@ -158,6 +201,24 @@ fn ends_that_only_wait_for_each_other_are_held_by_answers() {
     assert_eq!(rows(&copy_held(&times))[0], (CopyHold::Answers, 76.0));
 }
 
+/// One short file over four flows: three of them have nothing to do.
+#[test]
+fn flows_for_which_nothing_is_left_dilute_nothing() {
+    let mut times = times(
+        &[(Walk, [0, 1, 0, 9]), (Read, [1, 0, 8, 0]), (Send, [1, 0, 0, 0])],
+        &[(Receive, [1, 0, 8, 0]), (Write, [1, 0, 0, 0]), (Sync, [0, 7, 3, 0])],
+    );
+    times.source.of_mut(Read).idle_ns = Nanos::secs(30);
+    times.target.of_mut(Receive).idle_ns = Nanos::secs(30);
+    let held = copy_held(&times);
+    assert_eq!(rows(&held)[..2], [(CopyHold::TargetDisk, 70.0), (CopyHold::SourceProcessor, 20.0)]);
+    // Flows that all wait for each other are another matter.
+    times.source.of_mut(Read).starved_ns = Nanos::secs(38);
+    times.target.of_mut(Receive).starved_ns = Nanos::secs(38);
+    times.target.of_mut(Sync).device_ns = Nanos::secs(1);
+    assert_eq!(copy_held(&times).by[0].hold, CopyHold::Answers);
+}
+
 #[test]
 fn a_copy_without_times_is_held_by_nothing_that_is_known() {
     assert_eq!(copy_held(&CopyTimes::default()), CopyHeld::default());
@@ -170,8 +231,8 @@ fn a_copy_without_times_is_held_by_nothing_that_is_known() {
 
 #[test]
 fn every_row_has_words() {
-    for row in ROWS {
-        assert!(!hold_words(row.hold).is_empty());
-        assert_eq!(ROWS.iter().filter(|other| other.hold == row.hold).count(), 1);
+    for row in rows::ROWS {
+        assert!(!hold_words(row.hold).is_empty() && !hold_remedy(row.hold).is_empty());
+        assert_eq!(rows::ROWS.iter().filter(|other| other.hold == row.hold).count(), 1);
     }
 }

@@ -10,43 +10,43 @@ mod manifest;
 mod names;
 mod place;
 mod progress;
+mod recording;
 mod rules;
 mod summary;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_agent::session::CopyRules;
-use landspeed_analysis::copy_held;
+use landspeed_analysis::copy_report;
 use landspeed_engine::{
-    ComparisonListener, CopyDone, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files,
-    copy, shown_place,
+    ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files, copy,
+    shown_place,
 };
-use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyDiffering, CopyHeld, CopyKeeping, CopyOutcome,
-    CopyProven, Settings, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
+    CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Settings, Side,
 };
-use landspeed_report::{counted, safe};
+use landspeed_report::{counted, held_lines, safe};
 
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
-use crate::output::{FORMAT, out, usage};
+use crate::kinds::ShownRecord;
+use crate::output::{out, present, usage};
 use crate::stop::StopRequest;
 use flow::{CopyFlow, CopyFlowArgs};
-use held::CopyStages;
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
 use manifest::{Manifest, ManifestCounts};
 use names::failed;
 use place::{CopyPlaces, places};
 use progress::CopyLine;
+use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
 
@@ -94,8 +94,10 @@ Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
 While it runs and at its end, a copy names what holds it and what would hold it
-next: a disk, a file system, a processor, a window, losses, the path's rate, or
---limit.
+next: a disk, a file system, a processor or its quota, a window, losses, the
+path's rate, a relay, or --limit. At its end it leaves a record, from which
+`landspeed show last` tells the same again, with a page (--html); --no-record
+leaves none.
 
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
@@ -163,52 +165,23 @@ pub(crate) struct CopyArgs {
     pub(crate) rules: RuleArgs,
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
+    #[command(flatten)]
+    record: RecordArgs,
 }
 
-/// The output of `landspeed copy --json`.
+/// The output of `landspeed copy --json`, and of `landspeed show --json` for the record of a copy.
 #[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct CopyReport {
-    /// Format version of this document.
-    format: u32,
+pub(crate) struct CopyDocument {
     #[serde(flatten)]
-    route: CopyRoute,
-    /// The settings of each flow.
-    flow: Settings,
-    /// The number of flows.
-    flows: u32,
+    report: CopyReport,
     /// The line about the flows, if the user chose anything about them.
     #[serde(skip)]
     conditions: Option<String>,
-    /// From the first request to the end, with the wait for stable storage.
-    duration_ns: Nanos,
-    /// The content of the files that were sent, over the whole duration.
-    goodput_bps: BitRate,
-    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
-    not_as_asked: Vec<String>,
-    /// What held the copy.
-    held: CopyHeld,
-    /// What the stages of both ends did with their time.
-    stages: CopyStages,
-    #[serde(flatten)]
-    outcome: CopyOutcome,
     /// What `--manifest` wrote; null without it.
     manifest: Option<ManifestCounts>,
     /// The sources whose entries land in the target's folder itself. It is there in every copy.
     #[serde(skip)]
     into_folder: u64,
-}
-
-/// Where files come from and go to.
-#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
-pub(crate) struct CopyRoute {
-    /// The host that has the files.
-    from: String,
-    /// The host that gets them.
-    to: String,
-    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
-    target: String,
-    /// True if the data passed through the machine of the command, because neither host reaches the other.
-    is_relayed: bool,
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
@@ -230,10 +203,11 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     flow.check(&joined.group.first())?;
     let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
     let landing = lands(&joined, &places, &args.rules)?;
-    let target = safe(&String::from_utf8_lossy(&landing.shown));
+    let (shown, target) = (landing.shown.clone(), safe(&String::from_utf8_lossy(&landing.shown)));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
+    let plan = plan(&places, &what, shown, is_relayed);
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -241,18 +215,49 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.verify {
         return verify::run(args, route, joined, &what);
     }
-    let begun = Instant::now();
+    let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());
+    drop(joined);
+    args.record.keep(&record);
+    if let Some(error) = failed {
+        return Err(error);
+    }
+    let report = copy_report(&record, "")?;
+    let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
+    let manifest = manifest.map(Manifest::finish).transpose()?;
+    let document = CopyDocument { report, conditions: flow.line(args.flows), manifest, into_folder };
+    print(args, &document, lines)?;
+    Ok(exit(&document.report.outcome))
+}
+
+/// Copies, and returns the record, and the error that ended the copy, if one did.
+fn recorded(
+    joined: &JoinedHosts,
+    what: &CopyOptions,
+    recorder: CopyRecorder,
+    manifest: Option<&Manifest>,
+) -> (Record, Option<anyhow::Error>) {
     let line = CopyLine::new();
+    let on_counts = |counts: CopyCounts, times: CopyTimes| {
+        recorder.take(counts, &times);
+        line.take_with(counts, times);
+    };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
-    let listener =
-        CopyListener { on_counts: &|counts, times| line.take_with(counts, times), on_proven: &on_proven };
-    let done = copy(&joined.group.first(), &what, &listener)?;
-    let mut report = report(args, route, begun, done, &flow);
-    report.into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    drop((line, joined));
-    report.manifest = manifest.map(Manifest::finish).transpose()?;
-    print(args, &report, lines)?;
-    Ok(exit(&report.outcome))
+    let done =
+        copy(&joined.group.first(), what, &CopyListener { on_counts: &on_counts, on_proven: &on_proven });
+    let record = recorder.record(done.as_ref());
+    (record, done.err().map(Into::into))
+}
+
+/// Shows the record of a copy.
+pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
+    let report = copy_report(of.record, &of.path.display().to_string())?;
+    for why in &of.record.unread {
+        eprintln!("landspeed: {}", safe(why));
+    }
+    let page = landspeed_report::copy(&report, of.record);
+    let document = CopyDocument { report, conditions: None, manifest: None, into_folder: 0 };
+    present(&page, || landspeed_report::json(&document), of.form, of.detail)?;
+    Ok(Exit::Done.into())
 }
 
 /// Prints a report: as one JSON document, or as lines, all of them or a screen.
@@ -295,38 +300,20 @@ fn options(
     })
 }
 
-fn report(args: &CopyArgs, route: CopyRoute, begun: Instant, done: CopyDone, flow: &CopyFlow) -> CopyReport {
-    let (duration, outcome) = (Nanos::from(done.ended - begun), done.outcome);
-    CopyReport {
-        format: FORMAT,
-        route,
-        flow: flow.settings.clone(),
-        conditions: flow.line(args.flows),
-        flows: args.flows,
-        duration_ns: duration,
-        goodput_bps: outcome.copied_bytes.per(duration),
-        not_as_asked: done.not_as_asked,
-        held: copy_held(&done.times),
-        stages: CopyStages::of(&done.times),
-        outcome,
-        manifest: None,
-        into_folder: 0,
-    }
-}
-
-fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
+fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
+    let CopyDocument { report, conditions, manifest, into_folder } = document;
     let outcome = &report.outcome;
     let (copied, bytes, time) = (counted(outcome.copied, "file"), outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![format!("copied {copied}, {bytes}, in {time} ({})", report.goodput_bps)];
-    lines.extend(beside_files(outcome.made, outcome.unchanged.saturating_sub(report.into_folder)));
+    lines.extend(beside_files(outcome.made, outcome.unchanged.saturating_sub(*into_folder)));
     if outcome.deleted > 0 {
         let deleted = counted(outcome.deleted, "entry");
         lines.push(format!("deleted {deleted} that only the target had"));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
-    lines.extend(report.conditions.clone());
+    lines.extend(conditions.clone());
     lines.extend(flow::not_as_asked(&report.not_as_asked));
-    lines.extend(held::line(&report.held));
+    lines.extend(held_lines(&report.held));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
@@ -336,7 +323,7 @@ fn lines(report: &CopyReport, is_full: bool) -> Vec<String> {
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
     lines.extend(lost_lines(&outcome.lost));
-    lines.extend(report.manifest.iter().flat_map(ManifestCounts::lines));
+    lines.extend(manifest.iter().flat_map(ManifestCounts::lines));
     lines
 }
 

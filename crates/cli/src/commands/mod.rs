@@ -101,7 +101,7 @@ commands! {
         "landspeed compare --paths": GridReport,
     },
     Copy(copy::CopyArgs) {
-        "landspeed copy": copy::CopyReport,
+        "landspeed copy": copy::CopyDocument,
         "landspeed copy --clean": copy::clean::CopyCleaning,
         "landspeed copy --dry-run": copy::dry_run::DryRunReport,
         "landspeed copy --verify": copy::verify::CopyVerification,

@@ -67,6 +67,9 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     assert!(output.status.success(), "{out}{err}");
     let done = checked("copy", &out);
     assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(true)), "{done}");
+    for spent in ["relayed_ns", "source_processor_ns", "target_processor_ns", "handing_ns"] {
+        assert!(done["stages"]["relay"][spent].as_u64() > Some(0), "{spent}: {done}");
+    }
     let said = format!("neither {A} nor {B} reaches the other: data pass through this machine, ");
     assert_eq!(err.matches(&said).count(), 1, "{err}");
     assert!(err.find(&said) < err.find(" -> "), "it is said first: {err}");

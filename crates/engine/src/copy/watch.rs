@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
-use landspeed_record::{CopyCounts, CopyEndTimes, CopyNetworkTimes, CopyTimes, Side};
+use landspeed_record::{CopyCounts, CopyEndTimes, CopyNetworkTimes, CopyRelayTimes, CopyTimes, Side};
 
 use super::REPORT;
 use crate::Pair;
@@ -17,6 +17,8 @@ pub(super) struct CopyWatch<'a> {
     asked: Cell<Instant>,
     counts: Cell<CopyCounts>,
     times: Cell<CopyTimes>,
+    /// What this machine had done to relay before the copy.
+    relay_before: CopyRelayTimes,
     /// The question that the target has not answered.
     target: RefCell<Option<PendingReply>>,
 }
@@ -29,6 +31,7 @@ impl<'a> CopyWatch<'a> {
             asked: Cell::new(Instant::now()),
             counts: Cell::default(),
             times: Cell::default(),
+            relay_before: relay_times(pair, from),
             target: RefCell::default(),
         }
     }
@@ -42,7 +45,7 @@ impl<'a> CopyWatch<'a> {
         self.asked.set(Instant::now());
         let (counts, source) = self.source()?;
         self.counts.set(counts);
-        self.times.set(CopyTimes { source, target: self.target() });
+        self.times.set(CopyTimes { source, target: self.target(), relay: self.relay() });
         Some((counts, self.times.get()))
     }
 
@@ -53,9 +56,17 @@ impl<'a> CopyWatch<'a> {
 
     /// Returns the times of a copy that is over.
     pub(super) fn end(&self) -> CopyTimes {
-        let CopyTimes { source, target } = self.times.get();
+        let CopyTimes { source, target, .. } = self.times.get();
         let or_last = |side, last| self.ask(side).map_or(last, |(_, times)| times);
-        CopyTimes { source: or_last(self.from, source), target: or_last(self.from.other(), target) }
+        CopyTimes {
+            source: or_last(self.from, source),
+            target: or_last(self.from.other(), target),
+            relay: self.relay(),
+        }
+    }
+
+    fn relay(&self) -> CopyRelayTimes {
+        relay_times(self.pair, self.from).since(&self.relay_before)
     }
 
     fn ask(&self, side: Side) -> Option<(CopyCounts, CopyEndTimes)> {
@@ -96,6 +107,19 @@ impl<'a> CopyWatch<'a> {
             Some(Reply::CopyState { times, .. }) => on_path(*times, self.pair.is_relayed()),
             _ => last,
         }
+    }
+}
+
+/// Returns what this machine has done to relay what the host of side `from` sends; zeros where it relays nothing.
+fn relay_times(pair: &Pair<'_>, from: Side) -> CopyRelayTimes {
+    let Some(relay) = pair.relay() else { return CopyRelayTimes::default() };
+    let (begun, spent) = relay.spent();
+    let [source, target] = [from, from.other()].map(|side| spent[side as usize]);
+    CopyRelayTimes {
+        relayed_ns: begun.elapsed().into(),
+        source_processor_ns: source.processor,
+        target_processor_ns: target.processor,
+        handing_ns: target.handing,
     }
 }
 

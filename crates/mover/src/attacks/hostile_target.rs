@@ -32,6 +32,7 @@ pub(super) fn serve(peer: &mut Peer<'_>, mut before: impl FnMut(&Peer<'_>, &ToTa
             ToTarget::Withdraw { entry } => {
                 peer.say(&ToSource::Outcomes(vec![(entry, EntryOutcome::Withdrawn)]));
             }
+            ToTarget::Rest => {}
             ToTarget::Finish => peer.say(&ToSource::Finished(Ok(()))),
             _ => return content,
         }

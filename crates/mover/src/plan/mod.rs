@@ -1,8 +1,9 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
 //! flows. `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
 //! whole, `links` the files with several names, `sparse` those with holes, `proven` those whose copy is proven, `removal` what
-//! only the target has.
+//! only the target has, `crew` how many flows have something to do.
 
+mod crew;
 mod install;
 mod links;
 mod pieces;
@@ -21,6 +22,7 @@ use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
 use crate::name::RelativeName;
 use crate::tree::FoundEntry;
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
+use crew::AwaitedAnswers;
 use links::LinkGroups;
 pub(crate) use pieces::PieceWork;
 pub(crate) use removal::{EmptySource, NotRemoved};
@@ -77,6 +79,8 @@ pub(crate) enum Work {
         folders: Vec<FolderNames>,
         removes: bool,
     },
+    /// Nothing is left for the flow now.
+    Rest,
     Finish,
 }
 
@@ -201,6 +205,7 @@ pub(crate) struct Plan {
     /// The number of the next entry.
     next: u64,
     offers: VecDeque<(u64, Vec<OfferedEntry>)>,
+    awaited: AwaitedAnswers,
     open: HashMap<u64, OpenEntry>,
     /// The room for the attributes of what is open or waits.
     room: AttributeRoom,
@@ -235,6 +240,7 @@ impl Plan {
             is_walked: false,
             next: 0,
             offers: VecDeque::new(),
+            awaited: AwaitedAnswers::default(),
             open: HashMap::new(),
             small: VecDeque::new(),
             small_held: VecDeque::new(),
@@ -276,7 +282,8 @@ impl Plan {
             return;
         }
         let first = self.next;
-        let entries = found.iter().map(|one| one.offered.clone()).collect();
+        let entries: Vec<OfferedEntry> = found.iter().map(|one| one.offered.clone()).collect();
+        self.awaited.offered(first, &entries);
         for found in found {
             self.open.insert(self.next, OpenEntry::new(found, is_second, &self.room));
             self.next += 1;

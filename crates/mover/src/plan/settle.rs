@@ -25,6 +25,7 @@ impl Plan {
 
     /// Takes the target's answers to an offer. An answer to an entry that is not open is ignored.
     pub(crate) fn answered(&mut self, first: u64, answers: Vec<Answer>) {
+        self.awaited.answered(first);
         for (entry, answer) in numbered(first, answers) {
             match answer {
                 Answer::Unchanged | Answer::Made if self.phase != Phase::Content => {
@@ -193,6 +194,7 @@ impl Plan {
         }
         if failure.is_full() {
             self.offers.clear();
+            self.awaited.clear();
             let open = std::mem::take(&mut self.open);
             open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
             let names = self.links.take_waiting().into_iter().map(|one| one.offered.name);

@@ -72,8 +72,25 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
             plan.swept(number, Swept { extras, ..Swept::default() });
             if removes { "remove" } else { "count" }
         }
+        Work::Rest => panic!("the plan knows no flows"),
         Work::Finish => "finish",
     }
+}
+
+#[test]
+fn what_is_left_after_the_walk_says_how_many_flows_have_something_to_do() {
+    let mut plan = Plan::new();
+    plan.add(vec![file("a", 10), file("b", 3 << 20), file("c", 1 << 20), file("d", 0)]);
+    assert_eq!(plan.usable_flows(), None, "the walk may find more");
+    plan.walked();
+    assert_eq!(plan.usable_flows(), Some(3 + 2), "three pieces, and short files of a little more than one");
+    let NextStep::Work(Work::Offer { first, .. }) = step(&mut plan) else { panic!("an offer") };
+    assert_eq!(step(&mut plan), NextStep::Wait);
+    plan.answered(first, vec![Answer::Unchanged, Answer::Send, Answer::Unchanged, Answer::Unchanged]);
+    assert_eq!(plan.usable_flows(), Some(1), "what was answered is handed out, or nothing");
+    drive(&mut plan);
+    assert!(plan.wants_folders());
+    assert_eq!(plan.usable_flows(), Some(1), "although the folders are being walked");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
+mod crew;
 mod names;
 mod pace;
 mod read;
@@ -27,6 +28,7 @@ use crate::stage::{self, FlowMeter, Pause, StageTotals};
 use crate::tree::Tree;
 use crate::wire::{Failure, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
+use crew::{CrewPlace, FlowCrew};
 pub(crate) use names::can_remove;
 use pace::Pace;
 use read::Body;
@@ -97,6 +99,7 @@ pub fn send(
         trees: source.open()?,
         plan: Mutex::new(plan),
         moved: Condvar::new(),
+        crew: FlowCrew::default(),
         finished: Mutex::new(None),
         progress,
         pace: Pace::new(source.rules.limit),
@@ -190,6 +193,7 @@ struct Sending<'a> {
     plan: Mutex<Plan>,
     /// Signalled when there may be something to do.
     moved: Condvar,
+    crew: FlowCrew,
     /// What the target says at its end.
     finished: Mutex<Option<Result<(), Failure>>>,
     progress: &'a CopyProgress,
@@ -215,16 +219,27 @@ impl Sending<'_> {
 
     /// Returns the message of this number: one that was on a flow that has broken, or what the plan says next. Returns `None`
     /// once the flow is broken or the copy is over.
-    fn next(&self, link: &Link<Arc<Outgoing>>, number: u64, flow: &OpenFlow<'_>) -> Option<Arc<Outgoing>> {
+    fn next(
+        &self,
+        link: &Link<Arc<Outgoing>>,
+        number: u64,
+        flow: &OpenFlow<'_>,
+        place: &CrewPlace<'_>,
+    ) -> Option<Arc<Outgoing>> {
         if let Some(unheard) = link.message(number) {
             return Some(unheard);
         }
-        let outgoing = Arc::new(Outgoing::of(self.next_work(link, flow)?));
+        let outgoing = Arc::new(Outgoing::of(self.next_work(link, flow, place)?));
         link.say(Arc::clone(&outgoing), 1);
         Some(outgoing)
     }
 
-    fn next_work(&self, link: &Link<Arc<Outgoing>>, flow: &OpenFlow<'_>) -> Option<Work> {
+    fn next_work(
+        &self,
+        link: &Link<Arc<Outgoing>>,
+        flow: &OpenFlow<'_>,
+        place: &CrewPlace<'_>,
+    ) -> Option<Work> {
         let mut plan = self.plan.lock();
         while !flow.is_broken() {
             if link.weight() >= MOST_UNHEARD {
@@ -232,10 +247,17 @@ impl Sending<'_> {
                 continue;
             }
             match plan.step() {
-                NextStep::Work(work) => return Some(work),
+                NextStep::Work(work) => {
+                    place.works();
+                    return Some(work);
+                }
                 NextStep::Map(map) => MutexGuard::unlocked(&mut plan, || self.map(&map)),
                 NextStep::Over => return None,
-                NextStep::Wait => stage::wait(Pause::Starved, || self.moved.wait(&mut plan)),
+                NextStep::Wait if !place.is_spare(plan.usable_flows()) => {
+                    stage::wait(Pause::Starved, || self.moved.wait(&mut plan));
+                }
+                NextStep::Wait if place.rests_anew() => return Some(Work::Rest),
+                NextStep::Wait => place.idle(|| self.moved.wait(&mut plan)),
             }
         }
         None
@@ -266,11 +288,11 @@ impl End for Sending<'_> {
     type Heard = ToSource;
 
     fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error> {
-        let mut body = Body::default();
+        let (mut body, place) = (Body::default(), self.crew.join());
         let mut number = flow.next;
         let stages = self.stages();
         let (_life, mut meter) = (stages.begin(CopyStage::Read), FlowMeter::new(flow.writer, stages));
-        while let Some(outgoing) = self.next(link, number, flow) {
+        while let Some(outgoing) = self.next(link, number, flow, &place) {
             // What the plan's lock takes is no time of a disk.
             stage::settle(Pause::Starved);
             self.carry_out(&outgoing, flow, &mut body)?;
@@ -345,6 +367,7 @@ impl Outgoing {
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
             Work::Names { number, folders, removes } => ToTarget::Names { number, folders, removes },
+            Work::Rest => ToTarget::Rest,
             Work::Finish => ToTarget::Finish,
         };
         Outgoing::Message(encode(&message))

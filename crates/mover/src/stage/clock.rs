@@ -48,6 +48,11 @@ pub(crate) fn enter(stage: CopyStage) {
     on_clock(|clock| clock.enter(stage));
 }
 
+/// The other end has nothing for this thread now: until something comes on which it works, its wait is that of an idle thread.
+pub(crate) fn rest() {
+    on_clock(|clock| clock.rests = true);
+}
+
 /// Calls `pause`, in which this thread waits for another stage.
 pub(crate) fn wait<T>(why: Pause, pause: impl FnOnce() -> T) -> T {
     on_clock(|clock| clock.begin_wait(why));
@@ -82,13 +87,15 @@ struct ThreadClock {
     folded: Instant,
     /// The thread's time waiting for a processor at its last reading.
     queued: u64,
+    /// True if the other end has nothing for the thread.
+    rests: bool,
 }
 
 impl ThreadClock {
     fn new(totals: &Arc<StageTotals>, stage: CopyStage) -> Self {
         let now = Instant::now();
         let present = Arc::new(Present(Default::default()));
-        present.set(stage, unsaid(stage), totals.at(now));
+        present.set(stage, state(usual_pause(stage)), totals.at(now));
         totals.register(&present);
         ThreadClock {
             totals: Arc::clone(totals),
@@ -100,6 +107,7 @@ impl ThreadClock {
             spent: [[0; STATES]; STAGES],
             folded: now,
             queued: queued_of_thread(),
+            rests: false,
         }
     }
 
@@ -113,8 +121,9 @@ impl ThreadClock {
     }
 
     fn enter(&mut self, stage: CopyStage) {
+        self.rests &= stage == CopyStage::Receive;
         let left = std::mem::replace(&mut self.stage, stage);
-        let nanos = self.lap(unsaid(stage));
+        let nanos = self.lap(self.unsaid());
         self.unsettled[left as usize] += nanos;
     }
 
@@ -124,19 +133,20 @@ impl ThreadClock {
     }
 
     fn end_wait(&mut self, why: Pause) {
-        let waited = self.lap(unsaid(self.stage));
+        let waited = self.lap(self.unsaid());
         self.spent[self.stage as usize][state(why)] += waited;
         self.fold_when_due();
     }
 
     fn settle(&mut self, why: Pause) -> bool {
-        let nanos = self.lap(unsaid(self.stage));
+        let nanos = self.lap(self.unsaid());
         self.unsettled[self.stage as usize] += nanos;
+        let paused = self.state_of(why);
         let before = std::mem::replace(&mut self.used, used_by_thread());
         let used = on_processor(&self.unsettled, self.used.saturating_sub(before));
         for ((spent, nanos), used) in self.spent.iter_mut().zip(&mut self.unsettled).zip(used) {
             spent[PROCESSOR] += used;
-            spent[state(why)] += *nanos - used;
+            spent[paused] += *nanos - used;
             *nanos = 0;
         }
         self.fold_when_due()
@@ -150,6 +160,17 @@ impl ThreadClock {
         is_due
     }
 
+    /// Returns the state of the thread if it has been in its stage for so long that it waits, and has not said for what.
+    fn unsaid(&self) -> usize {
+        self.state_of(usual_pause(self.stage))
+    }
+
+    /// Returns the state of the thread while it waits in a system call.
+    fn state_of(&self, why: Pause) -> usize {
+        let is_idle = self.rests && why == Pause::Starved;
+        state(if is_idle { Pause::Idle } else { why })
+    }
+
     /// Adds the times to those of the end.
     fn fold(&mut self) {
         let before = std::mem::replace(&mut self.queued, queued_of_thread());
@@ -160,11 +181,6 @@ impl ThreadClock {
         }
         self.folded = self.since;
     }
-}
-
-/// Returns the state of a thread that has been in a stage for so long that it waits, and has not said for what.
-fn unsaid(stage: CopyStage) -> usize {
-    state(usual_pause(stage))
 }
 
 /// Returns what a thread waits for in the system calls of a stage.

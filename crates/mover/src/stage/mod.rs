@@ -26,7 +26,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{CopyEndTimes, CopyStage, CopyStageTimes};
 use parking_lot::Mutex;
 
-pub(crate) use clock::{StageLife, enter, settle, wait};
+pub(crate) use clock::{StageLife, enter, rest, settle, wait};
 pub(crate) use network::FlowMeter;
 use network::NetworkTotals;
 use split::Spent;
@@ -42,6 +42,8 @@ pub(crate) enum Pause {
     Blocked,
     /// The limit that the user has set on the rate (`--limit`).
     Limit,
+    /// Nothing: nothing is left for the thread, because other flows have what there is.
+    Idle,
 }
 
 /// The times of one end, to which its threads add.
@@ -83,7 +85,7 @@ impl StageTotals {
                 *nanos += now.saturating_sub(since);
             }
         }
-        CopyEndTimes { stages: spent.map(times), network: self.network.times() }
+        CopyEndTimes { stages: spent.map(times), network: self.network.times(), ..CopyEndTimes::default() }
     }
 
     fn now(&self) -> u64 {
@@ -109,7 +111,7 @@ impl StageTotals {
     }
 }
 
-fn times([processor, queued, device, starved, blocked, limited]: Spent) -> CopyStageTimes {
+fn times([processor, queued, device, starved, blocked, limited, idle]: Spent) -> CopyStageTimes {
     CopyStageTimes {
         processor_ns: Nanos(processor),
         queued_ns: Nanos(queued),
@@ -117,6 +119,7 @@ fn times([processor, queued, device, starved, blocked, limited]: Spent) -> CopyS
         starved_ns: Nanos(starved),
         blocked_ns: Nanos(blocked),
         limited_ns: Nanos(limited),
+        idle_ns: Nanos(idle),
     }
 }
 

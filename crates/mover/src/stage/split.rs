@@ -5,13 +5,13 @@ use landspeed_record::CopyStage;
 use super::Pause;
 
 /// The number of states of a thread.
-pub(super) const STATES: usize = 6;
-/// Nanoseconds in each state: on a processor, waiting for a processor, and the four pauses.
+pub(super) const STATES: usize = 7;
+/// Nanoseconds in each state: on a processor, waiting for a processor, and the five pauses.
 pub(super) type Spent = [u64; STATES];
 
 pub(super) const PROCESSOR: usize = 0;
 pub(super) const QUEUED: usize = 1;
-/// The first of the four pauses.
+/// The first of the five pauses.
 const PAUSES: usize = 2;
 const HASH: usize = CopyStage::Hash as usize;
 
@@ -22,6 +22,7 @@ pub(super) fn state(pause: Pause) -> usize {
         Pause::Starved => PAUSES + 1,
         Pause::Blocked => PAUSES + 2,
         Pause::Limit => PAUSES + 3,
+        Pause::Idle => PAUSES + 4,
     }
 }
 
@@ -80,10 +81,10 @@ mod tests {
 
     #[test]
     fn the_wait_for_a_processor_comes_from_the_pauses() {
-        let mut stages = [[100, 0, 60, 20, 20, 0], [100, 0, 0, 0, 60, 40]];
+        let mut stages = [[100, 0, 60, 20, 20, 0, 0], [100, 0, 0, 0, 30, 40, 30]];
         take_queued(&mut stages, 100);
-        assert_eq!(stages, [[100, 50, 30, 10, 10, 0], [100, 50, 0, 0, 30, 20]]);
+        assert_eq!(stages, [[100, 50, 30, 10, 10, 0, 0], [100, 50, 0, 0, 15, 20, 15]]);
         take_queued(&mut stages, 9_999);
-        assert_eq!(stages, [[100, 100, 0, 0, 0, 0], [100, 100, 0, 0, 0, 0]]);
+        assert_eq!(stages, [[100, 100, 0, 0, 0, 0, 0], [100, 100, 0, 0, 0, 0, 0]]);
     }
 }

@@ -87,6 +87,33 @@ fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {
     assert!(waited.iter().all(|waited| *waited > Nanos(0)), "{times:?}");
 }
 
+/// The source says that it has nothing more for a flow, and may have something all the same.
+#[test]
+fn a_thread_for_which_nothing_is_left_is_idle_until_something_comes() {
+    let waited = |something_comes: bool| {
+        let totals = Arc::<StageTotals>::default();
+        let life = totals.begin(CopyStage::Metadata);
+        rest();
+        if something_comes {
+            enter(CopyStage::Metadata);
+        }
+        // A sign of life comes first, and then a message.
+        for _ in 0..2 {
+            enter(CopyStage::Receive);
+            thread::sleep(PAUSE);
+            settle(Pause::Starved);
+        }
+        drop(life);
+        *totals.times().of(CopyStage::Receive)
+    };
+    let [idle, starved] = [false, true].map(waited);
+    assert_eq!([idle.starved_ns, starved.idle_ns], [Nanos(0); 2], "{idle:?} {starved:?}");
+    // A thread waits for a processor once it is awake.
+    let waits = [idle.idle_ns + idle.queued_ns, starved.starved_ns + starved.queued_ns];
+    assert!(waits.iter().all(|waited| *waited >= Nanos::from(PAUSE)), "{idle:?} {starved:?}");
+    assert_eq!(idle.total(), idle.engaged() + idle.idle_ns);
+}
+
 #[test]
 fn a_long_wait_is_seen_before_it_ends() {
     let totals = Arc::<StageTotals>::default();

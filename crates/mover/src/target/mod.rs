@@ -354,6 +354,7 @@ impl End for Serving<'_> {
             ToTarget::Holes { entry, holes } => receiving.take_holes(entry, &holes, link),
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
+            ToTarget::Rest => stage::rest(),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
             ToTarget::Names { number, folders, removes } => {
                 receiving.sweep(number, folders, removes, link)?

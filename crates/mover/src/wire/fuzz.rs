@@ -54,6 +54,7 @@ fn to_target() -> Vec<Vec<u8>> {
         ToTarget::SparsePieces(vec![SparsePiece { header, data: Some(vec![(0, 9), (400, 70_000)]) }; 2]),
         ToTarget::Holes { entry: 300, holes: vec![(0, 70_000), (80_000, u32::MAX)] },
         ToTarget::Names { number: 1 << 40, folders, removes: true },
+        ToTarget::Rest,
     ]
     .iter()
     .map(encode)

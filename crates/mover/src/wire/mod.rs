@@ -73,6 +73,9 @@ pub(crate) enum ToTarget {
         folders: Vec<FolderNames>,
         removes: bool,
     },
+    /// Nothing is left for this flow, unless something comes of what other flows have: its time says nothing of what holds
+    /// the copy.
+    Rest,
 }
 
 /// An entry of the source's tree.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use landspeed_analysis::copy_held;
 use landspeed_mover::{CopyProgress, CopyRules, Flows, Opening, Source, Target, receive, send};
 use landspeed_record::units::{BitRate, Nanos};
-use landspeed_record::{CopyHold, CopyStage, CopyTimes};
+use landspeed_record::{CopyEndTimes, CopyHold, CopyStage, CopyTimes};
 use landspeed_transport::CancelFlag;
 
 use crate::{Ends, MIB, bytes, flows, is_same, openings, source, target, tree};
@@ -114,4 +114,21 @@ fn a_limit_holds_the_copy() {
     let target = Target { is_synced: false, ..target(to.path()) };
     let held = copy_held(&times_of(&source, &target, flows("tcp", 1)));
     assert_eq!(held.by[0].hold, CopyHold::Limit, "{held:?}");
+}
+
+/// A file of two pieces over four flows: one flow waits for its share of the rate, and nothing is left for the others.
+#[test]
+fn flows_for_which_nothing_is_left_are_idle_at_both_ends() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fs::write(from.path().join("short"), bytes(2 * MIB, 7)).unwrap();
+    let rules = CopyRules { limit: Some(BitRate(8e6)), ..CopyRules::default() };
+    let source = Source { rules, ..source(from.path()) };
+    let target = Target { is_synced: false, ..target(to.path()) };
+    let times = times_of(&source, &target, flows("tcp", 4));
+    let idle = |end: &CopyEndTimes| Nanos(end.stages.iter().map(|stage| stage.idle_ns.0).sum());
+    // At least two flows, while the second piece waits for about a second.
+    for end in [&times.source, &times.target] {
+        assert!(idle(end) > times.source.of(CopyStage::Send).limited_ns, "{times:?}");
+    }
+    assert_eq!(copy_held(&times).by[0].hold, CopyHold::Limit, "{times:?}");
 }

@@ -6,6 +6,7 @@
 //! | heat | `thermal_throttle/*_throttle_total_time_ms` of each processor (Intel, Linux 5.7) | 1 ms |
 
 mod groups;
+mod losses;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,8 @@ use crate::figures::headlines;
 use crate::sockets::processes_of;
 use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
+
+pub use losses::ProcessorLosses;
 
 pub(crate) static THROTTLE: Observer = Observer {
     name: "throttle",
@@ -83,6 +86,7 @@ impl OpenWindow for ThrottleWindow {
 }
 
 /// The throttled times at one moment. They are in the order of the files from which they were read.
+#[derive(Debug)]
 struct ThrottleReading {
     at: Nanos,
     groups: Vec<Nanos>,

@@ -1,6 +1,7 @@
 //! Prints figures in OpenMetrics' text format (<https://prometheus.io/docs/specs/om/open_metrics_spec/>). It uses only
 //! what Prometheus' own text format has too, because node_exporter's textfile collector reads that format.
 
+mod copied;
 mod explained;
 mod measured;
 mod studied;
@@ -8,6 +9,7 @@ mod tuned;
 
 use std::fmt::Write;
 
+pub(crate) use copied::of_copy;
 pub(crate) use explained::of_explanation;
 pub(crate) use measured::of_measurement;
 pub(crate) use studied::{of_grid, of_study};

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use super::meter::{RelayMeter, RelaySpent};
 use super::wire::{RelayFrame, RelayMessage};
 use super::{MOST, QUEUE, ROOM, WINDOW, cost};
 use crate::session::Session;
@@ -18,7 +20,10 @@ const EXIT: usize = 1;
 
 /// Passes connections from the entry of one agent to the exit of another, until it is dropped. Without it, what an agent
 /// relays is dropped.
-pub struct RelayBridge([Arc<RelayPlace>; 2]);
+pub struct RelayBridge {
+    places: [Arc<RelayPlace>; 2],
+    begun: Instant,
+}
 
 impl RelayBridge {
     /// Joins two sessions: connections to the entry of the first agent lead to the exit of the second.
@@ -33,13 +38,18 @@ impl RelayBridge {
             let waiting = WaitingData::default();
             *places[from].route.lock() = Some(RelayRoute { from, out, ledger, waiting });
         }
-        RelayBridge(places)
+        RelayBridge { places, begun: Instant::now() }
+    }
+
+    /// Returns when the relay began, and what the threads of both sessions have spent since then, that of the entry first.
+    pub fn spent(&self) -> (Instant, [RelaySpent; 2]) {
+        (self.begun, self.places.each_ref().map(|place| place.meter.spent()))
     }
 }
 
 impl Drop for RelayBridge {
     fn drop(&mut self) {
-        self.0.iter().for_each(|place| *place.route.lock() = None);
+        self.places.iter().for_each(|place| *place.route.lock() = None);
     }
 }
 
@@ -49,6 +59,8 @@ pub(crate) struct RelayPlace {
     out: Sender<RelayFrame>,
     /// Where the frames of this session's agent go.
     route: Mutex<Option<RelayRoute>>,
+    /// What this session's thread spends on frames to its agent.
+    pub(crate) meter: RelayMeter,
 }
 
 struct RelayRoute {
@@ -64,7 +76,7 @@ impl RelayPlace {
     /// Returns a place, and the frames to its session's agent.
     pub(crate) fn open() -> (Arc<RelayPlace>, Receiver<RelayFrame>) {
         let (out, frames) = channel(QUEUE);
-        (Arc::new(RelayPlace { out, route: Mutex::new(None) }), frames)
+        (Arc::new(RelayPlace { out, route: Mutex::new(None), meter: RelayMeter::default() }), frames)
     }
 
     /// Passes on a frame of this session's agent. Never waits.

@@ -8,6 +8,7 @@
 //! | `end` | an agent's end: an entry, a port on loopback; or an exit, the address at which a copy listens |
 //! | `connection` | a relayed connection at an agent's end |
 //! | `bridge` | the controller: passes frames from one session to the other, and bounds them |
+//! | `meter` | what that costs the thread of a session |
 //!
 //! Each connection to the entry of one agent becomes a connection of the other agent to its exit. An agent connects to
 //! nothing but the exit that its own copy has set. The bytes travel in frames between the other messages of both sessions,
@@ -18,11 +19,14 @@ mod bridge;
 mod connection;
 mod credit;
 mod end;
+mod meter;
 mod wire;
 
 pub use bridge::RelayBridge;
 pub(crate) use bridge::RelayPlace;
 pub use end::{RelayEnd, RelayEntry, RelayExit};
+pub(crate) use meter::RelayMeter;
+pub use meter::RelaySpent;
 pub(crate) use wire::{RELAY_LIMIT, RelayFrame, relayed_length};
 
 /// The largest cost of what an end has sent on a connection, and the other end has not taken. Four connections fill 400

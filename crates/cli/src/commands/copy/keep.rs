@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use landspeed_record::{CopyKeeping, CopyKept, CopyLoss, CopyLossKind};
-use landspeed_report::{counted, safe};
+use landspeed_report::{loss_words, safe};
 
 use super::names::name;
 
@@ -68,7 +68,7 @@ impl KeepArgs {
 pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
     let line = |loss: &CopyLoss| {
         let (name, why) = (name(&loss.name_hex), safe(&loss.why));
-        format!("NOT kept: {}, for example of {name}: {why}", words(loss))
+        format!("NOT kept: {}, for example of {name}: {why}", loss_words(loss))
     };
     // No kind of --keep leaves hard links out.
     let can_be_left_out = lost.iter().any(|loss| loss.kind != CopyLossKind::HardLink);
@@ -78,23 +78,8 @@ pub(super) fn lost_lines(lost: &[CopyLoss]) -> Vec<String> {
 
 /// Returns what the target did not take, in one line.
 pub(super) fn lost_words(lost: &[CopyLoss]) -> String {
-    let lost: Vec<String> = lost.iter().map(words).collect();
+    let lost: Vec<String> = lost.iter().map(loss_words).collect();
     format!("the target did not take {}", lost.join(", "))
-}
-
-fn words(loss: &CopyLoss) -> String {
-    format!("{} of {}", word(loss.kind), counted(loss.entries, "entry"))
-}
-
-fn word(kind: CopyLossKind) -> &'static str {
-    match kind {
-        CopyLossKind::Mode => "mode",
-        CopyLossKind::Times => "time",
-        CopyLossKind::Owner => "owner",
-        CopyLossKind::Xattrs => "extended attributes",
-        CopyLossKind::Acls => "ACLs",
-        CopyLossKind::HardLink => "hard links",
-    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Lines that name entries.
 
-use landspeed_record::{CopyFailure, PathBytes};
+use landspeed_record::CopyFailure;
+pub(super) use landspeed_report::entry_name as name;
 use landspeed_report::{counted, safe};
 
 /// The number of names that are printed without `--full`: about a screen.
@@ -16,11 +17,6 @@ pub(super) fn shown(is_full: bool) -> usize {
 /// Returns how many names are kept for a document.
 pub(super) fn held(is_full: bool) -> usize {
     if is_full { usize::MAX } else { HELD }
-}
-
-/// Returns a name for people. The target's folder itself is ".".
-pub(super) fn name(bytes: &PathBytes) -> String {
-    if bytes.0.is_empty() { ".".to_owned() } else { safe(&String::from_utf8_lossy(&bytes.0)) }
 }
 
 /// Returns the lines about entries that failed: `head` with their number, and the first names; none if none failed.
@@ -43,6 +39,8 @@ pub(super) fn more(number: u64, named: usize, remedy: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::PathBytes;
+
     use super::*;
 
     #[test]
@@ -59,10 +57,5 @@ mod tests {
         assert_eq!(failed("NOT copied", 1, &failures[..1], false)[0], "NOT copied: 1 entry");
         let all = failed("NOT copied", 30, &failures, true);
         assert_eq!((all.len(), all[30].as_str()), (31, "  f29\\u{1b}: is full"));
-    }
-
-    #[test]
-    fn the_folder_itself_has_a_name() {
-        assert_eq!(name(&PathBytes::default()), ".");
     }
 }

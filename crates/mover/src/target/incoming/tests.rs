@@ -87,7 +87,7 @@ fn one_flow_at_a_time_writes_to_a_file() {
     let digest = digest::of_piece(&bytes, 0, 2);
     let header = PieceHeader { entry: 0, index: 0, length: 1 << 20, digest, is_sent: true };
     let totals = Arc::<StageTotals>::default();
-    let waited = || totals.times().of(CopyStage::Write).device_ns;
+    let waited = || totals.times().of(CopyStage::Write).idle_ns;
     let until = Instant::now() + Duration::from_secs(20);
     thread::scope(|scope| {
         let turn = file.turn.lock();
@@ -106,5 +106,5 @@ fn one_flow_at_a_time_writes_to_a_file() {
     });
     let write = *totals.times().of(CopyStage::Write);
     assert_eq!([write.starved_ns, write.blocked_ns], [Nanos(0); 2], "{write:?}");
-    assert!(write.device_ns + write.queued_ns >= Nanos::millis(500), "{write:?}");
+    assert!(write.idle_ns + write.queued_ns >= Nanos::millis(500), "{write:?}");
 }

@@ -1,0 +1,213 @@
+//! The record of a copy.
+//!
+//! It is written at the end: the copy may read or mirror the folder of the records, where a file that grows meanwhile would be
+//! one that changes, or one that only the target has (docs/decisions/0083-the-record-of-a-copy.md).
+
+use std::cell::RefCell;
+use std::time::Instant;
+
+use anyhow::Result;
+use clap::Args;
+use landspeed_engine::{CopyDone, CopyOptions};
+use landspeed_record::units::Nanos;
+use landspeed_record::{
+    CopyCounts, CopyEnd, CopyMoment, CopyPlan, CopyStages, CopyTimes, Header, Line, PathBytes, Record,
+    RecordKind, RecordWriter,
+};
+use landspeed_report::safe;
+
+use super::CopyPlaces;
+use crate::data;
+use crate::groups::DataArgs;
+
+/// The largest number of moments in a record.
+const MOST: usize = 600;
+/// The largest number of sources whose paths are in a record.
+const MOST_SOURCES: usize = 100;
+
+/// Whether and where a record is kept, on the command line.
+#[derive(Debug, Args)]
+pub(crate) struct RecordArgs {
+    /// Keep no record, from which `landspeed show last` tells later how it went
+    #[arg(long, conflicts_with_all = ["clean", "dry_run", "verify"], help_heading = "Output")]
+    no_record: bool,
+    #[command(flatten)]
+    data: DataArgs,
+}
+
+impl RecordArgs {
+    /// Writes a record. A copy does not fail where that fails.
+    pub(super) fn keep(&self, record: &Record) {
+        if !self.no_record
+            && let Err(error) = self.write(record)
+        {
+            eprintln!("landspeed: no record of this copy is kept: {}", safe(&format!("{error:#}")));
+        }
+    }
+
+    fn write(&self, record: &Record) -> Result<()> {
+        let folder = data::folder(self.data.data_dir.as_deref())?;
+        data::room(&folder)?;
+        let path = data::fresh(&folder, RecordKind::COPY, &record.header.started);
+        let mut writer = RecordWriter::create(&path)?;
+        writer.write(&Line::Header(record.header.clone()))?;
+        record.lines.iter().try_for_each(|line| writer.write(line))?;
+        Ok(())
+    }
+}
+
+/// Collects the record of a copy while it goes on.
+pub(super) struct CopyRecorder {
+    begun: Instant,
+    header: Header,
+    plan: CopyPlan,
+    moments: RefCell<Moments>,
+}
+
+impl CopyRecorder {
+    /// Begins with a copy that begins now.
+    pub(super) fn begin(plan: CopyPlan) -> CopyRecorder {
+        let topology = format!("{} {}", plan.from, plan.to);
+        let header = RecordKind::COPY.header(&data::command_line(), &data::now());
+        let header = Header { topology, ..header };
+        CopyRecorder { begun: Instant::now(), header, plan, moments: RefCell::default() }
+    }
+
+    /// Takes what the copy has done so far.
+    pub(super) fn take(&self, counts: CopyCounts, times: &CopyTimes) {
+        let at_ns = Nanos::from(self.begun.elapsed());
+        let moment = || CopyMoment { at_ns, counts, stages: CopyStages::from(times) };
+        self.moments.borrow_mut().take(moment);
+    }
+
+    /// Returns the record of a copy that is over: with its end, or with the reason why it has none.
+    pub(super) fn record<E: std::fmt::Display>(self, done: Result<&CopyDone, E>) -> Record {
+        let last = match done {
+            Ok(done) => Line::CopyEnd(Box::new(CopyEnd {
+                duration_ns: Nanos::from(done.ended - self.begun),
+                outcome: done.outcome.clone(),
+                stages: CopyStages::from(&done.times),
+                not_as_asked: done.not_as_asked.clone(),
+            })),
+            Err(error) => Line::Note { text: error.to_string() },
+        };
+        let moments = self.moments.into_inner().kept.into_iter();
+        let moments = moments.map(|moment| Line::CopyMoment(Box::new(moment)));
+        let plan = Line::Copy(Box::new(self.plan));
+        let lines = std::iter::once(plan).chain(moments).chain([last]).collect();
+        Record { header: self.header, lines, ..Record::default() }
+    }
+}
+
+/// Some of the moments of a copy, which are all about as far apart: of a long copy, fewer are kept.
+#[derive(Default)]
+struct Moments {
+    kept: Vec<CopyMoment>,
+    /// The number of those that were seen.
+    seen: usize,
+    /// One of 2 to the power of this number is kept.
+    halvings: u32,
+}
+
+impl Moments {
+    /// Takes the next moment, if it is one of those that are kept.
+    fn take(&mut self, moment: impl FnOnce() -> CopyMoment) {
+        let number = self.seen;
+        self.seen += 1;
+        if !number.is_multiple_of(1 << self.halvings) {
+            return;
+        }
+        if self.kept.len() == MOST {
+            let mut is_odd = true;
+            self.kept.retain(|_| {
+                is_odd = !is_odd;
+                !is_odd
+            });
+            self.halvings += 1;
+        }
+        self.kept.push(moment());
+    }
+}
+
+/// Returns the plan of a copy that is about to begin. `target` is the path that the files get.
+pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
+    let sources = &places.paths.sources;
+    let CopyOptions { keeping, flow, flows, rules, only, is_synced, .. } = what;
+    CopyPlan {
+        from: places.from.clone(),
+        to: places.to.clone(),
+        sources: sources.len() as u64,
+        sources_hex: sources.iter().take(MOST_SOURCES).map(|path| PathBytes(path.clone())).collect(),
+        target_hex: PathBytes(target),
+        is_relayed,
+        flow: flow.clone(),
+        flows: *flows,
+        is_synced: *is_synced,
+        keeps: keeping.kinds.clone(),
+        keeps_devices: keeping.devices,
+        ignore_rules: rules.ignore_hex.len() as u64,
+        only_named: only.is_some(),
+        deletes: rules.deletes,
+        by_content: rules.by_content,
+        limit_bps: rules.limit_bps,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::CopyOutcome;
+
+    use super::*;
+
+    #[test]
+    fn a_long_copy_keeps_moments_that_are_as_far_apart() {
+        let mut moments = Moments::default();
+        let week = 7 * 24 * 3_600;
+        for second in 0..week {
+            moments.take(|| CopyMoment { at_ns: Nanos::secs(second), ..CopyMoment::default() });
+            assert!(moments.kept.len() <= MOST);
+        }
+        let apart: Vec<u64> =
+            moments.kept.windows(2).map(|two| (two[1].at_ns - two[0].at_ns).0 / 1_000_000_000).collect();
+        assert!(moments.kept.len() > MOST / 2 && apart.iter().all(|one| *one == apart[0]), "{apart:?}");
+        assert_eq!(moments.kept[0].at_ns, Nanos(0));
+    }
+
+    /// The report of the command is made from the lines that are read later.
+    #[test]
+    fn a_record_that_is_read_gives_the_same_report() {
+        let folder = tempfile::tempdir().unwrap();
+        let args = |no_record, name: &str| RecordArgs {
+            no_record,
+            data: DataArgs { data_dir: Some(folder.path().join(name)) },
+        };
+        let plan = CopyPlan { target_hex: PathBytes(b"a\xff\x1b".to_vec()), ..CopyPlan::default() };
+        let recorder = CopyRecorder::begin(plan);
+        let mut times = CopyTimes::default();
+        times.source.of_mut(landspeed_record::CopyStage::Read).device_ns = Nanos::secs(3);
+        recorder.take(CopyCounts::default(), &times);
+        let ended = recorder.begun + std::time::Duration::from_secs(4);
+        let outcome = CopyOutcome { copied: 2, ..CopyOutcome::default() };
+        let not_as_asked = vec!["b: rcvbuf is 64 KiB".to_owned()];
+        let done = CopyDone { outcome, ended, times, not_as_asked };
+        let record = recorder.record(Ok::<_, String>(&done));
+        let live = landspeed_analysis::copy_report(&record, "").unwrap();
+        assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));
+        args(true, "none").keep(&record);
+        assert!(!folder.path().join("none").exists());
+        args(false, "kept").keep(&record);
+        let all = data::records(&folder.path().join("kept")).unwrap();
+        let [path] = all.as_slice() else { panic!("{all:?}") };
+        let read = landspeed_record::read(path).unwrap();
+        assert_eq!(landspeed_analysis::copy_report(&read, "").unwrap(), live);
+        assert_eq!(read.lines, record.lines);
+    }
+
+    #[test]
+    fn a_copy_that_failed_says_why() {
+        let recorder = CopyRecorder::begin(CopyPlan::default());
+        let record = recorder.record(Err("the path is silent"));
+        let report = landspeed_analysis::copy_report(&record, "").unwrap();
+        assert_eq!(report.cut_off.as_deref(), Some("the path is silent"));
+    }
+}

@@ -1,0 +1,68 @@
+//! The record that a copy leaves.
+
+use super::*;
+
+/// Runs `landspeed show last ARGS`, and returns what it prints.
+fn shown(hosts: &TestHosts, args: &[&str]) -> String {
+    let output = hosts.landspeed(&[&["show", "last"], args].concat()).output().expect("it runs");
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{args:?}: {out}{err}");
+    out
+}
+
+/// Returns the kind and the state of all records, the newest first.
+fn records(hosts: &TestHosts) -> Vec<[Value; 2]> {
+    let output = hosts.landspeed(&["records", "--json"]).output().expect("it runs");
+    let (out, _) = text(&output);
+    let document: Value = serde_json::from_str(&out).expect("a document");
+    let rows = document["records"].as_array().expect("a list").iter();
+    rows.map(|row| [row["kind"].clone(), row["state"].clone()]).collect()
+}
+
+#[test]
+fn a_record_tells_what_the_command_has_told() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    // A name that would do something to a terminal.
+    let source = at("src\u{1b}[2J/");
+    tree(Path::new(&source));
+    let to = format!("root@10.99.0.3:{}", at("to"));
+    let done = document(&hosts, &[&source, &to]);
+    assert_eq!(checked("copy", &shown(&hosts, &["--json"])), done);
+    assert_eq!(records(&hosts), [[Value::from("copy"), Value::from("done")]]);
+    let (brief, page) = (shown(&hosts, &[]), at("page.html"));
+    assert!(brief.contains("held by: ") && brief.contains("files copied"), "{brief}");
+    assert!(!brief.contains('\u{1b}') && brief.contains("src\\u{1b}[2J"), "{brief}");
+    shown(&hosts, &["--full", "--md", "--html", &page]);
+    assert!(fs::read_to_string(page).unwrap().contains("held by"));
+    document(&hosts, &[&source, &to, "--no-record"]);
+    ended(&hosts, &["--dry-run", &source, &to], "copy-dry-run", 0);
+    assert_eq!(records(&hosts).len(), 1);
+}
+
+/// The records lie in what is copied: a record that grew meanwhile would be a file that changes.
+#[test]
+fn the_folder_of_the_records_is_copied_as_any_other() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    tree(&hosts.file("src"));
+    document(&hosts, &[&at("src"), &format!("root@10.99.0.3:{}", at("to"))]);
+    let done = document(&hosts, &[&at("data/"), &format!("root@10.99.0.3:{}", at("backup"))]);
+    assert_eq!((&done["copied"], &done["failed"]), (&Value::from(2), &Value::from(0)), "{done}");
+    assert_eq!(records(&hosts).len(), 2);
+}
+
+#[test]
+fn a_copy_is_done_although_no_record_can_be_kept() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    fs::write(hosts.file("one"), "1").unwrap();
+    let output = copy(&hosts, &["--data-dir", &at("one/below"), &at("one"), &at("two")]);
+    let (out, err) = text(&output);
+    assert!(output.status.success(), "{out}{err}");
+    assert!(err.contains("no record of this copy is kept: cannot keep a record in"), "{err}");
+    assert_eq!(fs::read(hosts.file("two")).unwrap(), b"1");
+}

@@ -1,0 +1,251 @@
+//! The lines of a copy's record, and the document that is made from them.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::units::{BitRate, Nanos};
+use crate::{
+    CopyCounts, CopyEndTimes, CopyHeld, CopyHostTimes, CopyKept, CopyNetworkTimes, CopyOutcome,
+    CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes, Settings,
+};
+
+/// Format version of [`CopyReport`].
+pub const COPY_FORMAT: u32 = 1;
+
+/// What is copied, from where to where, and how: the line after the header of a copy's record.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyPlan {
+    /// The host that has the files.
+    pub from: String,
+    /// The host that gets them.
+    pub to: String,
+    /// The number of files and folders that the command line names.
+    pub sources: u64,
+    /// The paths of the first of them.
+    pub sources_hex: Vec<PathBytes>,
+    /// The path that the files get: of a single file or folder its own, otherwise the folder.
+    pub target_hex: PathBytes,
+    /// True if the data pass through the machine of the command, because neither host reaches the other.
+    pub is_relayed: bool,
+    /// The settings of each flow.
+    pub flow: Settings,
+    /// The number of flows.
+    pub flows: u32,
+    /// True if the copy ends only once everything is on stable storage.
+    pub is_synced: bool,
+    /// What is kept of each entry beside its name and content.
+    pub keeps: BTreeSet<CopyKept>,
+    /// True to copy devices.
+    pub keeps_devices: bool,
+    /// The number of patterns that name what is left alone.
+    pub ignore_rules: u64,
+    /// True if only the entries of a list are copied.
+    pub only_named: bool,
+    /// True if what only the target has is removed.
+    pub deletes: bool,
+    /// True if files of the same length are compared by their content, and not by their times.
+    pub by_content: bool,
+    /// The largest rate of all flows together; null without one.
+    pub limit_bps: Option<BitRate>,
+}
+
+/// What a copy had done at one moment. Times and counts are from its beginning.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyMoment {
+    /// Time since the beginning.
+    pub at_ns: Nanos,
+    /// What was found and moved.
+    pub counts: CopyCounts,
+    /// What the stages of both ends had done with their time.
+    pub stages: CopyStages,
+}
+
+/// The end of a copy.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyEnd {
+    /// From the first request to the end, with the wait for stable storage.
+    pub duration_ns: Nanos,
+    /// What the copy came to.
+    pub outcome: CopyOutcome,
+    /// What the stages of both ends did with their time.
+    pub stages: CopyStages,
+    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    pub not_as_asked: Vec<String>,
+}
+
+/// What the stages of both ends did with their time, and what they know of the path and of their hosts.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyStages {
+    /// The stages of the source, in the order of the data.
+    pub source: Vec<CopyStageReport>,
+    /// The stages of the target.
+    pub target: Vec<CopyStageReport>,
+    /// What TCP says of the flows on which the source has sent; zeros over another protocol and where they are relayed.
+    pub network: CopyNetworkTimes,
+    /// What the source's host had of its processors.
+    pub source_host: CopyHostTimes,
+    /// What the target's host had of its processors.
+    pub target_host: CopyHostTimes,
+    /// What the machine of the command did to relay the data; zeros where the hosts reach each other.
+    pub relay: CopyRelayTimes,
+}
+
+/// What the threads in one stage did with their time, summed over the threads.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyStageReport {
+    /// The stage.
+    pub stage: CopyStage,
+    #[serde(flatten)]
+    pub times: CopyStageTimes,
+}
+
+impl From<&CopyTimes> for CopyStages {
+    /// Leaves out stages in which no thread has been.
+    fn from(times: &CopyTimes) -> Self {
+        let CopyTimes { source, target, relay } = times;
+        CopyStages {
+            source: used(source),
+            target: used(target),
+            network: source.network,
+            source_host: source.host,
+            target_host: target.host,
+            relay: *relay,
+        }
+    }
+}
+
+impl CopyStages {
+    /// Returns the times. Those of a stage that is listed twice are the last ones.
+    pub fn times(&self) -> CopyTimes {
+        CopyTimes {
+            source: CopyEndTimes { network: self.network, ..end(&self.source, self.source_host) },
+            target: end(&self.target, self.target_host),
+            relay: self.relay,
+        }
+    }
+}
+
+/// Returns the stages in which any thread has been.
+fn used(end: &CopyEndTimes) -> Vec<CopyStageReport> {
+    let all = CopyStage::ALL.into_iter().map(|stage| CopyStageReport { stage, times: *end.of(stage) });
+    all.filter(|report| report.times.total() > Nanos(0)).collect()
+}
+
+fn end(stages: &[CopyStageReport], host: CopyHostTimes) -> CopyEndTimes {
+    let mut end = CopyEndTimes { host, ..CopyEndTimes::default() };
+    for report in stages {
+        *end.of_mut(report.stage) = report.times;
+    }
+    end
+}
+
+/// Where files come from and go to.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct CopyRoute {
+    /// The host that has the files.
+    pub from: String,
+    /// The host that gets them.
+    pub to: String,
+    /// The path there. In a name that is no text, other characters stand for the bytes that are none.
+    pub target: String,
+    /// True if the data passed through the machine of the command, because neither host reaches the other.
+    pub is_relayed: bool,
+}
+
+/// What a copy came to, and what held it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct CopyReport {
+    /// Format version of this document.
+    pub format: u32,
+    #[serde(flatten)]
+    pub route: CopyRoute,
+    /// The settings of each flow.
+    pub flow: Settings,
+    /// The number of flows.
+    pub flows: u32,
+    /// From the first request to the end, with the wait for stable storage.
+    pub duration_ns: Nanos,
+    /// The content of the files that were sent, over the whole duration.
+    pub goodput_bps: BitRate,
+    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    pub not_as_asked: Vec<String>,
+    /// What held the copy.
+    pub held: CopyHeld,
+    /// What the stages of both ends did with their time.
+    pub stages: CopyStages,
+    #[serde(flatten)]
+    pub outcome: CopyOutcome,
+    /// Why the copy did not come to its end, so that only its last moment is known; null if it did.
+    pub cut_off: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::{Bytes, CpuNanos};
+    use crate::{CopyFailure, Line};
+
+    fn times() -> CopyTimes {
+        let mut times = CopyTimes::default();
+        times.source.of_mut(CopyStage::Read).device_ns = Nanos(7);
+        times.source.of_mut(CopyStage::Send).idle_ns = Nanos(u64::MAX);
+        times.target.of_mut(CopyStage::Install).processor_ns = Nanos(3);
+        times.source.network.resent = 4;
+        times.source.host.quota_ns = Nanos(5);
+        times.target.host.stolen_ns = CpuNanos(6);
+        times.relay.handing_ns = Nanos(8);
+        times
+    }
+
+    #[test]
+    fn a_document_has_the_stages_that_were_used() {
+        let stages = serde_json::to_value(CopyStages::from(&times())).unwrap();
+        assert_eq!(
+            (&stages["source"][0]["stage"], &stages["source"][0]["device_ns"]),
+            (&"read".into(), &7.into())
+        );
+        assert_eq!(
+            (stages["source"].as_array().map(Vec::len), stages["target"].as_array().map(Vec::len)),
+            (Some(2), Some(1))
+        );
+    }
+
+    #[test]
+    fn what_a_line_says_comes_back() {
+        let stages = CopyStages::from(&times());
+        let name_hex = PathBytes(b"a\n\xff\x1b".to_vec());
+        let plan = CopyPlan { sources_hex: vec![name_hex.clone()], flows: 4, ..CopyPlan::default() };
+        let counts = CopyCounts { moved_bytes: Bytes(9), ..CopyCounts::default() };
+        let failures = vec![CopyFailure { name_hex, why: "no".to_owned() }];
+        let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
+        let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
+        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages };
+        for line in
+            [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
+        {
+            let text = serde_json::to_vec(&line).unwrap();
+            let read: Line = crate::decode(&text).unwrap();
+            assert_eq!(read, line);
+            if let Line::CopyMoment(moment) = read {
+                assert_eq!(moment.stages.times(), times());
+            }
+        }
+    }
+
+    /// An older landspeed wrote fewer fields.
+    #[test]
+    fn a_line_without_some_fields_is_read() {
+        let line = br#"{"line":"copy-end","duration_ns":5,"outcome":{"copied":3},"stages":{"source":[{"stage":"read","device_ns":2}]}}"#;
+        let Line::CopyEnd(end) = crate::decode(line).unwrap() else { panic!("another line") };
+        assert_eq!(
+            (end.outcome.copied, end.stages.times().source.of(CopyStage::Read).device_ns),
+            (3, Nanos(2))
+        );
+    }
+}

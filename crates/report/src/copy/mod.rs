@@ -1,0 +1,241 @@
+//! The report of a copy.
+//!
+//! | module | content |
+//! |---|---|
+//! | `words` | what held it, and what became of entries, also for the command's own output |
+//! | `chart` | the copy over time |
+
+mod chart;
+mod words;
+
+use landspeed_analysis::{copy_intervals, copy_plan, hold_remedy};
+use landspeed_record::units::{Bytes, CpuNanos, Nanos};
+use landspeed_record::{
+    CopyHolder, CopyHostTimes, CopyLoss, CopyNetworkTimes, CopyPlan, CopyReport, CopyStageReport, Line,
+    Record,
+};
+
+pub use words::{entry_name, held_lines, held_words, loss_words};
+
+use crate::block::{
+    Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
+    TableCell, TableColumn,
+};
+use crate::{counted, gauges, safe};
+use chart::percent;
+
+/// Styles of this page alone, in addition to those of every page.
+const STYLE: &str = include_str!("copy.css");
+/// The number of names that a terminal in brief detail shows.
+const SHOWN: usize = 20;
+
+/// Returns the report of a copy as a document. The record has its plan and its moments.
+pub fn copy(report: &CopyReport, record: &Record) -> Document {
+    let sections = [
+        result(report),
+        held(report),
+        failures(report),
+        losses(report),
+        chart::section(&copy_intervals(record)),
+        stages(report),
+        network(report),
+        processors(report),
+        settings(report, copy_plan(record)),
+        notes(record),
+    ];
+    Document {
+        head: head(report, copy_plan(record)),
+        sections: sections.into_iter().filter_map(ReportSection::non_empty).collect(),
+        version: record.header.landspeed.clone(),
+        styles: &[STYLE],
+        gauges: gauges::of_copy(report),
+    }
+}
+
+fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
+    let route = &report.route;
+    let source = plan.map(sources).unwrap_or_default();
+    let title = format!("{}:{source} -> {}:{}", safe(&route.from), safe(&route.to), safe(&route.target));
+    let cut_off =
+        report.cut_off.as_ref().map(|why| format!("The copy did not come to its end: {}", safe(why)));
+    let relayed = "Neither host reaches the other: the data passed through the machine of the command.";
+    let relayed = route.is_relayed.then(|| StyledText::from(relayed));
+    let not_as_asked = report.not_as_asked.iter().map(|line| format!("not as asked: {}", safe(line)).into());
+    DocumentHead {
+        kind: "copy",
+        title: title.into(),
+        lead: held_words(&report.held).unwrap_or_default().into(),
+        warnings: cut_off.into_iter().map(StyledText::from).collect(),
+        remarks: relayed.into_iter().chain(not_as_asked).collect(),
+        ..DocumentHead::default()
+    }
+}
+
+/// Returns the first source, and the number of the others.
+fn sources(plan: &CopyPlan) -> String {
+    let first = plan.sources_hex.first().map(entry_name).unwrap_or_default();
+    match plan.sources {
+        0 | 1 => first,
+        all => format!("{first} and {} more", all - 1),
+    }
+}
+
+fn result(report: &CopyReport) -> ReportSection {
+    let outcome = &report.outcome;
+    let mut rows: Vec<(&str, TableCell)> = vec![
+        ("files copied", outcome.copied.into()),
+        ("their content", outcome.copied_bytes.into()),
+        ("sent", outcome.sent_bytes.into()),
+        ("took", report.duration_ns.into()),
+        ("rate", report.goodput_bps.into()),
+        ("folders, links and FIFOs made", outcome.made.into()),
+        ("entries found unchanged", outcome.unchanged.into()),
+        ("entries that failed", outcome.failed.into()),
+    ];
+    rows.extend((outcome.deleted > 0).then(|| ("entries deleted", TableCell::from(outcome.deleted))));
+    let rows = rows.into_iter().map(|(name, cell)| [TableCell::from(name), cell]);
+    let table = ReportTable::figures("What it came to", &["", "figure"]).rows(rows);
+    let said = [&outcome.unfinished, &outcome.not_deleted].into_iter().filter(|said| !said.is_empty());
+    let bad = said.map(|said| ReportBlock::Paragraph(ParagraphStyle::Bad, safe(said).into()));
+    ReportSection::new("result", "What it came to").minor().with(table).all(bad)
+}
+
+fn held(report: &CopyReport) -> ReportSection {
+    let columns = vec![
+        TableColumn::words("held by"),
+        TableColumn::number("share of the time"),
+        TableColumn::words("what helps"),
+    ];
+    let row = |holder: &CopyHolder| -> [TableCell; 3] {
+        [words::holder(holder).into(), percent(holder.share), hold_remedy(holder.hold).into()]
+    };
+    let table = ReportTable::new("What held it", "stacked", columns).rows(report.held.by.iter().map(row));
+    let gain = report.held.gain_at_most.map(|gain| {
+        ReportBlock::text(format!("Without the first of them, the copy is at most {gain:.1} times as fast."))
+    });
+    ReportSection::new("held", "What held it").all(table.non_empty()).all(gain)
+}
+
+fn failures(report: &CopyReport) -> ReportSection {
+    let outcome = &report.outcome;
+    let line = |name: String, why: &str| StyledText::from(format!("{name}: {}", safe(why)));
+    let items: Vec<StyledText> =
+        outcome.failures.iter().map(|failure| line(entry_name(&failure.name_hex), &failure.why)).collect();
+    let left = outcome.failed.saturating_sub(items.len() as u64);
+    let list = (!items.is_empty()).then(|| List { items, most: Some(SHOWN), ..List::default() });
+    let more =
+        (left > 0).then(|| ReportBlock::aside(format!("and {left} more, of which the names are not kept")));
+    ReportSection::new("failed", "NOT copied").all(list).all(more)
+}
+
+fn losses(report: &CopyReport) -> ReportSection {
+    let columns = ["what the target did not take", "for example of", "why"].map(TableColumn::words).into();
+    let row = |loss: &CopyLoss| [loss_words(loss), entry_name(&loss.name_hex), safe(&loss.why)];
+    let table = ReportTable::new("NOT kept", "", columns).rows(report.outcome.lost.iter().map(row));
+    ReportSection::new("lost", "NOT kept").all(table.non_empty())
+}
+
+fn stages(report: &CopyReport) -> ReportSection {
+    let names = ["", "processor", "queued", "disk", "starved", "blocked", "limited", "idle"];
+    let row = |end: &str, of: &CopyStageReport| {
+        let times = &of.times;
+        let spent =
+            [times.processor_ns, times.queued_ns, times.device_ns, times.starved_ns, times.blocked_ns];
+        let name = TableCell::from(format!("{end}, {}", words::stage_words(of.stage)));
+        let spent = spent.into_iter().chain([times.limited_ns, times.idle_ns]).map(TableCell::from);
+        std::iter::once(name).chain(spent).collect::<Vec<_>>()
+    };
+    let source = report.stages.source.iter().map(|of| row("source", of));
+    let target = report.stages.target.iter().map(|of| row("target", of));
+    let table = ReportTable::figures("Stages", &names).rows(source).rows(target);
+    let note = "Times of all threads of an end together.";
+    let note = (!table.rows.is_empty()).then(|| ReportBlock::aside(note));
+    ReportSection::new("stages", "What the stages did with their time")
+        .all(table.non_empty())
+        .all(note)
+        .in_full()
+}
+
+fn network(report: &CopyReport) -> ReportSection {
+    let flows = &report.stages.network;
+    if *flows == CopyNetworkTimes::default() {
+        return ReportSection::default();
+    }
+    let rows: [(&str, TableCell); 5] = [
+        ("time with data under way", flows.busy_ns.into()),
+        ("of it, limited by the target's window", flows.window_limited_ns.into()),
+        ("of it, limited by the send buffer", flows.buffer_limited_ns.into()),
+        ("segments sent", flows.sent.into()),
+        ("segments sent again", flows.resent.into()),
+    ];
+    let rows = rows.into_iter().map(|(name, cell)| [TableCell::from(name), cell]);
+    let table = ReportTable::figures("What TCP said", &["of all flows", "figure"]).rows(rows);
+    ReportSection::new("network", "What TCP said").with(table).in_full()
+}
+
+/// Returns what the hosts had of their processors, and the relay of its own.
+fn processors(report: &CopyReport) -> ReportSection {
+    let stages = &report.stages;
+    let host = |name: &str, host: &CopyHostTimes| {
+        let CopyHostTimes { observed_ns, quota_ns, used_ns, stolen_ns } = *host;
+        (observed_ns > Nanos(0)).then(|| {
+            let cells: [TableCell; 4] =
+                [quota_ns.into(), used_ns.into(), stolen_ns.into(), observed_ns.into()];
+            std::iter::once(TableCell::from(name)).chain(cells).collect::<Vec<_>>()
+        })
+    };
+    let rows = [host("source", &stages.source_host), host("target", &stages.target_host)];
+    let names = ["host", "stopped by a quota", "worked", "given to other guests", "observed for"];
+    let table = ReportTable::figures("Processors of the hosts", &names).rows(rows.into_iter().flatten());
+    let relay = (stages.relay.relayed_ns > Nanos(0)).then(|| {
+        let used = CpuNanos(stages.relay.source_processor_ns.0) + CpuNanos(stages.relay.target_processor_ns.0);
+        ReportBlock::text(format!(
+            "The relay used {used} of a processor in {}, and waited for {} until the target's session took data.",
+            stages.relay.relayed_ns, stages.relay.handing_ns
+        ))
+    });
+    ReportSection::new("processors", "Processors of the hosts").all(table.non_empty()).all(relay).in_full()
+}
+
+fn settings(report: &CopyReport, plan: Option<&CopyPlan>) -> ReportSection {
+    let flow = report.flow.iter().map(|(name, value)| (name.clone(), value.clone()));
+    let pairs =
+        flow.chain([("flows".to_owned(), report.flows.to_string())]).chain(plan.into_iter().flat_map(asked));
+    let rows = pairs.map(|(name, value)| [safe(&name), safe(&value)]);
+    let columns = ["setting", "value"].map(TableColumn::words).into();
+    let table = ReportTable::new("Settings", "", columns).rows(rows);
+    ReportSection::new("settings", "Settings").with(table).in_full()
+}
+
+/// Returns what the user asked for, beside the settings of the flows.
+fn asked(plan: &CopyPlan) -> Vec<(String, String)> {
+    let word = |is_so: bool| String::from(if is_so { "yes" } else { "no" });
+    let kinds: Vec<String> = plan.keeps.iter().map(|kind| format!("{kind:?}").to_lowercase()).collect();
+    let mut pairs = vec![
+        ("put on stable storage".to_owned(), word(plan.is_synced)),
+        ("keeps".to_owned(), kinds.join(", ")),
+        ("copies devices".to_owned(), word(plan.keeps_devices)),
+        ("compares by content".to_owned(), word(plan.by_content)),
+        ("deletes what only the target has".to_owned(), word(plan.deletes)),
+        ("copies only what a list names".to_owned(), word(plan.only_named)),
+        ("patterns of what is left alone".to_owned(), plan.ignore_rules.to_string()),
+    ];
+    pairs.extend(plan.limit_bps.map(|limit| ("limit".to_owned(), limit.to_string())));
+    pairs
+}
+
+/// Returns what the record says beside its figures, and which of its lines were not read.
+fn notes(record: &Record) -> ReportSection {
+    let said = lines_of!(record, Line::Note { text } => format!("note: {}", safe(text)));
+    let unread = record.unread.iter().map(|why| safe(why));
+    ReportSection::new("notes", "").all(ReportBlock::asides(said.chain(unread)))
+}
+
+/// Returns the result of a copy in a few words, for a list: "3 files, 1.2 GiB, 2.10 Gb/s, 2 NOT copied".
+pub(crate) fn brief(copied: u64, bytes: Bytes, took: Nanos, failed: u64) -> String {
+    let failed = if failed > 0 { format!(", {failed} NOT copied") } else { String::new() };
+    format!("{}, {bytes}, {}{failed}", counted(copied, "file"), bytes.per(took))
+}
+
+#[cfg(test)]
+mod tests;

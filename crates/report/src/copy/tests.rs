@@ -1,0 +1,108 @@
+use landspeed_analysis::copy_report;
+use landspeed_record::{
+    CopyCounts, CopyEnd, CopyFailure, CopyLossKind, CopyMoment, CopyOutcome, CopyStage, CopyStages,
+    CopyTimes, PathBytes, RecordKind,
+};
+
+use super::*;
+use crate::{DetailLevel, OutputCapabilities};
+
+/// Returns the stages of a copy whose target writes for as long as it takes.
+fn written(seconds: u64) -> CopyStages {
+    let mut times = CopyTimes::default();
+    times.target.of_mut(CopyStage::Write).device_ns = Nanos::secs(seconds);
+    times.source.network.resent = seconds;
+    times.target.host.observed_ns = Nanos::secs(seconds);
+    times.relay.relayed_ns = Nanos::secs(seconds);
+    CopyStages::from(&times)
+}
+
+/// Returns the record of a copy in which entries have failed, and names would do something to a terminal.
+fn recorded(end: bool) -> Record {
+    let name = |name: &str| PathBytes(name.as_bytes().to_vec());
+    let plan = CopyPlan {
+        from: "local".to_owned(),
+        to: "dtn2".to_owned(),
+        sources: 3,
+        sources_hex: vec![name("run7\u{1b}[2J")],
+        target_hex: name("/scratch\n<blink>"),
+        ..CopyPlan::default()
+    };
+    let moment = |seconds| CopyMoment {
+        at_ns: Nanos::secs(seconds),
+        counts: CopyCounts { moved_bytes: Bytes(seconds * 1_000_000), ..CopyCounts::default() },
+        stages: written(seconds),
+    };
+    let failure = CopyFailure { name_hex: name("a\u{1b}"), why: "is full".to_owned() };
+    let loss = CopyLoss {
+        kind: CopyLossKind::Owner,
+        entries: 3,
+        name_hex: name("b"),
+        why: "not permitted".to_owned(),
+    };
+    let outcome = CopyOutcome {
+        copied: 7,
+        copied_bytes: Bytes(4_000_000),
+        failed: 5,
+        failures: vec![failure],
+        lost: vec![loss],
+        ..CopyOutcome::default()
+    };
+    let last = match end {
+        true => Line::CopyEnd(Box::new(CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4) })),
+        false => Line::Note { text: "the path broke".to_owned() },
+    };
+    let moments = (1..=3).map(|seconds| Line::CopyMoment(Box::new(moment(seconds))));
+    let lines = std::iter::once(Line::Copy(Box::new(plan))).chain(moments).chain([last]).collect();
+    let header = RecordKind::COPY.header("landspeed copy run7 dtn2:", "2026-11-29T00:00:00Z");
+    Record { header, lines, ..Record::default() }
+}
+
+fn document(end: bool) -> Document {
+    let record = recorded(end);
+    copy(&copy_report(&record, "x").expect("a report"), &record)
+}
+
+#[test]
+fn a_report_says_what_held_the_copy_and_what_is_not_there() {
+    let text = document(true).text(OutputCapabilities::plain(100), DetailLevel::Brief);
+    for found in [
+        "held by: target's disk, 100 % of the time",
+        "what helps",
+        "a faster disk at the target",
+        "a\\u{1b}: is full",
+        "and 4 more",
+        "owner of 3 entries",
+    ] {
+        assert!(text.contains(found), "no {found}: {text}");
+    }
+    assert!(!text.contains("starved"), "that is for --full: {text}");
+    let full = document(true).text(OutputCapabilities::plain(120), DetailLevel::Full);
+    for found in ["target, writing", "segments sent again", "The relay used", "put on stable storage"] {
+        assert!(full.contains(found), "no {found}: {full}");
+    }
+}
+
+#[test]
+fn no_name_does_anything_to_a_terminal_or_a_page() {
+    let document = document(true);
+    let (text, page) = (document.text(OutputCapabilities::plain(100), DetailLevel::Full), document.page());
+    assert!(!text.contains('\u{1b}') && text.contains("local:run7\\u{1b}[2J and 2 more"), "{text}");
+    assert!(!page.contains("<blink>") && page.contains("&lt;blink&gt;"), "the name is escaped");
+    assert!(page.contains("data-chart=\"rate\"") && page.contains("Starved, blocked"));
+    assert!(document.markdown(DetailLevel::Full).contains("target's disk"));
+}
+
+#[test]
+fn a_copy_without_an_end_says_why_first() {
+    let text = document(false).text(OutputCapabilities::plain(100), DetailLevel::Brief);
+    assert!(text.starts_with("The copy did not come to its end: the path broke"), "{text}");
+    assert!(text.contains("held by: target's disk"), "{text}");
+}
+
+#[test]
+fn a_list_has_a_copy_in_a_few_words() {
+    let mib = Bytes::mib(1);
+    assert_eq!(brief(3, mib, Nanos::secs(1), 0), format!("3 files, 1 MiB, {}", mib.per(Nanos::secs(1))));
+    assert!(brief(3, mib, Nanos::secs(1), 2).ends_with(", 2 NOT copied"));
+}
