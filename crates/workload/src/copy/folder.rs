@@ -107,7 +107,10 @@ impl TrialFolder {
     }
 
     fn below(base: &Path) -> Result<Self, Error> {
-        let failed = |error: landspeed_kernel::folder::Error| Error::Copy(error.to_string());
+        // Another user may have put a folder in the place of this user's.
+        let failed = |error: landspeed_kernel::folder::Error| {
+            Error::Copy(format!("{error}, or choose another source or target"))
+        };
         let base = PrivateFolder::make(base).map_err(failed)?;
         // The lock goes with `base`. No other trial sweeps between the making of the folder and its own lock.
         lock(&base).map_err(|errno| refused("lock", &base, errno))?;
