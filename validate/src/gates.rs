@@ -31,8 +31,9 @@ const LOST: f64 = 0.1;
 const LOAD: u32 = 40;
 /// The longest time of a run. One takes ten to thirty seconds.
 const LONGEST: &str = "10m";
-/// The number of failures in a row that end the study, because the next run would fail too.
-const IN_A_ROW: u32 = 3;
+/// The number of failures in a row that end the study, because the next run would fail too. They do not count: their cause
+/// is none of the study's, and the same command makes these runs again.
+const IN_A_ROW: usize = 3;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -107,7 +108,8 @@ impl GateStudy {
 
     /// Makes the runs of a scene that are missing, until the study's time is over or a signal ends it.
     fn complete(&self, scene: GateScene, planned: u32, blocks: u32, runs: &mut GateRuns) -> Result<()> {
-        let mut failed = 0;
+        // The last runs that failed wait for one that does not.
+        let mut failed: Vec<GateRun> = Vec::new();
         for seed in runs.missing(scene, planned) {
             if self.is_over() {
                 break;
@@ -121,11 +123,16 @@ impl GateStudy {
                 break;
             }
             let (result, why) = came_to(&output);
-            failed = if result == GateResult::Failed { failed + 1 } else { 0 };
-            ensure!(failed < IN_A_ROW, "{IN_A_ROW} runs in a row failed: {why}");
-            runs.add(GateRun { scene, seed, result, why })?;
+            let run = GateRun { scene, seed, result, why };
+            if run.result == GateResult::Failed {
+                ensure!(failed.len() + 1 < IN_A_ROW, "{IN_A_ROW} runs in a row failed: {}", run.why);
+                failed.push(run);
+                continue;
+            }
+            failed.drain(..).try_for_each(|run| runs.add(run))?;
+            runs.add(run)?;
         }
-        Ok(())
+        failed.into_iter().try_for_each(|run| runs.add(run))
     }
 
     fn measured(&self, blocks: u32, seed: u32) -> Result<Output> {

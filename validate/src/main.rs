@@ -216,6 +216,7 @@ mod tests {
             "validate placebos --decisions",
             "validate agree kernel.jsonl",
             "validate copy --rate 1G",
+            "validate copy --turns 0",
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
             "validate fuse --over /dev/shm --at /mnt --read-rate 0",

@@ -44,7 +44,8 @@ impl RunPermission {
         match self {
             RunPermission::Anything => Ok(()),
             RunPermission::Nothing | RunPermission::Folder(_) => Err(
-                "an agent that was started by hand copies no files: name this host by ssh, as [user@]host:PATH"
+                "an agent that was started by hand copies no files: name this host by ssh, as [user@]host, in a copy \
+                 as [user@]host:PATH"
                     .to_owned(),
             ),
         }

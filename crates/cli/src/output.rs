@@ -140,8 +140,8 @@ impl ActivityLine {
         self.progress_line.draw();
     }
 
-    /// Sets a simulation as the present activity. Returns a function that shows how far it is, by its simulated time;
-    /// `longest` is the time at which it ends at the latest.
+    /// Sets a simulation as the present activity. Returns a function that shows how far it is, by its simulated time.
+    /// What lies beyond `longest` is shown as `longest`.
     pub(crate) fn simulating(&self, what: &str, longest: Nanos) -> impl FnMut(Nanos) {
         let what = format!("simulating {what}");
         self.begin(&what);
@@ -149,7 +149,8 @@ impl ActivityLine {
         move |time| {
             if time.0 / second > shown {
                 shown = time.0 / second;
-                self.now.lock().0 = safe(&format!("{what}, {} of at most {}", clock(time), clock(longest)));
+                let (now, most) = (clock(time.min(longest)), clock(longest));
+                self.now.lock().0 = safe(&format!("{what}, {now} of at most {most}"));
             }
         }
     }
@@ -212,5 +213,7 @@ mod tests {
         assert_eq!(doing.now.lock().0, "simulating Reno");
         on_time(Nanos::secs(75));
         assert_eq!(doing.now.lock().0, "simulating Reno, 1:15 of at most 10:00");
+        on_time(Nanos::secs(700));
+        assert_eq!(doing.now.lock().0, "simulating Reno, 10:00 of at most 10:00");
     }
 }

@@ -34,7 +34,7 @@ use turns::{Turn, stream_seconds, turn};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Turns of each program
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     /// The content, in MiB
     #[arg(long, default_value_t = 2048)]
@@ -224,7 +224,9 @@ fn holders(ours: &[Turn], comparison: Comparison, broken: &mut BrokenPromises) {
 /// Returns the cell of a promise about rate and cost. The lower ends of both ratios count. A goal that is missed breaks no promise.
 fn promise(bar: Option<&Bar>, [rate, cost]: [Estimate; 2], broken: &mut BrokenPromises) -> String {
     let Some(bar) = bar else { return "-".to_owned() };
-    let holds = rate.low >= bar.rate && cost.low >= bar.cost;
+    // What is not promised may have no ratio: a program can take less processor time than a tick.
+    let reaches = |found: Estimate, least: f64| least <= 0.0 || found.low >= least;
+    let holds = reaches(rate, bar.rate) && reaches(cost, bar.cost);
     let least = |name: &str, least: f64| (least > 0.0).then(|| format!("{name} {least:.2}"));
     let asked: Vec<String> = least("rate", bar.rate).into_iter().chain(least("cost", bar.cost)).collect();
     let answer = match (bar.is_goal, holds) {
@@ -284,6 +286,9 @@ mod tests {
         assert_eq!(cell(&bar(false), [good, good]), ("rate 2.00, cost 1.50: kept".to_owned(), true));
         assert!(!cell(&bar(false), [wide, good]).1);
         assert_eq!(cell(&bar(true), [wide, good]), ("rate 2.00, cost 1.50: goal missed".to_owned(), true));
+        let of_rate = Bar { cost: 0.0, ..bar(false) };
+        assert!(cell(&of_rate, [good, ratio_of(f64::NAN, f64::NAN, f64::NAN)]).1);
+        assert!(!cell(&bar(false), [good, ratio_of(f64::NAN, f64::NAN, f64::NAN)]).1);
         let mut broken = BrokenPromises::default();
         assert_eq!(promise(None, [wide, wide], &mut broken), "-");
     }

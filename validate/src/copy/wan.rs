@@ -26,7 +26,7 @@ const SMALL: usize = 1 << 20;
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Turns of each row, each with a stream and a copy
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     turns: u32,
     /// The content of the large file, in MiB
     #[arg(long, default_value_t = 2048)]

@@ -1,7 +1,7 @@
 //! The runs of the study, each a line of a file, so that a study that ends can go on.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -51,13 +51,19 @@ impl GateRuns {
     pub(super) fn open(path: &Path) -> Result<GateRuns> {
         let cannot = || format!("cannot open {}", path.display());
         let file = OpenOptions::new().create(true).read(true).append(true).open(path).with_context(cannot)?;
-        let lines = BufReader::new(&file).lines().map(|line| Ok(serde_json::from_str(&line?)?));
-        let made = lines.collect::<Result<Vec<GateRun>>>().with_context(cannot)?;
+        let run = |(number, line): (u32, io::Result<String>)| -> Result<GateRun> {
+            let run = serde_json::from_str(&line?);
+            run.with_context(|| format!("line {number} is no run: remove it, and the run is made again"))
+        };
+        let lines = (1..).zip(BufReader::new(&file).lines());
+        let made = lines.map(run).collect::<Result<Vec<GateRun>>>().with_context(cannot)?;
         Ok(GateRuns { made, file })
     }
 
     pub(super) fn add(&mut self, run: GateRun) -> Result<()> {
-        writeln!(self.file, "{}", serde_json::to_string(&run)?).context("keep a run")?;
+        // By one call, so that a study that is killed leaves whole lines.
+        let line = serde_json::to_string(&run)? + "\n";
+        self.file.write_all(line.as_bytes()).context("keep a run")?;
         self.made.push(run);
         Ok(())
     }
@@ -94,7 +100,8 @@ mod tests {
         assert_eq!(again.missing(GateScene::Disturbed, 1), [0_u32; 0]);
         assert_eq!(again.results(GateScene::Quiet, 3), [GateResult::Failed]);
         assert!(again.results(GateScene::Quiet, 1).is_empty());
-        std::fs::write(&path, "{").unwrap();
-        assert!(GateRuns::open(&path).is_err());
+        runs.file.write_all(b"{").unwrap();
+        let error = GateRuns::open(&path).err().expect("a line that is cut off");
+        assert!(format!("{error:#}").contains("line 3 is no run"), "{error:#}");
     }
 }

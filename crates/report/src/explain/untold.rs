@@ -29,7 +29,7 @@ pub(super) fn line(report: &ExplainReport) -> Option<String> {
             (!of.is_empty()).then(|| format!("{part} of {names}"))
         })
         .collect();
-    (!missing.is_empty()).then(|| format!("not told: {}", missing.join(", ")))
+    (!missing.is_empty()).then(|| format!("limit not known: {}", missing.join(", ")))
 }
 
 #[cfg(test)]
@@ -59,9 +59,9 @@ mod tests {
             ..virtual_link.clone()
         };
         let both = vec![with("A", Some(virtual_link.clone())), with("B", Some(virtual_link.clone()))];
-        assert_eq!(told(both).as_deref(), Some("not told: link of both hosts, bus of both hosts"));
+        assert_eq!(told(both).as_deref(), Some("limit not known: link of both hosts, bus of both hosts"));
         let one = vec![with("A", Some(virtual_link)), with("B", Some(whole.clone()))];
-        assert_eq!(told(one).as_deref(), Some("not told: link of host A, bus of host A"));
+        assert_eq!(told(one).as_deref(), Some("limit not known: link of host A, bus of host A"));
         assert_eq!(told(vec![with("A", Some(whole)), with("B", None)]), None);
     }
 }

@@ -6,11 +6,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use landspeed_kernel::folder::PrivateFolder;
 use landspeed_record::units::Bytes;
 use rustix::fs::{FlockOperation, flock, fstatfs, fstatvfs};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::Errno;
 
 use super::tree::TreePlan;
 use crate::Error;
@@ -18,10 +19,14 @@ use crate::idle::memory;
 
 /// The file systems in memory: tmpfs and ramfs (statfs(2)).
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
-/// What stays free beside the tree.
+/// What stays free of the disk or of the memory. A file system in memory may be smaller, and may be filled.
 const BESIDE: Bytes = Bytes::mib(64);
 /// What a file takes beside its content: its inode, its name, and the rest of its last block.
 const EACH: Bytes = Bytes::kib(8);
+/// The longest wait for a lock. Another process has it for some system calls, unless it was stopped meanwhile (SIGSTOP).
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+/// Interval of the attempts to take a lock.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// A place where a tree can be.
 #[derive(Debug)]
@@ -69,11 +74,10 @@ impl Place {
     /// Checks that the folder has room for a tree.
     fn check_room(&self, folder: &PrivateFolder, tree: &TreePlan) -> Result<(), Error> {
         let about = fstatvfs(folder).map_err(|errno| refused("look at", folder, errno))?;
-        let mut free = Bytes(about.f_bavail.saturating_mul(about.f_frsize));
-        if self.is_in_memory {
-            free = free.min(memory::available()?);
-        }
-        let needed = Bytes(tree.bytes + tree.files * EACH.0 + BESIDE.0);
+        let room = about.f_bavail.saturating_mul(about.f_frsize);
+        let spare = |all: u64| all.saturating_sub(BESIDE.0);
+        let room = if self.is_in_memory { room.min(spare(memory::available()?.0)) } else { spare(room) };
+        let (free, needed) = (Bytes(room), Bytes(tree.bytes + tree.files * EACH.0));
         let above = self.above;
         if free < needed {
             let why = format!("{above} has {free} of room, and the tree takes {needed}");
@@ -103,7 +107,10 @@ impl TrialFolder {
     }
 
     fn below(base: &Path) -> Result<Self, Error> {
-        let failed = |error: landspeed_kernel::folder::Error| Error::Copy(error.to_string());
+        // Another user may have put a folder in the place of this user's.
+        let failed = |error: landspeed_kernel::folder::Error| {
+            Error::Copy(format!("{error}, or choose another source or target"))
+        };
         let base = PrivateFolder::make(base).map_err(failed)?;
         // The lock goes with `base`. No other trial sweeps between the making of the folder and its own lock.
         lock(&base).map_err(|errno| refused("lock", &base, errno))?;
@@ -126,9 +133,15 @@ impl Drop for TrialFolder {
     }
 }
 
-/// Waits for the lock of a folder. Those of others last for some system calls only.
+/// Waits for the lock of a folder, for at most [`LOCK_PATIENCE`].
 fn lock(folder: &PrivateFolder) -> Result<(), Errno> {
-    retry_on_intr(|| flock(folder, FlockOperation::LockExclusive))
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match flock(folder, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK | Errno::INTR) if Instant::now() < until => std::thread::sleep(LOOK),
+            taken => return taken,
+        }
+    }
 }
 
 /// Removes the folders below `base` whose processes were killed.

@@ -280,7 +280,8 @@ fn whole(outcome: CopyOutcome, plan: &CopyPlan) -> Result<CopyOutcome, Error> {
     let failed = outcome.failures.first().map(|one| (&one.name_hex.0, one.why.as_str()));
     let lost = outcome.lost.first().map(|one| (&one.name_hex.0, one.why.as_str()));
     let first = failed.or(lost).map(|(name, why)| format!(": {}: {why}", name.escape_ascii()));
-    let (first, unfinished) = (first.unwrap_or_default(), &outcome.unfinished);
+    let unfinished = Some(&outcome.unfinished).filter(|why| !why.is_empty()).map(|why| format!(": {why}"));
+    let (first, unfinished) = (first.unwrap_or_default(), unfinished.unwrap_or_default());
     let (copied, all) = (outcome.copied, plan.tree.files);
     Err(Error::Copy(format!("{copied} of {all} files were copied as they are{first}{unfinished}")))
 }
@@ -346,6 +347,9 @@ mod tests {
         let bad = CopyOutcome { copied: 1, failed: 1, failures: vec![failure], ..fine.clone() };
         let why = whole(bad, &plan).expect_err("a file failed").to_string();
         assert_eq!(why, "1 of 2 files were copied as they are: 0000/0\\n: it is gone");
+        let unfinished = CopyOutcome { unfinished: "the disk is gone".to_owned(), ..fine.clone() };
+        let why = whole(unfinished, &plan).expect_err("it is not durable").to_string();
+        assert_eq!(why, "2 of 2 files were copied as they are: the disk is gone");
         let fewer = CopyOutcome { copied: 1, ..fine };
         assert!(whole(fewer, &plan).is_err());
     }

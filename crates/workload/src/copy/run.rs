@@ -23,7 +23,7 @@ use crate::workers::{self, WorkerContext};
 /// Interval at which an end checks its worker.
 const LOOK: Duration = Duration::from_millis(2);
 /// Interval at which the source says that it still makes its tree.
-const AGAIN: Duration = Duration::from_secs(1);
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// The source still makes its tree.
 const MAKING: u64 = 0;
