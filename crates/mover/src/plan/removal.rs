@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// Adds that a tree of the source is an empty folder. Without a bound, it is told only while extras are counted: if anything is
+    /// Adds that a tree of the source is an empty folder. Without a bound, that is said only while extras are counted: if anything is
     /// removed after that, nothing was in its place, or it was emptied meanwhile.
     pub(crate) fn add_empty(&mut self, tree: usize, folder: Vec<FolderNames>) {
         let Some(removal) = &mut self.removal else { return };
