@@ -27,7 +27,9 @@ use rustix::io::Errno;
 use self::named::NamedEntries;
 use self::place::Mounts;
 use crate::ports::DataPorts;
-use crate::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, PathKind, RelayEntry, RelayExit, Reply};
+use crate::session::{
+    CopyFlows, CopyRoot, CopyRules, FolderPlace, FoundPath, PathKind, RelayEntry, RelayExit, Reply,
+};
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
@@ -198,7 +200,10 @@ pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
     let look_at = |bytes: &PathBytes| {
         let path = path(bytes.clone());
         let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
-        FoundPath { kind: kind(&path), resolved_hex, place: mounts.place(&path) }
+        let kind = kind(&path);
+        // A command may name thousands of files, and nothing lies in a file.
+        let place = if kind == PathKind::File { FolderPlace::default() } else { mounts.place(&path) };
+        FoundPath { kind, resolved_hex, place }
     };
     paths.iter().map(look_at).collect()
 }

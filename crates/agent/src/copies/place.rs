@@ -44,7 +44,10 @@ impl Mounts {
         let own = real(path).filter(|folder| folder.is_dir()).and_then(|folder| identity(&folder));
         let mut ways = self.other_paths(&there).unwrap_or_default();
         ways.push(there.clone());
-        let below = self.0.iter().filter(|mount| mount.point != there && mount.point.starts_with(&there));
+        // Below a folder that is missing, nothing is mounted.
+        let is_below =
+            |mount: &&Mount| own.is_some() && mount.point != there && mount.point.starts_with(&there);
+        let below = self.0.iter().filter(is_below);
         // What has one path alone lies in the folder, and nowhere else.
         let shared = below.filter(|mount| self.has_others(mount));
         let others: Vec<PathBuf> =
@@ -59,7 +62,7 @@ impl Mounts {
 
     /// Returns the other mounts of the file system.
     fn others<'a>(&'a self, mount: &'a Mount) -> impl Iterator<Item = &'a Mount> {
-        self.0.iter().filter(|other| other.device == mount.device && other.number != mount.number)
+        self.0.iter().filter(move |other| other.device == mount.device && other.number != mount.number)
     }
 
     /// Returns the other paths that lead to what is at a path without symbolic links; `None` if nothing is known of it.
@@ -152,7 +155,33 @@ mod tests {
         assert!((missing.own, file.own) == (None, None) && file.lies_in(&root) && !file.lies_in(&a));
     }
 
-    /// The table has a mount that the kernel has not: what is mounted there, a link stands for.
+    /// Returns a table with the mount of a path, and with one that the kernel has not: a folder and where it is mounted.
+    fn mounts(path: &Path, other: Option<[&Path; 2]>) -> Mounts {
+        let number = mount_number(path).expect("a kernel that says it");
+        let of = |[root, point]: [&Path; 2], number| Mount {
+            number,
+            device: b"7:7".to_vec(),
+            root: root.to_owned(),
+            point: point.to_owned(),
+        };
+        let own = of([Path::new("/"); 2], number);
+        Mounts(std::iter::once(own).chain(other.map(|other| of(other, number + 1))).collect())
+    }
+
+    /// What is mounted beside a folder that is not made yet says nothing of the folder.
+    #[test]
+    fn nothing_is_mounted_below_a_folder_that_is_missing() {
+        let all = tempfile::tempdir().unwrap();
+        let path = all.path().canonicalize().unwrap();
+        let folder = path.join("folder");
+        std::fs::create_dir(&folder).unwrap();
+        let mounts = mounts(&path, Some([&folder, &folder]));
+        let [above, missing] = [path.clone(), path.join("missing")].map(|path| mounts.place(&path));
+        assert!(above.has_mounts_of(&above) && missing.lies_in(&above));
+        assert!(missing.mounted_from.is_empty(), "{missing:?}");
+    }
+
+    /// In the table, a folder is mounted where a link to it stands for the mount.
     #[test]
     fn a_folder_lies_in_those_above_it_on_every_path() {
         let all = tempfile::tempdir().unwrap();
@@ -160,16 +189,7 @@ mod tests {
         let at = |name: &str| path.join(name);
         ["a/b/c", "m/wrong", "n"].iter().for_each(|name| std::fs::create_dir_all(at(name)).unwrap());
         symlink("../a/b/c", at("m/c")).unwrap();
-        let own = |root: &Path, point: &Path, number| Mount {
-            number,
-            device: b"7:7".to_vec(),
-            root: root.to_owned(),
-            point: point.to_owned(),
-        };
-        let number = mount_number(&path).expect("a kernel that says it");
-        let real = || own(Path::new("/"), Path::new("/"), number);
-        let (alone, bound) =
-            (Mounts(vec![real()]), Mounts(vec![real(), own(&at("a/b"), &at("m"), number + 1)]));
+        let (alone, bound) = (mounts(&path, None), mounts(&path, Some([&at("a/b"), &at("m")])));
         let [c, m] = ["a/b/c", "m"].map(|name| bound.place(&at(name)));
         assert!(c.lies_in(&m) && !alone.place(&at("a/b/c")).lies_in(&m));
         assert!(!bound.place(&at("n")).lies_in(&m));

@@ -7,11 +7,12 @@ use crate::session::text::one_line;
 
 macro_rules! protocol {
     () => {
-        2
+        3
     };
 }
 
-/// The protocol version of this build. It is raised when the meaning or the fields of a message change.
+/// The protocol version of this build. It is raised when the meaning or the fields of a message change, also of one on the flows
+/// of a copy, which have no version of their own.
 pub(crate) const PROTOCOL: u32 = protocol!();
 
 /// The version that `landspeed --version` prints. If a host's installed landspeed prints the same version, none is sent

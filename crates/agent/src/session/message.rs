@@ -79,8 +79,7 @@ pub struct FoundPath {
     pub kind: PathKind,
     /// The path without symbolic links, "." and "..", where that is known.
     pub resolved_hex: PathBytes,
-    /// Where that is, whatever path leads to it.
-    #[serde(default)]
+    /// Where that is, whatever path leads to it; not known of a file.
     pub place: FolderPlace,
 }
 

@@ -40,7 +40,7 @@ fn path_of(root: &CopyRoot, folder: &PathBytes) -> PathBytes {
 fn place_of(root: &CopyRoot, found: FoundPath, target: &FoundPath) -> FolderPlace {
     match found.kind {
         PathKind::LinkToFolder if !root.name_hex.0.is_empty() => {
-            FolderPlace { own: None, ..target.place.clone() }
+            FolderPlace { within: target.place.within.clone(), ..FolderPlace::default() }
         }
         _ => found.place,
     }
@@ -129,11 +129,12 @@ mod tests {
     #[test]
     fn a_link_in_the_targets_folder_is_not_followed() {
         let root = |name: &str| CopyRoot { path_hex: PathBytes::default(), name_hex: PathBytes(name.into()) };
-        let target = found(PathKind::Folder, place(&[3, 1], &[]));
+        let target = found(PathKind::Folder, place(&[3, 1], &[5]));
         let link = || found(PathKind::LinkToFolder, place(&[2, 1], &[]));
         assert_eq!(place_of(&root(""), link(), &target), place(&[2, 1], &[]), "the user named it");
         let replaced = place_of(&root("a"), link(), &target);
-        assert_eq!((replaced.own, replaced.within), (None, target.place.within.clone()));
+        assert_eq!((replaced.own, &replaced.within), (None, &target.place.within));
+        assert!(replaced.mounted_from.is_empty(), "nothing is mounted below a folder that is made");
         let folder = PathBytes(b"t".to_vec());
         assert_eq!(
             [root(""), root("a")].map(|root| path_of(&root, &folder).0),

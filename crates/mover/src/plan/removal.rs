@@ -89,12 +89,14 @@ impl Plan {
         }
     }
 
-    /// Adds that a tree of the source is an empty folder.
+    /// Adds that a tree of the source is an empty folder. Without a bound, that is said only while extras are counted: if anything is
+    /// removed after that, nothing was in its place, or it was emptied meanwhile.
     pub(crate) fn add_empty(&mut self, tree: usize, folder: Vec<FolderNames>) {
-        if let Some(removal) = &mut self.removal {
+        let Some(removal) = &mut self.removal else { return };
+        if !removal.removes || removal.most.is_some() {
             removal.empty.insert(removal.next, tree);
+            self.add_names(folder);
         }
-        self.add_names(folder);
     }
 
     /// Takes what the target has found or removed. An answer to what was not asked is ignored.

@@ -91,6 +91,24 @@ fn an_empty_source_removes_nothing_unless_the_user_has_said_how_much_may_be() {
     assert_eq!(ask(None, [3, 0]), (true, None));
 }
 
+/// What a folder had in its place was no extra when extras were counted.
+#[test]
+fn a_source_that_is_emptied_after_the_count_removes_nothing_without_a_bound() {
+    for (most, is_told) in [(None, false), (Some(9), true)] {
+        let mut plan = Plan::new().removing(Some(Removal { most }));
+        plan.walked();
+        drive(&mut plan);
+        plan.add_names(Vec::new());
+        plan.walked();
+        assert!(matches!(plan.step(), NextStep::Work(Work::Names { number: 0, removes: false, .. })));
+        plan.swept(0, Swept { extras: 1, ..Swept::default() });
+        assert_eq!(plan.step(), NextStep::Wait);
+        plan.add_empty(4, Vec::new());
+        let next = plan.step();
+        assert_eq!(matches!(next, NextStep::Work(Work::Names { removes: true, .. })), is_told, "{next:?}");
+    }
+}
+
 #[test]
 fn what_was_not_asked_removes_and_ends_nothing() {
     let mut plan = Plan::new().removing(Some(Removal { most: Some(9) }));
