@@ -177,7 +177,7 @@ copy-trees: build-validate
 	$(call VALIDATE,copy-trees $(TREES_OF))
 
 # Bottlenecks made on purpose, twenty times each in an order of its own: is what `landspeed copy` names first what was made? (three quarters
-# of an hour, on a machine left alone). TRUTH_OF has options of `validate copy-truth`.
+# of an hour and 7 GB of memory for the files, on a machine left alone). TRUTH_OF has options of `validate copy-truth`.
 TRUTH_OF :=
 .PHONY: copy-truth
 copy-truth: build-validate

@@ -219,6 +219,7 @@ mod tests {
             "validate copy --turns 0",
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
+            "validate copy-truth --runs 0",
             "validate fuse --over /dev/shm --at /mnt --read-rate 0",
         ] {
             assert!(parse(line).is_err(), "{line}");

@@ -1,9 +1,9 @@
 //! `make copy-cost`: what it costs that a copy accounts the time of its stages. Copies by turns with and without it, both ends and
 //! the controller on one core.
 
-use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -11,9 +11,12 @@ use landspeed_record::Estimate;
 use landspeed_record::units::Bytes;
 use landspeed_stats::estimate;
 use serde::Deserialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
+use super::turns::cpu_of_children;
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 
 /// The most by which the accounting may raise the processor time of a byte: the upper end of the interval.
@@ -50,11 +53,13 @@ struct CopyStages {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let landspeed = landspeed()?;
     let site = Site::new(&options.folder, &landspeed)?;
     let bytes = site.fill(options.mib, 0)?;
     let mut seconds: [Vec<f64>; 2] = Default::default();
     for pair in 0..options.pairs {
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {pair} pairs");
         // The order alternates, so that drift favours neither.
         let first = pair % 2 == 0;
         for is_accounted in [first, !first] {
@@ -76,27 +81,15 @@ fn copy(site: &Site, landspeed: &Path, is_accounted: bool) -> Result<f64> {
         true => command.env_remove(SWITCH),
         false => command.env(SWITCH, "off"),
     };
-    let before = seconds_of_children()?;
+    let before = cpu_of_children()?;
     let output = command.stdin(Stdio::null()).output().context("copy")?;
-    let seconds = seconds_of_children()? - before;
+    let seconds = cpu_of_children()? - before;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {}", output.status, said.lines().last().unwrap_or_default());
     let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;
     let has_stages = [&document.stages.source, &document.stages.target].map(|stages| !stages.is_empty());
     ensure!(has_stages == [is_accounted; 2], "{SWITCH} did not reach both ends: {has_stages:?}");
     Ok(seconds)
-}
-
-/// Returns the processor time of the children that have been waited for, and of theirs, in seconds (getrusage(2)).
-fn seconds_of_children() -> Result<f64> {
-    let mut usage = MaybeUninit::<libc::rusage>::uninit();
-    // SAFETY: the kernel writes the structure, which is valid for that.
-    let result = unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) };
-    ensure!(result == 0, "getrusage: {}", std::io::Error::last_os_error());
-    // SAFETY: the kernel has written it.
-    let usage = unsafe { usage.assume_init() };
-    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Ok(seconds(usage.ru_utime) + seconds(usage.ru_stime))
 }
 
 fn report([without, with]: &[Vec<f64>; 2], bytes: u64) -> Result<()> {
@@ -133,13 +126,5 @@ mod tests {
         // One percent on average, and too wide to tell.
         let wide: Vec<f64> = (0..10).map(|turn| if turn % 2 == 0 { 3.6 } else { 4.5 }).collect();
         assert!(report(&turns(&wide), gib).is_err());
-    }
-
-    #[test]
-    fn the_time_of_children_counts() {
-        let before = seconds_of_children().unwrap();
-        let busy = "n=0; while [ $n -lt 100000 ]; do n=$((n + 1)); done";
-        assert!(Command::new("sh").args(["-c", busy]).status().unwrap().success());
-        assert!(seconds_of_children().unwrap() > before);
     }
 }

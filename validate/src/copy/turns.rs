@@ -126,7 +126,7 @@ fn ended(site: &Site, child: &mut Child) -> Result<ExitStatus> {
 }
 
 /// Returns the processor time of this program's children that have ended, with theirs (proc_pid_stat(5)).
-fn cpu_of_children() -> Result<f64> {
+pub(super) fn cpu_of_children() -> Result<f64> {
     /// Ticks of that file in a second, on every Linux (USER_HZ).
     const TICKS: f64 = 100.0;
     let text = std::fs::read_to_string("/proc/self/stat")?;
@@ -138,6 +138,8 @@ fn cpu_of_children() -> Result<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
     use landspeed_record::{HostCpu, Side, StreamFigure};
 
@@ -184,7 +186,10 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_children_is_read() {
-        assert!(cpu_of_children().unwrap() >= 0.0);
+    fn the_time_of_children_counts() {
+        let before = cpu_of_children().unwrap();
+        let busy = "n=0; while [ $n -lt 200000 ]; do n=$((n + 1)); done";
+        assert!(Command::new("sh").args(["-c", busy]).status().unwrap().success());
+        assert!(cpu_of_children().unwrap() > before);
     }
 }

@@ -35,7 +35,7 @@ use fuser::{BackgroundSession, Config, MountOption, SessionACL};
 use rustix::fs::Mode;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Resource, Rlimit, Signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::stop;
 use passthrough::Passthrough;
@@ -74,7 +74,7 @@ pub(crate) struct Options {
 
 /// Shows the folder until a signal ends it, or the study that has started it ends.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGTERM, SIGINT])?;
+    let stop = stop::on(&[SIGTERM, SIGINT, SIGHUP])?;
     rustix::process::set_parent_process_death_signal(Some(Signal::TERM))?;
     allow_descriptors()?;
     // The kernel has applied that of the caller.
@@ -95,14 +95,11 @@ fn mount(options: &Options) -> Result<BackgroundSession> {
     fuser::spawn_mount(below, &options.at, &config()).with_context(shown)
 }
 
+/// Set-ID bits and devices can be made and seen, and do nothing: any user gets to them.
 fn config() -> Config {
     let mut config = Config::default();
-    config.mount_options.extend([
-        MountOption::FSName("landspeed-validate".to_owned()),
-        MountOption::DefaultPermissions,
-        MountOption::Suid,
-        MountOption::Dev,
-    ]);
+    let name = MountOption::FSName("landspeed-validate".to_owned());
+    config.mount_options.extend([name, MountOption::DefaultPermissions]);
     config.acl = SessionACL::All;
     config.n_threads = Some(THREADS);
     config.clone_fd = true;

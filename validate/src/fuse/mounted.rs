@@ -53,10 +53,11 @@ impl Drop for MountedFolder {
             if Instant::now() > end {
                 let _ = self.program.kill();
                 let _ = self.program.wait();
-                let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
-                return;
+                break;
             }
             thread::sleep(Duration::from_millis(10));
         }
+        // A program that was killed has left it there, dead; one that has ended by itself has not, and this does nothing.
+        let _ = rustix::mount::unmount(&self.at, UnmountFlags::DETACH);
     }
 }

@@ -149,7 +149,7 @@ impl Passthrough {
 
     pub(super) fn read_bytes(&self, number: FileHandle, offset: u64, size: u32) -> io::Result<Vec<u8>> {
         let file = self.files.get(number)?;
-        let (mut bytes, mut filled) = (vec![0; size as usize], 0);
+        let (mut bytes, mut filled) = (vec![0_u8; size as usize], 0);
         while filled < bytes.len() {
             match file.read_at(&mut bytes[filled..], offset + filled as u64)? {
                 0 => break,
@@ -224,7 +224,7 @@ impl Passthrough {
 
     pub(super) fn attribute(&self, number: INodeNo, name: &OsStr) -> io::Result<Vec<u8>> {
         let path = self.path_of_attributes(number)?;
-        let mut room = vec![0; LONGEST_ATTRIBUTE];
+        let mut room = vec![0_u8; LONGEST_ATTRIBUTE];
         let length = rustix::fs::getxattr(path, name, room.as_mut_slice())?;
         room.truncate(length);
         Ok(room)
@@ -232,7 +232,7 @@ impl Passthrough {
 
     pub(super) fn attribute_names(&self, number: INodeNo) -> io::Result<Vec<u8>> {
         let path = self.path_of_attributes(number)?;
-        let mut room = vec![0; LONGEST_ATTRIBUTE];
+        let mut room = vec![0_u8; LONGEST_ATTRIBUTE];
         let length = rustix::fs::listxattr(path, room.as_mut_slice())?;
         room.truncate(length);
         Ok(room)

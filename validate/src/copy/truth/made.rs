@@ -95,9 +95,14 @@ impl Places {
         named
     }
 
+    /// Waits for the end of both ends. What does not end is killed, because it would stay in its control group and take part in the
+    /// next run.
     fn end(&self, sshd: Sshd) -> Result<()> {
-        sshd.end()?;
-        self.site.wait_for_agents(ENDED)
+        let ended = sshd.end().and_then(|()| self.site.wait_for_agents(ENDED));
+        if ended.is_err() {
+            [0, 1].into_iter().try_for_each(|host| self.site.kill(host, "."))?;
+        }
+        ended
     }
 
     /// Limits the programs of an end.
@@ -139,8 +144,9 @@ impl Places {
     /// Copies where neither host lets the other in.
     fn relayed(&self, source: &Path) -> Result<TruthRun> {
         let hosts = [self.site.namespace(0), self.site.namespace(1)];
-        hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft '{FIREWALL}'")))?;
-        let named = self.between(hosts, source).and_then(|copying| ended(copying, true));
+        let made = hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft '{FIREWALL}'")));
+        let copying = made.and_then(|()| self.between(hosts, source));
+        let named = copying.and_then(|copying| ended(copying, true));
         hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft flush ruleset")))?;
         named
     }

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_stats::Random;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
 use crate::stop;
@@ -30,8 +30,8 @@ use truths::{TRUTHS, Truth};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// Runs of each truth
-    #[arg(long, default_value_t = 20)]
-    runs: usize,
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
     /// Run only the truths whose name contains this
     #[arg(long, value_name = "PART-OF-A-NAME")]
     only: Option<String>,
@@ -44,7 +44,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let stop = stop::on(&[SIGINT, SIGTERM])?;
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let is_asked = |truth: &&Truth| options.only.as_deref().is_none_or(|only| truth.name.contains(only));
     let asked: Vec<&Truth> = TRUTHS.iter().filter(is_asked).collect();
     ensure!(!asked.is_empty(), "no truth has such a name");
@@ -68,6 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             println!("LEFT OUT, {why}: {}\n", truth.name);
         }
     }
+    ensure!(!can.is_empty(), "none of it can be made here");
     report(&scores)
 }
 

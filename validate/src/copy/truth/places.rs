@@ -21,6 +21,8 @@ pub(super) struct Places {
     disk: tempfile::TempDir,
     /// Why a control group cannot make the disk slow; `None` if it can.
     no_slow_disk: Option<String>,
+    /// Why a control group cannot limit the processors; `None` if it can.
+    no_quota: Option<String>,
 }
 
 impl Places {
@@ -29,8 +31,9 @@ impl Places {
         let name = format!("copy-truth.{}", std::process::id());
         let disk = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(DISK_FOLDER)?;
         let site = Site::new(folder, landspeed)?;
-        let no_slow_disk = slow_disk().err().map(|error| format!("{error:#}"));
-        Ok(Places { site, landspeed: landspeed.to_path_buf(), disk, no_slow_disk })
+        let no_slow_disk = refused(GroupLimit::DiskReads(BitRate(1e9)))?;
+        let no_quota = refused(GroupLimit::Processors(1.0))?;
+        Ok(Places { site, landspeed: landspeed.to_path_buf(), disk, no_slow_disk, no_quota })
     }
 
     /// Returns why a bottleneck cannot be made here; `None` if it can.
@@ -42,6 +45,7 @@ impl Places {
             Bottleneck::SourceDisk(_) => {
                 fuse::missing().map(|why| format!("{}; {why}", self.no_slow_disk.clone().unwrap_or_default()))
             }
+            Bottleneck::Quota(..) => self.no_quota.clone(),
             Bottleneck::BusyCore if cores < 2 => Some("this machine has one core".to_owned()),
             _ => None,
         }
@@ -115,11 +119,11 @@ impl Places {
     }
 }
 
-/// Makes the disk slow for a program that sleeps. Returns an error if that cannot be done.
-fn slow_disk() -> Result<()> {
+/// Limits a program that sleeps. Returns why that cannot be done; `None` if it can.
+fn refused(limit: GroupLimit) -> Result<Option<String>> {
     let mut program = Command::new("sleep").arg("60").stdin(Stdio::null()).spawn().context("sleep")?;
-    let made = ControlGroup::around(program.id(), GroupLimit::DiskReads(BitRate(1e9)));
+    let made = ControlGroup::around(program.id(), limit);
     program.kill()?;
     program.wait()?;
-    made.map(drop).context("limit the disk by a control group")
+    Ok(made.map(drop).context("limit a program by a control group").err().map(|error| format!("{error:#}")))
 }
