@@ -88,7 +88,7 @@ impl Rival {
 pub(super) static OURS: Rival = Rival {
     name: "landspeed copy",
     needs: "landspeed",
-    command: "landspeed copy --json SSH_OPTIONS FROM/ HOST:TO",
+    command: "landspeed copy --no-record --json SSH_OPTIONS FROM/ HOST:TO",
     protection: "BLAKE3, on stable storage; TLS 1.3, AES-128-GCM",
     work: Work::CopyOverSsh,
     only: &[],

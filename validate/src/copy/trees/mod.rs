@@ -150,7 +150,7 @@ impl Study {
         let run = |command: &str| exit(&self.site, command, copy.places, ownership);
         let code = run(command)?;
         let verified = match program.name == LANDSPEED {
-            true => run(&command.replace("landspeed copy", "landspeed copy --verify"))?,
+            true => run(&command.replace("landspeed copy --no-record", "landspeed copy --verify"))?,
             false => None,
         };
         let found = compare(copy.places[0], copy.arrived)?;

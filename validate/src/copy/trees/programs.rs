@@ -65,10 +65,10 @@ pub(super) const PROGRAMS: [Program; 5] = [
         name: LANDSPEED,
         needs: "landspeed",
         commands: [
-            "landspeed copy SOURCE/ TARGET",
-            "landspeed copy SSH_OPTIONS SOURCE/ HOST:TARGET",
-            "landspeed copy SSH_OPTIONS HOST:SOURCE/ TARGET",
-            "landspeed copy --from netns:NAMESPACE_A --to netns:NAMESPACE_B SOURCE/ TARGET",
+            "landspeed copy --no-record SOURCE/ TARGET",
+            "landspeed copy --no-record SSH_OPTIONS SOURCE/ HOST:TARGET",
+            "landspeed copy --no-record SSH_OPTIONS HOST:SOURCE/ TARGET",
+            "landspeed copy --no-record --from netns:NAMESPACE_A --to netns:NAMESPACE_B SOURCE/ TARGET",
         ],
     },
     Program {
