@@ -23,8 +23,8 @@ use crate::tree::FoundEntry;
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
 use links::LinkGroups;
 pub(crate) use pieces::PieceWork;
-pub(crate) use removal::{EmptySource, NotRemoved};
 use removal::RemovalPlan;
+pub(crate) use removal::{EmptySource, NotRemoved};
 pub(crate) use sparse::MapWork;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
