@@ -75,7 +75,7 @@ impl Handshake {
     fn take_in(&mut self) -> io::Result<bool> {
         let flow = self.flow.as_ref();
         match take_in(&mut self.incoming.sealed, 0, &mut |room| receive_now(flow, room)) {
-            // UDT does not tell an abrupt end from one in order, and nobody finishes during a handshake.
+            // UDT does not tell an abrupt end from one in order; no end finishes during a handshake.
             Ok(0) if flow.runs_in_calls() => Err(ErrorKind::ConnectionReset.into()),
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             got => unless_blocked(got.map(|_| true)),
