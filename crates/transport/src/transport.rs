@@ -228,6 +228,10 @@ pub trait Flow: Send + Sync {
     /// `patience` ends, and if [`Flow::wake_receiver`] was called before.
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error>;
 
+    /// Tells the flow that both ends of its stream have ended in order, as what it carries has shown. Dropping the flow is
+    /// then not abrupt.
+    fn has_ended_in_order(&self) {}
+
     /// Ends the flow abruptly at both ends, and drops data that waits to be sent. Send and receive calls that wait
     /// return.
     fn abort(&self) -> io::Result<()>;

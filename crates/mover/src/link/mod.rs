@@ -172,9 +172,15 @@ impl<T: Clone> Link<T> {
         }
     }
 
-    /// Lets the flow go on, if its transport runs in this program: both threads of the link may be busy elsewhere.
+    /// Lets the flows go on whose transport runs in this program: both threads of the link may be busy elsewhere, and one that
+    /// is to carry the messages next has none yet.
     fn drive(&self) {
-        let current = self.place.lock().current.clone();
+        let place = self.place.lock();
+        if let Some(next) = place.next.as_deref() {
+            drive(next);
+        }
+        let current = place.current.clone();
+        drop(place);
         if let Some(flow) = current {
             drive(flow.as_ref());
         }

@@ -87,7 +87,14 @@ mod tests {
 
     #[test]
     fn contestants_are_text() {
-        for text in ["cubic", "default+transport=mptcp", "bbr+nodelay=on+pacing-rate=1G", "udt", "quic+x=1"] {
+        for text in [
+            "cubic",
+            "default+transport=mptcp",
+            "bbr+nodelay=on+pacing-rate=1G",
+            "udt",
+            "quic+x=1",
+            "tls-udt",
+        ] {
             let contestant: Contestant = text.parse().expect("a contestant");
             assert_eq!(contestant.to_string(), text);
         }

@@ -169,6 +169,12 @@ impl Flow for StreamFlow {
         self.stream.socket.set_linger(None).map_err(self.refused("finish"))
     }
 
+    fn has_ended_in_order(&self) {
+        self.finished.store(true, Ordering::Release);
+        // An error means that there is no connection that could linger.
+        let _ = self.stream.socket.set_linger(None);
+    }
+
     /// Disconnects the socket (connect(2), AF_UNSPEC), which has the effect of an abrupt close: the kernel sends RST,
     /// keeps no TIME_WAIT and frees the ports, and calls that wait on the socket return. Sockets that do not support
     /// it are shut down.

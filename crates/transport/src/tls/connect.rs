@@ -7,7 +7,7 @@ use landspeed_proof::{CONFIRM, HELLO};
 
 use super::connection::TlsConnection;
 use super::flow::TlsFlow;
-use super::handshake::Handshake;
+use super::handshake::{Handshake, wait_for};
 use super::{identity, options};
 use crate::attempts::Attempts;
 use crate::transport::{ConnectRequest, Flow, Transport};
@@ -29,11 +29,11 @@ pub(super) fn connect(
         let flow = below.connect(&call_below, patience)?;
         let open = || TlsConnection::client(Arc::clone(&config));
         let handshake = Handshake::begin(flow, open, HELLO + CONFIRM).map_err(refused(call))?;
-        if let Some(flow) = shake(handshake, call, patience)? {
+        if let Some(flow) = shake(handshake, below, call, patience)? {
             return Ok(Box::new(flow));
         }
         if !attempts.pause(patience)? {
-            return Err(Error::no_stream(call.server, false));
+            return Err(late(below, call));
         }
     }
 }
@@ -41,25 +41,44 @@ pub(super) fn connect(
 /// Performs the handshake. Returns `None` if the server has reset the connection.
 fn shake(
     mut handshake: Handshake,
+    below: &dyn Transport,
     call: &ConnectRequest<'_>,
     patience: &Patience<'_>,
 ) -> Result<Option<TlsFlow>, Error> {
     loop {
         match handshake.step() {
             Ok(true) => break,
-            Ok(false) => wait(&handshake, call, patience)?,
+            Ok(false) => wait(&handshake, below, call, patience)?,
             Err(error) => return after(error, call),
         }
     }
     let set_up = handshake.flow.set_up() + handshake.begun.elapsed().into();
+    // A later loss would be repaired only during the next call on the flow.
+    while handshake.is_unheard() {
+        wait(&handshake, below, call, patience)?;
+    }
     let (flow, records) = handshake.finish();
     Ok(Some(TlsFlow::new(flow, records, set_up, call.settings)))
 }
 
-fn wait(handshake: &Handshake, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<(), Error> {
-    let slice = patience.slice()?.ok_or(Error::no_stream(call.server, false))?;
+fn wait(
+    handshake: &Handshake,
+    below: &dyn Transport,
+    call: &ConnectRequest<'_>,
+    patience: &Patience<'_>,
+) -> Result<(), Error> {
+    let slice = patience.slice()?.ok_or_else(|| late(below, call))?;
     let mut ready: Vec<_> = handshake.interest().into_iter().collect();
-    socket::wait(&mut ready, slice).map(drop).map_err(refused(call))
+    let waited = socket::wait(&mut ready, wait_for(handshake.flow.as_ref(), slice));
+    waited.map(drop).map_err(refused(call))
+}
+
+/// Returns the error for a server that does not answer in time.
+fn late(below: &dyn Transport, call: &ConnectRequest<'_>) -> Error {
+    match below.about().protocol {
+        "udp" => Error::no_datagram(call.server),
+        _ => Error::no_stream(call.server, false),
+    }
 }
 
 /// Returns what follows from a handshake that failed: another attempt (`None`) or an error.

@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Details, SettingMismatch, Settings};
@@ -11,14 +10,11 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 
 use super::halves::{TlsReceiver, TlsSender};
-use super::handshake::{interest_in, receive_now, send_now, socket_of};
+use super::handshake::{interest_in, receive_now, send_now, socket_of, wait_for};
 use super::options;
 use super::records::TlsRecords;
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
 use crate::{Error, Patience, socket};
-
-/// The longest wait for the socket of a transport that runs in this program: its timers may be due.
-const LOOK: Duration = Duration::from_millis(1);
 
 pub(super) struct TlsFlow {
     below: Box<dyn Flow>,
@@ -112,10 +108,9 @@ impl TlsFlow {
             }
             let slice = patience.slice()?;
             let slice = slice.ok_or_else(|| failed(io::Error::other("the peer did not finish in time")))?;
-            let slice = if self.runs_in_calls() { slice.min(LOOK) } else { slice };
             let interest = interest_in(self.below.as_ref(), interest);
             let mut ready = [PollFd::from_borrowed_fd(self.socket().map_err(&failed)?, interest)];
-            socket::wait(&mut ready, slice).map_err(&failed)?;
+            socket::wait(&mut ready, wait_for(self.below.as_ref(), slice)).map_err(&failed)?;
         }
     }
 }
@@ -156,8 +151,8 @@ impl Flow for TlsFlow {
         Ok(Box::new(TlsReceiver { flow: self, below: self.below.receiver()? }))
     }
 
-    /// Returns what the flow below reports, with the payload of the bytes that it has acknowledged. Also sends records that the
-    /// last send call left behind.
+    /// Returns what the flow below reports, with the payload of the bytes that it has acknowledged. Also sends records
+    /// that the last send call left behind.
     fn progress(&self) -> io::Result<AckProgress> {
         let (sent, waits) = self.flush()?;
         let progress = self.below.progress()?;
@@ -183,7 +178,11 @@ impl Flow for TlsFlow {
         self.await_end(patience)?;
         match self.below.finish(patience) {
             // Both ends of a TCP stream have ended and were acknowledged, so that there is no connection any more.
-            Err(Error::Refused { source, .. }) if source.raw_os_error() == Some(libc::ENOTCONN) => Ok(()),
+            // Multipath TCP would reset its subflows if the flow were dropped as one that has not finished.
+            Err(Error::Refused { source, .. }) if source.raw_os_error() == Some(libc::ENOTCONN) => {
+                self.below.has_ended_in_order();
+                Ok(())
+            }
             finished => finished,
         }
     }

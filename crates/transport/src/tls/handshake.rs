@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -10,6 +10,9 @@ use super::buffer::Buffer;
 use super::connection::{Progress, TlsConnection};
 use super::records::{IncomingRecords, TlsRecords, send_all, take_in};
 use crate::transport::Flow;
+
+/// The longest wait for the socket of a transport that runs in this program: its timers may be due.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// A handshake under way.
 pub(super) struct Handshake {
@@ -40,8 +43,8 @@ impl Handshake {
     /// Continues the handshake as far as possible without waiting. Returns true once it is over.
     ///
     /// # Errors
-    /// Returns [`ErrorKind::UnexpectedEof`] if the peer ends the connection, and [`ErrorKind::InvalidData`] if it does
-    /// not have the key.
+    /// Returns [`ErrorKind::UnexpectedEof`] if the peer ends the connection in order, [`ErrorKind::ConnectionReset`] if it
+    /// ends it abruptly, and [`ErrorKind::InvalidData`] if it does not have the key.
     pub(super) fn step(&mut self) -> io::Result<bool> {
         loop {
             let IncomingRecords { sealed, opened, .. } = &mut self.incoming;
@@ -72,9 +75,19 @@ impl Handshake {
     fn take_in(&mut self) -> io::Result<bool> {
         let flow = self.flow.as_ref();
         match take_in(&mut self.incoming.sealed, 0, &mut |room| receive_now(flow, room)) {
+            // UDT does not tell an abrupt end from one in order; no end finishes during a handshake.
+            Ok(0) if flow.runs_in_calls() => Err(ErrorKind::ConnectionReset.into()),
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
             got => unless_blocked(got.map(|_| true)),
         }
+    }
+
+    /// Returns true if the peer may lack the last bytes of a handshake that is over here, and only calls on the flow would
+    /// send them again. A peer that has sent more or has ended the flow lacks none.
+    pub(super) fn is_unheard(&mut self) -> bool {
+        self.flow.runs_in_calls()
+            && self.flow.progress().is_ok_and(|progress| progress.outstanding)
+            && matches!(self.take_in(), Ok(false))
     }
 
     /// Returns what to wait for before the next step; `None` if the flow has no socket any more.
@@ -109,6 +122,11 @@ pub(super) fn receive_now(flow: &dyn Flow, room: &mut [u8]) -> io::Result<usize>
 /// datagram, which says nothing of its stream; what comes on it may make room there.
 pub(super) fn interest_in(flow: &dyn Flow, interest: PollFlags) -> PollFlags {
     if flow.runs_in_calls() { PollFlags::IN } else { interest }
+}
+
+/// Returns how long to wait for the socket of `flow`, at most `slice`.
+pub(super) fn wait_for(flow: &dyn Flow, slice: Duration) -> Duration {
+    if flow.runs_in_calls() { slice.min(LOOK) } else { slice }
 }
 
 /// Returns the first socket of `flow`.

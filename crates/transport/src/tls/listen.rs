@@ -1,6 +1,6 @@
 //! Accepts TLS flows.
 //!
-//! A listener of TCP accepts the connections and keeps strangers away. Connections that have proven the key perform
+//! A listener of the transport below accepts the connections and keeps strangers away. Connections that have proven the key perform
 //! their handshakes side by side.
 
 use std::collections::VecDeque;
@@ -89,7 +89,7 @@ impl TlsListener {
         socket::wait(&mut ready, TURN).map_err(|source| Error::refused("wait on", self.at, source))
     }
 
-    /// Returns an error unless the listener of TCP only waited briefly, or lacked files or memory, which it may have
+    /// Returns an error unless the listener below only waited briefly, or lacked files or memory, which it may have
     /// again before `patience` ends.
     fn again(&self, error: Error, patience: &Patience<'_>) -> Result<(), Error> {
         match error {

@@ -29,7 +29,8 @@ static CIPHER: Factor = Factor {
     ..Factor::FLOW
 };
 
-/// Returns the factors of a TLS flow over the transport `below`. Zero-copy is not among them, because encryption and decryption copy every byte.
+/// Returns the factors of a TLS flow over the transport `below`. Zero-copy is not among them, because encryption and
+/// decryption copy every byte.
 pub(super) fn factors(below: &dyn Transport) -> Vec<&'static Factor> {
     let copies = |factor: &&Factor| !factor.name.starts_with("zerocopy-");
     below.factors().into_iter().filter(copies).chain([&CIPHER]).collect()

@@ -58,6 +58,10 @@ impl Flow for SharedFlow {
         self.0.sockets()
     }
 
+    fn runs_in_calls(&self) -> bool {
+        self.0.runs_in_calls()
+    }
+
     fn set_up(&self) -> Nanos {
         self.0.set_up()
     }
@@ -136,9 +140,9 @@ mod tests {
 
     use super::*;
 
-    /// Returns both ends of a flow over TCP on loopback.
-    fn joined() -> [SharedFlow; 2] {
-        let transport = find("tcp").expect("in the table");
+    /// Returns both ends of a flow over a transport on loopback.
+    fn joined(transport: &str) -> [SharedFlow; 2] {
+        let transport = find(transport).expect("in the table");
         let settings = landspeed_transport::settings::defaults(transport);
         let (key, cancel) = ([7; 32], CancelFlag::new());
         let patience = Patience { until: Instant::now() + Duration::from_secs(10), cancel: &cancel };
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn a_quiet_stream_ends_in_order_and_keeps_its_counts() {
-        let [one, other] = joined();
+        let [one, other] = joined("tcp");
         let mut room = [0; 16];
         one.sender().expect("a sender").send(b"hello", 1).expect("it is sent");
         assert_eq!(other.receiver().expect("a receiver").receive(&mut room).expect("it came"), 5);
@@ -166,9 +170,20 @@ mod tests {
         assert!(acked >= Bytes(5), "{acked:?}");
     }
 
+    /// The mover calls a flow that goes on only in calls, which else says nothing while both its threads wait.
+    #[test]
+    fn a_shared_flow_says_whether_it_goes_on_by_itself() {
+        for (transport, runs_in_calls) in [("tls", false), ("tls-udt", true)] {
+            assert!(
+                joined(transport).iter().all(|flow| flow.runs_in_calls() == runs_in_calls),
+                "{transport}"
+            );
+        }
+    }
+
     #[test]
     fn flows_are_handed_out_once() {
-        let [one, _other] = joined();
+        let [one, _other] = joined("tcp");
         let (cancel, until) = (CancelFlag::new(), Instant::now());
         let mut opened = OpenedFlows(vec![Box::new(one)]);
         let patience = Patience { until, cancel: &cancel };

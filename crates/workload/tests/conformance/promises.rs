@@ -19,20 +19,33 @@ use crate::trial::{
 
 pub(crate) type PromiseCheck = fn(&dyn WorkloadSubject, &dyn Transport) -> Result<(), String>;
 
+/// What keeps a promise: the flows too, or the workload whatever its flows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PromiseKeeper {
+    Flows,
+    Workload,
+}
+
 /// What every workload promises.
-pub(crate) static PROMISES: &[(&str, PromiseCheck)] = &[
-    ("a peer that never comes is an error", awaits_its_peer),
-    ("names and parameters are in order", in_order),
-    ("its flows take transports of the table", takes_transports),
-    ("both ends have an outcome", has_outcomes),
-    ("an outcome is read back as it was written", is_read_back),
-    ("each headline is a figure of one end", has_headlines),
-    ("it says how long its window can be open", lasts),
-    ("it is watched once, in order", is_watched),
-    ("it can be cancelled, and leaves no thread", can_be_cancelled),
-    ("a peer that goes is an error", needs_its_peer),
-    ("values that make no sense open nothing", refuses),
+pub(crate) static PROMISES: &[(&str, PromiseKeeper, PromiseCheck)] = &[
+    ("a peer that never comes is an error", PromiseKeeper::Flows, awaits_its_peer),
+    ("names and parameters are in order", PromiseKeeper::Workload, in_order),
+    ("its flows take transports of the table", PromiseKeeper::Flows, takes_transports),
+    ("both ends have an outcome", PromiseKeeper::Flows, has_outcomes),
+    ("an outcome is read back as it was written", PromiseKeeper::Workload, is_read_back),
+    ("each headline is a figure of one end", PromiseKeeper::Workload, has_headlines),
+    ("it says how long its window can be open", PromiseKeeper::Workload, lasts),
+    ("it is watched once, in order", PromiseKeeper::Workload, is_watched),
+    ("it can be cancelled, and leaves no thread", PromiseKeeper::Flows, can_be_cancelled),
+    ("a peer that goes is an error", PromiseKeeper::Flows, needs_its_peer),
+    ("values that make no sense open nothing", PromiseKeeper::Workload, refuses),
 ];
+
+/// Returns true if a promise is checked over this transport. What the workload alone keeps is checked over the row beneath one
+/// that encrypts another row's stream.
+pub(crate) fn is_checked(keeper: PromiseKeeper, transport: &dyn Transport) -> bool {
+    keeper == PromiseKeeper::Flows || transport.encrypts().is_none_or(|beneath| beneath == transport.name())
+}
 
 /// How much longer than announced a window may be open, because threads run late.
 const LATE: Nanos = Nanos::millis(300);
