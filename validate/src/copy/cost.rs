@@ -69,7 +69,7 @@ fn copy(site: &Site, landspeed: &Path, is_accounted: bool) -> Result<f64> {
     site.empty_target()?;
     let [from, to] = [0, 1].map(|end| format!("netns:{}", site.namespace(end)));
     let mut command = Command::new("timeout");
-    command.args([LONGEST, "taskset", "-c", "0"]).arg(landspeed).args(["copy", "--json"]);
+    command.args([LONGEST, "taskset", "-c", "0"]).arg(landspeed).args(["copy", "--no-record", "--json"]);
     command.args(["--from", &from, "--to", &to]).arg(site.source().join("")).arg(site.target());
     // Both ends are children of the controller, and have its environment.
     match is_accounted {

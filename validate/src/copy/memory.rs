@@ -26,7 +26,7 @@ const LONGEST: Duration = Duration::from_secs(1_800);
 const SPARSE: [u64; 2] = [1 << 40, 1 << 30];
 /// The most that a copy of such a file may take on the target's file system. It has 1 MiB of data.
 const SPARSE_BLOCKS: u64 = 8 << 20;
-const COPY: &str = "landspeed copy --json --flows NUMBER SSH_OPTIONS FROM/ HOST:TO";
+const COPY: &str = "landspeed copy --no-record --json --flows NUMBER SSH_OPTIONS FROM/ HOST:TO";
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

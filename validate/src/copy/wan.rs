@@ -140,7 +140,7 @@ fn words(files: Option<u64>) -> String {
 
 impl WanRow {
     fn copy_command(&self) -> String {
-        format!("landspeed copy --json {} SSH_OPTIONS FROM/ HOST:TO", self.copy)
+        format!("landspeed copy --no-record --json {} SSH_OPTIONS FROM/ HOST:TO", self.copy)
     }
 
     /// The flows are as many as the copy's.

@@ -85,7 +85,7 @@ impl Places {
         let mut groups = Vec::new();
         let sshd = self.site.start_sshd()?;
         // It waits until it is in its group.
-        let copy = format!("timeout {LONGEST} {pin}landspeed copy --json SSH_OPTIONS");
+        let copy = format!("timeout {LONGEST} {pin}landspeed copy --no-record --json SSH_OPTIONS");
         let command = format!("read -r && exec {copy} {}/ HOST:TO < /dev/null", source.display());
         let mut command = self.site.command(&command);
         let mut copying = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().context("copy")?;
@@ -148,7 +148,7 @@ impl Places {
     /// Starts a copy between two namespaces, with the controller in neither.
     fn between(&self, [a, b]: [&str; 2], source: &Path) -> Result<Child> {
         let mut command = Command::new("timeout");
-        command.arg(LONGEST.to_string()).arg(&self.landspeed).args(["copy", "--json"]);
+        command.arg(LONGEST.to_string()).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
         command.args(["--from", &format!("netns:{a}"), "--to", &format!("netns:{b}")]);
         command.arg(source.join("")).arg(self.site.target());
         let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
