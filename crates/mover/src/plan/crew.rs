@@ -51,7 +51,7 @@ impl Plan {
         match self.phase {
             Phase::Content if !self.is_walked => None,
             Phase::Content => Some(self.awaited.all.max(1)),
-            // What folders are told fits few messages, and follows from what the target answers.
+            // What is said of folders fits few messages, and follows from what the target answers.
             Phase::Removing | Phase::Folders | Phase::Finishing | Phase::Over => Some(1),
         }
     }

@@ -27,7 +27,7 @@ impl FlowCrew {
 #[derive(Debug)]
 pub(super) struct CrewPlace<'a> {
     crew: &'a FlowCrew,
-    /// True if the target was told, since the last work, that nothing is left for the flow.
+    /// True if the target has heard, since the last work, that nothing is left for the flow.
     has_rested: Cell<bool>,
 }
 
@@ -38,7 +38,7 @@ impl CrewPlace<'_> {
         usable.is_some_and(|usable| all.saturating_sub(idle + 1) >= usable)
     }
 
-    /// Returns true if the target is to be told that nothing is left for the flow.
+    /// Returns true if the target is to hear that nothing is left for the flow.
     pub(super) fn rests_anew(&self) -> bool {
         !self.has_rested.replace(true)
     }

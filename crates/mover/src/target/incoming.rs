@@ -263,7 +263,7 @@ impl IncomingFile {
     /// Writes ranges of a piece once no other flow writes to the file. The kernel lets one in at a time anyway, and those that
     /// wait for its lock of the inode spin; here they sleep. Such a flow is idle: what writes is the flow whose turn it is, and
     /// fewer flows would do as well for this file. Meanwhile a flow takes nothing from its receive buffer, as while it spins: the
-    /// wait is as long as the others' writes of a piece, whoever keeps the order. Only a file system that lets several writers
+    /// wait is as long as the others' writes of a piece, here and in the kernel. Only a file system that lets several writers
     /// into a file at a time (ZFS, Lustre) would be faster without this.
     fn write_in_turn(&self, file: &File, bytes: &[u8], data: &[(u32, u32)], offset: u64) -> io::Result<()> {
         let _turn = stage::wait(Pause::Idle, || self.turn.lock());
