@@ -210,6 +210,19 @@ mod tests {
     }
 
     #[test]
+    fn half_a_record_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        // Longer than any line that is read.
+        let plan = CopyPlan { target_hex: PathBytes(vec![0; 9 << 20]), ..CopyPlan::default() };
+        let record = CopyRecorder::begin(plan).record(Err("the path is silent"));
+        let args =
+            RecordArgs { no_record: false, data: DataArgs { data_dir: Some(folder.path().to_owned()) } };
+        let error = args.write(&record).unwrap_err().to_string();
+        assert!(error.contains("cannot write the record"), "{error}");
+        assert!(data::records(folder.path()).unwrap().is_empty());
+    }
+
+    #[test]
     fn a_copy_that_failed_says_why() {
         let recorder = CopyRecorder::begin(CopyPlan::default());
         let record = recorder.record(Err("the path is silent"));
