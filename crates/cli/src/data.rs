@@ -195,7 +195,8 @@ pub(crate) fn command_line() -> String {
 /// Returns a word of the command line, quoted for a shell. For an agent's line with a token, which is used up, returns
 /// a placeholder.
 pub(crate) fn typed_again(word: &str) -> String {
-    let is_spent = word.starts_with("landspeed://") && word.contains('@');
+    // It may be the value of an option: --from=landspeed://...
+    let is_spent = word.contains("landspeed://") && word.contains('@');
     if is_spent { "'<the line of a new agent>'".to_owned() } else { quoted(word) }
 }
 
@@ -207,7 +208,9 @@ mod tests {
     fn a_line_that_is_spent_is_not_given_again() {
         let pinned = "landspeed://192.0.2.1:4711/#pin";
         let words = ["tune", pinned, "landspeed://xxxx@192.0.2.1:4711/#pin"].map(typed_again);
-        assert_eq!(words, ["tune", quoted(pinned).as_str(), "'<the line of a new agent>'"]);
+        let placeholder = "'<the line of a new agent>'";
+        assert_eq!(words, ["tune", quoted(pinned).as_str(), placeholder]);
+        assert_eq!(typed_again("--from=landspeed://xxxx@192.0.2.1:4711/#pin"), placeholder);
     }
 
     fn paths() -> Vec<PathBuf> {

@@ -132,7 +132,8 @@ impl HostArgs {
     }
 }
 
-fn without_tokens(words: &[String]) -> String {
+/// Returns the words that name hosts, without the tokens of agents' lines, joined by spaces.
+pub(crate) fn without_tokens(words: &[String]) -> String {
     let shown =
         |word: &String| word.parse::<HostSpec>().map_or_else(|_| word.clone(), |host| host.to_string());
     words.iter().map(shown).collect::<Vec<_>>().join(" ")

@@ -30,7 +30,7 @@ pub struct CopyPlan {
     pub target_hex: PathBytes,
     /// True if the data pass through the machine of the command, because neither host reaches the other.
     pub is_relayed: bool,
-    /// The settings of each flow.
+    /// The transport of each flow, and its settings that are not the transport's defaults.
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
@@ -165,7 +165,7 @@ pub struct CopyReport {
     pub format: u32,
     #[serde(flatten)]
     pub route: CopyRoute,
-    /// The settings of each flow.
+    /// The transport of each flow, and its settings that are not the transport's defaults.
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
@@ -225,7 +225,8 @@ mod tests {
         let failures = vec![CopyFailure { name_hex, why: "no".to_owned() }];
         let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
         let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
-        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages };
+        let not_as_asked = vec!["b: no".to_owned()];
+        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked };
         for line in
             [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
         {

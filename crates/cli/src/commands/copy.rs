@@ -28,7 +28,7 @@ use landspeed_engine::{
 };
 use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
-    CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Settings, Side,
+    CopyPlan, CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
 };
 use landspeed_report::{counted, held_lines, safe};
 
@@ -201,13 +201,14 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
     let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
     flow.check(&joined.group.first())?;
-    let places = CopyPlaces { reads: joined.group.first().side_of_named(places.reads), ..places };
+    let reads = joined.group.first().side_of_named(places.reads);
+    let places = CopyPlaces { reads, ..places.without_tokens() };
     let landing = lands(&joined, &places, &args.rules)?;
     let (shown, target) = (landing.shown.clone(), safe(&String::from_utf8_lossy(&landing.shown)));
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
-    let plan = plan(&places, &what, shown, is_relayed);
+    let plan = CopyPlan { flow: flow.settings.clone(), ..plan(&places, &what, shown, is_relayed) };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);

@@ -33,7 +33,7 @@ impl AwaitedAnswers {
 /// Returns the number of messages that the content of these entries takes: one for each piece of long files, and those that
 /// short files share.
 fn messages(entries: &[OfferedEntry]) -> u64 {
-    let (mut long, mut short_bytes) = (0, 0);
+    let (mut long, mut short_bytes) = (0_u64, 0_u64);
     for offered in entries.iter().filter(|offered| !matches!(offered.link, HardLink::To(_))) {
         let EntryKind::File { size } = offered.kind else { continue };
         match digest::pieces(size) {

@@ -1,7 +1,7 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
-//! flows. `settle` has what follows from the target's messages, `pieces` which pieces come next, `install` when a file is
-//! whole, `links` the files with several names, `sparse` those with holes, `proven` those whose copy is proven, `removal` what
-//! only the target has, `crew` how many flows have something to do.
+//! flows. `settle` has what follows from the target's messages, `settled` what came of entries, `pieces` which pieces come
+//! next, `install` when a file is whole, `links` the files with several names, `sparse` those with holes, `proven` those whose
+//! copy is proven, `removal` what only the target has, `crew` how many flows have something to do.
 
 mod crew;
 mod install;
@@ -10,6 +10,7 @@ mod pieces;
 mod proven;
 mod removal;
 mod settle;
+mod settled;
 mod sparse;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,7 +19,7 @@ use landspeed_record::CopyProven;
 
 use crate::digest::{Digest, DonePieces};
 use crate::extras::FolderNames;
-use crate::metadata::{self, AttributeRoom, HeldRoom, LostKind};
+use crate::metadata::{self, AttributeRoom, HeldRoom};
 use crate::name::RelativeName;
 use crate::tree::FoundEntry;
 use crate::wire::{Failure, MOST_OFFERED, OfferedEntry};
@@ -27,6 +28,7 @@ use links::LinkGroups;
 pub(crate) use pieces::PieceWork;
 use removal::RemovalPlan;
 pub(crate) use removal::{EmptySource, NotRemoved};
+pub(crate) use settled::{FailedEntry, Settled};
 pub(crate) use sparse::MapWork;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
@@ -82,43 +84,6 @@ pub(crate) enum Work {
     /// Nothing is left for the flow now.
     Rest,
     Finish,
-}
-
-/// An entry that failed.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FailedEntry {
-    pub(crate) name: RelativeName,
-    pub(crate) failure: Failure,
-    /// True if it failed at the target, false if at the source.
-    pub(crate) is_at_target: bool,
-}
-
-/// The entries that were settled, by result.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Settled {
-    /// Files whose content was sent, and their bytes without those of pieces that are holes.
-    pub(crate) copied: u64,
-    pub(crate) copied_bytes: u64,
-    /// Bytes of content that were sent.
-    pub(crate) sent_bytes: u64,
-    /// Bytes of content that the target has taken so far, or had already.
-    pub(crate) moved_bytes: u64,
-    /// Folders, symbolic links, hard links, FIFOs and devices that the target made.
-    pub(crate) made: u64,
-    /// Entries that were to be hard links, and are files of their own; and the first of them.
-    pub(crate) apart: u64,
-    pub(crate) first_apart: Option<RelativeName>,
-    /// Entries that the target had already.
-    pub(crate) unchanged: u64,
-    pub(crate) failed: u64,
-    /// The first failures.
-    pub(crate) failures: Vec<FailedEntry>,
-    /// What the target did not take of entries that it has otherwise.
-    pub(crate) lost: Vec<LostKind>,
-    /// Entries that only the target had, and that it has removed.
-    pub(crate) deleted: u64,
-    /// Why it has removed none although that was asked for.
-    pub(crate) not_removed: Option<NotRemoved>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]

@@ -31,7 +31,7 @@ fn times_of(source: &Source, target: &Target, [sending, receiving]: Ends) -> Cop
         assert!(outcome.is_complete(), "{outcome:?}");
         receiver.join().expect("no panic").unwrap();
     });
-    CopyTimes { source: sent.times(), target: received.times() }
+    CopyTimes { source: sent.times(), target: received.times(), ..CopyTimes::default() }
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
     TableCell, TableColumn,
 };
-use crate::{counted, gauges, safe};
+use crate::{counted, gauges, glossary, safe};
 use chart::percent;
 
 /// Styles of this page alone, in addition to those of every page.
@@ -42,6 +42,7 @@ pub fn copy(report: &CopyReport, record: &Record) -> Document {
         processors(report),
         settings(report, copy_plan(record)),
         notes(record),
+        glossary::of("copy"),
     ];
     Document {
         head: head(report, copy_plan(record)),

@@ -48,8 +48,10 @@ fn recorded(end: bool) -> Record {
         lost: vec![loss],
         ..CopyOutcome::default()
     };
+    let not_as_asked = vec!["dtn2: rcvbuf\u{1b} is small".to_owned()];
+    let whole = CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4), not_as_asked };
     let last = match end {
-        true => Line::CopyEnd(Box::new(CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4) })),
+        true => Line::CopyEnd(Box::new(whole)),
         false => Line::Note { text: "the path broke".to_owned() },
     };
     let moments = (1..=3).map(|seconds| Line::CopyMoment(Box::new(moment(seconds))));
@@ -73,6 +75,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "a\\u{1b}: is full",
         "and 4 more",
         "owner of 3 entries",
+        "not as asked: dtn2: rcvbuf\\u{1b} is small",
     ] {
         assert!(text.contains(found), "no {found}: {text}");
     }

@@ -1,8 +1,11 @@
 //! The bottlenecks that are made, and what is right to name for each. They were written down before any of them was run.
+//!
+//! A quota that is made is the quota's row, and not the processor's: what helps is another thing. Which part of a relay is the
+//! slowest is not made, so that each of its rows is right.
 
 use landspeed_record::CopyHold::{
-    self, NetworkLoss, NetworkRate, NetworkWindow, SourceDisk, SourceMetadata, SourceProcessor, TargetDisk,
-    TargetMetadata, TargetProcessor,
+    self, NetworkLoss, NetworkRate, NetworkWindow, RelayProcessor, RelaySource, RelayTarget, SourceDisk,
+    SourceMetadata, SourceProcessor, SourceQuota, TargetDisk, TargetMetadata, TargetProcessor, TargetQuota,
 };
 
 /// A bottleneck, and what must be named first.
@@ -81,14 +84,14 @@ pub(super) const TRUTHS: [Truth; 12] = [
     Truth {
         name: "source-quota",
         about: "the source has 0.15 of a processor",
-        right: &[SourceProcessor],
+        right: &[SourceQuota],
         content: CopyContent::Mib(512),
         made: Bottleneck::Quota(CopyEnd::Source, 0.15),
     },
     Truth {
         name: "target-quota",
         about: "the target has 0.2 of a processor",
-        right: &[TargetProcessor],
+        right: &[TargetQuota],
         content: CopyContent::Mib(512),
         made: Bottleneck::Quota(CopyEnd::Target, 0.2),
     },
@@ -146,11 +149,10 @@ pub(super) const TRUTHS: [Truth; 12] = [
         content: CopyContent::Files(40_000),
         made: Bottleneck::Nothing,
     },
-    // The flows of a relayed copy lead to loopback, so that no more than a rate can be seen of it.
     Truth {
         name: "relay",
         about: "the data pass through the controller",
-        right: &[NetworkRate],
+        right: &[RelayProcessor, RelaySource, RelayTarget],
         content: CopyContent::Mib(1_024),
         made: Bottleneck::Relay,
     },

@@ -7,6 +7,7 @@ use landspeed_engine::{CopyPaths, THIS_HOST, shown_place};
 use landspeed_record::Side;
 
 use super::CopyArgs;
+use crate::groups::without_tokens;
 
 /// Where files come from and go to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +27,12 @@ impl CopyPlaces {
             Side::A => [self.from.clone(), self.to.clone()],
             Side::B => [self.to.clone(), self.from.clone()],
         }
+    }
+
+    /// Returns the places as they are shown and recorded. The line of an agent that names a host has a token.
+    pub(super) fn without_tokens(self) -> CopyPlaces {
+        let [from, to] = [&self.from, &self.to].map(|host| without_tokens(std::slice::from_ref(host)));
+        CopyPlaces { from, to, ..self }
     }
 
     /// Returns the sources for people.
@@ -100,6 +107,22 @@ fn split(argument: &[u8]) -> Option<(String, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_token_is_shown_or_recorded() {
+        let agent = "landspeed://TOKEN@192.0.2.1:4711/#PIN";
+        let paths = CopyPaths { sources: vec![b"run7".to_vec()], target: b"/scratch".to_vec() };
+        let of = |to: &str| {
+            let (from, to, paths) = ("netns:a".to_owned(), to.to_owned(), paths.clone());
+            CopyPlaces { from, to, paths, reads: Side::A }.without_tokens()
+        };
+        let places = of(agent);
+        assert!(places.to.contains("192.0.2.1") && !places.to.contains("TOKEN"), "{}", places.to);
+        for host in [THIS_HOST, "root@10.99.0.3", "netns:b", "fd00::1"] {
+            let places = of(host);
+            assert_eq!((places.from.as_str(), places.to.as_str()), ("netns:a", host));
+        }
+    }
 
     #[test]
     fn a_path_may_name_its_host() {

@@ -12,7 +12,7 @@ use landspeed_engine::{CopyDone, CopyOptions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     CopyCounts, CopyEnd, CopyMoment, CopyPlan, CopyStages, CopyTimes, Header, Line, PathBytes, Record,
-    RecordKind, RecordWriter,
+    RecordKind, RecordWriter, Settings,
 };
 use landspeed_report::safe;
 
@@ -50,8 +50,13 @@ impl RecordArgs {
         data::room(&folder)?;
         let path = data::fresh(&folder, RecordKind::COPY, &record.header.started);
         let mut writer = RecordWriter::create(&path)?;
-        writer.write(&Line::Header(record.header.clone()))?;
-        record.lines.iter().try_for_each(|line| writer.write(line))?;
+        let header = Line::Header(record.header.clone());
+        let written = std::iter::once(&header).chain(&record.lines).try_for_each(|line| writer.write(line));
+        if written.is_err() {
+            // What is left of it would be the record of a copy that did not come to its end.
+            let _ = std::fs::remove_file(&path);
+        }
+        written?;
         Ok(())
     }
 }
@@ -129,10 +134,11 @@ impl Moments {
     }
 }
 
-/// Returns the plan of a copy that is about to begin. `target` is the path that the files get.
+/// Returns the plan of a copy that is about to begin, without the settings that were chosen for its flows. `target` is the path
+/// that the files get.
 pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
     let sources = &places.paths.sources;
-    let CopyOptions { keeping, flow, flows, rules, only, is_synced, .. } = what;
+    let CopyOptions { keeping, flows, rules, only, is_synced, .. } = what;
     CopyPlan {
         from: places.from.clone(),
         to: places.to.clone(),
@@ -140,7 +146,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
         sources_hex: sources.iter().take(MOST_SOURCES).map(|path| PathBytes(path.clone())).collect(),
         target_hex: PathBytes(target),
         is_relayed,
-        flow: flow.clone(),
+        flow: Settings::new(),
         flows: *flows,
         is_synced: *is_synced,
         keeps: keeping.kinds.clone(),
@@ -201,6 +207,19 @@ mod tests {
         let read = landspeed_record::read(path).unwrap();
         assert_eq!(landspeed_analysis::copy_report(&read, "").unwrap(), live);
         assert_eq!(read.lines, record.lines);
+    }
+
+    #[test]
+    fn half_a_record_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        // Longer than any line that is read.
+        let plan = CopyPlan { target_hex: PathBytes(vec![0; 9 << 20]), ..CopyPlan::default() };
+        let record = CopyRecorder::begin(plan).record(Err("the path is silent"));
+        let args =
+            RecordArgs { no_record: false, data: DataArgs { data_dir: Some(folder.path().to_owned()) } };
+        let error = args.write(&record).unwrap_err().to_string();
+        assert!(error.contains("cannot write the record"), "{error}");
+        assert!(data::records(folder.path()).unwrap().is_empty());
     }
 
     #[test]

@@ -77,7 +77,7 @@ fn an_incomplete_file_that_vanished_is_not_made_anew() {
     assert!(file.complete(&work).is_err());
 }
 
-/// The flow that waits sleeps, and its wait is one for the file and not for the network.
+/// The flow that waits sleeps, and its wait is that of an idle flow, and not one for the network.
 #[test]
 fn one_flow_at_a_time_writes_to_a_file() {
     let folder = tempfile::tempdir().unwrap();
