@@ -173,7 +173,7 @@ impl AsFd for Root {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
@@ -201,14 +201,14 @@ mod tests {
         assert!(!all.path().join("new").exists());
     }
 
-    /// Denies openat2(2) to this thread, as a kernel before 5.6 does, or the filter of a container.
-    fn deny_openat2(errno: i32) {
+    /// Denies a system call to this thread, as a kernel does that lacks it, or the filter of a container.
+    pub(crate) fn deny(call: libc::c_long, errno: i32) {
         use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
         let instruction = |code: u32, k: u32, jf: u8| libc::sock_filter { code: code as u16, jt: 0, jf, k };
         let mut filter = [
             // The number of the call comes first in struct seccomp_data.
             instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0),
-            instruction(BPF_JMP | BPF_JEQ | BPF_K, libc::SYS_openat2 as u32, 1),
+            instruction(BPF_JMP | BPF_JEQ | BPF_K, call as u32, 1),
             instruction(BPF_RET | BPF_K, libc::SECCOMP_RET_ERRNO | errno as u32, 0),
             instruction(BPF_RET | BPF_K, libc::SECCOMP_RET_ALLOW, 0),
         ];
@@ -227,7 +227,7 @@ mod tests {
     fn a_kernel_without_openat2_is_found_when_a_folder_is_opened() {
         for errno in [libc::ENOSYS, libc::EPERM] {
             let denied = std::thread::spawn(move || {
-                deny_openat2(errno);
+                deny(libc::SYS_openat2, errno);
                 Root::open(Path::new("/")).map(drop)
             });
             let error = denied.join().expect("no panic").unwrap_err();

@@ -6,12 +6,14 @@
 //! | `bounds` | how many attributes an entry may have |
 //! | `place` | an entry whose metadata are read and set: an open one, or one in an open folder |
 //! | `keeper` | what this end keeps, how an entry differs in it, and how it is set |
+//! | `list_call` | the names of the attributes of an entry in an open folder |
 //! | `losses` | what the target did not take |
 //! | `room` | the memory for attributes of entries under way |
 
 mod attributes;
 mod bounds;
 mod keeper;
+mod list_call;
 mod losses;
 mod place;
 mod room;

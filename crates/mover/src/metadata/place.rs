@@ -6,6 +6,7 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, U
 use rustix::io::{Errno, Result};
 
 use super::DESCRIPTORS;
+use super::list_call::LIST_CALL;
 use crate::wire::Timestamp;
 
 /// The room for most values and lists of names.
@@ -18,27 +19,20 @@ pub(crate) enum Place<'a> {
     /// An open file or folder.
     Open(BorrowedFd<'a>),
     /// An entry by its name in an open folder. A symbolic link is the entry itself.
-    Named {
-        folder: BorrowedFd<'a>,
-        leaf: &'a [u8],
-        /// The same place as a path. System calls for the attributes of an entry in an open folder are new in Linux 6.13.
-        path: Vec<u8>,
-    },
+    Named { folder: BorrowedFd<'a>, leaf: &'a [u8] },
 }
 
 impl<'a> Place<'a> {
     /// Returns the place of an entry in a folder, for which a descriptor that only names it is enough. `leaf` has no '/'.
     pub(crate) fn named(folder: BorrowedFd<'a>, leaf: &'a [u8]) -> Self {
-        let mut path = format!("{DESCRIPTORS}/{}/", folder.as_raw_fd()).into_bytes();
-        path.extend_from_slice(leaf);
-        Place::Named { folder, leaf, path }
+        Place::Named { folder, leaf }
     }
 
     /// Returns the names of the attributes, each with a NUL after it.
     pub(super) fn list(&self) -> Result<Vec<u8>> {
         filled(|room| match self {
             Place::Open(file) => rustix::fs::flistxattr(file, room),
-            Place::Named { path, .. } => rustix::fs::llistxattr(path, room),
+            Place::Named { folder, leaf } => LIST_CALL.list(*folder, leaf, room),
         })
     }
 
@@ -46,7 +40,7 @@ impl<'a> Place<'a> {
     pub(super) fn get(&self, name: &[u8]) -> Result<Vec<u8>> {
         filled(|room| match self {
             Place::Open(file) => rustix::fs::fgetxattr(file, name, room),
-            Place::Named { path, .. } => rustix::fs::lgetxattr(path, name, room),
+            Place::Named { folder, leaf } => rustix::fs::lgetxattr(path(*folder, leaf), name, room),
         })
     }
 
@@ -54,7 +48,7 @@ impl<'a> Place<'a> {
         let flags = XattrFlags::empty();
         match self {
             Place::Open(file) => rustix::fs::fsetxattr(file, name, value, flags),
-            Place::Named { path, .. } => rustix::fs::lsetxattr(path, name, value, flags),
+            Place::Named { folder, leaf } => rustix::fs::lsetxattr(path(*folder, leaf), name, value, flags),
         }
     }
 
@@ -62,7 +56,7 @@ impl<'a> Place<'a> {
     pub(super) fn remove(&self, name: &[u8]) -> Result<()> {
         let removed = match self {
             Place::Open(file) => rustix::fs::fremovexattr(file, name),
-            Place::Named { path, .. } => rustix::fs::lremovexattr(path, name),
+            Place::Named { folder, leaf } => rustix::fs::lremovexattr(path(*folder, leaf), name),
         };
         if removed == Err(Errno::NODATA) { Ok(()) } else { removed }
     }
@@ -72,7 +66,7 @@ impl<'a> Place<'a> {
         let (user, group) = (user.map(Uid::from_raw), group.map(Gid::from_raw));
         match self {
             Place::Open(file) => rustix::fs::fchown(file, user, group),
-            Place::Named { folder, leaf, .. } => {
+            Place::Named { folder, leaf } => {
                 rustix::fs::chownat(folder, *leaf, user, group, AtFlags::SYMLINK_NOFOLLOW)
             }
         }
@@ -85,7 +79,7 @@ impl<'a> Place<'a> {
         let mode = Mode::from_raw_mode(mode);
         match self {
             Place::Open(file) => rustix::fs::fchmod(file, mode),
-            Place::Named { folder, leaf, .. } => {
+            Place::Named { folder, leaf } => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let entry = rustix::fs::openat(folder, *leaf, flags, Mode::empty())?;
                 // What the entry leads to is not followed further.
@@ -99,11 +93,19 @@ impl<'a> Place<'a> {
         let times = times(modified);
         match self {
             Place::Open(file) => rustix::fs::futimens(file, &times),
-            Place::Named { folder, leaf, .. } => {
+            Place::Named { folder, leaf } => {
                 rustix::fs::utimensat(folder, *leaf, &times, AtFlags::SYMLINK_NOFOLLOW)
             }
         }
     }
+}
+
+/// Returns the path of an entry of an open folder. System calls for the attributes of such an entry are new in Linux 6.13. Most
+/// entries have no attributes, so only their list is asked for in that way where it can be ([`LIST_CALL`]).
+pub(super) fn path(folder: BorrowedFd<'_>, leaf: &[u8]) -> Vec<u8> {
+    let mut path = format!("{DESCRIPTORS}/{}/", folder.as_raw_fd()).into_bytes();
+    path.extend_from_slice(leaf);
+    path
 }
 
 /// Returns what `call` fills in: first into room for most answers, then into room for all.
