@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
 use rustix::fs::{Mode, Stat};
 
 use super::attributes::{CAPABILITY, kind, read};
+use super::created::CreatedModes;
 use super::losses::{EntryLosses, Losses};
 use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
 use crate::tree::FileIdentity;
@@ -22,6 +24,7 @@ pub(crate) struct Keeper {
     is_root: bool,
     /// The owner of what this process makes.
     own: Owner,
+    created: CreatedModes,
     losses: Losses,
     /// The room for attributes of files under way.
     pub(crate) room: AttributeRoom,
@@ -34,6 +37,8 @@ struct Before {
     special: u32,
     /// The other bits of its mode.
     rights: u32,
+    /// True if it has the mode that it is to have.
+    has_mode: bool,
     attributes: Attributes,
 }
 
@@ -44,6 +49,7 @@ impl Keeper {
             keeping: keeping.clone(),
             is_root: user.is_root(),
             own: (user.as_raw(), group.as_raw()),
+            created: CreatedModes::default(),
             losses: Losses::default(),
             room: AttributeRoom::default(),
         }
@@ -70,6 +76,24 @@ impl Keeper {
     pub(crate) fn file_mode(&self, offered: &OfferedEntry) -> Mode {
         let open = if self.keeping.has(CopyKept::Mode) { 0 } else { offered.mode & 0o777 };
         Mode::from_raw_mode(open | 0o600)
+    }
+
+    /// Returns the mode with which a file is created whose content is written at once: its own if it can have it from the start.
+    /// Until the file has its name at the target, it is in the work folder, which only this user may enter: no other user can open
+    /// it, whatever its mode. The umask can take rights from it, and nothing adds some.
+    pub(crate) fn short_file_mode(&self, offered: &OfferedEntry) -> Mode {
+        match self.has_mode_at_once(offered) {
+            true => Mode::from_raw_mode(offered.mode),
+            false => self.file_mode(offered),
+        }
+    }
+
+    /// Returns true if a file may be created with its mode: one that lets this user read and write, and gives nothing but rights.
+    /// What has an ACL, or another owner, gets its mode after them.
+    fn has_mode_at_once(&self, offered: &OfferedEntry) -> bool {
+        let has_own_owner = !self.keeps_owner() || owner(offered) == self.own;
+        let has_nothing_else = has_own_owner && offered.metadata.attributes.is_empty();
+        self.keeping.has(CopyKept::Mode) && has_nothing_else && offered.mode & !0o177 == 0o600
     }
 
     /// Returns the mode with which folders are created.
@@ -157,8 +181,18 @@ impl Keeper {
     /// Sets what is kept of an entry that this process has just made, and that nothing was inherited by. Costs no call for what it
     /// has already.
     pub(crate) fn set_new(&self, place: &Place<'_>, offered: &OfferedEntry) {
-        let before = Before { owner: self.own, special: 0, rights: 0, attributes: Attributes::new() };
-        self.set(place, offered, &before);
+        self.set(place, offered, &self.new_entry(false));
+    }
+
+    /// Sets what is kept of a file that this process has just created with [`Keeper::short_file_mode`].
+    pub(crate) fn set_new_file(&self, file: BorrowedFd<'_>, offered: &OfferedEntry) {
+        let has_mode = self.has_mode_at_once(offered) && self.created.has(file, offered.mode);
+        self.set(&Place::Open(file), offered, &self.new_entry(has_mode));
+    }
+
+    /// Returns what an entry has that this process has just made.
+    fn new_entry(&self, has_mode: bool) -> Before {
+        Before { owner: self.own, special: 0, rights: 0, has_mode, attributes: Attributes::new() }
     }
 
     /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.
@@ -181,7 +215,8 @@ impl Keeper {
     pub(crate) fn set_over(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
         let attributes = self.attributes(place)?;
         let (special, rights) = (there.st_mode & SPECIAL_BITS, there.st_mode & 0o777);
-        let before = Before { owner: (there.st_uid, there.st_gid), special, rights, attributes };
+        let before =
+            Before { owner: (there.st_uid, there.st_gid), special, rights, has_mode: false, attributes };
         self.set(place, offered, &before);
         Ok(())
     }
@@ -190,7 +225,7 @@ impl Keeper {
     /// then the mode, and the time last.
     fn set(&self, place: &Place<'_>, offered: &OfferedEntry, before: &Before) {
         let mut lost = EntryLosses::default();
-        let sets_mode = self.keeping.has(CopyKept::Mode) && !is_link(offered);
+        let sets_mode = self.keeping.has(CopyKept::Mode) && !is_link(offered) && !before.has_mode;
         let rights = rights_meanwhile(before.rights, offered.mode);
         if sets_mode && rights != before.rights {
             lost.note(CopyKept::Mode, place.set_mode(before.special | rights));

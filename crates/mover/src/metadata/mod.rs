@@ -7,11 +7,13 @@
 //! | `place` | an entry whose metadata are read and set: an open one, or one in an open folder |
 //! | `keeper` | what this end keeps, how an entry differs in it, and how it is set |
 //! | `list_call` | the names of the attributes of an entry in an open folder |
+//! | `created` | which modes new files get just as they are asked for |
 //! | `losses` | what the target did not take |
 //! | `room` | the memory for attributes of entries under way |
 
 mod attributes;
 mod bounds;
+mod created;
 mod keeper;
 mod list_call;
 mod losses;

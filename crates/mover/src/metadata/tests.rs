@@ -250,6 +250,22 @@ fn no_other_user_has_a_right_while_it_goes_to_another_group() {
     assert_eq!(rights_meanwhile(0o700, 0o444), 0o700, "the owner can still write");
 }
 
+#[test]
+fn a_file_is_created_with_its_mode_only_if_that_gives_nothing_but_rights() {
+    let all = keeper(&CopyKept::ALL);
+    let created = |mode: u32, has: &[(&str, &[u8])]| {
+        let offered = OfferedEntry { mode, ..offered(has) };
+        all.short_file_mode(&offered).as_raw_mode()
+    };
+    assert_eq!([0o644, 0o755, 0o600].map(|mode| created(mode, &[])), [0o644, 0o755, 0o600]);
+    let others = [0o4755, 0o2755, 0o1777, 0o444, 0o060, 0o10_0644, u32::MAX];
+    assert_eq!(others.map(|mode| created(mode, &[])), [0o600; 7]);
+    assert_eq!(created(0o644, &[(ACCESS_LIST, ONE)]), 0o600);
+    let without = keeper(&[CopyKept::Times]);
+    let offered = OfferedEntry { mode: 0o444, ..offered(&[]) };
+    assert_eq!(without.short_file_mode(&offered).as_raw_mode(), 0o644);
+}
+
 /// A pipe takes no attributes.
 #[test]
 fn what_was_not_taken_is_counted_by_entry() {

@@ -225,7 +225,7 @@ impl IncomingFile {
     /// else can be in it.
     fn write_whole(&self, work: &WorkFolder, bytes: &[u8], data: &[(u32, u32)]) -> Result<(), Failure> {
         let failed = |operation| move |error: io::Error| Failure::of(operation, &error);
-        let mode = self.keeper.file_mode(&self.offered);
+        let mode = self.keeper.short_file_mode(&self.offered);
         let file = File::from(work.new_file(&self.own, mode).map_err(failed(Operation::Create))?);
         stage::enter(CopyStage::Write);
         write_ranges(&file, bytes, data, 0).map_err(failed(Operation::Write))?;
@@ -234,7 +234,7 @@ impl IncomingFile {
             file.set_len(self.size).map_err(failed(Operation::Write))?;
         }
         stage::enter(CopyStage::Metadata);
-        self.keeper.set_new(&Place::Open(file.as_fd()), &self.offered);
+        self.keeper.set_new_file(file.as_fd(), &self.offered);
         Ok(())
     }
 

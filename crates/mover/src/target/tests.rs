@@ -1,5 +1,6 @@
 mod in_place;
 mod links_and_holes;
+mod modes;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

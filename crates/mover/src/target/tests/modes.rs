@@ -1,0 +1,54 @@
+//! The modes of short files.
+
+use super::*;
+use crate::beneath::tests::deny;
+
+/// Takes short files with these modes, and returns those that they have then.
+fn modes(folder: &Path, target: &Receiving, modes: &[u32]) -> Vec<u32> {
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    let digest = digest::of_piece(b"x", 0, 1);
+    let own = Metadata {
+        user: rustix::process::geteuid().as_raw(),
+        group: rustix::process::getegid().as_raw(),
+        ..Metadata::default()
+    };
+    for (entry, mode) in (0_u64..).zip(modes) {
+        let kind = EntryKind::File { size: 1 };
+        let file = OfferedEntry { mode: *mode, metadata: own.clone(), ..offered(&entry.to_string(), kind) };
+        assert_eq!(considered(target, entry, &file), Answer::Send);
+        let piece = PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
+        target.take_pieces(&[piece], b"x", &link, &commits).unwrap();
+    }
+    drop(commits);
+    target.commit_all(&queue);
+    let mode = |entry: usize| std::fs::metadata(folder.join(entry.to_string())).unwrap().mode() & 0o7777;
+    (0..modes.len()).map(mode).collect()
+}
+
+/// The umask takes rights from some, others cannot be created with their mode, and the second of a mode is not looked at.
+#[test]
+fn short_files_get_their_modes() {
+    let folder = tempfile::tempdir().unwrap();
+    let all: Vec<u32> = [0o600, 0o644, 0o666, 0o777, 0o444, 0o060, 0o4755, 0o1700].repeat(2);
+    let bits: u32 = if rustix::process::geteuid().is_root() { 0o7777 } else { 0o777 };
+    let expected: Vec<u32> = all.iter().map(|mode| mode & bits).collect();
+    let target = target(folder.path(), &[""]);
+    assert_eq!(modes(folder.path(), &target, &all), expected);
+    assert!(target.keeper.lost().is_empty());
+}
+
+/// Most umasks leave the user's own rights.
+#[test]
+fn a_short_file_that_has_its_mode_costs_no_call_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    let seen = std::thread::scope(|scope| {
+        let taken = scope.spawn(|| {
+            deny(libc::SYS_fchmod, libc::EPERM);
+            modes(folder.path(), &target, &[0o600, 0o600, 0o700])
+        });
+        taken.join().expect("no panic")
+    });
+    assert_eq!(seen, [0o600, 0o600, 0o700]);
+    assert!(target.keeper.lost().is_empty());
+}
