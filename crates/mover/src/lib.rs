@@ -54,4 +54,5 @@ pub use name::RelativeName;
 pub use progress::CopyProgress;
 pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
 pub use source::{Source, SourceRoot, send};
+pub use stage::used_by_thread;
 pub use target::{Target, clean, receive};

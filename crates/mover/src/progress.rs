@@ -70,11 +70,8 @@ impl CopyProgress {
     /// # Errors
     /// Returns an error if the kernel does not have the congestion control that was asked for.
     pub(crate) fn has_opened(&self, flow: &dyn Flow) -> Result<(), Error> {
-        let found = flow.not_as_asked();
-        if let Some(other) = found.iter().find(|one| one.setting == DECIDING) {
-            return Err(Error::Setting(other.line.clone()));
-        }
-        self.not_as_asked.lock().extend(found.into_iter().map(|one| one.line));
+        let lines = other_settings(flow)?;
+        self.not_as_asked.lock().extend(lines);
         Ok(())
     }
 
@@ -96,5 +93,17 @@ impl CopyProgress {
     /// Sets the number of flows that are broken now.
     pub(crate) fn has_broken(&self, flows: u32) {
         self.broken_flows.store(flows, Ordering::Relaxed);
+    }
+}
+
+/// Returns which settings a flow that has opened has otherwise than asked for, one line each.
+///
+/// # Errors
+/// Returns an error if the kernel does not have the congestion control that was asked for.
+pub(crate) fn other_settings(flow: &dyn Flow) -> Result<Vec<String>, Error> {
+    let found = flow.not_as_asked();
+    match found.iter().find(|one| one.setting == DECIDING) {
+        Some(other) => Err(Error::Setting(other.line.clone())),
+        None => Ok(found.into_iter().map(|one| one.line).collect()),
     }
 }

@@ -3,13 +3,14 @@
 mod first_free;
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use landspeed_record::Settings;
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{Listener, ProofKey, ReservedPort, TRANSPORTS, Transport, port_offset};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::Error;
 use crate::app::BlockServices;
@@ -109,7 +110,8 @@ impl DataPort {
         let tries = if at.port() == 0 { TRIES } else { 1 };
         for attempt in 1..=tries {
             let signals = transport(SIGNALS)?.reserve(at)?;
-            if attempt < tries && !are_free(transports, signals.address()) {
+            let claims = claim_data(transports, signals.address());
+            if attempt < tries && claims.is_none() {
                 continue;
             }
             match reserve_data(transports, signals.address()) {
@@ -156,21 +158,31 @@ fn apart<'a>(transports: &'a [&'a dyn Transport]) -> impl Iterator<Item = &'a dy
     transports.iter().copied().filter(|transport| transport.name() != SIGNALS)
 }
 
-/// Returns true if no socket has one of the data ports. A reserved port can be bound again, for its listener, so another
+/// Claims the data ports; `None` if a socket has one of them. A reserved port can be bound again, for its listener, so another
 /// landspeed's reserved port would be shared instead of refused.
-fn are_free(transports: &[&dyn Transport], signals: SocketAddr) -> bool {
-    apart(transports).filter_map(|data| data_address(data, signals).ok()).all(|at| {
+fn claim_data(transports: &[&dyn Transport], signals: SocketAddr) -> Option<Vec<OwnedFd>> {
+    let ports: BTreeSet<SocketAddr> =
+        apart(transports).filter_map(|data| data_address(data, signals).ok()).collect();
+    let claims = ports.into_iter().flat_map(|at| {
         // The signals' own number is reserved for TCP already.
-        let is_tcp_free = at.port() == signals.port() || binds_alone(at).is_ok();
-        is_tcp_free && UdpSocket::bind(at).is_ok()
-    })
+        let tcp = (at.port() != signals.port()).then(|| claim(at, SocketType::STREAM));
+        tcp.into_iter().chain([claim(at, SocketType::DGRAM)])
+    });
+    claims.collect::<Result<_, _>>().ok()
 }
 
-/// Binds a TCP socket that shares its port with no other one, and closes it.
-fn binds_alone(at: SocketAddr) -> rustix::io::Result<()> {
+/// Binds a socket to a port that no other one has. While it is open, the port can be reserved, and no other session can claim it.
+fn claim(at: SocketAddr, kind: SocketType) -> rustix::io::Result<OwnedFd> {
     let family = if at.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let socket = rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    rustix::net::bind(&socket, &at)
+    let socket = rustix::net::socket_with(family, kind, SocketFlags::CLOEXEC, None)?;
+    rustix::net::bind(&socket, &at)?;
+    // A socket that shares its port before it is bound would share that of another session.
+    if kind == SocketType::STREAM {
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+    } else {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    Ok(socket)
 }
 
 /// Reserves a data port for each of `transports` except the signals' own, whose data use the signals' port.
@@ -331,9 +343,25 @@ mod tests {
         let tls = [transport("tls").expect("registered")];
         let held = transport("tcp").expect("registered").reserve(SocketAddr::new(HERE, 0)).expect("a port");
         let before = |at: SocketAddr| with_port(at, at.port() - port_offset(tls[0]));
-        assert!(!are_free(&tls, before(held.address())));
+        assert!(claim_data(&tls, before(held.address())).is_none());
         let mut others = (0..1_000).map(|n| SocketAddr::new(HERE, 21_000 + 8 * n));
-        assert!(others.any(|at| are_free(&tls, at)), "some ports are free");
+        assert!(others.any(|at| claim_data(&tls, at).is_some()), "some ports are free");
+    }
+
+    /// Two sessions that look at the same time do not get the same port.
+    #[test]
+    fn a_claimed_port_is_reserved_by_who_claims_it() {
+        let all = ["tls", "udp", "udt"].map(|name| transport(name).expect("registered"));
+        let claims = |at| Some((claim(at, SocketType::STREAM).ok()?, claim_data(&all, at)?));
+        let mut numbers = (0..1_000).map(|n| SocketAddr::new(HERE, 19_000 + 8 * n));
+        let (at, claimed) = numbers.find_map(|at| Some((at, claims(at)?))).expect("some ports are free");
+        assert!(claim(at, SocketType::STREAM).is_err() && claim_data(&all, at).is_none());
+        let port = DataPort::hold(at, &all, KEY).expect("its own claims do not stand in its way");
+        drop(claimed);
+        assert!(claim(at, SocketType::STREAM).is_err() && claim_data(&all, at).is_none());
+        for name in ["tcp", "tls", "udp", "udt"] {
+            port.listen(&with(&[(&TRANSPORT, name)])).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
     }
 
     #[test]

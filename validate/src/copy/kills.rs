@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, ExitStatus};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,9 +14,11 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::units::Bytes;
 use landspeed_stats::Random;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 
 /// What may be sent again after an interruption, beyond what the target has: 64 MiB, and what was on its way.
@@ -125,6 +128,7 @@ struct Round {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let site = Site::new(&options.folder, &landspeed()?)?;
     site.fill(options.mib, 0)?;
     site.fill(0, 500)?;
@@ -135,17 +139,22 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let longest = begun.elapsed();
     let mut random = Random::new(options.seed);
     let mut rounds: Vec<(Interruption, Round)> = Vec::new();
-    for number in 0..options.kills {
-        let what = Interruption::KILLS[number as usize % Interruption::KILLS.len()];
-        rounds.push((what, round(&site, what, longest.mul_f64(random.uniform()))?));
-    }
-    for (what, number) in [(Interruption::Cut, options.cuts), (Interruption::CutForGood, options.long_cuts)] {
-        for _ in 0..number {
-            rounds.push((what, round(&site, what, longest.mul_f64(random.uniform()))?));
-        }
+    for what in order(options) {
+        let done = round(&site, what, longest.mul_f64(random.uniform()))?;
+        // Ctrl-C ends the copies of the round too, which then says nothing.
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {} rounds", rounds.len());
+        rounds.push((what, done));
     }
     sshd.end()?;
     report(&rounds)
+}
+
+/// Returns what ends the copy of each round.
+fn order(options: &Options) -> impl Iterator<Item = Interruption> {
+    let times = |what, number: u32| std::iter::repeat_n(what, number as usize);
+    let kills = Interruption::KILLS.into_iter().cycle().take(options.kills as usize);
+    let cuts = times(Interruption::Cut, options.cuts);
+    kills.chain(cuts).chain(times(Interruption::CutForGood, options.long_cuts))
 }
 
 /// Starts a copy, ends it at this moment, looks at the target, and copies again.

@@ -5,15 +5,18 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use landspeed_record::units::Bytes;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::{Site, shell};
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 
 /// The most memory that an end may take.
@@ -57,13 +60,14 @@ struct WatchedCopy {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let site = Site::new(&options.folder, &landspeed()?)?;
     let sshd = site.start_sshd()?;
     let mut broken = BrokenPromises::default();
     table::head("copy | complete | seconds | controller, peak | source, peak | target, peak | promise");
     many_files(&site.source(), options.files)?;
-    row(&format!("{} files", options.files), &watched(&site, 4)?, &mut broken);
-    sparse(&site, &mut broken)?;
+    row(&format!("{} files", options.files), &watched(&site, 4, &stop)?, &mut broken);
+    sparse(&site, &stop, &mut broken)?;
     // 100 ms there and back.
     for end in 0..2 {
         let namespace = site.namespace(end);
@@ -72,19 +76,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     empty(&site.source())?;
     site.fill(options.mib, 0)?;
     site.fill(0, 20_000)?;
-    row("16 flows and 100 ms", &watched(&site, 16)?, &mut broken);
+    row("16 flows and 100 ms", &watched(&site, 16, &stop)?, &mut broken);
     sshd.end()?;
     broken.sum_up()
 }
 
 /// Copies a file of 1 TiB with 1 MiB of data, whose holes must stay holes. A shorter one is tried before, because without holes
 /// the long one would fill the target.
-fn sparse(site: &Site, broken: &mut BrokenPromises) -> Result<()> {
+fn sparse(site: &Site, stop: &AtomicBool, broken: &mut BrokenPromises) -> Result<()> {
     for length in SPARSE.into_iter().rev() {
         let title = format!("a file of {} with 1 MiB of data", Bytes(length));
         empty(&site.source())?;
         sparse_file(&site.source().join("sparse"), length)?;
-        let copy = watched(site, 4)?;
+        let copy = watched(site, 4, stop)?;
         let there = fs::metadata(site.target().join("sparse")).map_or(0, |seen| seen.blocks() * 512);
         if there > SPARSE_BLOCKS {
             let kept = broken.check(false);
@@ -149,7 +153,7 @@ fn empty(folder: &Path) -> Result<()> {
 }
 
 /// Copies into an empty folder, and watches the processes of both hosts meanwhile.
-fn watched(site: &Site, flows: u32) -> Result<WatchedCopy> {
+fn watched(site: &Site, flows: u32, stop: &AtomicBool) -> Result<WatchedCopy> {
     site.empty_target()?;
     let begun = Instant::now();
     let mut copy = site
@@ -159,6 +163,10 @@ fn watched(site: &Site, flows: u32) -> Result<WatchedCopy> {
         .context("copy")?;
     let mut peaks = Peaks::default();
     let status = loop {
+        if stop.load(Ordering::Relaxed) {
+            copy.kill()?;
+            bail!("stopped in a copy");
+        }
         if let Some(status) = copy.try_wait()? {
             break status;
         }

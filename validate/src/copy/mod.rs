@@ -15,6 +15,7 @@ pub(crate) mod wan;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
@@ -22,8 +23,10 @@ use landspeed_analysis::hold_words;
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyHold, Estimate};
 use landspeed_stats::estimate;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 use occasions::{LEAST_TURNS, Occasion, pool};
 use place::{Medium, Place};
@@ -85,6 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let is_enough = options.into.is_none() || options.turns >= LEAST_TURNS;
     ensure!(is_enough, "an occasion has at least {LEAST_TURNS} turns");
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let programs = options.rivals.as_deref().map(std::path::absolute).transpose()?;
     let place = Place::open(options.place, options.folder.as_deref(), options.drop_caches, room(options))?;
     let site = match link(options) {
@@ -96,7 +100,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let setting = setting(options, &place)?;
     let bytes = site.fill(options.mib, options.files)?;
     let mut contestants = contestants(&site, comparison, options.only.as_deref());
-    measure(&site, &place, &mut contestants, bytes, options.turns)?;
+    measure(&site, &place, &mut contestants, bytes, options.turns, &stop)?;
     if let Some(file) = &options.into {
         Occasion::now(comparison, &setting, bytes, &contestants)?.append(file)?;
     }
@@ -147,6 +151,7 @@ fn measure(
     contestants: &mut Vec<Contestant>,
     bytes: u64,
     turns: u32,
+    stop: &AtomicBool,
 ) -> Result<()> {
     let streams = contestants.iter().find(|one| one.rival.work == Work::Stream);
     let seconds = streams.map(|one| stream_seconds(site, one.rival, bytes)).transpose()?.unwrap_or_default();
@@ -160,7 +165,10 @@ fn measure(
             // What is removed here is not written during the turn.
             site.empty_target()?;
             place.settle(&site.source())?;
-            match turn(site, rival, bytes, seconds).with_context(|| rival.name) {
+            let taken = turn(site, rival, bytes, seconds).with_context(|| rival.name);
+            // Ctrl-C ends the program of the turn too, which says nothing of it.
+            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {}", round + 1);
+            match taken {
                 Ok(turn) => turns.push(turn),
                 Err(error) if number == 0 => return Err(error),
                 Err(error) => {

@@ -122,7 +122,9 @@ impl Image {
 impl Drop for Image {
     fn drop(&mut self) {
         let mount = self.mount.path().display();
-        if let Err(error) = shell(&format!("! mountpoint -q {mount} || umount {mount}")) {
+        // Where a program that was stopped still writes, the mount goes with its end.
+        let away = format!("! mountpoint -q {mount} || umount {mount} || umount --lazy {mount}");
+        if let Err(error) = shell(&away) {
             eprintln!("{error:#}");
         }
         let _ = fs::remove_file(&self.file);

@@ -15,7 +15,7 @@ use landspeed_lab::topology::{HostSet, Lab};
 /// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
 
-/// Removes the namespaces and the folder when dropped.
+/// Ends what still runs there when dropped, and removes the namespaces and the folder.
 pub(super) struct Site {
     folder: tempfile::TempDir,
     landspeed: PathBuf,
@@ -304,7 +304,12 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         // A lab removes its own.
-        for name in self.names.iter().filter(|_| self.lab.is_none()) {
+        if self.lab.is_some() {
+            return;
+        }
+        for (end, name) in self.names.iter().enumerate() {
+            // What a turn that was stopped has left could write into the folder while it is removed.
+            let _ = self.kill(end, ".");
             let _ = shell(&format!("ip netns del {name}"));
         }
     }

@@ -2,6 +2,7 @@
 //! and may lose packets.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
@@ -10,10 +11,12 @@ use landspeed_record::MeasureReport;
 use landspeed_record::units::BitRate;
 use landspeed_stats::estimate;
 use serde::Deserialize;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::{Site, printed_by};
 use super::turns::printed;
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 
 /// The least goodput of a copy over that of a stream.
@@ -111,6 +114,7 @@ struct WanTurns {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let landspeed = landspeed()?;
     let help = printed_by(&format!("{} copy --help", landspeed.display()))?;
     let (mut broken, mut notes) = (BrokenPromises::default(), Vec::new());
@@ -123,7 +127,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             continue;
         }
         for files in [None, Some(options.files)] {
-            let turns = measured(options, &landspeed, row, files)
+            let turns = measured(options, &landspeed, row, files, &stop)
                 .with_context(|| format!("{}, {}", row.name, words(files)))?;
             print(row.name, &words(files), &turns.counted, &mut broken);
             notes.extend(turns.unfit.iter().map(|why| format!("{}: {why}", row.name)));
@@ -159,7 +163,13 @@ impl WanRow {
 }
 
 /// Measures stream and copy by turns over a link of their own; every second turn begins with the copy.
-fn measured(options: &Options, landspeed: &Path, row: &WanRow, files: Option<u64>) -> Result<WanTurns> {
+fn measured(
+    options: &Options,
+    landspeed: &Path,
+    row: &WanRow,
+    files: Option<u64>,
+    stop: &AtomicBool,
+) -> Result<WanTurns> {
     let site = Site::over(&options.folder, landspeed, row.link)?;
     let bytes = match files {
         None => site.fill(options.mib, 0)?,
@@ -168,6 +178,7 @@ fn measured(options: &Options, landspeed: &Path, row: &WanRow, files: Option<u64
     let sshd = site.start_sshd()?;
     let mut turns = WanTurns::default();
     for number in 0..options.turns {
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} turns");
         site.mark();
         let stream = || streamed(&site, &row.stream_command(options.seconds));
         let (stream, [copy, with_login]) = if number.is_multiple_of(2) {

@@ -3,7 +3,7 @@
 //! With a bind mount, several paths lead to one folder, and other folders are above it on each. The list of mounts says which
 //! folder of which file system is mounted where; a path that follows from it counts if the same folder is there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
@@ -15,7 +15,12 @@ use crate::session::{FolderIdentity, FolderPlace};
 
 /// The mounts that this thread sees.
 #[derive(Debug)]
-pub(super) struct Mounts(Vec<Mount>);
+pub(super) struct Mounts {
+    all: Vec<Mount>,
+    by_number: HashMap<u64, usize>,
+    /// By the device of the file system, and by the folder of it that is mounted: a container host has many thousand.
+    by_root: HashMap<Vec<u8>, HashMap<PathBuf, Vec<usize>>>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
@@ -28,6 +33,15 @@ struct Mount {
     point: PathBuf,
 }
 
+/// What is at a path without symbolic links.
+struct MountedPlace<'a> {
+    /// The mount through which the path leads there.
+    mount: &'a Mount,
+    /// The way there from the root of the file system on.
+    inner: PathBuf,
+    own: FolderIdentity,
+}
+
 impl Mounts {
     /// Reads the mounts. Where that fails there are none, and one path leads to each folder.
     pub(super) fn read() -> Mounts {
@@ -35,7 +49,16 @@ impl Mounts {
     }
 
     fn parse(text: &[u8]) -> Mounts {
-        Mounts(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+        Mounts::of(text.split(|byte| *byte == b'\n').filter_map(mount).collect())
+    }
+
+    fn of(all: Vec<Mount>) -> Mounts {
+        let (mut by_number, mut by_root) = (HashMap::new(), HashMap::<_, HashMap<_, Vec<_>>>::new());
+        for (index, Mount { number, device, root, .. }) in all.iter().enumerate() {
+            by_number.entry(*number).or_insert(index);
+            by_root.entry(device.clone()).or_default().entry(root.clone()).or_default().push(index);
+        }
+        Mounts { all, by_number, by_root }
     }
 
     /// Returns where the folder at a path is; of one that is missing, where its entry would be made.
@@ -47,39 +70,65 @@ impl Mounts {
         // Below a folder that is missing, nothing is mounted.
         let is_below =
             |mount: &&Mount| own.is_some() && mount.point != there && mount.point.starts_with(&there);
-        let below = self.0.iter().filter(is_below);
-        // What has one path alone lies in the folder, and nowhere else.
-        let shared = below.filter(|mount| self.has_others(mount));
-        let others: Vec<PathBuf> =
-            shared.filter_map(|mount| self.other_paths(&mount.point)).flatten().collect();
+        let others = self.others_of(self.all.iter().filter(is_below));
         FolderPlace { own, within: all_above(&ways), mounted_from: all_above(&others) }
     }
 
-    /// Returns true if further mounts may show what this one does.
-    fn has_others(&self, mount: &Mount) -> bool {
-        self.others(mount).any(|other| mount.root.starts_with(&other.root))
+    /// Returns the other paths that lead to what is mounted.
+    fn others_of<'a>(&'a self, mounts: impl Iterator<Item = &'a Mount>) -> Vec<PathBuf> {
+        let mut taken: HashMap<(&[u8], PathBuf), HashSet<u64>> = HashMap::new();
+        // Two mounts of one folder have all its paths as their others: what a third one has is there already.
+        let mut is_news = |place: &MountedPlace<'a>| {
+            let MountedPlace { mount, inner, .. } = place;
+            let numbers = taken.entry((mount.device.as_slice(), inner.clone())).or_default();
+            numbers.len() < 2 && numbers.insert(mount.number)
+        };
+        // What has one path alone is nowhere else.
+        let shared = mounts.filter(|mount| self.others(mount, &mount.root).next().is_some());
+        let places = shared.filter_map(|mount| self.what_is_at(&mount.point)).filter(|place| is_news(place));
+        places.flat_map(|place| self.paths_beside(&place)).collect()
     }
 
-    /// Returns the other mounts of the file system.
-    fn others<'a>(&'a self, mount: &'a Mount) -> impl Iterator<Item = &'a Mount> {
-        self.0.iter().filter(move |other| other.device == mount.device && other.number != mount.number)
+    /// Returns the mounts besides `mount` that may show what is at `inner` of its file system.
+    fn others<'a>(&'a self, mount: &'a Mount, inner: &'a Path) -> impl Iterator<Item = &'a Mount> {
+        let roots = self.by_root.get(&mount.device);
+        let showing = inner.ancestors().filter_map(move |root| roots?.get(root)).flatten();
+        showing.map(move |index| &self.all[*index]).filter(move |other| other.number != mount.number)
     }
 
     /// Returns the other paths that lead to what is at a path without symbolic links; `None` if nothing is known of it.
     fn other_paths(&self, path: &Path) -> Option<Vec<PathBuf>> {
-        let (number, own) = (mount_number(path)?, identity(path)?);
-        let mount = self.0.iter().find(|mount| mount.number == number)?;
+        self.what_is_at(path).map(|place| self.paths_beside(&place))
+    }
+
+    /// Returns what is at a path without symbolic links; `None` if nothing is known of it.
+    fn what_is_at(&self, path: &Path) -> Option<MountedPlace<'_>> {
+        let mount = &self.all[*self.by_number.get(&mount_number(path)?)?];
         let inner = mount.root.join(path.strip_prefix(&mount.point).ok()?);
+        Some(MountedPlace { mount, inner, own: identity(path)? })
+    }
+
+    fn paths_beside(&self, place: &MountedPlace<'_>) -> Vec<PathBuf> {
+        let MountedPlace { mount, inner, own } = place;
         let lead = |other: &Mount| Some(other.point.join(inner.strip_prefix(&other.root).ok()?));
         // A path may be hidden by what is mounted on it.
-        let leads_there = |path: &PathBuf| identity(path) == Some(own);
-        Some(self.others(mount).filter_map(lead).filter(leads_there).collect())
+        let leads_there = |path: &PathBuf| identity(path) == Some(*own);
+        self.others(mount, inner).filter_map(lead).filter(leads_there).collect()
     }
 }
 
 /// Returns what is at these paths, and all that is above it on them.
 fn all_above(paths: &[PathBuf]) -> BTreeSet<FolderIdentity> {
-    paths.iter().flat_map(|path| path.ancestors()).filter_map(identity).collect()
+    let mut all = HashSet::new();
+    for path in paths {
+        for above in path.ancestors() {
+            // Then all above it is in the set too.
+            if !all.insert(above) {
+                break;
+            }
+        }
+    }
+    all.into_iter().filter_map(identity).collect()
 }
 
 /// Returns a path without symbolic links, "." and ".."; `None` if nothing is there.
@@ -133,11 +182,11 @@ mod tests {
     #[test]
     fn a_line_of_the_mounts_is_read_with_its_escapes() {
         let text = b"36 35 98:0 /a\\040b /mnt\\134\xff rw,noatime master:1 - ext3 /dev/root rw\n\nodd line\n";
-        let Mounts(mounts) = Mounts::parse(text);
+        let mounts = Mounts::parse(text).all;
         let point = PathBuf::from(OsString::from_vec(b"/mnt\\\xff".to_vec()));
         let expected = Mount { number: 36, device: b"98:0".to_vec(), root: "/a b".into(), point };
         assert_eq!(mounts, [expected]);
-        assert!(Mounts::read().0.iter().any(|mount| mount.point == Path::new("/")));
+        assert!(Mounts::read().all.iter().any(|mount| mount.point == Path::new("/")));
     }
 
     #[test]
@@ -155,8 +204,8 @@ mod tests {
         assert!((missing.own, file.own) == (None, None) && file.lies_in(&root) && !file.lies_in(&a));
     }
 
-    /// Returns a table with the mount of a path, and with one that the kernel has not: a folder and where it is mounted.
-    fn mounts(path: &Path, other: Option<[&Path; 2]>) -> Mounts {
+    /// Returns a table with the mount of a path, and with some that the kernel has not: a folder and where it is mounted.
+    fn mounts(path: &Path, others: &[[&Path; 2]]) -> Mounts {
         let number = mount_number(path).expect("a kernel that says it");
         let of = |[root, point]: [&Path; 2], number| Mount {
             number,
@@ -165,7 +214,8 @@ mod tests {
             point: point.to_owned(),
         };
         let own = of([Path::new("/"); 2], number);
-        Mounts(std::iter::once(own).chain(other.map(|other| of(other, number + 1))).collect())
+        let others = others.iter().zip(number + 1..).map(|(other, number)| of(*other, number));
+        Mounts::of(std::iter::once(own).chain(others).collect())
     }
 
     /// What is mounted beside a folder that is not made yet says nothing of the folder.
@@ -175,10 +225,27 @@ mod tests {
         let path = all.path().canonicalize().unwrap();
         let folder = path.join("folder");
         std::fs::create_dir(&folder).unwrap();
-        let mounts = mounts(&path, Some([&folder, &folder]));
+        let mounts = mounts(&path, &[[&folder, &folder]]);
         let [above, missing] = [path.clone(), path.join("missing")].map(|path| mounts.place(&path));
         assert!(above.has_mounts_of(&above) && missing.lies_in(&above));
         assert!(missing.mounted_from.is_empty(), "{missing:?}");
+    }
+
+    /// If each mount were held against each other one, this would take hours.
+    #[test]
+    fn a_hundred_thousand_mounts_are_looked_at() {
+        let all = tempfile::tempdir().unwrap();
+        let path = all.path().canonicalize().unwrap();
+        let (folder, apart) = (path.join("folder"), path.join("apart"));
+        [&folder, &apart].iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+        let own: Vec<PathBuf> = (0..50_000).map(|number| folder.join(number.to_string())).collect();
+        // Half of them are of one folder, and of the others each is of its own.
+        let mut others = vec![[folder.as_path(); 2]; own.len()];
+        others.extend(own.iter().map(|path| [path.as_path(); 2]));
+        let mounts = mounts(&path, &others);
+        let [above, apart] = [&path, &apart].map(|path| mounts.place(path));
+        assert!(above.has_mounts_of(&above) && !above.has_mounts_of(&apart) && apart.lies_in(&above));
+        assert!(apart.mounted_from.is_empty(), "{apart:?}");
     }
 
     /// In the table, a folder is mounted where a link to it stands for the mount.
@@ -189,7 +256,7 @@ mod tests {
         let at = |name: &str| path.join(name);
         ["a/b/c", "m/wrong", "n"].iter().for_each(|name| std::fs::create_dir_all(at(name)).unwrap());
         symlink("../a/b/c", at("m/c")).unwrap();
-        let (alone, bound) = (mounts(&path, None), mounts(&path, Some([&at("a/b"), &at("m")])));
+        let (alone, bound) = (mounts(&path, &[]), mounts(&path, &[[&at("a/b"), &at("m")]]));
         let [c, m] = ["a/b/c", "m"].map(|name| bound.place(&at(name)));
         assert!(c.lies_in(&m) && !alone.place(&at("a/b/c")).lies_in(&m));
         assert!(!bound.place(&at("n")).lies_in(&m));

@@ -228,11 +228,3 @@ fn a_copy_without_times_is_held_by_nothing_that_is_known() {
     let held = copy_held(&forged);
     assert!(held.by.iter().all(|holder| (0.0..=1.0).contains(&holder.share)), "{held:?}");
 }
-
-#[test]
-fn every_row_has_words() {
-    for row in rows::ROWS {
-        assert!(!hold_words(row.hold).is_empty() && !hold_remedy(row.hold).is_empty());
-        assert_eq!(rows::ROWS.iter().filter(|other| other.hold == row.hold).count(), 1);
-    }
-}

@@ -73,5 +73,11 @@ fn what_a_flow_cannot_have_is_refused_with_what_serves() {
         assert_eq!(output.status.code(), Some(code), "{option} {value}: {out}{err}");
         assert!(err.contains(says), "{option} {value}: {out}{err}");
     }
+    for check in ["--verify", "--dry-run"] {
+        let output = copy(&hosts, &[check, "--set", "socket-congestion=no-such", &from, &to]);
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(1), "{check}: {out}{err}");
+        assert!(err.contains("TCP_CONGESTION: asked for no-such, got "), "{check}: {out}{err}");
+    }
     assert!(!hosts.file("to/a/short").exists());
 }

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use crate::Error;
 use crate::first_error::FirstError;
 use crate::link::{BEATS, Flows, Opening, Pulse, beat_until_end, drive};
+use crate::progress::other_settings;
 use crate::wire::{FrameReader, FrameWriter, encode};
 
 /// The time between two looks at what may end a comparison.
@@ -97,7 +98,8 @@ impl LaneFlow {
 }
 
 impl Lanes {
-    /// Opens all flows once, or accepts them.
+    /// Opens all flows once, or accepts them. What they have otherwise than asked for changes no answer and is not kept, but no
+    /// question is asked over another congestion control.
     pub(super) fn open(flows: Flows, cancel: &CancelFlag) -> Result<Lanes, Error> {
         let Flows { count, opening, patience, give_up_after } = flows;
         let until = Instant::now() + patience;
@@ -116,6 +118,9 @@ impl Lanes {
             TransportError::Cancelled => Error::Cancelled,
             other => other.into(),
         })?;
+        for lane in &flows {
+            other_settings(lane.flow.as_ref())?;
+        }
         Ok(Lanes { flows, give_up_after })
     }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use landspeed_record::CopyStage;
+use landspeed_record::units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::split::{PROCESSOR, STATES, Spent, on_processor, state, take_queued};
@@ -103,7 +104,7 @@ impl ThreadClock {
             stage,
             since: now,
             unsettled: [0; STAGES],
-            used: used_by_thread(),
+            used: used_by_thread().0,
             spent: [[0; STATES]; STAGES],
             folded: now,
             queued: queued_of_thread(),
@@ -142,7 +143,7 @@ impl ThreadClock {
         let nanos = self.lap(self.unsaid());
         self.unsettled[self.stage as usize] += nanos;
         let paused = self.state_of(why);
-        let before = std::mem::replace(&mut self.used, used_by_thread());
+        let before = std::mem::replace(&mut self.used, used_by_thread().0);
         let used = on_processor(&self.unsettled, self.used.saturating_sub(before));
         for ((spent, nanos), used) in self.spent.iter_mut().zip(&mut self.unsettled).zip(used) {
             spent[PROCESSOR] += used;
@@ -192,10 +193,10 @@ fn usual_pause(stage: CopyStage) -> Pause {
     }
 }
 
-/// Returns the nanoseconds that this thread was on a processor.
-pub(super) fn used_by_thread() -> u64 {
+/// Returns the time that this thread was on a processor.
+pub fn used_by_thread() -> Nanos {
     let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 /// Returns the nanoseconds that this thread was runnable and waited for a processor; zero if the kernel does not count them.

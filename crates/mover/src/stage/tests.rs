@@ -8,8 +8,8 @@ const PAUSE: Duration = Duration::from_millis(60);
 
 /// Uses a processor for a while.
 fn spin() {
-    let end = clock::used_by_thread() + PAUSE.as_nanos() as u64;
-    while clock::used_by_thread() < end {}
+    let end = used_by_thread() + Nanos::from(PAUSE);
+    while used_by_thread() < end {}
 }
 
 /// Returns the times of a thread that pauses for every reason, and how long it lived.

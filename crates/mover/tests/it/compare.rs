@@ -106,3 +106,18 @@ fn a_comparison_can_be_cancelled() {
     });
     assert!(matches!(outcome, Err(Error::Cancelled)), "{outcome:?}");
 }
+
+#[test]
+fn a_comparison_does_not_take_another_congestion_control_than_asked_for() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let [mut asking, showing] = flows("tcp", 2);
+    let Opening::Connect(caller) = &mut asking.opening else { panic!("the first end opens the flows") };
+    caller.settings.insert("socket-congestion".to_owned(), "no-such".to_owned());
+    let (source, target) = (source(from.path()), target(to.path()));
+    let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
+    let outcome = std::thread::scope(|scope| {
+        scope.spawn(|| show(showing, &target, CopyCheck::Verify, &cancel));
+        compare(asking, &source, CopyCheck::Verify, &progress, &cancel)
+    });
+    assert!(matches!(outcome, Err(Error::Setting(_))), "{outcome:?}");
+}

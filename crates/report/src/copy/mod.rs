@@ -41,7 +41,7 @@ pub fn copy(report: &CopyReport, record: &Record) -> Document {
         network(report),
         processors(report),
         settings(report, copy_plan(record)),
-        notes(record),
+        notes(report, record),
         glossary::of("copy"),
     ];
     Document {
@@ -225,9 +225,11 @@ fn asked(plan: &CopyPlan) -> Vec<(String, String)> {
     pairs
 }
 
-/// Returns what the record says beside its figures, and which of its lines were not read.
-fn notes(record: &Record) -> ReportSection {
-    let said = lines_of!(record, Line::Note { text } => format!("note: {}", safe(text)));
+/// Returns what the record says beside its figures, and which of its lines were not read. Why the copy was cut off is said first.
+fn notes(report: &CopyReport, record: &Record) -> ReportSection {
+    let said =
+        lines_of!(record, Line::Note { text } => text).filter(|text| report.cut_off.as_ref() != Some(*text));
+    let said = said.map(|text| format!("note: {}", safe(text)));
     let unread = record.unread.iter().map(|why| safe(why));
     ReportSection::new("notes", "").all(ReportBlock::asides(said.chain(unread)))
 }

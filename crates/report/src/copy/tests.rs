@@ -100,6 +100,7 @@ fn no_name_does_anything_to_a_terminal_or_a_page() {
 fn a_copy_without_an_end_says_why_first() {
     let text = document(false).text(OutputCapabilities::plain(100), DetailLevel::Brief);
     assert!(text.starts_with("The copy did not come to its end: the path broke"), "{text}");
+    assert_eq!(text.matches("the path broke").count(), 1, "{text}");
     assert!(text.contains("held by: target's disk"), "{text}");
 }
 

@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 
 use landspeed_transport::ProofKey;
+use rustix::net::SocketType;
 
-use super::{DataPort, are_free, binds_alone, transport, with_port};
+use super::{DataPort, claim, claim_data, transport, with_port};
 use crate::Error;
 
 impl DataPort {
@@ -22,9 +23,10 @@ impl DataPort {
         let transports = transports?;
         let mut error =
             Error::spec("port", "none of those that may be taken is free: name others".to_owned());
-        // Another session's reserved port is not free, although it could be bound too.
         for at in numbers.map(|number| with_port(at, number)) {
-            if binds_alone(at).is_ok() && are_free(&transports, at) {
+            // They last until the ports are reserved. Another session's port is not free, although it could be bound too.
+            let claims = (claim(at, SocketType::STREAM), claim_data(&transports, at));
+            if let (Ok(_), Some(_)) = &claims {
                 match DataPort::hold(at, &transports, key) {
                     Ok(port) => return Ok(port),
                     Err(refused) => error = refused,

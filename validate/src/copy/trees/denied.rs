@@ -67,7 +67,12 @@ impl Study {
         let own = std::env::current_exe().context("cannot find this program itself")?;
         let mut copy = Command::new("timeout");
         copy.arg(LONGEST).arg(own).arg(DENIED).arg(self.disk.path().join("landspeed"));
-        let output = copy.args(["copy", "--no-record"]).arg(from.join("")).arg(&to).output().context("copy under a filter")?;
+        let output = copy
+            .args(["copy", "--no-record"])
+            .arg(from.join(""))
+            .arg(&to)
+            .output()
+            .context("copy under a filter")?;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(!said.contains("validate: "), "no copy was tried: {said}");
         let (code, is_empty) = (output.status.code(), is_empty(&to)?);

@@ -17,12 +17,16 @@ use std::fmt::Display;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use crate::landspeed::landspeed;
+use crate::stop;
 use crate::table::{self, BrokenPromises};
 use compare::{TreeDifference, TreeDifferences, compare, count};
 use generate::{Ownership, TreeSize, empty_folder, generate};
@@ -59,16 +63,19 @@ struct Study {
     broken: BrokenPromises,
     /// What landspeed has not kept, way by way.
     examples: Vec<String>,
+    /// Set by a signal.
+    stop: Arc<AtomicBool>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let disk = place(&options.disk)?;
     // Another user need not get to the folder of the build.
     let program = disk.path().join("landspeed");
     fs::copy(landspeed()?, &program).context("copy landspeed")?;
     let site = Site::new(&options.memory, &program)?;
     let (memory, broken) = (place(&options.memory)?, BrokenPromises::default());
-    let mut study = Study { site, memory, disk, broken, examples: Vec::new() };
+    let mut study = Study { site, memory, disk, broken, examples: Vec::new(), stop };
     let sshd = study.site.start_sshd()?;
     let kinds = TreeDifference::ALL.map(|kind| format!("{kind:?}")).join(" | ");
     table::head(&format!("tree of | way | program | exit | --verify | {kinds} | exit status is true"));
@@ -153,6 +160,8 @@ impl Study {
             true => run(&command.replace("landspeed copy --no-record", "landspeed copy --verify"))?,
             false => None,
         };
+        // Ctrl-C ends the programs too, which says nothing of them.
+        ensure!(!self.stop.load(Ordering::Relaxed), "stopped in a copy");
         let found = compare(copy.places[0], copy.arrived)?;
         let ours = (program.name == LANDSPEED).then_some(code);
         self.row(&[&format!("{ownership:?}"), copy.title, program.name], [code, verified], &found, ours);

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use landspeed_mover::used_by_thread;
 use landspeed_record::units::Nanos;
-use rustix::time::{ClockId, clock_gettime};
 
 /// What the thread of a session has spent since the first frame that it relayed.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct RelayMeter {
 impl RelayMeter {
     /// The session has taken a frame that it was handed at `begun`. The thread of the session calls this.
     pub(crate) fn handed(&self, begun: Instant) {
-        let used = used_by_thread();
+        let used = used_by_thread().0;
         let before = self.read.swap(used, Ordering::Relaxed);
         // What came before the first frame was another's work, such as the login.
         let more = if before == 0 { 0 } else { used.saturating_sub(before) };
@@ -42,12 +42,6 @@ pub struct RelaySpent {
     pub handing: Nanos,
 }
 
-/// Returns the nanoseconds that this thread was on a processor.
-fn used_by_thread() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-}
-
 #[cfg(test)]
 mod tests {
     use std::thread::sleep;
@@ -58,7 +52,7 @@ mod tests {
     const PAUSE: Duration = Duration::from_millis(20);
 
     fn spin() {
-        let until = used_by_thread() + PAUSE.as_nanos() as u64;
+        let until = used_by_thread() + Nanos::from(PAUSE);
         while used_by_thread() < until {}
     }
 
