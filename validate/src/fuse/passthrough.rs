@@ -106,7 +106,8 @@ impl Passthrough {
     }
 
     pub(super) fn opened(&self, number: INodeNo, mode: OpenAccMode) -> io::Result<FileHandle> {
-        let path = path_of(&self.nodes.get(number)?);
+        let entry = self.nodes.get(number)?;
+        let path = path_of(&entry);
         let file = openat(CWD, path, access(mode) | OFlags::CLOEXEC, Mode::empty())?;
         Ok(self.files.add(File::from(file)))
     }
@@ -174,7 +175,8 @@ impl Passthrough {
 
     /// Changes an entry. The owner comes first, because a new one takes set-ID bits away.
     pub(super) fn change(&self, number: INodeNo, change: &AttributeChange) -> io::Result<FileAttr> {
-        let path = path_of(&self.nodes.get(number)?);
+        let entry = self.nodes.get(number)?;
+        let path = path_of(&entry);
         let none = AtFlags::empty();
         if change.user.is_some() || change.group.is_some() {
             let (user, group) = (change.user.map(Uid::from_raw), change.group.map(Gid::from_raw));
@@ -241,7 +243,7 @@ impl Passthrough {
     /// Returns the path by which attributes are read and written.
     pub(super) fn path_of_attributes(&self, number: INodeNo) -> io::Result<String> {
         match self.has_xattrs {
-            true => Ok(path_of(&self.nodes.get(number)?)),
+            true => self.nodes.get(number).map(|entry| path_of(&entry)),
             false => Err(Errno::OPNOTSUPP.into()),
         }
     }

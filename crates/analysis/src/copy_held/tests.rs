@@ -148,8 +148,9 @@ fn a_quota_and_a_hypervisor_are_told_from_other_threads() {
     let send = times.source.of_mut(Send);
     (send.queued_ns, send.blocked_ns) = (Nanos::secs(78), Nanos::secs(10));
     let held = |host: CopyHostTimes| {
-        let source = CopyEndTimes { host, ..times.source };
-        rows(&copy_held(&CopyTimes { source, ..times }))[..2].to_vec()
+        let mut times = times;
+        times.source.host = host;
+        rows(&copy_held(&times))[..2].to_vec()
     };
     let (quota, steal) = (CopyHold::SourceQuota, CopyHold::SourceSteal);
     let host = CopyHostTimes { observed_ns: Nanos::secs(100), ..CopyHostTimes::default() };

@@ -45,7 +45,7 @@ impl Places {
         match truth.made {
             Bottleneck::Path { lab, end, sysctl } => self.over_path(&source, lab, (end, sysctl)),
             Bottleneck::Relay => self.relayed(&source),
-            Bottleneck::SourceDisk(rate) => self.from_disk(truth, rate),
+            Bottleneck::SourceDisk(rate) => self.copy_from_disk(truth, rate),
             Bottleneck::TargetDisk(rate) => {
                 let below = self.beside_target("below")?;
                 let options = ["--write-rate".to_owned(), rate.to_string()];
@@ -67,7 +67,7 @@ impl Places {
     }
 
     /// Copies from a slow disk, or from a slow file system where no control group makes a disk slow.
-    fn from_disk(&self, truth: &Truth, rate: u64) -> Result<TruthRun> {
+    fn copy_from_disk(&self, truth: &Truth, rate: u64) -> Result<TruthRun> {
         if self.has_slow_disk() {
             return self.over_ssh(&self.content_on_disk(truth.content)?, truth.made);
         }
