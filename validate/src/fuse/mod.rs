@@ -67,7 +67,7 @@ pub(crate) struct Options {
     /// Do not tell holes from data (SEEK_HOLE, SEEK_DATA)
     #[arg(long)]
     no_holes: bool,
-    /// Be full once so many bytes were written
+    /// Return ENOSPC after this many bytes were written
     #[arg(long, value_name = "BYTES")]
     room: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What quotas and the hypervisor take from this host's processors, for one who asks now and then.
+//! Processor time that quotas and the hypervisor took from this host, as of each query.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
