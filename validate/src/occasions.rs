@@ -244,3 +244,16 @@ impl PredictionCounts {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_stands_at_its_occasion() {
+        let alone = vec![ExpectationAgreement::Reproduces, ExpectationAgreement::Differs];
+        let one = OccasionExpectation { occasions: vec![1, 3], alone, ..OccasionExpectation::default() };
+        let letters: String = (0..5).map(|place| letter_of(&one, Some(place))).collect();
+        assert_eq!((letters.as_str(), letter_of(&one, None)), (".r.d.", '.'));
+    }
+}
