@@ -339,7 +339,8 @@ mod tests {
             void: (nth == 5).then(|| "restarted".to_owned()),
             ..GridReport::default()
         };
-        let asked = |nth: u32| -> &'static [&'static str] { if nth < 3 { &["old"] } else { &["new", "old"] } };
+        let asked =
+            |nth: u32| -> &'static [&'static str] { if nth < 3 { &["old"] } else { &["new", "old"] } };
         let all: Vec<GridReport> = (0..7).map(|nth| of(nth, asked(nth))).collect();
         assert_eq!(claims(&all), ["old", "new"]);
         let [old, new] = ["old", "new"].map(|claim| judged_over(&all, claim).unwrap());
