@@ -48,7 +48,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         answers.add(&all);
         let first = are_there.iter().take(options.predicting).filter(|is_there| **is_there).count();
         if first < there.len() && first > 1 {
-            held.add(&pooled(&landspeed, &there[..first])?, &all, first);
+            held.add(&pooled(&landspeed, &there[..first])?, &all);
         }
     }
     if !once.is_empty() {
@@ -128,11 +128,9 @@ fn row(name: &str, one: &OccasionExpectation, are_there: &[bool]) {
     let came_out = format!("{}{firm}{today}", table::came_out(one.agreement));
     let published = one.published.map(|ratio| format!("{ratio:.2}")).unwrap_or_default();
     let interval = |found: Option<Estimate>| found.map(|_| table::ratio(found)).unwrap_or_default();
-    let mut letters = one.alone.iter().map(|answer| letter(*answer));
-    let alone: String = are_there
-        .iter()
-        .map(|is_there| if *is_there { letters.next().unwrap_or('.') } else { '.' })
-        .collect();
+    let mut places = 0..;
+    let alone: String =
+        are_there.iter().map(|is_there| letter_of(one, is_there.then(|| places.next()).flatten())).collect();
     table::row(&[
         &experiment,
         &control,
@@ -143,6 +141,13 @@ fn row(name: &str, one: &OccasionExpectation, are_there: &[bool]) {
         &interval(one.ratio.another),
         &alone,
     ]);
+}
+
+/// Returns the letter of the answer of the occasion at `place` among those that measured the experiment. It is a dot if the
+/// occasion did not, or if it does not count or had a file without the expectation.
+fn letter_of(one: &OccasionExpectation, place: Option<u32>) -> char {
+    let at = place.and_then(|place| one.occasions.iter().position(|of| *of == place));
+    at.and_then(|at| one.alone.get(at)).map_or('.', |answer| letter(*answer))
 }
 
 fn letter(answer: ExpectationAgreement) -> char {
@@ -203,12 +208,14 @@ struct PredictionCounts {
 }
 
 impl PredictionCounts {
-    /// Adds an experiment: its report over the first `first` occasions, and that over all.
-    fn add(&mut self, before: &OccasionsReport, all: &OccasionsReport, first: usize) {
+    /// Adds an experiment: its report over the occasions that predict, and that over all. An expectation that none of the
+    /// first asked has no prediction.
+    fn add(&mut self, before: &OccasionsReport, all: &OccasionsReport) {
         use ExpectationAgreement::{Differs, Reproduces};
-        for (predicted, found) in before.expected.iter().zip(&all.expected) {
+        for predicted in &before.expected {
+            let Some(found) = all.expected.iter().find(|one| one.claim == predicted.claim) else { continue };
             if let Some(another) = predicted.ratio.another {
-                let new = found.ratio.ratios.iter().skip(first);
+                let new = found.ratio.ratios.iter().skip(predicted.ratio.ratios.len());
                 self.figures += new.clone().count() as u32;
                 self.inside +=
                     new.filter(|ratio| another.low <= **ratio && **ratio <= another.high).count() as u32;
@@ -217,7 +224,7 @@ impl PredictionCounts {
                 |one, other| matches!((one, other), (Reproduces, Differs) | (Differs, Reproduces));
             self.turned_over += u32::from(is_opposite(predicted.agreement, found.agreement));
             self.moved += u32::from(predicted.agreement != found.agreement);
-            let mut new = found.alone.iter().skip(first);
+            let mut new = found.alone.iter().skip(predicted.alone.len());
             self.firm += u32::from(predicted.is_firm);
             self.contradicted +=
                 u32::from(predicted.is_firm && new.any(|one| is_opposite(*one, predicted.agreement)));
@@ -235,5 +242,18 @@ impl PredictionCounts {
                 "{turned_over} answers turned over; {contradicted} of {firm} firm answers are contradicted; {moved} moved."
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_stands_at_its_occasion() {
+        let alone = vec![ExpectationAgreement::Reproduces, ExpectationAgreement::Differs];
+        let one = OccasionExpectation { occasions: vec![1, 3], alone, ..OccasionExpectation::default() };
+        let letters: String = (0..5).map(|place| letter_of(&one, Some(place))).collect();
+        assert_eq!((letters.as_str(), letter_of(&one, None)), (".r.d.", '.'));
     }
 }

@@ -47,19 +47,11 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     let deviating = deviation::remarks(&counted, &reports);
     let by_chance = spread_by_chance(&statistics(&all));
     let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
-    let boots: BTreeSet<&str> = reports.iter().map(|report| report.host_a.boot_id.as_str()).collect();
-    let is_today = reports.len() < FEW || boots.len() < FEW_BOOTS;
-    // A file may have got another expectation between two occasions.
-    let expected = first.expected.iter().map(|one| {
-        let of: Vec<&ExpectationReport> = reports
-            .iter()
-            .filter_map(|report| report.expected.iter().find(|other| other.claim == one.claim))
-            .collect();
-        let answer = expectation_over(&of, is_today);
-        match is_wide {
-            true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
-            false => answer,
-        }
+    let is_today = are_of_today(&reports);
+    let expected = claims(&all).into_iter().filter_map(|claim| judged_over(&all, claim));
+    let expected = expected.map(|answer| match is_wide {
+        true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
+        false => answer,
     });
     Ok(OccasionsReport {
         format: OCCASIONS_FORMAT,
@@ -70,12 +62,44 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
             .zip(&all)
             .map(|((record, path), report)| occasion(record, path, report))
             .collect(),
-        boots: boots.len() as u32,
+        boots: boots(&reports) as u32,
         figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
         expected: expected.collect(),
         placebos_by_chance: by_chance,
         notes: caveat(first).into_iter().chain(notes(&all, is_today, is_wide)).chain(deviating).collect(),
     })
+}
+
+/// Returns the number of boots that these occasions span.
+fn boots(reports: &[&GridReport]) -> usize {
+    reports.iter().map(|report| report.host_a.boot_id.as_str()).collect::<BTreeSet<_>>().len()
+}
+
+/// Returns true if these occasions are too few to speak of other days.
+fn are_of_today(reports: &[&GridReport]) -> bool {
+    reports.len() < FEW || boots(reports) < FEW_BOOTS
+}
+
+/// Returns the claims of all occasions, each once. A file may get an expectation between two occasions.
+fn claims(reports: &[GridReport]) -> Vec<&str> {
+    let mut known = BTreeSet::new();
+    let all = reports.iter().flat_map(|report| &report.expected).map(|one| one.claim.as_str());
+    all.filter(|claim| known.insert(*claim)).collect()
+}
+
+/// Judges an expectation over the occasions that asked it; `None` if none of those counts.
+fn judged_over(all: &[GridReport], claim: &str) -> Option<OccasionExpectation> {
+    let asked: Vec<(u32, &GridReport, &ExpectationReport)> = (0..)
+        .zip(all)
+        .filter_map(|(place, report)| {
+            let one = report.expected.iter().find(|one| one.claim == claim)?;
+            void(report).is_none().then_some((place, report, one))
+        })
+        .collect();
+    let reports: Vec<&GridReport> = asked.iter().map(|(_, report, _)| *report).collect();
+    let of: Vec<&ExpectationReport> = asked.iter().map(|(.., one)| *one).collect();
+    let answer = (!of.is_empty()).then(|| expectation_over(&of, are_of_today(&reports)))?;
+    Some(OccasionExpectation { occasions: asked.iter().map(|(place, ..)| *place).collect(), ..answer })
 }
 
 fn title(report: &GridReport) -> String {
@@ -164,6 +188,7 @@ pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionEx
         kind: first.kind,
         published: first.published,
         ratio,
+        occasions: (0..).take(of.len()).collect(),
         alone,
         agreement,
         is_firm: is_firm && !is_today,
@@ -301,6 +326,27 @@ mod tests {
         }
         assert_eq!(caveat(&guests).as_deref(), Some("virtual machines: speeds do not hold"));
         assert_eq!(caveat(&real), None);
+    }
+
+    #[test]
+    fn an_expectation_is_judged_by_the_occasions_that_asked_it() {
+        let of = |nth: u32, claims: &[&str]| GridReport {
+            expected: claims
+                .iter()
+                .map(|claim| ExpectationReport { claim: (*claim).to_owned(), ..number(1.5) })
+                .collect(),
+            host_a: HostFacts { boot_id: format!("boot {}", nth / 3), ..HostFacts::default() },
+            void: (nth == 5).then(|| "restarted".to_owned()),
+            ..GridReport::default()
+        };
+        let asked =
+            |nth: u32| -> &'static [&'static str] { if nth < 3 { &["old"] } else { &["new", "old"] } };
+        let all: Vec<GridReport> = (0..7).map(|nth| of(nth, asked(nth))).collect();
+        assert_eq!(claims(&all), ["old", "new"]);
+        let [old, new] = ["old", "new"].map(|claim| judged_over(&all, claim).unwrap());
+        assert_eq!((old.occasions, old.is_today), (vec![0, 1, 2, 3, 4, 6], false));
+        assert_eq!((new.alone.len(), new.occasions, new.is_today), (3, vec![3, 4, 6], true));
+        assert_eq!(judged_over(&all[5..6], "new"), None, "a record that does not count");
     }
 
     #[test]

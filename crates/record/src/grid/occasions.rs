@@ -88,7 +88,10 @@ pub struct OccasionExpectation {
     pub published: Option<f64>,
     /// The ratio over occasions; its figure is empty for a direction.
     pub ratio: OccasionCell,
-    /// The answer of each occasion alone.
+    /// The occasions that asked it and count, by their places in the report: a file may get an expectation between two
+    /// occasions.
+    pub occasions: Vec<u32>,
+    /// The answer of each of these alone.
     pub alone: Vec<ExpectationAgreement>,
     /// The answer over all occasions.
     pub agreement: ExpectationAgreement,
