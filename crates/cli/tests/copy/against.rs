@@ -122,6 +122,24 @@ fn a_signal_removes_what_was_copied() {
     assert_eq!(fs::read(hosts.file("dst/kept")).unwrap(), b"kept");
 }
 
+/// The other program fills the target's file system, so that landspeed's later copies are of less.
+#[test]
+fn a_turn_that_copies_less_than_the_first_one_does_not_count() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let [from, _] = places(&hosts);
+    fs::create_dir(hosts.file("small")).unwrap();
+    let fills = "sh -c ': {src} {dst}; head -c 8388608 /dev/zero > {dst-path}/../../full'";
+    let run = "mount -t tmpfs -o size=10m none \"$2\"; \"$0\" copy --against \"$3\" --turns 2 \"$1\" \"$2\"; \
+               ended=$?; ls -A \"$2\" >&2; exit $ended";
+    let small = hosts.file("small").display().to_string();
+    let output = super::refusals::script(&hosts, run, &[from.as_str(), small.as_str(), fills]);
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(err.contains("landspeed: landspeed copy: "), "{out}{err}");
+    assert!(out.is_empty() && !err.contains(".landspeed-against-") && err.ends_with("full\n"), "{out}{err}");
+}
+
 #[test]
 fn what_cannot_be_compared_is_told_before_anything_is_copied() {
     needs_root!();

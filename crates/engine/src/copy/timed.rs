@@ -165,8 +165,12 @@ mod tests {
         assert!(error.to_string().contains("takes longer than 2s"), "{error}");
         let pid = std::fs::read_to_string(&file).unwrap();
         // One that has ended may not have been waited for yet.
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+        let begun = Instant::now();
+        while !(stat().is_empty() || stat().contains(") Z ")) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", stat());
+            sleep(LOOK);
+        }
         let error = timed(&mut script("sleep 1000"), Duration::from_secs(600), &AtomicBool::new(true));
         assert!(error.unwrap_err().to_string().contains("stopped"));
     }

@@ -93,7 +93,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let rivals = rivals(&args.against.against).map_err(usage)?;
     let [(from, source), (to, target)] = ends(args)?;
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
-    stop.in_order("ending: what was copied is removed first");
+    stop.in_order("ending: what was copied is removed first. Ctrl-C again ends at once, and leaves it");
     let (source, target) = (from.resolved(&source)?, to.resolved(&target)?);
     let own = OwnProgram::of(args, &stop)?;
     let sample = args.against.sample.map(|size| own.sample(&from, &source, size)).transpose()?;

@@ -92,9 +92,10 @@ impl AgainstHost {
 
     /// Returns the folder with its links resolved.
     pub(super) fn resolved(&self, folder: &str) -> Result<String> {
-        let folder = if folder.is_empty() { "." } else { folder };
-        let path = self.ask(&format!("unset CDPATH; cd -P -- {} && pwd -P", quoted(folder)));
-        let path = path.with_context(|| format!("look at the folder {}", self.place(folder)))?;
+        // Not "cd -", and nothing from CDPATH.
+        let folder = if folder.starts_with('/') { folder.to_owned() } else { format!("./{folder}") };
+        let path = self.ask(&format!("cd -P -- {} && pwd -P", quoted(&folder)));
+        let path = path.with_context(|| format!("look at the folder {}", self.place(&folder)))?;
         ensure!(path.starts_with('/'), "{}: not a path", self.place(&path));
         if quoted(&path) != path {
             return Err(usage(format!(
@@ -132,13 +133,16 @@ impl AgainstHost {
             let at = line.iter().position(|byte| *byte == b' ')?;
             Some((std::str::from_utf8(&line[..at]).ok()?.parse::<u64>().ok()?, line[at + 1..].to_vec()))
         };
-        Ok(said.split(|byte| *byte == 0).filter_map(file).collect())
+        // The last name may be cut where there are very many.
+        let whole = said.iter().rposition(|byte| *byte == 0).unwrap_or(0);
+        Ok(said[..whole].split(|byte| *byte == 0).filter_map(file).collect())
     }
 
     /// Runs a script, and returns the line that it prints.
     fn ask(&self, script: &str) -> Result<String> {
         let said = self.output(script, LONGEST)?;
-        Ok(String::from_utf8(said).context("what a script prints is no text")?.trim().to_owned())
+        let said = String::from_utf8(said).context("what a script prints is no text")?;
+        Ok(said.strip_suffix('\n').unwrap_or(&said).to_owned())
     }
 
     /// Runs a script with this host's /bin/sh, and returns what it prints.
@@ -166,6 +170,8 @@ impl AgainstHost {
             "-a",
             "-oClearAllForwardings=yes",
             "-oRemoteCommand=none",
+            // What removes a tree may take an hour: a host that is lost is known earlier.
+            "-oServerAliveInterval=15",
         ]);
         ssh.args(["--", &self.word, "exec /bin/sh"]);
         ssh
@@ -203,10 +209,11 @@ impl<'h> ThrowAway<'h> {
     }
 
     /// Removes a path, and runs a script then. It tries again where a program that was ended still writes, and where a folder was
-    /// copied that its user may not write.
+    /// copied that its user may not write. Files keep their modes: they may be hard links to the source's.
     fn remove(&self, path: &str, then: &str) -> Result<()> {
+        let open = format!("find {path} -type d ! -perm -700 -exec chmod u+rwx {{}} \\;");
         let script = format!(
-            "n=0; until rm -rf -- {path}; do n=$((n + 1)); [ $n -lt 30 ] || exit 1; chmod -R u+rwx {path}; sleep 1; done; {then}"
+            "n=0; until rm -rf -- {path}; do n=$((n + 1)); [ $n -lt 30 ] || exit 1; {open}; sleep 1; done; {then}"
         );
         self.host.output(&script, LONGEST_OF_TREES).map(drop)
     }
@@ -216,7 +223,8 @@ impl Drop for ThrowAway<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.remove(&self.path, "true") {
             let (place, error) = (self.host.place(&self.path), landspeed_report::safe(&format!("{error:#}")));
-            eprintln!("landspeed: {place} is left, remove it: {error}");
+            // A terminal may be closed, and a panic here would leave the other folder too.
+            let _ = writeln!(std::io::stderr(), "landspeed: {place} is left, remove it: {error}");
         }
     }
 }
@@ -269,9 +277,14 @@ mod tests {
     #[test]
     fn a_path_that_a_shell_would_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let odd = folder.path().join("a; touch b");
-        std::fs::create_dir(&odd).unwrap();
-        let error = host("local").resolved(odd.to_str().unwrap()).unwrap_err();
-        assert!(error.to_string().contains("name it by a link"), "{error}");
+        std::fs::create_dir(folder.path().join("a")).unwrap();
+        for odd in ["a; touch b", "a ", "a\n", " a"] {
+            let odd = folder.path().join(odd);
+            std::fs::create_dir(&odd).unwrap();
+            let error = host("local").resolved(odd.to_str().unwrap()).unwrap_err();
+            assert!(error.to_string().contains("name it by a link"), "{error}");
+        }
+        // The folder "-", and not the one before.
+        assert!(host("local").resolved("-").is_err());
     }
 }

@@ -54,6 +54,9 @@ pub(super) struct AgainstProgram {
     pub(super) cost: Option<Estimate>,
     #[serde(skip)]
     pub(super) words: Vec<String>,
+    /// How its first turn ended.
+    #[serde(skip)]
+    pub(super) first_code: Option<i32>,
 }
 
 /// What a turn has taken.
@@ -77,6 +80,7 @@ impl AgainstProgram {
             rate: None,
             cost: None,
             words,
+            first_code: None,
         }
     }
 
@@ -142,11 +146,15 @@ pub(super) fn lines(report: &AgainstReport, _: bool) -> Vec<String> {
     let content = report.content;
     let heads =
         ["program", "rate", "CPU-s per GiB", "landspeed's rate beside it", "landspeed's bytes per CPU-s"];
-    let compared = report.programs.iter().filter(|program| program.left_out.is_none());
+    let is_compared = |program: &&AgainstProgram| program.left_out.is_none() && !program.turns.is_empty();
+    let compared = report.programs.iter().filter(is_compared);
     let rows: Vec<Vec<String>> = compared.map(|program| program.row(content.file_bytes)).collect();
     let turns = report.programs.first().map_or(0, |ours| ours.turns.len());
     let sample = if report.is_sample { "a sample of its files, " } else { "" };
-    let mut lines = vec![table(&heads, &rows, OutputCapabilities::stdout()), String::new()];
+    let mut lines = match rows.is_empty() {
+        true => Vec::new(),
+        false => vec![table(&heads, &rows, OutputCapabilities::stdout()), String::new()],
+    };
     lines.push(format!(
         "{} -> {}: {sample}{}, {turns} turns of each, in random order; above 1, landspeed is better; 95 % intervals",
         safe(&report.source),

@@ -3,9 +3,9 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use landspeed_analysis::turn_order;
-use landspeed_engine::cpu_of_children;
+use landspeed_engine::{TimedCommand, cpu_of_children};
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 use super::host::{AgainstHost, ThrowAway};
@@ -33,21 +33,24 @@ pub(super) struct TurnTaker<'a> {
 
 impl TurnTaker<'_> {
     /// Measures all programs, landspeed first in the list, and returns why processor time is not known, if it is not. The first turn
-    /// of each reads the source into memory and shows whether its copy is whole; it does not count.
+    /// of each reads the source into memory and shows whether its copy is whole; it does not count. Ends early where all others are
+    /// left out.
     pub(super) fn measure(&self, programs: &mut [AgainstProgram], turns: u32) -> Result<Option<String>> {
         let line = ActivityLine::new();
         let mut limit = LONGEST;
         let first: Vec<usize> = (0..programs.len()).collect();
         let order = turn_order(programs.len(), turns, u64::from(std::process::id()));
         for (number, block) in std::iter::once(first).chain(order).enumerate() {
+            if programs.iter().skip(1).all(|program| program.left_out.is_some()) {
+                break;
+            }
             for at in block {
                 let program = &mut programs[at];
                 line.begin(&format!("{}, turn {number} of {turns}", program.name));
                 let took = self.next(program, number == 0, if at == 0 { LONGEST } else { limit });
                 match took {
-                    Err(error) if at == 0 || self.own.stop.asked() => {
-                        return Err(error.context("landspeed copy"));
-                    }
+                    Err(error) if self.own.stop.asked() => return Err(error),
+                    Err(error) if at == 0 => return Err(error.context("landspeed copy")),
                     Err(error) => program.left_out = Some(format!("{error:#}")),
                     Ok(took) if at == 0 && number == 0 => limit = took.saturating_mul(TIMES).max(LEAST),
                     Ok(_) => {}
@@ -64,26 +67,32 @@ impl TurnTaker<'_> {
         if program.left_out.is_some() {
             return Ok(Duration::ZERO);
         }
-        let (took, turn) = self.turn(&program.words, limit)?;
-        match is_first {
-            true => program.other_copy = self.other_copy()?,
-            false => program.turns.push(turn),
+        let (done, turn) = self.turn(&program.words, limit)?;
+        if is_first {
+            program.other_copy = self.other_copy()?;
+            program.first_code = done.status.code();
+        } else {
+            // A copy of less takes less time: one that finds the target full, for example.
+            let is_same = done.status.code() == program.first_code;
+            ensure!(is_same, "not as its first turn: {}: {}", done.status, done.last_line);
+            program.turns.push(turn);
         }
-        Ok(took)
+        Ok(done.took)
     }
 
-    fn turn(&self, words: &[String], limit: Duration) -> Result<(Duration, AgainstTurn)> {
+    fn turn(&self, words: &[String], limit: Duration) -> Result<(TimedCommand, AgainstTurn)> {
         self.thrown.renew("copy")?;
         let before = (self.sessions(), cpu_of_children()?);
         let also = INCOMPLETE.filter(|_| words.first() == Some(&self.own.path));
-        let took = self.own.run(words, limit, also)?.took;
+        let done = self.own.run(words, limit, also)?;
         let near = cpu_of_children()? - before.1;
         let far = self.far.map_or(Some(CpuNanos(0)), |_| {
             sleep(SETTLE);
             let ((process, before), (same, after)) = (before.0?, self.sessions()?);
             (process == same).then_some(after - before)
         });
-        Ok((took, AgainstTurn { took_ns: Nanos::from(took), cpu_ns: far.map(|far| near + far) }))
+        let turn = AgainstTurn { took_ns: Nanos::from(done.took), cpu_ns: far.map(|far| near + far) };
+        Ok((done, turn))
     }
 
     fn sessions(&self) -> Option<(String, CpuNanos)> {
