@@ -31,6 +31,7 @@ pub mod paths;
 mod series;
 mod steal;
 mod summary;
+mod turns;
 pub mod verdict;
 pub mod wan;
 pub mod window;
@@ -54,3 +55,4 @@ pub use ladder::{
 pub use metric::{Metric, MetricRow};
 pub use occasions::{expectation_over, occasions};
 pub use summary::{RunFacts, assemble, summary};
+pub use turns::{turn_log_ratios, turn_order, turn_ratio};

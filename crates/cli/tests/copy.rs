@@ -1,5 +1,7 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/against.rs"]
+mod against;
 #[path = "copy/keep.rs"]
 mod keep;
 #[path = "copy/links_and_holes.rs"]

@@ -50,7 +50,7 @@ pub use records::{
 pub(crate) use safe::remarks;
 pub use safe::safe;
 pub use tune::tune;
-pub use words::{counted, duration, quoted, quoted_hosts};
+pub use words::{counted, duration, estimate, quoted, quoted_hosts, split_words};
 
 /// Returns `report` as an indented JSON document, without a line break at the end. The schemas are in docs/reference.
 pub fn json(report: &impl serde::Serialize) -> String {

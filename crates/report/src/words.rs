@@ -134,7 +134,7 @@ pub(crate) fn interval(e: &Estimate) -> String {
 }
 
 /// Formats an estimate: "1.44× [1.38, 1.50]".
-pub(crate) fn estimate(e: &Estimate) -> String {
+pub fn estimate(e: &Estimate) -> String {
     format!("{} {}", times(e.ratio), interval(e))
 }
 
@@ -202,6 +202,11 @@ pub fn duration(time: Nanos) -> String {
 /// Returns `text` quoted as one word of a shell command.
 pub fn quoted(text: &str) -> String {
     landspeed_record::units::quoted(&crate::safe::clean(text))
+}
+
+/// Returns the words of a shell command; `None` if its quotes do not match.
+pub fn split_words(command: &str) -> Option<Vec<String>> {
+    shlex::split(command)
 }
 
 /// Returns the hosts of a report as arguments of a shell command.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use landspeed_engine::cpu_of_children;
 use landspeed_record::Estimate;
 use landspeed_record::units::Bytes;
 use landspeed_stats::estimate;
@@ -14,7 +15,6 @@ use serde::Deserialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
-use super::turns::cpu_of_children;
 use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
@@ -84,7 +84,7 @@ fn copy(site: &Site, landspeed: &Path, bytes: u64, is_accounted: bool) -> Result
     };
     let before = cpu_of_children()?;
     let output = command.stdin(Stdio::null()).output().context("copy")?;
-    let seconds = cpu_of_children()? - before;
+    let seconds = (cpu_of_children()? - before).as_secs_f64();
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {}", output.status, said.lines().last().unwrap_or_default());
     let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;

@@ -19,10 +19,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
-use landspeed_analysis::hold_words;
+use landspeed_analysis::{hold_words, turn_order, turn_ratio};
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyHold, Estimate};
-use landspeed_stats::estimate;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::landspeed::landspeed;
@@ -144,7 +143,7 @@ fn contestants(site: &Site, comparison: Comparison, only: Option<&str>) -> Vec<C
     here.into_iter().map(|rival| Contestant { rival, turns: Vec::new(), is_out: false }).collect()
 }
 
-/// Lets all take turns. Each round begins with another program. One that fails is named and left out, unless it is ours.
+/// Lets all take turns, in random order within a round. One that fails is named and left out, unless it is ours.
 fn measure(
     site: &Site,
     place: &Place,
@@ -155,9 +154,9 @@ fn measure(
 ) -> Result<()> {
     let streams = contestants.iter().find(|one| one.rival.work == Work::Stream);
     let seconds = streams.map(|one| stream_seconds(site, one.rival, bytes)).transpose()?.unwrap_or_default();
-    for round in 0..turns as usize {
-        for nth in 0..contestants.len() {
-            let number = (nth + round) % contestants.len();
+    let order = turn_order(contestants.len(), turns, u64::from(std::process::id()));
+    for (round, programs) in (1..).zip(order) {
+        for number in programs {
             let Contestant { rival, turns, is_out } = &mut contestants[number];
             if *is_out {
                 continue;
@@ -170,7 +169,7 @@ fn measure(
             place.settle(&site.source())?;
             let taken = turn(site, rival, bytes, seconds).with_context(|| rival.name);
             // Ctrl-C ends the program of the turn too, which says nothing of it.
-            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {}", round + 1);
+            ensure!(!stop.load(Ordering::Relaxed), "stopped in round {round}");
             match taken {
                 Ok(turn) => turns.push(turn),
                 Err(error) if number == 0 => return Err(error),
@@ -185,11 +184,6 @@ fn measure(
     Ok(())
 }
 
-/// Returns the logarithms of another program's figure over ours, turn by turn.
-fn log_ratios(ours: &[Turn], other: &[Turn], figure: fn(&Turn) -> f64) -> Vec<f64> {
-    ours.iter().zip(other).map(|(ours, other)| (figure(other) / figure(ours)).ln()).collect()
-}
-
 fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, bytes: u64) -> Result<()> {
     let mut broken = BrokenPromises::default();
     table::head(
@@ -201,7 +195,7 @@ fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, byt
             |figure: fn(&Turn) -> f64| turns.iter().map(figure).sum::<f64>() / turns.len().max(1) as f64;
         let rate = bytes as f64 / f64::from(1 << 20) / mean(|turn| turn.seconds);
         let cost = mean(|turn| turn.cpu_seconds) * f64::from(1 << 30) / bytes as f64;
-        let beside = |figure: fn(&Turn) -> f64| estimate(&log_ratios(ours, turns, figure), 0.95);
+        let beside = |figure: fn(&Turn) -> f64| turn_ratio(ours, turns, figure);
         let ratios = [beside(|turn| turn.seconds), beside(|turn| turn.cpu_seconds)];
         table::row(&[
             &rival.name,
@@ -256,16 +250,6 @@ mod tests {
 
     fn taken(seconds: f64, cpu_seconds: f64) -> Turn {
         Turn { seconds, cpu_seconds, held: None }
-    }
-
-    #[test]
-    fn a_ratio_is_of_the_same_turn() {
-        let ours = [taken(1.0, 2.0), taken(2.0, 2.0)];
-        let other = [taken(3.0, 2.0), taken(6.0, 1.0)];
-        let times = log_ratios(&ours, &other, |turn| turn.seconds);
-        assert!(times.iter().all(|log| (log.exp() - 3.0).abs() < 1e-12), "{times:?}");
-        let costs = log_ratios(&ours, &other, |turn| turn.cpu_seconds);
-        assert!(costs[0].abs() < 1e-12 && (costs[1].exp() - 0.5).abs() < 1e-12, "{costs:?}");
     }
 
     #[test]

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
+use landspeed_analysis::turn_log_ratios;
 use landspeed_stats::{OccasionEstimate, mean_and_deviation, over_occasions};
 use serde::{Deserialize, Serialize};
 
 use super::rivals::{Comparison, OURS, RIVALS};
 use super::turns::Turn;
-use super::{Contestant, holders, log_ratios, promise};
+use super::{Contestant, holders, promise};
 use crate::table::{self, BrokenPromises};
 
 /// The least turns of an occasion, and the least occasions that decide a promise.
@@ -81,7 +82,7 @@ impl Occasion {
 
     /// Returns the mean logarithm of a program's figure over ours; `None` if either has no turns.
     fn log_ratio(&self, name: &str, figure: fn(&Turn) -> f64) -> Option<f64> {
-        let logs = log_ratios(self.turns_of(OURS.name)?, self.turns_of(name)?, figure);
+        let logs = turn_log_ratios(self.turns_of(OURS.name)?, self.turns_of(name)?, figure);
         (!logs.is_empty()).then(|| mean_and_deviation(&logs).0)
     }
 }

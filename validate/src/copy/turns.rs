@@ -1,11 +1,10 @@
 //! One turn of a program: what it has taken, and what it said.
 
-use std::io::{Read, Seek};
-use std::process::{Child, ExitStatus};
-use std::thread;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
+use landspeed_engine::{cpu_of_children, timed};
 use landspeed_record::{CopyHeld, CopyHold, MeasureReport};
 use serde::{Deserialize, Serialize};
 
@@ -14,10 +13,11 @@ use super::site::{Site, Sshd};
 
 /// The longest time of a command. One that takes longer is ended.
 const LONGEST: Duration = Duration::from_secs(1_200);
-/// The time between two looks whether a command has ended. A turn's time is too long by up to this.
-const LOOK: Duration = Duration::from_millis(5);
 /// The time of the stream whose rate says how long one of the same bytes as a copy takes, in seconds.
 const FIRST_STREAM: f64 = 2.0;
+
+/// Ctrl-C ends the commands themselves, which are in this program's process group.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What a turn has taken.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ fn copy(site: &Site, rival: &Rival) -> Result<Turn> {
     let said = printed(site, rival.command)?;
     let seconds = begun.elapsed().as_secs_f64();
     server.map_or(Ok(()), Sshd::end)?;
-    let cpu_seconds = cpu_of_children()? - before;
+    let cpu_seconds = (cpu_of_children()? - before).as_secs_f64();
     site.compare()?;
     let held = match rival.name == OURS.name {
         true => held(&said)?,
@@ -95,51 +95,17 @@ fn scaled(report: &MeasureReport, bytes: u64) -> Result<Turn> {
 
 /// Runs a command on the first host, and returns what it prints. Returns an error with its last words if it fails.
 pub(super) fn printed(site: &Site, command: &str) -> Result<Vec<u8>> {
-    let [mut out, mut words] = [tempfile::tempfile()?, tempfile::tempfile()?];
-    let mut child = site.command(command).stdout(out.try_clone()?).stderr(words.try_clone()?).spawn()?;
-    let status = ended(site, &mut child).with_context(|| command.to_owned())?;
-    let mut said = Vec::new();
-    if !status.success() {
-        words.rewind()?;
-        words.read_to_end(&mut said)?;
-        bail!("{command}: {status}: {}", String::from_utf8_lossy(&said).lines().last().unwrap_or_default());
+    let done = timed(&mut site.command(command), LONGEST, &NEVER);
+    if done.is_err() {
+        // What the command has started may still run.
+        site.kill(0, ".")?;
     }
-    out.rewind()?;
-    out.read_to_end(&mut said)?;
-    Ok(said)
-}
-
-/// Waits for the end of a command on the first host, for the longest time of one at most.
-fn ended(site: &Site, child: &mut Child) -> Result<ExitStatus> {
-    let end = Instant::now() + LONGEST;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
-        }
-        if Instant::now() > end {
-            site.kill(0, ".")?;
-            child.wait()?;
-            bail!("it takes longer than {LONGEST:?}");
-        }
-        thread::sleep(LOOK);
-    }
-}
-
-/// Returns the processor time of this program's children that have ended, with theirs (proc_pid_stat(5)).
-pub(super) fn cpu_of_children() -> Result<f64> {
-    /// Ticks of that file in a second, on every Linux (USER_HZ).
-    const TICKS: f64 = 100.0;
-    let text = std::fs::read_to_string("/proc/self/stat")?;
-    let fields = text.rsplit_once(") ").context("a line of proc_pid_stat")?.1;
-    let mut ticks = fields.split(' ').skip(13).take(2).map(str::parse::<f64>);
-    let mut next = || ticks.next().context("fields of proc_pid_stat").and_then(|ticks| Ok(ticks?));
-    Ok((next()? + next()?) / TICKS)
+    let done = done.and_then(|done| done.succeeded(None));
+    Ok(done.with_context(|| command.to_owned())?.printed)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use landspeed_record::units::{BitRate, Bytes, CpuNanos, Nanos};
     use landspeed_record::{HostCpu, Side, StreamFigure};
 
@@ -183,13 +149,5 @@ mod tests {
         assert!(scaled(&MeasureReport::default(), 1).is_err());
         let partial = MeasureReport { partial: Some("it broke".to_owned()), ..report };
         assert!(scaled(&partial, 1).is_err());
-    }
-
-    #[test]
-    fn the_time_of_children_counts() {
-        let before = cpu_of_children().unwrap();
-        let busy = "n=0; while [ $n -lt 200000 ]; do n=$((n + 1)); done";
-        assert!(Command::new("sh").args(["-c", busy]).status().unwrap().success());
-        assert!(cpu_of_children().unwrap() > before);
     }
 }

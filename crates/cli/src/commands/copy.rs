@@ -1,5 +1,6 @@
 //! `landspeed copy`: copies files between hosts.
 
+pub(crate) mod against;
 pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod flow;
@@ -39,6 +40,7 @@ use crate::hosts::joined_for_copy;
 use crate::kinds::ShownRecord;
 use crate::output::{out, present, usage};
 use crate::stop::StopRequest;
+use against::AgainstArgs;
 use flow::{CopyFlow, CopyFlowArgs};
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
@@ -109,7 +111,8 @@ Examples:
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
   landspeed copy --verify run7 dtn2:/scratch    whether all is there
   landspeed copy --clean dtn2:/scratch          give an interrupted copy up
-  landspeed copy --transport quic run7 dtn2:    over QUIC";
+  landspeed copy --transport quic run7 dtn2:    over QUIC
+  landspeed copy --against rsync,scp run7 dtn2: beside rsync and scp, by turns";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
@@ -167,6 +170,8 @@ pub(crate) struct CopyArgs {
     pub(crate) reach: ReachArgs,
     #[command(flatten)]
     record: RecordArgs,
+    #[command(flatten)]
+    against: AgainstArgs,
 }
 
 /// The output of `landspeed copy --json`, and of `landspeed show --json` for the record of a copy.
@@ -187,6 +192,9 @@ pub(crate) struct CopyDocument {
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.clean {
         return clean::run(args);
+    }
+    if args.against.is_asked() {
+        return against::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);

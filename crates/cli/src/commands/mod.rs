@@ -102,6 +102,7 @@ commands! {
     },
     Copy(copy::CopyArgs) {
         "landspeed copy": copy::CopyDocument,
+        "landspeed copy --against": copy::against::AgainstReport,
         "landspeed copy --clean": copy::clean::CopyCleaning,
         "landspeed copy --dry-run": copy::dry_run::DryRunReport,
         "landspeed copy --verify": copy::verify::CopyVerification,

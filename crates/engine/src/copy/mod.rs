@@ -4,6 +4,7 @@ mod compare;
 mod landing;
 mod named;
 mod one_tree;
+mod timed;
 mod watch;
 
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
 };
 pub use one_tree::{check_apart, landed};
+pub use timed::{CPU_TICK, TimedCommand, cpu_of_children, timed};
 use watch::CopyWatch;
 
 /// The time between two reports of a copy.

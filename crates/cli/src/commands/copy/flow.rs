@@ -70,6 +70,14 @@ pub(super) struct CopyFlow {
 }
 
 impl CopyFlowArgs {
+    /// Returns the arguments that choose the same flows again.
+    pub(super) fn again(&self) -> Vec<String> {
+        let transport = ["--transport".to_owned(), self.transport.clone()];
+        let set = self.set.iter().flat_map(|set| ["--set".to_owned(), set.clone()]);
+        let ports = self.ports.iter().map(|[first, last]| format!("--ports={first}-{last}"));
+        transport.into_iter().chain(set).chain(ports).collect()
+    }
+
     /// Returns the transport and the settings of the flows.
     pub(super) fn chosen(&self) -> Result<CopyFlow> {
         let transport = encrypted(&self.transport).context("clap takes the names of the table")?;
