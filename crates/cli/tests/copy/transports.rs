@@ -2,9 +2,6 @@
 
 use super::*;
 
-const A: &str = "root@10.99.0.2";
-const B: &str = "root@10.99.0.3";
-
 /// The transports of a copy, and what carries their streams encrypted.
 const CARRIED: [(&str, &str); 5] =
     [("tcp", "tls"), ("mptcp", "tls-mptcp"), ("udt", "tls-udt"), ("unix", "tls-unix"), ("quic", "quic")];

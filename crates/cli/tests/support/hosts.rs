@@ -164,12 +164,15 @@ impl TestHosts {
         within(limit, || ["a", "b"].iter().all(only_sshd))
     }
 
+    /// Makes the namespaces and their links. Addresses are not checked for duplicates, which would take two seconds.
     fn wire(&self) {
         let (a, b, ctl) = (self.ns("a"), self.ns("b"), self.ns("ctl"));
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         sh(&format!(
             "set -e
-            for n in {a} {b} {ctl}; do ip netns add $n; ip -n $n link set lo up; done
+            for n in {a} {b} {ctl}; do
+                ip netns add $n; ip netns exec $n sysctl -q net.ipv6.conf.default.accept_dad=0; ip -n $n link set lo up
+            done
             ip -n {ctl} link add br0 type bridge
             ip -n {ctl} addr add 10.99.0.1/24 dev br0; ip -n {ctl} link set br0 up
             ip -n {ctl} link add pa type veth peer name mgmt netns {a}
@@ -207,9 +210,8 @@ impl TestHosts {
         self.await_addresses();
     }
 
-    /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up, and checks for
-    /// duplicate addresses unless the check is disabled. Without the wait, an early snapshot would differ from a later
-    /// one.
+    /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up. Without the wait,
+    /// an early snapshot would differ from a later one.
     fn await_addresses(&self) {
         for host in ["a", "b"] {
             let ns = self.ns(host);
