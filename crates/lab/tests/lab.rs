@@ -169,9 +169,9 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// The rate cannot exceed the limit, except by one bucket. On a busy machine it may be far below the limit.
+/// The rate cannot exceed the limit, except by one bucket. How far below it a busy machine stays is not asked.
 #[test]
-fn a_port_of_100_mbit_carries_about_that_either_way() {
+fn a_port_of_100_mbit_carries_no_more_either_way() {
     const BYTES: usize = 6_000_000;
     if !common::can_run("lab") {
         return;
@@ -180,6 +180,6 @@ fn a_port_of_100_mbit_carries_about_that_either_way() {
     let [slow, _, fast] = lab.hosts() else { panic!("three hosts") };
     for (from, to) in [(slow, fast), (fast, slow)] {
         let mbps = BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64();
-        assert!((20.0..110.0).contains(&mbps), "{} to {}: {mbps} Mb/s", from.name, to.name);
+        assert!(mbps < 110.0, "{} to {}: {mbps} Mb/s", from.name, to.name);
     }
 }
