@@ -312,8 +312,8 @@ fn dead_addresses_cost_little_and_are_told() {
     two.ip("a", "route add default via 10.77.0.254");
     let begun = Instant::now();
     let group = two.joined(None);
-    // An earlier version waited ten seconds for a single dead address, which would be too long.
-    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    // One after the other, the four dead addresses would take ten seconds each.
+    assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     assert_eq!(group.first().path.address_b, "10.77.0.2");
     assert_eq!(group.first().path.silent.len(), 4, "{:?}", group.first().path.silent);
     let said = landspeed_analysis::remarks(group.first().path).join("\n");

@@ -221,7 +221,7 @@ impl TestHosts {
                     sh(&format!("ip -n {ns} -6 route show table local | grep -c '^local fe80' || true"));
                 tentative.trim().is_empty() && locals.trim() == "2"
             };
-            assert!(within(Duration::from_secs(10), are_there), "not all addresses of {host} come");
+            assert!(within(Duration::from_secs(60), are_there), "not all addresses of {host} come");
         }
     }
 
@@ -268,7 +268,7 @@ END
         for (host, address) in all {
             let probe = format!("ip netns exec {} bash -c 'exec 3<>/dev/tcp/{address}/22'", self.ns("ctl"));
             let answers = || output(&probe).status.success();
-            assert!(within(Duration::from_secs(10), answers), "sshd on {host} does not answer");
+            assert!(within(Duration::from_secs(60), answers), "sshd on {host} does not answer");
         }
     }
 }

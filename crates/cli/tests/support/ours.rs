@@ -134,6 +134,6 @@ impl Drop for TestHome {
             }
             noted().is_empty()
         };
-        within(Duration::from_secs(10), gone);
+        within(Duration::from_secs(60), gone);
     }
 }
