@@ -25,7 +25,7 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// path. Niceness is not enough, because it only applies within a scheduling group.
 const AHEAD: [&str; 3] = ["chrt", "--rr", "60"];
 
-/// The causes that other programs and other machines of this host are. Where one is named, the verdict is right.
+/// The causes that lie in what else runs on the machine. A verdict that names one is right.
 const OTHERS: [Cause; 2] = [Cause::Steal, Cause::CompetingLoad];
 
 /// Returns true if programs can get priority here; otherwise reports a skipped test.
