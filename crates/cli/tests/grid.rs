@@ -118,12 +118,13 @@ fn a_grid_that_was_stopped_is_shown_and_goes_on_where_it_was() {
 fn the_labs_link_is_a_factor_too() {
     needs_root!();
     let place = TestHome::new();
-    let args = ["measure", "pingpong", "lab:wan:rate=1G", "--vary", "rtt=2ms,8ms", "--blocks", "6", "--json"];
+    let args =
+        ["measure", "pingpong", "lab:wan:rate=1G", "--vary", "rtt=2ms,40ms", "--blocks", "6", "--json"];
     let found = report(&place.landspeed(&args).output().expect("landspeed runs"));
     let curves = &found.figures[0];
     let medians: Vec<f64> = curves.cells.iter().filter_map(|cell| Some(cell.mean? / 1e6)).collect();
     // The link delays by the configured time, and a busy machine only adds to it.
-    assert!(medians[0] >= 2.0 && medians[1] >= 8.0, "{medians:?}");
+    assert!(medians[0] >= 2.0 && medians[1] >= 40.0, "{medians:?}");
     assert!(curves.effects[0].has_effect && found.factors[0].is_slow);
 }
 
