@@ -146,7 +146,7 @@ pub(crate) struct ComparedFlow {
 }
 
 impl ComparedFlow {
-    /// Returns what was found over these flows, and what is told of them.
+    /// Returns what was found over these flows, and what is printed about them.
     pub(super) fn of(flow: &CopyFlow, flows: u32, done: ComparisonDone) -> (CopyComparison, Self) {
         let (settings, conditions) = (flow.settings.clone(), flow.line(flows));
         let ComparisonDone { outcome, not_as_asked } = done;
