@@ -286,8 +286,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
         .iter()
         .for_each(|name| fs::write(hosts.file("src").join(name), *name).unwrap());
     document(&hosts, &[&from, &to]);
-    let counter = format!("ip netns exec {} cat /sys/class/net/pb/statistics/tx_bytes", hosts.ns("ctl"));
-    let sent = || sh(&counter).trim().parse::<u64>().expect("a number");
+    let sent = || hosts.link_bytes("ctl", "pb", "tx");
     let before = sent();
     let equal = verify(0);
     let bytes = sent() - before;

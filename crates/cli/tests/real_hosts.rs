@@ -261,8 +261,7 @@ fn an_expired_token_and_a_second_controller_are_turned_away() {
     ends.extend(reach[2..].iter().map(String::as_str));
     let args = [&["measure", "stream", "--json"][..], &ends].concat();
     let first = hosts.landspeed(&args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
-    let came = format!("ip netns exec {} cat /sys/class/net/data/statistics/rx_bytes", hosts.ns("b"));
-    let sends = || sh(&came).trim().parse::<u64>().expect("a number") > 5_000_000;
+    let sends = || hosts.link_bytes("b", "data", "rx") > 5_000_000;
     assert!(within(Duration::from_secs(60), sends), "the first does not begin");
     let (ok, _, err) = text_of(&mut measure(&hosts, &["local", &at, "--token-file", &file]));
     assert!(!ok && err.contains("it takes one controller"), "{err}");

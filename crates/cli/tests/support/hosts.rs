@@ -158,6 +158,12 @@ impl TestHosts {
             .collect()
     }
 
+    /// Returns how many bytes a host's link has received ("rx") or sent ("tx").
+    pub(crate) fn link_bytes(&self, host: &str, link: &str, way: &str) -> u64 {
+        let counter = format!("/sys/class/net/{link}/statistics/{way}_bytes");
+        sh(&format!("ip netns exec {} cat {counter}", self.ns(host))).trim().parse().expect("a number")
+    }
+
     /// Waits until only the listening sshd runs on each host. Returns false if another process stays.
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
         let only_sshd = |host: &&str| self.pids(host, "").len() == self.pids(host, "[listener]").len();
