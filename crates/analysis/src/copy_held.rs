@@ -22,6 +22,9 @@ const LEAST: f64 = 0.01;
 const QUEUE: f64 = 2.0;
 /// The share of segments sent again from which losses, and not the path's rate, keep the window small.
 const LOSSY: f64 = 1e-5;
+/// The share of the time on the network from which a full window or buffer holds a path without losses. A congestion control
+/// that paces by the rate that it has seen, such as BBR, paces by what the window let through: it is seldom seen waiting for it.
+const FULL: f64 = 0.1;
 /// The share of its time from which a thread that is on a processor is taken to have no more to give.
 const FULL_THREAD: f64 = 0.8;
 /// The share of the time from which a session that takes data slowly is what the relay waits for.
@@ -203,12 +206,14 @@ fn network(flows: &CopyNetworkTimes) -> CopyHold {
     let busy = flows.busy_ns.as_secs_f64();
     let (window, buffer) = (flows.window_limited_ns.as_secs_f64(), flows.buffer_limited_ns.as_secs_f64());
     let has_queue = flows.rtt_ns.as_secs_f64() >= QUEUE * flows.least_rtt_ns.as_secs_f64();
-    let free = busy - window - buffer;
+    let is_lossy = flows.resent as f64 > LOSSY * flows.sent as f64;
+    // Losses hold a flow while neither is full.
+    let least = if is_lossy { busy - window - buffer } else { FULL * busy };
     match () {
         () if has_queue => CopyHold::NetworkRate,
-        () if window > buffer.max(free) => CopyHold::NetworkWindow,
-        () if buffer > window.max(free) => CopyHold::SendBuffer,
-        () if flows.resent as f64 > LOSSY * flows.sent as f64 => CopyHold::NetworkLoss,
+        () if window > buffer.max(least) => CopyHold::NetworkWindow,
+        () if buffer > window.max(least) => CopyHold::SendBuffer,
+        () if is_lossy => CopyHold::NetworkLoss,
         () => CopyHold::NetworkRate,
     }
 }

@@ -6,8 +6,8 @@
 //! the supervisor is killed. Supervisor and keeper each have a session of their own. They keep the front's signals
 //! blocked: a service manager that signals all processes of a service must not end them before the program.
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path as FilePath;
 use std::process::{Command, ExitStatus};
@@ -61,7 +61,8 @@ pub struct ExecOutcome {
 /// A message from the supervisor to the front process, which the shell started and waits for.
 #[derive(Serialize, Deserialize)]
 enum FrontMessage {
-    /// The program has begun, with this process ID.
+    /// The process with this ID is about to execute the program. It tells the front itself: a supervisor that is
+    /// stopped could not, and the front would know nobody to pass signals on to.
     Begun(i32),
     Ended {
         status: i32,
@@ -289,9 +290,13 @@ fn supervised(
     let before = cpu();
     let limit = raise_descriptors();
     let released = signals.released();
+    let number = front.as_raw_fd();
     let as_before = move || {
         setrlimit(Resource::Nofile, limit)?;
-        released()
+        released()?;
+        // SAFETY: the descriptor stays open until this process executes the program.
+        tell_begun(unsafe { BorrowedFd::borrow_raw(number) });
+        Ok(())
     };
     // SAFETY: the closure only makes system calls.
     unsafe { command.pre_exec(as_before) };
@@ -309,7 +314,6 @@ fn supervised(
     let (child, supervisor) = begun(command, &rules, supervise)?;
     let began = Instant::now();
     let program = child.id() as i32;
-    FrontMessage::Begun(program).tell(front);
     // This process leaves the session and the terminal in which the program stays.
     let _ = setsid();
     adopt();
@@ -318,6 +322,20 @@ fn supervised(
     let counts = supervisor.carrier.counts();
     let goes_on = !supervisor.listener.is_over();
     Ok((supervisor, FrontMessage::Ended { status, counts, took, cpu, goes_on }))
+}
+
+/// Sends [`FrontMessage::Begun`] from the program's process. It is called after a fork, so it allocates nothing.
+fn tell_begun(front: BorrowedFd<'_>) {
+    let mut bytes = [0; 32];
+    let mut rest = &mut bytes[..];
+    // SAFETY: the call returns a number.
+    let pid = unsafe { libc::getpid() };
+    if write!(rest, r#"{{"Begun":{pid}}}"#).is_ok() {
+        let left = rest.len();
+        let length = bytes.len() - left;
+        // If the front was killed, sending fails, and the message is not needed.
+        let _ = send(front, &bytes[..length], SendFlags::NOSIGNAL);
+    }
 }
 
 /// Raises this process's soft limit of descriptors to the hard limit (RLIMIT_NOFILE), because each waiting call takes

@@ -228,10 +228,16 @@ impl TrialCoordinator<'_, '_> {
         self.clock.samples + self.sampled() > MOST_SAMPLES
     }
 
-    /// Waits for the first data of any flow.
+    /// Waits for the first data of any flow. Returns [`Error::PeerGone`] if the peer closed its window before any arrived.
     pub(crate) fn await_first(&mut self) -> Result<Instant, Error> {
-        let patience = self.patience();
-        self.first()?.ok_or(Error::silent("while the first data was awaited", patience))
+        const PHASE: &str = "while the first data was awaited";
+        let first = self.first()?;
+        let none = if self.peer_closed {
+            Error::PeerGone { phase: PHASE }
+        } else {
+            Error::silent(PHASE, self.patience())
+        };
+        first.ok_or(none)
     }
 
     /// Waits for the first data of any flow. Returns `None` if none arrived before the peer closed its window, or

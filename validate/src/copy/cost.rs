@@ -63,15 +63,16 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         // The order alternates, so that drift favours neither.
         let first = pair % 2 == 0;
         for is_accounted in [first, !first] {
-            seconds[usize::from(is_accounted)].push(copy(&site, &landspeed, is_accounted)?);
+            seconds[usize::from(is_accounted)].push(copy(&site, &landspeed, bytes, is_accounted)?);
         }
     }
     report(&seconds, bytes)
 }
 
 /// Copies once into an empty folder. Returns the processor time of all that took part, in seconds.
-fn copy(site: &Site, landspeed: &Path, is_accounted: bool) -> Result<f64> {
+fn copy(site: &Site, landspeed: &Path, bytes: u64, is_accounted: bool) -> Result<f64> {
     site.empty_target()?;
+    site.use_memory(bytes)?;
     let [from, to] = [0, 1].map(|end| format!("netns:{}", site.namespace(end)));
     let mut command = Command::new("timeout");
     command.args([LONGEST, "taskset", "-c", "0"]).arg(landspeed).args(["copy", "--no-record", "--json"]);

@@ -164,6 +164,9 @@ fn measure(
             }
             // What is removed here is not written during the turn.
             site.empty_target()?;
+            if !place.is_on_disk() {
+                site.use_memory(bytes)?;
+            }
             place.settle(&site.source())?;
             let taken = turn(site, rival, bytes, seconds).with_context(|| rival.name);
             // Ctrl-C ends the program of the turn too, which says nothing of it.

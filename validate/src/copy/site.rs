@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -143,6 +143,14 @@ impl Site {
         let to = self.folder.path().join("to");
         fs::remove_dir_all(&to)?;
         Ok(fs::create_dir(&to)?)
+    }
+
+    /// Writes as many bytes into the target's folder as a copy does, and removes them. A virtual machine may give its free memory
+    /// back to its host (free page reporting). The next program that takes such memory pays for it, whatever it copies.
+    pub(super) fn use_memory(&self, bytes: u64) -> Result<()> {
+        let file = self.target().join("memory");
+        io::copy(&mut io::repeat(0).take(bytes), &mut fs::File::create(&file)?)?;
+        Ok(fs::remove_file(&file)?)
     }
 
     pub(super) fn start_sshd(&self) -> Result<Sshd> {

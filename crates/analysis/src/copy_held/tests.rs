@@ -64,6 +64,10 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     assert_eq!(hold(window), CopyHold::NetworkWindow);
     assert_eq!(hold(buffer), CopyHold::SendBuffer);
     assert_eq!(hold(lossy), CopyHold::NetworkLoss);
+    // BBR over a receive window of 128 KiB, 1 Gb/s and 40 ms: it paces by what the window lets through.
+    let paced = CopyNetworkTimes { window_limited_ns: Nanos::secs(33), ..flows };
+    assert_eq!(hold(paced), CopyHold::NetworkWindow);
+    assert_eq!(hold(CopyNetworkTimes { resent: 100, ..paced }), CopyHold::NetworkLoss);
     // Where a queue stands, a full window or a loss only says that the path is full.
     for full in [window, buffer, lossy] {
         assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(350), ..full }), CopyHold::NetworkRate);

@@ -8,22 +8,38 @@ use landspeed_record::units::Nanos;
 
 use crate::procfile;
 
+/// The most processes above this one whose mounts are tried.
+const ANCESTORS: usize = 64;
+
 /// Returns the paths of the files `cpu.stat` of the control groups of `pids` and of the groups above them, in the
-/// hierarchy with the cpu controller. An agent that has entered a network namespace has its own /sys without control
-/// groups. It finds the files through the mounts of its parent process.
+/// hierarchy with the cpu controller. A process in a network namespace that `ip netns exec` or an agent has entered has
+/// its own /sys without control groups. It finds the files through the mounts of the nearest process above it that sees
+/// them.
 pub(super) fn find(pids: &BTreeSet<u32>) -> Vec<PathBuf> {
-    let parent = format!("/proc/{}", std::os::unix::process::parent_id());
-    let (own, by_parent) = ("/proc/self/mountinfo".to_owned(), format!("{parent}/mountinfo"));
-    let root = format!("{parent}/root");
     let of = |pid: &u32| {
         let groups = read(&format!("/proc/{pid}/cgroup"));
-        let seen = visible(&groups, &own, Path::new("/"));
-        if seen.is_empty() { visible(&groups, &by_parent, Path::new(&root)) } else { seen }
+        let by = |above: u32| {
+            let root = format!("/proc/{above}/root");
+            visible(&groups, &format!("/proc/{above}/mountinfo"), Path::new(&root))
+        };
+        let own = visible(&groups, "/proc/self/mountinfo", Path::new("/"));
+        let seen = std::iter::once(own).chain(ancestors().map(by));
+        seen.into_iter().find(|files| !files.is_empty()).unwrap_or_default()
     };
     let mut files: Vec<PathBuf> = pids.iter().flat_map(of).collect();
     files.sort_unstable();
     files.dedup();
     files
+}
+
+/// Returns the parent of this process, its parent, and so on.
+fn ancestors() -> impl Iterator<Item = u32> {
+    let parent = |pid: &u32| {
+        let stat = read(&format!("/proc/{pid}/stat"));
+        // proc_pid_stat(5): the name is in brackets, then come state and parent.
+        stat.rsplit(')').next()?.split_whitespace().nth(1)?.parse().ok().filter(|parent| *parent > 0)
+    };
+    std::iter::successors(Some(std::os::unix::process::parent_id()), parent).take(ANCESTORS)
 }
 
 fn read(path: &str) -> String {

@@ -43,7 +43,7 @@ impl Places {
         self.site.empty_target()?;
         let source = self.content(truth.content);
         match truth.made {
-            Bottleneck::Path { lab, end, sysctl } => self.over_path(&source, lab, (end, sysctl)),
+            Bottleneck::Path { lab, target, control } => self.over_path(&source, lab, (target, control)),
             Bottleneck::Relay => self.relayed(&source),
             Bottleneck::SourceDisk(rate) => self.copy_from_disk(truth, rate),
             Bottleneck::TargetDisk(rate) => {
@@ -132,33 +132,39 @@ impl Places {
         first.parse::<u32>().context("the process of sshd")
     }
 
-    /// Copies over a path of the lab.
-    fn over_path(&self, source: &Path, lab: &str, (end, sysctl): (CopyEnd, &str)) -> Result<TruthRun> {
+    /// Copies over a path of the lab, with a sysctl of the target and a congestion control of the flows.
+    fn over_path(
+        &self,
+        source: &Path,
+        lab: &str,
+        (target, control): (Option<&str>, Option<&str>),
+    ) -> Result<TruthRun> {
         let hosts = open(&[lab.to_owned()])?;
         let [a, b] = [namespace(&*hosts, 0)?, namespace(&*hosts, 1)?];
-        let own = if end == CopyEnd::Source { &a } else { &b };
-        shell(&format!("ip netns exec {own} sysctl -qw '{sysctl}'"))?;
-        ended(self.between([&a, &b], source)?, false)
+        target.map_or(Ok(()), |sysctl| shell(&format!("ip netns exec {b} sysctl -qw '{sysctl}'")))?;
+        let mut command = self.between([&a, &b], source);
+        command.args(control.map(|control| format!("--set=socket-congestion={control}")));
+        ended(command.spawn().context("copy")?, false)
     }
 
     /// Copies where neither host lets the other in.
     fn relayed(&self, source: &Path) -> Result<TruthRun> {
         let hosts = [self.site.namespace(0), self.site.namespace(1)];
         let made = hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft '{FIREWALL}'")));
-        let copying = made.and_then(|()| self.between(hosts, source));
+        let copying = made.and_then(|()| self.between(hosts, source).spawn().context("copy"));
         let named = copying.and_then(|copying| ended(copying, true));
         hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft flush ruleset")))?;
         named
     }
 
-    /// Starts a copy between two namespaces, with the controller in neither.
-    fn between(&self, [a, b]: [&str; 2], source: &Path) -> Result<Child> {
+    /// Returns a copy between two namespaces, with the controller in neither.
+    fn between(&self, [a, b]: [&str; 2], source: &Path) -> Command {
         let mut command = Command::new("timeout");
         command.arg(LONGEST.to_string()).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
         command.args(["--from", &format!("netns:{a}"), "--to", &format!("netns:{b}")]);
         command.arg(source.join("")).arg(self.site.target());
-        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.spawn().context("copy")
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
     }
 }
 

@@ -49,11 +49,14 @@ pub(super) enum Bottleneck {
     BusyCore,
     /// A token bucket filter lets this many megabits per second leave the source.
     TokenBucket(u64),
-    /// A path of the lab, with a setting of an end.
+    /// A path of the lab.
     Path {
         lab: &'static str,
-        end: CopyEnd,
-        sysctl: &'static str,
+        /// The sysctl that the target has, if any.
+        target: Option<&'static str>,
+        /// The congestion control of the flows, if it is not the host's. A namespace may not have as its default what its
+        /// host does not allow.
+        control: Option<&'static str>,
     },
     /// Neither end reaches the other, so that the data pass through the controller.
     Relay,
@@ -114,11 +117,7 @@ pub(super) const TRUTHS: [Truth; 12] = [
         about: "a path of 200 Mb/s and 20 ms",
         right: &[NetworkRate],
         content: CopyContent::Mib(128),
-        made: Bottleneck::Path {
-            lab: "lab:wan:rate=200M,rtt=20ms",
-            end: CopyEnd::Source,
-            sysctl: "net.ipv4.tcp_congestion_control=cubic",
-        },
+        made: Bottleneck::Path { lab: "lab:wan:rate=200M,rtt=20ms", target: None, control: Some("cubic") },
     },
     Truth {
         name: "window",
@@ -127,8 +126,8 @@ pub(super) const TRUTHS: [Truth; 12] = [
         content: CopyContent::Mib(64),
         made: Bottleneck::Path {
             lab: "lab:wan:rate=1G,rtt=40ms",
-            end: CopyEnd::Target,
-            sysctl: "net.ipv4.tcp_rmem=4096 65536 131072",
+            target: Some("net.ipv4.tcp_rmem=4096 65536 131072"),
+            control: None,
         },
     },
     Truth {
@@ -138,8 +137,8 @@ pub(super) const TRUTHS: [Truth; 12] = [
         content: CopyContent::Mib(64),
         made: Bottleneck::Path {
             lab: "lab:wan:rate=1G,rtt=20ms,loss=0.1%,back.loss=0%",
-            end: CopyEnd::Source,
-            sysctl: "net.ipv4.tcp_congestion_control=cubic",
+            target: None,
+            control: Some("cubic"),
         },
     },
     Truth {
