@@ -85,14 +85,15 @@ impl Receiving {
         };
         match alone {
             Some(file) => waited(&self.is_over, move || rustix::fs::fdatasync(file)),
-            None => self.sync_all(&self.work),
+            None => self.sync_all(),
         }
     }
 
-    /// Puts all of the file system on stable storage in which this folder is.
-    fn sync_all(&self, folder: &impl AsFd) -> io::Result<()> {
-        let folder = folder.as_fd().try_clone_to_owned()?;
-        waited(&self.is_over, move || rustix::fs::syncfs(folder))
+    /// Puts all of the target's file system on stable storage, also what is incomplete. The folder of that has a lock, which no
+    /// call may hold that is left behind: so the call has the target's folder.
+    fn sync_all(&self) -> io::Result<()> {
+        let root = self.root.as_fd().try_clone_to_owned()?;
+        waited(&self.is_over, move || rustix::fs::syncfs(root))
     }
 
     fn install_one(
@@ -128,7 +129,7 @@ impl Receiving {
     /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
-        let synced = if self.is_synced { self.sync_all(&self.root) } else { Ok(()) };
+        let synced = if self.is_synced { self.sync_all() } else { Ok(()) };
         self.is_finished.store(true, Ordering::Release);
         let lost = self.keeper.lost();
         if !lost.is_empty() {
