@@ -21,7 +21,7 @@ pub(super) fn waited(
         return Err(ErrorKind::Interrupted.into());
     }
     let (tell, told) = sync_channel(1);
-    std::thread::Builder::new().name("sync".to_owned()).spawn(move || drop(tell.send(sync())))?;
+    std::thread::Builder::new().name("sync".to_owned()).spawn(move || tell.send(sync()))?;
     loop {
         match told.recv_timeout(LOOK) {
             Ok(synced) => return Ok(synced?),
@@ -43,7 +43,7 @@ mod tests {
         let ended = std::thread::scope(|scope| {
             let sync = move || {
                 begin.send(()).expect("the test waits");
-                drop(held.recv());
+                let _ = held.recv();
                 Ok(())
             };
             let waiting = scope.spawn(|| waited(&is_over, sync));
