@@ -169,9 +169,9 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// The rate cannot exceed the limit, except by one bucket. How far below it a busy machine stays is not asked.
+/// The rate cannot exceed the limit, except by one bucket. A busy machine may keep some transfers far below it, a wrong limit all.
 #[test]
-fn a_port_of_100_mbit_carries_no_more_either_way() {
+fn a_port_of_100_mbit_carries_about_that_either_way() {
     const BYTES: usize = 6_000_000;
     if !common::can_run("lab") {
         return;
@@ -179,7 +179,8 @@ fn a_port_of_100_mbit_carries_no_more_either_way() {
     let lab = Lab::open("lab:switch:3,port=100M,trunk=1G").unwrap();
     let [slow, _, fast] = lab.hosts() else { panic!("three hosts") };
     for (from, to) in [(slow, fast), (fast, slow)] {
-        let mbps = BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64();
-        assert!(mbps < 110.0, "{} to {}: {mbps} Mb/s", from.name, to.name);
+        let mbps = [(); 3].map(|()| BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64());
+        let is_right = mbps.iter().all(|one| *one < 110.0) && mbps.iter().any(|one| *one > 20.0);
+        assert!(is_right, "{} to {}: {mbps:?} Mb/s", from.name, to.name);
     }
 }
