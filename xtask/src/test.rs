@@ -27,6 +27,11 @@ const READERS: &str = "cli ";
 /// time limits.
 const ONE_BY_ONE: &[&str] = &["cli path"];
 
+/// Programs whose tests mostly wait: for logins, for a path that is slow or cut, for the end of a patience. At least
+/// [`WAIT_TOGETHER`] of them run at the same time, however few cores there are.
+const WAITING: &[&str] = &["cli copy"];
+const WAIT_TOGETHER: usize = 3;
+
 /// The programs that judge what else runs on the machine, measure its maximum, or hold many ends of traffic to time limits.
 /// They run alone.
 const ALONE: [&str; 3] = ["cli capacity", "cli explain", "workload conformance"];
@@ -180,8 +185,8 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let began = Instant::now();
     let mut run = Command::new(&program.executable);
-    if ONE_BY_ONE.contains(&name.as_str()) {
-        run.env("RUST_TEST_THREADS", "1");
+    if let Some(threads) = threads(&name) {
+        run.env("RUST_TEST_THREADS", threads.to_string());
     }
     let status = run
         // Without this option, the reason of a skipped test would not be shown.
@@ -197,6 +202,16 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
     println!("{}", told(&ended, &printed));
     Ok(ended)
+}
+
+/// Returns the number of tests of a program that run at the same time; `None` for one on each core.
+fn threads(name: &str) -> Option<usize> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    match name {
+        _ if ONE_BY_ONE.contains(&name) => Some(1),
+        _ if WAITING.contains(&name) => Some(cores.max(WAIT_TOGETHER)),
+        _ => None,
+    }
 }
 
 /// Returns the text to print for a program: one line, with the reasons of skipped tests, if it passed; otherwise its
@@ -265,6 +280,12 @@ mod tests {
         assert!(suit("cli life", "cli records") && suit("cli cc", "stats power"));
         assert!(!suit("cli cc", "cli life") && !suit("cli life", "cli cc"));
         assert!(!suit("congestion kernel", "agent controls"));
+    }
+
+    #[test]
+    fn tests_that_wait_wait_together() {
+        assert!(threads("cli copy") >= Some(WAIT_TOGETHER));
+        assert_eq!([threads("cli path"), threads("stats power")], [Some(1), None]);
     }
 
     #[test]

@@ -138,19 +138,21 @@ impl Copies {
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})
     }
-}
 
-/// Shows a source what the target has, until it has no more questions.
-pub(crate) fn show(
-    ports: &DataPorts,
-    flows: &CopyFlows,
-    target: &Target,
-    check: CopyCheck,
-    cancel: &CancelFlag,
-) -> Result<Reply, String> {
-    let (flows, _way) = flows_of(ports, flows)?;
-    landspeed_mover::show(flows, target, check, cancel).map_err(|e| e.to_string())?;
-    Ok(Reply::Done {})
+    /// Shows a source what the target has, until it has no more questions.
+    pub(crate) fn show(
+        &self,
+        ports: &DataPorts,
+        flows: &CopyFlows,
+        target: &Target,
+        check: CopyCheck,
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        let progress = self.begin();
+        let (flows, _way) = flows_of(ports, flows)?;
+        landspeed_mover::show(flows, target, check, &progress, cancel).map_err(|e| e.to_string())?;
+        Ok(Reply::Done {})
+    }
 }
 
 /// Removes the incomplete files that copies have left in a folder, or only lists them.

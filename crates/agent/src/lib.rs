@@ -156,7 +156,7 @@ impl Agent {
             Request::CompareIn { flows, folder_hex, names_hex, check, keeping, rules } => {
                 self.may_run.check_copy()?;
                 let target = copies::target(folder_hex, &names_hex, false, keeping, &rules)?;
-                copies::show(&self.ports, &flows, &target, check, &self.cancel())
+                self.copies.show(&self.ports, &flows, &target, check, &self.cancel())
             }
             Request::CopyNames { names_hex, is_first } => {
                 self.may_run.check_copy()?;

@@ -310,10 +310,13 @@ fn dead_addresses_cost_little_and_are_told() {
     two.cable(["va1", "vb1"], ["10.77.0.1/24", "10.77.0.2/24"]);
     two.ip("a", "neigh add 10.77.0.254 lladdr 02:00:00:00:00:99 dev va1");
     two.ip("a", "route add default via 10.77.0.254");
-    let begun = Instant::now();
-    let group = two.joined(None);
-    // An earlier version waited ten seconds for a single dead address, which would be too long.
-    assert!(begun.elapsed() < Duration::from_secs(9), "{:?}", begun.elapsed());
+    let joined = || {
+        let begun = Instant::now();
+        (two.joined(None), begun.elapsed())
+    };
+    // An earlier version waited ten seconds for a dead address, each time. Other programs slow some attempts down.
+    let quick = (0..3).map(|_| joined()).find(|(_, took)| *took < Duration::from_secs(9));
+    let (group, _) = quick.expect("dead addresses cost less than ten seconds");
     assert_eq!(group.first().path.address_b, "10.77.0.2");
     assert_eq!(group.first().path.silent.len(), 4, "{:?}", group.first().path.silent);
     let said = landspeed_analysis::remarks(group.first().path).join("\n");

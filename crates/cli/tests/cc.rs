@@ -9,7 +9,7 @@ use support::ours::within;
 use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, needs_root, output, text};
 
 /// Time limit of a wait. Only a stalled machine reaches it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn kernel_has(name: &str) -> bool {
     controls_in_kernel().iter().any(|known| known == name)

@@ -33,6 +33,9 @@ use support::ours::within;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, sh, text};
 
+const A: &str = "root@10.99.0.2";
+const B: &str = "root@10.99.0.3";
+
 /// Runs `landspeed copy ARGS` in the controller's namespace.
 fn copy(hosts: &TestHosts, args: &[&str]) -> Output {
     command(hosts, args).output().expect("it runs")
@@ -84,6 +87,22 @@ fn tree(root: &Path) {
     fs::write(root.join("a/short"), "short").unwrap();
     let long: Vec<u8> = (0..3_500_000_u32).map(|n| (n % 251) as u8).collect();
     fs::write(root.join("a/b/long"), long).unwrap();
+}
+
+/// Returns the content of a file that is copied for a while.
+fn long_content() -> Vec<u8> {
+    (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
+}
+
+/// Makes the path from this machine to host b slow.
+fn slow_path(hosts: &TestHosts, rate: &str) {
+    sh(&format!("tc -n {} qdisc add dev pb root tbf rate {rate} burst 100k latency 50ms", hosts.ns("ctl")));
+}
+
+/// Returns true if a copy has left more than this many blocks of 512 bytes of an incomplete file in a folder.
+fn has_part(folder: &Path, blocks: u64) -> bool {
+    let entries = fs::read_dir(folder.join(".landspeed-copy")).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > blocks)
 }
 
 /// Checks that both trees have the same content and modes.
@@ -269,8 +288,7 @@ fn a_verification_names_each_difference_and_sends_no_content() {
         .iter()
         .for_each(|name| fs::write(hosts.file("src").join(name), *name).unwrap());
     document(&hosts, &[&from, &to]);
-    let counter = format!("ip netns exec {} cat /sys/class/net/pb/statistics/tx_bytes", hosts.ns("ctl"));
-    let sent = || sh(&counter).trim().parse::<u64>().expect("a number");
+    let sent = || hosts.link_bytes("ctl", "pb", "tx");
     let before = sent();
     let equal = verify(0);
     let bytes = sent() - before;
@@ -321,18 +339,14 @@ fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
     let at = |name: &str| hosts.file(name).display().to_string();
     let to = format!("root@10.99.0.3:{}", at("dst"));
     let clean = |more: &[&str]| ended(&hosts, &[&["--clean", &to], more].concat(), "copy-clean", 0);
-    let bytes: Vec<u8> = (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     fs::create_dir(hosts.file("src")).unwrap();
-    fs::write(hosts.file("src/long"), &bytes).unwrap();
+    fs::write(hosts.file("src/long"), long_content()).unwrap();
     // The copy takes many seconds.
-    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 20mbit burst 100k latency 50ms", hosts.ns("ctl")));
+    slow_path(&hosts, "20mbit");
     let mut copying = command(&hosts, &[&at("src/"), &to]).stderr(Stdio::null()).spawn().expect("it runs");
     let own = hosts.file("dst/.landspeed-copy");
-    let has_part = || {
-        let entries = fs::read_dir(&own).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > 2_048)
-    };
-    assert!(within(Duration::from_secs(60), has_part), "the copy does not begin");
+    let has_begun = || has_part(&hosts.file("dst"), 2_048);
+    assert!(within(Duration::from_secs(60), has_begun), "the copy does not begin");
     let refused = copy(&hosts, &["--clean", &to]);
     let (out, err) = text(&refused);
     assert_eq!(refused.status.code(), Some(1), "{out}{err}");
@@ -346,7 +360,7 @@ fn what_an_interrupted_copy_has_left_is_listed_and_removed() {
         "{listed}"
     );
     assert!(listed["bytes"].as_u64().is_some_and(|bytes| bytes > 1_000_000), "{listed}");
-    assert!(has_part(), "a list removes nothing");
+    assert!(has_begun(), "a list removes nothing");
     let output = copy(&hosts, &["--clean", &to]);
     let (out, err) = text(&output);
     assert!(output.status.success() && out.starts_with("removed 1 incomplete file, "), "{out}{err}");

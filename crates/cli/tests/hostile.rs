@@ -208,7 +208,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let reader = std::thread::spawn(move || agent.wait_with_output().expect("it ended"));
     let peak = speaker.join().expect("no panic");
     let name = &script.name;
-    if !within(Duration::from_secs(12), || reader.is_finished()) {
+    if !within(Duration::from_secs(60), || reader.is_finished()) {
         return Err(format!("{name}: the agent goes on after its controller has gone"));
     }
     let output = reader.join().expect("no panic");

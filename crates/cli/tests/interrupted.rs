@@ -13,16 +13,29 @@ use support::{needs_controls, needs_root, sh, text};
 
 const SOON: Duration = Duration::from_millis(700);
 
-/// Starts a command, signals it some time after agents run in its lab, and returns its exit code, its output, and
-/// what is left when it has exited. Its keeper may outlive it, to check for labs once more.
-fn interrupted(args: &[&str], by: Signal, after: Duration) -> (Option<i32>, String, Vec<String>) {
+/// Returns true once a run has written a trial.
+fn has_trial(place: &TestHome) -> bool {
+    let records = std::fs::read_dir(place.path().join("data/landspeed")).into_iter().flatten().flatten();
+    let mut records = records.filter_map(|record| std::fs::read_to_string(record.path()).ok());
+    records.any(|record| record.contains(r#"{"line":"trial""#))
+}
+
+/// Starts a command, signals it some time after agents run in its lab and `is_under_way`, and returns its exit code, its
+/// output, and what is left when it has exited. Its keeper may outlive it, to check for labs once more.
+fn interrupted(
+    args: &[&str],
+    by: Signal,
+    is_under_way: impl Fn(&TestHome) -> bool,
+    after: Duration,
+) -> (Option<i32>, String, Vec<String>) {
     let place = TestHome::new();
     let mut command = place.landspeed(args);
     let child: Child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("landspeed starts");
     let is_agent = |one: &RunningProcess| one.line.contains("landspeed agent --stdio");
     let agents = || processes(place.path()).iter().filter(|one| is_agent(one)).count();
-    assert!(within(Duration::from_secs(20), || agents() == 2), "{args:?} starts no agents");
+    assert!(within(Duration::from_secs(60), || agents() == 2), "{args:?} starts no agents");
+    assert!(within(Duration::from_secs(60), || is_under_way(&place)), "{args:?} does not begin");
     std::thread::sleep(after);
     let ids = place.labs_of(child.id());
     assert_eq!(ids.len(), 1, "{args:?} has one lab");
@@ -30,14 +43,14 @@ fn interrupted(args: &[&str], by: Signal, after: Duration) -> (Option<i32>, Stri
     let output = child.wait_with_output().expect("it ends");
     let mut left = place.left(&ids, &[]);
     left.retain(|line| !line.contains("landspeed keeper"));
-    let keeper_ends = within(Duration::from_secs(10), || processes(place.path()).is_empty());
+    let keeper_ends = within(Duration::from_secs(60), || processes(place.path()).is_empty());
     assert!(keeper_ends, "{:?}", processes(place.path()));
     let (out, err) = text(&output);
     (output.status.code(), out + &err, left)
 }
 
 fn ends_at_once(args: &[&str], by: Signal) {
-    let (code, said, left) = interrupted(args, by, SOON);
+    let (code, said, left) = interrupted(args, by, |_| true, SOON);
     assert!(left.is_empty(), "{args:?} left:\n{}", left.join("\n"));
     assert_eq!(code, Some(128 + by.as_raw()), "{args:?}: {said}");
     assert!(!said.contains("landspeed: "), "what follows from the signal is no error: {said}");
@@ -60,7 +73,7 @@ fn compare_takes_its_lab_down_and_reports() {
     needs_controls!();
     let args = ["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"];
     // The command ends immediately if the study has not begun, otherwise with its report.
-    let (code, said, left) = interrupted(&args, Signal::INT, Duration::from_secs(5));
+    let (code, said, left) = interrupted(&args, Signal::INT, |_| true, Duration::from_secs(5));
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(code.is_some(), "it ends in order: {said}");
     assert!(said.contains("htcp") || said.contains("H-TCP"), "{said}");
@@ -69,7 +82,7 @@ fn compare_takes_its_lab_down_and_reports() {
 #[test]
 fn tune_takes_its_lab_down_and_reports_what_is_known() {
     needs_root!();
-    let (_, said, left) = interrupted(&["tune", "--json"], Signal::INT, Duration::from_secs(7));
+    let (_, said, left) = interrupted(&["tune", "--json"], Signal::INT, has_trial, SOON);
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(said.contains("\"restored\": true"), "no summary, or not everything put back: {said}");
 }
@@ -111,7 +124,7 @@ fn a_lost_host_is_restored_by_the_command_that_the_error_names() {
     assert_ne!(windows(), own, "a dry run changes nothing");
     let (out, err) = text(&undo(&["--unsure"]));
     assert_eq!(windows(), own, "{out}{err}");
-    assert!(hosts.quiet(Duration::from_secs(10)), "a process is left");
+    assert!(hosts.quiet(Duration::from_secs(60)), "a process is left");
     assert_eq!(hosts.differences(&before), Vec::<String>::new());
     assert!(text(&undo(&["--json"])).0.contains("nothing to undo"));
 }

@@ -169,7 +169,7 @@ fn transfer(from: &LabHost, to: &LabHost, bytes: usize) -> Duration {
     began.elapsed()
 }
 
-/// The rate cannot exceed the limit, except by one bucket. On a busy machine it may be far below the limit.
+/// The rate cannot exceed the limit, except by one bucket. A busy machine may keep some transfers far below it, a wrong limit all.
 #[test]
 fn a_port_of_100_mbit_carries_about_that_either_way() {
     const BYTES: usize = 6_000_000;
@@ -179,7 +179,8 @@ fn a_port_of_100_mbit_carries_about_that_either_way() {
     let lab = Lab::open("lab:switch:3,port=100M,trunk=1G").unwrap();
     let [slow, _, fast] = lab.hosts() else { panic!("three hosts") };
     for (from, to) in [(slow, fast), (fast, slow)] {
-        let mbps = BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64();
-        assert!((20.0..110.0).contains(&mbps), "{} to {}: {mbps} Mb/s", from.name, to.name);
+        let mbps = [(); 3].map(|()| BYTES as f64 * 8e-6 / transfer(from, to, BYTES).as_secs_f64());
+        let is_right = mbps.iter().all(|one| *one < 110.0) && mbps.iter().any(|one| *one > 20.0);
+        assert!(is_right, "{} to {}: {mbps:?} Mb/s", from.name, to.name);
     }
 }

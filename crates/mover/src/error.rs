@@ -31,6 +31,16 @@ pub enum Error {
     /// The other end sent what no honest end sends.
     #[error("the other end broke the protocol of a copy: {0}")]
     Protocol(&'static str),
+    /// The other end speaks another version of what the ends of a copy say to each other.
+    #[error(
+        "the other end copies in version {theirs}, and this one in version {own}: use one landspeed on both hosts"
+    )]
+    Version {
+        /// The version of this end.
+        own: u8,
+        /// The version of the other end.
+        theirs: u8,
+    },
     /// A transport refused an operation.
     #[error(transparent)]
     Transport(#[from] landspeed_transport::Error),

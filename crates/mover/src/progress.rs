@@ -100,7 +100,7 @@ impl CopyProgress {
 ///
 /// # Errors
 /// Returns an error if the kernel does not have the congestion control that was asked for.
-pub(crate) fn other_settings(flow: &dyn Flow) -> Result<Vec<String>, Error> {
+fn other_settings(flow: &dyn Flow) -> Result<Vec<String>, Error> {
     let found = flow.not_as_asked();
     match found.iter().find(|one| one.setting == DECIDING) {
         Some(other) => Err(Error::Setting(other.line.clone())),

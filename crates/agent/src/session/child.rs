@@ -14,6 +14,8 @@ use crate::session::{Error, LineSink, one_line};
 
 /// Number of lines of stderr that are kept to explain an early end.
 const KEPT: usize = 8;
+/// How long to wait for a child that was killed.
+const KILLED: Duration = Duration::from_secs(2);
 /// The largest number of bytes of stderr that are read as one line.
 const LONGEST_LINE: u64 = 4096;
 
@@ -99,20 +101,26 @@ impl Child {
     }
 
     /// Waits until the child ends, kills it if it still runs at `deadline`, and reaps it. Returns its exit status, or
-    /// `None` if the kernel does not report one.
+    /// `None` if the kernel does not report one, as of a child that a disk holds up: it ends with that wait, and is left behind.
     pub(crate) fn reap(&mut self, deadline: Instant) -> Option<ExitStatus> {
-        let mut pause = Duration::from_millis(2);
-        while Instant::now() < deadline {
-            match self.process.try_wait() {
-                Ok(Some(status)) => return Some(status),
-                Ok(None) => std::thread::sleep(pause),
-                Err(_) => return None,
-            }
-            pause = (pause * 2).min(Duration::from_millis(50));
+        if let ended @ Some(_) = self.ended(deadline) {
+            return ended;
         }
         // If the child has just ended, there is nothing to kill, and waiting reaps it.
         let _ = self.process.kill();
-        self.process.wait().ok()
+        self.ended(Instant::now() + KILLED)
+    }
+
+    /// Waits until the child ends, at most until `deadline`.
+    fn ended(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        let mut pause = Duration::from_millis(2);
+        loop {
+            match self.process.try_wait() {
+                Ok(None) if Instant::now() < deadline => std::thread::sleep(pause),
+                ended => return ended.ok().flatten(),
+            }
+            pause = (pause * 2).min(Duration::from_millis(50));
+        }
     }
 
     /// Returns a handle to the child's last lines, so that lines of its stdout can be added to them.

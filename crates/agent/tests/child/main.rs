@@ -200,8 +200,8 @@ fn an_agent_that_stands_still_is_noticed_and_killed() {
     let silence = error.strip_prefix("the session ended: nothing was heard for ");
     let silence = silence.and_then(|rest| rest.strip_suffix(" s; --patience waits longer"));
     let silence: f64 = silence.and_then(|seconds| seconds.parse().ok()).unwrap_or_default();
-    // The limit is longer if the agent was slow to start, up to eight times.
-    assert!((0.5..=4.0).contains(&silence), "{error}");
+    // The limit is longer if the agent was slow to start, up to eight times, and a busy machine looks later.
+    assert!((0.5..=30.0).contains(&silence), "{error}");
     // This would wait for ever if the stopped child were not killed.
     session.close();
 }

@@ -14,6 +14,21 @@ const fn row(words: &'static str, remedy: &'static str) -> HoldRow {
     HoldRow { words, remedy }
 }
 
+/// Returns the words of what spares a copy its relay, or else makes the relay faster.
+macro_rules! no_relay_or {
+    ($faster:literal) => {
+        concat!(
+            "ports of one host that the other one reaches: --ports takes those that a firewall lets in, and --direct says what \
+             was tried; or ",
+            $faster
+        )
+    };
+}
+
+/// What helps where a session of the relay holds the copy.
+const OTHER_SESSION: &str =
+    no_relay_or!("a cheaper cipher of the session, such as --ssh-option Ciphers=aes128-gcm@openssh.com");
+
 const fn row_of(hold: CopyHold) -> HoldRow {
     match hold {
         CopyHold::SourceDisk => {
@@ -48,20 +63,11 @@ const fn row_of(hold: CopyHold) -> HoldRow {
             "more --flows, or another congestion control: landspeed explain says where packets are lost",
         ),
         CopyHold::NetworkRate => row("the network's rate", "landspeed explain says what limits the path"),
-        CopyHold::RelayProcessor => row(
-            "the processor of this machine, which relays",
-            "a TCP port that one of the hosts may open at the other (--direct says what was tried), or a faster machine to relay",
-        ),
-        CopyHold::RelaySource => row(
-            "the relay's session with the source",
-            "a TCP port that one of the hosts may open at the other (--direct says what was tried), or a cheaper cipher of the \
-             session, such as --ssh-option Ciphers=aes128-gcm@openssh.com",
-        ),
-        CopyHold::RelayTarget => row(
-            "the relay's session with the target",
-            "a TCP port that one of the hosts may open at the other (--direct says what was tried), or a cheaper cipher of the \
-             session, such as --ssh-option Ciphers=aes128-gcm@openssh.com",
-        ),
+        CopyHold::RelayProcessor => {
+            row("the processor of this machine, which relays", no_relay_or!("a faster machine to relay"))
+        }
+        CopyHold::RelaySource => row("the relay's session with the source", OTHER_SESSION),
+        CopyHold::RelayTarget => row("the relay's session with the target", OTHER_SESSION),
         CopyHold::Limit => row("--limit", "a higher --limit"),
         CopyHold::Answers => {
             row("the wait for answers", "fewer and longer files, or a path with shorter round trips")

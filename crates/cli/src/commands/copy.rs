@@ -24,12 +24,12 @@ use clap::Args;
 use landspeed_agent::session::CopyRules;
 use landspeed_analysis::copy_report;
 use landspeed_engine::{
-    ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting, compare_files, copy,
-    shown_place,
+    ComparisonDone, ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting,
+    compare_files, copy, shown_place,
 };
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
-    CopyPlan, CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
+    COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome, CopyPlan,
+    CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
 };
 use landspeed_report::{counted, held_lines, safe};
 
@@ -219,10 +219,10 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let plan = CopyPlan { flow: flow.settings.clone(), ..plan(&places, &what, shown, is_relayed) };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
-        return dry_run::run(args, route, joined, &what);
+        return dry_run::run(args, route, joined, (&what, &flow));
     }
     if args.verify {
-        return verify::run(args, route, joined, &what);
+        return verify::run(args, route, joined, (&what, &flow));
     }
     let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());
     drop(joined);
@@ -283,7 +283,7 @@ fn compared(
     what: &CopyOptions,
     check: CopyCheck,
     on_differing: &dyn Fn(Vec<CopyDiffering>),
-) -> Result<CopyComparison> {
+) -> Result<ComparisonDone> {
     let line = CopyLine::new();
     let listener = ComparisonListener { on_counts: &|counts| line.take(counts), on_differing };
     Ok(compare_files(&joined.group.first(), what, check, &listener)?)

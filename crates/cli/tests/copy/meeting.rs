@@ -6,53 +6,72 @@ use std::time::Instant;
 use super::*;
 use crate::support::{output, skip};
 
-const A: &str = "root@10.99.0.2";
-const B: &str = "root@10.99.0.3";
-/// A firewall that lets in only logins, replies, and what a host sends to itself.
-const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
-    ct state established,related accept; tcp dport 22 accept; }; }";
+/// What a firewall lets in: logins, replies, and what a host sends to itself. It says nothing to the others.
+const SILENT: &str = "iif lo accept; ct state established,related accept; tcp dport 22 accept;";
+/// The same, and an answer to the others: they fail at once, and do not wait for the end of their patience. Neighbours may ask
+/// for addresses.
+const TELLING: &str = "iif lo accept; ct state established,related accept; tcp dport 22 accept; \
+    meta l4proto ipv6-icmp accept; reject with icmpx type admin-prohibited;";
+
+/// Returns the command that gives a firewall of these rules to the namespace in which it runs.
+fn nft(rules: &str) -> String {
+    format!("nft 'table inet f {{ chain c {{ type filter hook input priority 0; policy drop; {rules} }}; }}'")
+}
 
 /// Ends a test, as skipped, if it cannot make namespaces and firewalls.
 macro_rules! needs_nft {
     () => {
         needs_root!();
-        if !output(&format!("unshare --net nft '{FIREWALL}'")).status.success() {
+        if !output(&format!("unshare --net {}", nft(TELLING))).status.success() {
             return skip("no firewall can be made: there is no nft, or the kernel lacks what it takes");
         }
     };
 }
 
-/// Gives hosts the firewall.
-fn shut(hosts: &TestHosts, names: &[&str]) {
-    names.iter().for_each(|name| drop(sh(&format!("ip netns exec {} nft '{FIREWALL}'", hosts.ns(name)))));
+/// Gives a host a firewall, in the place of the one that it has.
+fn shut(hosts: &TestHosts, name: &str, rules: &str) {
+    let within = format!("ip netns exec {}", hosts.ns(name));
+    sh(&format!("set -e; {within} nft flush ruleset; {within} {}", nft(rules)));
+}
+
+/// Returns hosts, each named one with a firewall of these rules, and a tree to copy.
+fn shut_hosts(names: &[&str], rules: &str) -> TestHosts {
+    let hosts = TestHosts::new();
+    tree(&hosts.file("src"));
+    names.iter().for_each(|name| shut(&hosts, name, rules));
+    hosts
+}
+
+/// Returns what a copy of the tree takes: its place at host a, and this folder of host b.
+fn from_a_to_b(hosts: &TestHosts, to: &str) -> [String; 2] {
+    [format!("{A}:{}", hosts.file("src/").display()), format!("{B}:{}", hosts.file(to).display())]
+}
+
+/// Checks that a copy of the tree has gone through this machine, or that it has not.
+fn has_copied(done: &Value, is_relayed: bool) {
+    assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(is_relayed)), "{done}");
 }
 
 #[test]
 fn the_target_opens_the_flows_where_the_source_does_not_reach_it() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let at = |name: &str| hosts.file(name).display().to_string();
-    tree(&hosts.file("src"));
-    shut(&hosts, &["b"]);
-    for (number, from) in [format!("{A}:"), String::new()].into_iter().enumerate() {
-        let to = format!("to{number}");
-        let (from, there) = (format!("{from}{}", at("src/")), format!("{B}:{}", at(&to)));
-        let done = document(&hosts, &["--direct", &from, &there]);
-        assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(false)), "{done}");
-        is_same(&hosts.file("src"), &hosts.file(&to));
-    }
-    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("to0")));
+    let hosts = shut_hosts(&["b"], SILENT);
+    let [from, to] = from_a_to_b(&hosts, "to0");
+    has_copied(&document(&hosts, &["--direct", &from, &to]), false);
+    is_same(&hosts.file("src"), &hosts.file("to0"));
+    shut(&hosts, "b", TELLING);
     ended(&hosts, &["--verify", "--direct", &from, &to], "copy-verify", 0);
+    // The source is on this machine.
+    let [from, to] = [hosts.file("src/").display().to_string(), from_a_to_b(&hosts, "to1")[1].clone()];
+    has_copied(&document(&hosts, &["--direct", &from, &to]), false);
+    is_same(&hosts.file("src"), &hosts.file("to1"));
 }
 
 #[test]
 fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let at = |name: &str| hosts.file(name).display().to_string();
-    tree(&hosts.file("src"));
-    shut(&hosts, &["a", "b"]);
-    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("to")));
+    let hosts = shut_hosts(&["a", "b"], TELLING);
+    let [from, to] = from_a_to_b(&hosts, "to");
 
     let (out, err) = text(&copy(&hosts, &["--direct", &from, &to]));
     let errors: Vec<&str> = err.lines().filter(|line| line.starts_with("landspeed: ")).collect();
@@ -62,11 +81,12 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     assert!(errors[0].contains(remedy), "{err}");
     assert!(!hosts.file("to").exists());
 
+    ["a", "b"].iter().for_each(|name| shut(&hosts, name, SILENT));
     let output = copy(&hosts, &["--json", &from, &to]);
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
     let done = checked("copy", &out);
-    assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(true)), "{done}");
+    has_copied(&done, true);
     for spent in ["relayed_ns", "source_processor_ns", "target_processor_ns", "handing_ns"] {
         assert!(done["stages"]["relay"][spent].as_u64() > Some(0), "{spent}: {done}");
     }
@@ -74,6 +94,7 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
     assert_eq!(err.matches(&said).count(), 1, "{err}");
     assert!(err.find(&said) < err.find(" -> "), "it is said first: {err}");
     is_same(&hosts.file("src"), &hosts.file("to"));
+    ["a", "b"].iter().for_each(|name| shut(&hosts, name, TELLING));
     ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
 }
 
@@ -81,40 +102,27 @@ fn data_pass_through_this_machine_where_neither_host_reaches_the_other() {
 #[test]
 fn data_are_relayed_between_hosts_without_ssh_too() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let at = |name: &str| hosts.file(name).display().to_string();
-    tree(&hosts.file("src"));
-    shut(&hosts, &["a", "b"]);
+    let hosts = shut_hosts(&["a", "b"], TELLING);
     let [a, b] = ["a", "b"].map(|host| format!("netns:{}", hosts.ns(host)));
-    let done = document(&hosts, &["--from", &a, "--to", &b, "--flows", "64", &at("src/"), &at("to")]);
-    assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(true)), "{done}");
+    let [from, to] = ["src/", "to"].map(|name| hosts.file(name).display().to_string());
+    has_copied(&document(&hosts, &["--from", &a, "--to", &b, "--flows", "64", &from, &to]), true);
     is_same(&hosts.file("src"), &hosts.file("to"));
-}
-
-/// Gives a host the firewall, with these ports open for TCP and UDP.
-fn open_ports(hosts: &TestHosts, name: &str, ports: &str) {
-    let rules = ["tcp", "udp"].map(|protocol| format!("{protocol} dport {ports} accept; ")).concat();
-    let firewall = FIREWALL.replace("tcp dport 22 accept; ", &format!("tcp dport 22 accept; {rules}"));
-    sh(&format!("ip netns exec {} nft '{firewall}'", hosts.ns(name)));
 }
 
 #[test]
 fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let at = |name: &str| hosts.file(name).display().to_string();
-    tree(&hosts.file("src"));
-    shut(&hosts, &["a"]);
-    open_ports(&hosts, "b", "5000-5007");
+    let hosts = shut_hosts(&["a"], TELLING);
+    let open = ["tcp", "udp"].map(|protocol| format!("{protocol} dport 5000-5007 accept; ")).concat();
+    shut(&hosts, "b", &format!("{open}{TELLING}"));
     for name in ["tcp", "quic"] {
-        let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at(name)));
+        let [from, to] = from_a_to_b(&hosts, name);
         let all = ["--direct", "--transport", name, "--ports", "5000-5007", &from, &to];
-        let done = document(&hosts, &all);
-        assert_eq!((&done["copied"], &done["is_relayed"]), (&Value::from(2), &Value::from(false)), "{done}");
+        has_copied(&document(&hosts, &all), false);
         is_same(&hosts.file("src"), &hosts.file(name));
     }
     // Other ports are shut.
-    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("other")));
+    let [from, to] = from_a_to_b(&hosts, "other");
     let output = copy(&hosts, &["--direct", "--ports", "6000-6063", &from, &to]);
     let (out, err) = text(&output);
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
@@ -125,11 +133,8 @@ fn a_copy_takes_the_ports_that_a_firewall_lets_in() {
 #[test]
 fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let at = |name: &str| hosts.file(name).display().to_string();
-    tree(&hosts.file("src"));
-    shut(&hosts, &["a", "b"]);
-    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("to")));
+    let hosts = shut_hosts(&["a", "b"], TELLING);
+    let [from, to] = from_a_to_b(&hosts, "to");
     for name in ["udt", "quic", "unix"] {
         let output = copy(&hosts, &["--transport", name, &from, &to]);
         let (out, err) = text(&output);
@@ -149,25 +154,15 @@ fn a_relay_refuses_what_is_not_tcp_and_names_what_fell_back() {
 }
 
 /// Begins a relayed copy of a long file with this patience, over a slow path, and returns once much of it is there.
-fn relayed_copy(hosts: &TestHosts, bytes: &[u8], patience: &str) -> Child {
-    let at = |name: &str| hosts.file(name).display().to_string();
-    fs::create_dir(hosts.file("src")).unwrap();
-    fs::write(hosts.file("src/long"), bytes).unwrap();
-    shut(hosts, &["a", "b"]);
-    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 40mbit burst 100k latency 50ms", hosts.ns("ctl")));
-    let (from, to) = (format!("{A}:{}", at("src/")), format!("{B}:{}", at("dst")));
+fn relayed_copy(hosts: &TestHosts, patience: &str) -> Child {
+    fs::write(hosts.file("src/long"), long_content()).unwrap();
+    slow_path(hosts, "40mbit");
+    let [from, to] = from_a_to_b(hosts, "dst");
     let mut command = command(hosts, &["--json", "--patience", patience, &from, &to]);
     let copying = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    let has_part = || {
-        let entries = fs::read_dir(hosts.file("dst/.landspeed-copy")).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.metadata().ok()).any(|seen| seen.blocks() > 4_096)
-    };
-    assert!(within(Duration::from_secs(90), has_part), "the copy does not begin");
+    let has_begun = || has_part(&hosts.file("dst"), 4_096);
+    assert!(within(Duration::from_secs(90), has_begun), "the copy does not begin");
     copying
-}
-
-fn long_content() -> Vec<u8> {
-    (0..40_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect()
 }
 
 /// Cuts the path between this machine and host b, or mends it.
@@ -178,24 +173,25 @@ fn set_path(hosts: &TestHosts, state: &str) {
 #[test]
 fn a_relayed_copy_outlasts_a_cut_of_its_path() {
     needs_nft!();
-    let (hosts, bytes) = (TestHosts::new(), long_content());
-    let copying = relayed_copy(&hosts, &bytes, "2s");
+    let hosts = shut_hosts(&["a", "b"], TELLING);
+    let copying = relayed_copy(&hosts, "2s");
     set_path(&hosts, "down");
     // More than the patience, and less than ten times as much.
-    std::thread::sleep(Duration::from_secs(5));
+    std::thread::sleep(Duration::from_secs(3));
+    sh(&format!("tc -n {} qdisc del dev pb root", hosts.ns("ctl")));
     set_path(&hosts, "up");
     let output = copying.wait_with_output().expect("it ends");
     let (out, err) = text(&output);
     assert!(output.status.success(), "{out}{err}");
     assert_eq!(checked("copy", &out)["is_relayed"], true, "{out}");
-    assert!(fs::read(hosts.file("dst/long")).unwrap() == bytes, "the content differs");
+    assert!(fs::read(hosts.file("dst/long")).unwrap() == long_content(), "the content differs");
 }
 
 #[test]
 fn a_relayed_copy_whose_path_stays_cut_ends_at_both_ends() {
     needs_nft!();
-    let hosts = TestHosts::new();
-    let mut copying = relayed_copy(&hosts, &long_content(), "2s");
+    let hosts = shut_hosts(&["a", "b"], TELLING);
+    let mut copying = relayed_copy(&hosts, "2s");
     let are_gone = || ["a", "b"].iter().all(|host| hosts.pids(host, "agent --stdio").is_empty());
     assert!(!are_gone());
     set_path(&hosts, "down");

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use super::refusals::script;
 use super::*;
 
 /// Makes folders, for names with a slash at the end, and files.
@@ -124,9 +125,7 @@ fn nothing_is_deleted_where_a_folder_cannot_be_read() {
     sh(&format!("chown -R 65534:65534 {}", hosts.file("dst").display()));
     let run = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" copy --delete --json \"$@\"";
     let [from, to] = ["src/", "dst"].map(|name| hosts.file(name).display().to_string());
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &hosts.ns("ctl"), "sh", "-c", run, LANDSPEED, &from, &to]);
-    let output = command.stdin(Stdio::null()).output().expect("sh runs");
+    let output = script(&hosts, run, &[&from, &to]);
     let (out, err) = text(&output);
     assert_eq!(output.status.code(), Some(6), "{out}{err}");
     let done = checked("copy", &out);

@@ -2,9 +2,6 @@
 
 use super::*;
 
-const A: &str = "root@10.99.0.2";
-const B: &str = "root@10.99.0.3";
-
 /// The transports of a copy, and what carries their streams encrypted.
 const CARRIED: [(&str, &str); 5] =
     [("tcp", "tls"), ("mptcp", "tls-mptcp"), ("udt", "tls-udt"), ("unix", "tls-unix"), ("quic", "quic")];
@@ -30,6 +27,14 @@ fn every_transport_carries_the_same_encrypted() {
     }
 }
 
+/// Checks that one line of each end says which receive buffer its sockets have.
+fn is_told_of_each_end(document: &Value) {
+    let told = document["not_as_asked"].as_array().expect("a list");
+    let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
+    let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
+    assert!(told.len() == 2 && told.iter().all(is_told) && of_b.count() == 1, "{document}");
+}
+
 #[test]
 fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     needs_root!();
@@ -44,14 +49,23 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let flow = &done["flow"];
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
-    let told = done["not_as_asked"].as_array().expect("a list");
-    let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
-    let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");
-    assert!(told.len() == 2 && told.iter().all(is_told) && of_b.count() == 1, "one line of each end: {done}");
+    is_told_of_each_end(&done);
     is_same(&hosts.file("src"), &hosts.file("to"));
-    let (out, err) = text(&copy(&hosts, &[&asked[..], &["--flows", "3", from.as_str(), &to]].concat()));
-    assert!(out.contains("\nflows: 3, each with nodelay=on, rcvbuf=1073741823, socket-"), "{out}{err}");
-    assert!(out.contains(&format!("\nnot as asked: {B}: SO_RCVBUF: ")), "{out}{err}");
+    // What compares, or is tried, goes over the same flows and tells the same of them.
+    for check in ["--verify", "--dry-run"] {
+        let all = [&asked[..], &[check, from.as_str(), &to]].concat();
+        let found = ended(&hosts, &all, &format!("copy-{}", check.trim_start_matches('-')), 0);
+        assert_eq!((&found["flow"], &found["flows"]), (&done["flow"], &done["flows"]), "{found}");
+        is_told_of_each_end(&found);
+    }
+    for check in [&["--verify"][..], &["--dry-run"], &[]] {
+        let all = [&asked[..], check, &["--flows", "3", from.as_str(), &to]].concat();
+        let (out, err) = text(&copy(&hosts, &all));
+        let flows = "\nflows: 3, each with nodelay=on, rcvbuf=1073741823, socket-";
+        assert_eq!(out.matches(flows).count(), 1, "{check:?}: {out}{err}");
+        let told = format!("\nnot as asked: {B}: SO_RCVBUF: ");
+        assert_eq!(out.matches(&told).count(), 1, "{check:?}: {out}{err}");
+    }
 }
 
 #[test]

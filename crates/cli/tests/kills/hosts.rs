@@ -129,7 +129,7 @@ fn one_kill(hosts: &TestHosts, death: &[KillTarget], moment: &KillMoment, seed: 
     let mut run = start(hosts, seed, moment.sends);
     let begun = Instant::now();
     let tuning = || ["a", "b"].iter().all(|host| !find(hosts, Guardian(host), &run).is_empty());
-    while moment.while_tuning && !tuning() && begun.elapsed() < Duration::from_secs(30) {
+    while moment.while_tuning && !tuning() && begun.elapsed() < Duration::from_secs(60) {
         std::thread::sleep(Duration::from_millis(20));
     }
     std::thread::sleep(moment.after);
@@ -141,7 +141,7 @@ fn one_kill(hosts: &TestHosts, death: &[KillTarget], moment: &KillMoment, seed: 
     }
     let _ = run.kill();
     let _ = run.wait();
-    assert!(hosts.quiet(Duration::from_secs(25)), "{death:?} at {moment:?}: a process is left");
+    assert!(hosts.quiet(Duration::from_secs(60)), "{death:?} at {moment:?}: a process is left");
     for host in ["a", "b"] {
         let guardian = [Guardian(host), Everything].iter().any(|v| death.contains(v));
         let agent = [Agent(host), SshServer(host), Everything].iter().any(|v| death.contains(v));

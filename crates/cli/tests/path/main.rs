@@ -22,7 +22,7 @@ const PROGRAM: &str = "LANDSPEED_PATH_PROGRAM";
 /// Environment variable with the IPv4 address on which programs listen, or to which they connect; loopback by default.
 const ADDRESS: &str = "LANDSPEED_PATH_ADDRESS";
 /// Time limit, longer than anything here takes.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// Lifetime of a program in seconds, longer than `make path-bursts` takes. It ends programs whose test was killed.
 const LIFETIME: u32 = 3600;
 

@@ -158,18 +158,27 @@ impl TestHosts {
             .collect()
     }
 
+    /// Returns how many bytes a host's link has received ("rx") or sent ("tx").
+    pub(crate) fn link_bytes(&self, host: &str, link: &str, way: &str) -> u64 {
+        let counter = format!("/sys/class/net/{link}/statistics/{way}_bytes");
+        sh(&format!("ip netns exec {} cat {counter}", self.ns(host))).trim().parse().expect("a number")
+    }
+
     /// Waits until only the listening sshd runs on each host. Returns false if another process stays.
     pub(crate) fn quiet(&self, limit: Duration) -> bool {
         let only_sshd = |host: &&str| self.pids(host, "").len() == self.pids(host, "[listener]").len();
         within(limit, || ["a", "b"].iter().all(only_sshd))
     }
 
+    /// Makes the namespaces and their links. Addresses are not checked for duplicates, which would take two seconds.
     fn wire(&self) {
         let (a, b, ctl) = (self.ns("a"), self.ns("b"), self.ns("ctl"));
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         sh(&format!(
             "set -e
-            for n in {a} {b} {ctl}; do ip netns add $n; ip -n $n link set lo up; done
+            for n in {a} {b} {ctl}; do
+                ip netns add $n; ip netns exec $n sysctl -q net.ipv6.conf.default.accept_dad=0; ip -n $n link set lo up
+            done
             ip -n {ctl} link add br0 type bridge
             ip -n {ctl} addr add 10.99.0.1/24 dev br0; ip -n {ctl} link set br0 up
             ip -n {ctl} link add pa type veth peer name mgmt netns {a}
@@ -207,9 +216,8 @@ impl TestHosts {
         self.await_addresses();
     }
 
-    /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up, and checks for
-    /// duplicate addresses unless the check is disabled. Without the wait, an early snapshot would differ from a later
-    /// one.
+    /// Waits for addresses. The kernel adds link-local addresses and routes shortly after link-up. Without the wait,
+    /// an early snapshot would differ from a later one.
     fn await_addresses(&self) {
         for host in ["a", "b"] {
             let ns = self.ns(host);
@@ -219,7 +227,7 @@ impl TestHosts {
                     sh(&format!("ip -n {ns} -6 route show table local | grep -c '^local fe80' || true"));
                 tentative.trim().is_empty() && locals.trim() == "2"
             };
-            assert!(within(Duration::from_secs(10), are_there), "not all addresses of {host} come");
+            assert!(within(Duration::from_secs(60), are_there), "not all addresses of {host} come");
         }
     }
 
@@ -266,7 +274,7 @@ END
         for (host, address) in all {
             let probe = format!("ip netns exec {} bash -c 'exec 3<>/dev/tcp/{address}/22'", self.ns("ctl"));
             let answers = || output(&probe).status.success();
-            assert!(within(Duration::from_secs(10), answers), "sshd on {host} does not answer");
+            assert!(within(Duration::from_secs(60), answers), "sshd on {host} does not answer");
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
 
-use super::{CopyOptions, LONGEST, REPORT, flows, named, names};
+use super::{CopyOptions, LONGEST, REPORT, flows, named, names, not_as_asked};
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
@@ -17,6 +17,14 @@ pub struct ComparisonListener<'a> {
     pub on_counts: &'a dyn Fn(CopyCounts),
     /// Receives entries that differ at the target.
     pub on_differing: &'a dyn Fn(Vec<CopyDiffering>),
+}
+
+/// A comparison that is over.
+#[derive(Debug)]
+pub struct ComparisonDone {
+    pub outcome: CopyComparison,
+    /// Which settings the flows had otherwise than asked for: the host and a line for each.
+    pub not_as_asked: Vec<String>,
 }
 
 /// Compares files on one host of the pair with what the other has, and changes nothing. Every entry that differs goes to
@@ -30,7 +38,7 @@ pub fn compare_files(
     what: &CopyOptions,
     check: CopyCheck,
     listener: &ComparisonListener<'_>,
-) -> Result<CopyComparison, Error> {
+) -> Result<ComparisonDone, Error> {
     named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
     let [client, server] = Side::BOTH.map(|side| request(side, what, check, &ends));
@@ -55,7 +63,8 @@ pub fn compare_files(
     let outcome = |answer| if let Reply::Compared { outcome } = answer { Some(outcome) } else { None };
     let outcome = answers.into_iter().flatten().find_map(outcome);
     hand_over(source, listener)?;
-    outcome.map(|outcome| *outcome).ok_or_else(|| source.unexpected("compare files"))
+    let outcome = outcome.ok_or_else(|| source.unexpected("compare files"))?;
+    Ok(ComparisonDone { outcome: *outcome, not_as_asked: not_as_asked(pair) })
 }
 
 /// Hands the entries that wait at the source to the listener.

@@ -19,7 +19,7 @@ use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
-pub use compare::{ComparisonListener, compare_files};
+pub use compare::{ComparisonDone, ComparisonListener, compare_files};
 pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
 };
@@ -139,7 +139,8 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     }
 }
 
-/// Returns which settings the flows of a copy that is over had otherwise than asked for. A host that does not answer has none.
+/// Returns which settings the flows of a copy or a comparison that is over had otherwise than asked for. A host that does not
+/// answer has none.
 fn not_as_asked(pair: &Pair<'_>) -> Vec<String> {
     let of = |side: Side| match pair.host(side).call(&Request::CopyState {}) {
         Ok(Reply::CopyState { not_as_asked, .. }) => {

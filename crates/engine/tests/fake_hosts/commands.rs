@@ -22,8 +22,8 @@ pub(crate) enum TestedCommand {
     Sizes,
     Compare,
     Measure,
-    /// With enough time for every step, even on a busy machine.
-    TuneInFull,
+    /// With this many seconds.
+    TuneFor(u64),
 }
 
 pub(crate) const COMMANDS: [TestedCommand; 5] = [
@@ -66,7 +66,7 @@ pub(crate) fn run(
     let mut group = HostGroup::of_two(Host::probe(a)?, Host::probe(b)?, &wishes())?;
     match command {
         TestedCommand::Tune => tuned(&mut group, lines, Nanos::secs(3)),
-        TestedCommand::TuneInFull => tuned(&mut group, lines, Nanos::secs(20)),
+        TestedCommand::TuneFor(seconds) => tuned(&mut group, lines, Nanos::secs(seconds)),
         TestedCommand::Explain => explained(&group).map(|_| Vec::new()),
         TestedCommand::Sizes => sized(&mut group, lines),
         TestedCommand::Compare => compared(&mut group, lines),

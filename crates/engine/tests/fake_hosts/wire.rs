@@ -8,8 +8,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::host::lock;
 
-/// How long an end waits for its peer, as real ends do.
-const MEET: Duration = Duration::from_secs(10);
+/// How long an end waits for its peer: longer than any test whose ends hear that it does not come.
+const MEET: Duration = Duration::from_secs(40);
 const LOOK: Duration = Duration::from_millis(20);
 
 type RunEnd = (u16, Role);

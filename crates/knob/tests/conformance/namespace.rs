@@ -37,7 +37,7 @@ pub(crate) fn in_namespace(test: fn(&KnobTarget)) {
             is_running && !addresses.is_empty() && addresses.iter().all(has_route)
         };
         let started = std::time::Instant::now();
-        while started.elapsed().as_millis() < 1000 && !["v0", "v1"].into_iter().all(is_whole) {
+        while started.elapsed().as_secs() < 20 && !["v0", "v1"].into_iter().all(is_whole) {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let address = InterfaceAddress::new(rtnl.index_of("v0").unwrap(), [198, 18, 0, 1].into(), 24);

@@ -352,3 +352,20 @@ fn nothing_is_removed_that_was_not_asked_for() {
     assert_eq!(world.names(), ["link", "own"]);
     world.assert_untouched();
 }
+
+/// Not hostile, but as little to be understood.
+#[test]
+fn a_source_of_another_version_is_refused_with_what_helps() {
+    let world = World::new();
+    let target = &world.target(&["a"]);
+    let (caller, flows) = ends();
+    let ended = std::thread::scope(|scope| {
+        let receiving =
+            scope.spawn(move || receive(flows, target, &CopyProgress::default(), &CancelFlag::default()));
+        let flow = caller.open(0, PATIENCE, &CancelFlag::default()).expect("a flow");
+        flow.sender().expect("a sending half").send(b"LSm\xff", 1).expect("it is sent");
+        receiving.join().expect("the target does not panic")
+    });
+    let error = ended.expect_err("the source has another version");
+    assert!(matches!(error, Error::Version { theirs: 0xff, .. }), "{error}");
+}

@@ -11,11 +11,10 @@ use landspeed_transport::{CancelFlag, Error as TransportError, Flow, Patience};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::Error;
 use crate::first_error::FirstError;
 use crate::link::{BEATS, Flows, Opening, Pulse, beat_until_end, drive};
-use crate::progress::other_settings;
 use crate::wire::{FrameReader, FrameWriter, encode};
+use crate::{CopyProgress, Error};
 
 /// The time between two looks at what may end a comparison.
 const LOOK: Duration = Duration::from_millis(10);
@@ -98,9 +97,9 @@ impl LaneFlow {
 }
 
 impl Lanes {
-    /// Opens all flows once, or accepts them. What they have otherwise than asked for changes no answer and is not kept, but no
-    /// question is asked over another congestion control.
-    pub(super) fn open(flows: Flows, cancel: &CancelFlag) -> Result<Lanes, Error> {
+    /// Opens all flows once, or accepts them. What they have otherwise than asked for changes no answer, but no question is asked
+    /// over another congestion control.
+    pub(super) fn open(flows: Flows, progress: &CopyProgress, cancel: &CancelFlag) -> Result<Lanes, Error> {
         let Flows { count, opening, patience, give_up_after } = flows;
         let until = Instant::now() + patience;
         let lane =
@@ -119,7 +118,7 @@ impl Lanes {
             other => other.into(),
         })?;
         for lane in &flows {
-            other_settings(lane.flow.as_ref())?;
+            progress.has_opened(lane.flow.as_ref())?;
         }
         Ok(Lanes { flows, give_up_after })
     }

@@ -50,7 +50,7 @@ pub fn compare(
         tally: Mutex::default(),
         progress,
     };
-    let lanes = Lanes::open(flows, cancel)?;
+    let lanes = Lanes::open(flows, progress, cancel)?;
     let first = FirstError::default();
     let fail = |error| {
         first.keep(error);

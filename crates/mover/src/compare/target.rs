@@ -16,7 +16,6 @@ use super::Seen;
 use super::lane::{LaneFlow, Lanes};
 use super::message::{Answer, PieceRange, Question};
 use super::queue::reads;
-use crate::Error;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::first_error::FirstError;
@@ -27,16 +26,24 @@ use crate::select::CopyRules;
 use crate::target::{Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
+use crate::{CopyProgress, Error};
 
 /// Answers how the target's entries differ until the source has no more questions. The other end calls
-/// [`crate::compare`]. Whether the copy is to be synced plays no part.
+/// [`crate::compare`]. Whether the copy is to be synced plays no part. Of the counts, the target keeps only what its flows have
+/// otherwise than asked for.
 ///
 /// # Errors
 /// Returns an error if the target's folder cannot be opened, if a copy that is tried could not write into it, if the
 /// source breaks the protocol or is not heard any more, or if `cancel` is set.
-pub fn show(flows: Flows, target: &Target, check: CopyCheck, cancel: &CancelFlag) -> Result<(), Error> {
+pub fn show(
+    flows: Flows,
+    target: &Target,
+    check: CopyCheck,
+    progress: &CopyProgress,
+    cancel: &CancelFlag,
+) -> Result<(), Error> {
     let showing = Showing::open(target, check)?;
-    let lanes = Lanes::open(flows, cancel)?;
+    let lanes = Lanes::open(flows, progress, cancel)?;
     let first = FirstError::default();
     std::thread::scope(|scope| {
         let (showing, first) = (&showing, &first);

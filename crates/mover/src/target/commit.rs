@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
@@ -9,6 +10,7 @@ use std::sync::mpsc::Receiver;
 use landspeed_record::CopyStage;
 
 use super::incoming::IncomingFile;
+use super::stable::waited;
 use super::{Receiving, SourceLink};
 use crate::beneath::LastFolder;
 use crate::stage::{self, Pause};
@@ -77,11 +79,21 @@ impl Receiving {
             return Ok(());
         }
         let mut files = batch.iter().flat_map(Commit::files);
-        let is_done = match (files.next(), files.next()) {
-            (Some((_, file)), None) => self.work.sync(file.own())?,
-            _ => false,
+        let alone = match (files.next(), files.next()) {
+            (Some((_, file)), None) => self.work.to_sync(file.own())?,
+            _ => None,
         };
-        if is_done { Ok(()) } else { Ok(rustix::fs::syncfs(&self.work)?) }
+        match alone {
+            Some(file) => waited(&self.is_over, move || rustix::fs::fdatasync(file)),
+            None => self.sync_all(),
+        }
+    }
+
+    /// Puts all of the target's file system on stable storage, also what is incomplete. The folder of that has a lock, which no
+    /// call may hold that is left behind: so the call has the target's folder.
+    fn sync_all(&self) -> io::Result<()> {
+        let root = self.root.as_fd().try_clone_to_owned()?;
+        waited(&self.is_over, move || rustix::fs::syncfs(root))
     }
 
     fn install_one(
@@ -117,13 +129,13 @@ impl Receiving {
     /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
-        let synced = if self.is_synced { rustix::fs::syncfs(&self.root) } else { Ok(()) };
+        let synced = if self.is_synced { self.sync_all() } else { Ok(()) };
         self.is_finished.store(true, Ordering::Release);
         let lost = self.keeper.lost();
         if !lost.is_empty() {
             link.tell(&ToSource::Lost(lost));
         }
-        let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error.into()));
+        let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error));
         link.tell(&ToSource::Finished(finished));
     }
 }

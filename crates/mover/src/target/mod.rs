@@ -6,6 +6,7 @@ mod in_place;
 mod incoming;
 mod offer;
 mod special;
+mod stable;
 mod sweep;
 mod work_folder;
 

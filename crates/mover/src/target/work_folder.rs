@@ -106,12 +106,12 @@ impl WorkFolder {
         }
     }
 
-    /// Puts the content of a file on stable storage. Returns false if its mode forbids to open it.
-    pub(super) fn sync(&self, name: &[u8]) -> io::Result<bool> {
+    /// Opens a file whose content is to be put on stable storage; `None` if its mode forbids that.
+    pub(super) fn to_sync(&self, name: &[u8]) -> io::Result<Option<OwnedFd>> {
         // A source can have put a FIFO here meanwhile, with another flow, and to open that would wait.
         match self.open_as(name, OFlags::RDONLY | OFlags::NONBLOCK) {
-            Err(Errno::ACCESS) => Ok(false),
-            opened => Ok(rustix::fs::fdatasync(opened?).map(|()| true)?),
+            Err(Errno::ACCESS) => Ok(None),
+            opened => Ok(Some(opened?)),
         }
     }
 
@@ -270,7 +270,8 @@ mod tests {
         let work = WorkFolder::open(&root, all.path()).unwrap();
         work.special(&short(7), FileType::Fifo, 0).unwrap();
         let (done, is_done) = std::sync::mpsc::channel();
-        std::thread::spawn(move || done.send(work.sync(&short(7)).is_err()));
+        let refuses = |file: Option<OwnedFd>| file.is_some_and(|file| rustix::fs::fdatasync(file).is_err());
+        std::thread::spawn(move || done.send(work.to_sync(&short(7)).is_ok_and(refuses)));
         assert_eq!(is_done.recv_timeout(std::time::Duration::from_secs(20)), Ok(true));
     }
 
@@ -282,7 +283,8 @@ mod tests {
         let work = WorkFolder::open(&root, all.path()).unwrap();
         let part = work.file(b"abc.part", Mode::RUSR | Mode::WUSR).unwrap();
         rustix::fs::fchmod(&part, Mode::empty()).unwrap();
-        assert_eq!(work.sync(b"abc.part").unwrap(), rustix::process::geteuid().is_root());
+        let is_opened = work.to_sync(b"abc.part").unwrap().is_some();
+        assert_eq!(is_opened, rustix::process::geteuid().is_root());
         assert!(work.left(b"abc.part").unwrap().is_some());
         assert!(work.left(b"none").unwrap().is_none());
     }

@@ -1,4 +1,5 @@
-//! Frames: a message in postcard's encoding, and a body of bytes. Both are bounded before memory is taken.
+//! Frames: a message in postcard's encoding, and a body of bytes. Both are bounded before memory is taken. The first frame in each
+//! direction of a flow follows the version ([`GREETING`]).
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::version::{self, GREETING};
 use crate::Error;
 use crate::digest::PIECE;
 use crate::link::Pulse;
@@ -34,13 +36,13 @@ pub(crate) struct FrameWriter<'a> {
     flow: &'a dyn Flow,
     /// The number of messages of the other end that this end has taken.
     taken: &'a AtomicU64,
-    /// Frames that are about to be sent.
+    /// Frames that are about to be sent. The version precedes the first one.
     waiting: Mutex<Vec<u8>>,
 }
 
 impl<'a> FrameWriter<'a> {
     pub(crate) fn new(flow: &'a dyn Flow, taken: &'a AtomicU64) -> Self {
-        FrameWriter { flow, taken, waiting: Mutex::default() }
+        FrameWriter { flow, taken, waiting: Mutex::new(GREETING.to_vec()) }
     }
 
     /// Sends a message with a body.
@@ -125,6 +127,8 @@ pub(crate) struct Frame<'r, M> {
 /// Reads frames from a flow.
 pub(crate) struct FrameReader<'a> {
     bytes: ByteReader<'a>,
+    /// True once the other end's version was read, and is that of this end.
+    is_greeted: bool,
     message: Vec<u8>,
     /// Room for the longest body so far.
     body: Vec<u8>,
@@ -133,13 +137,13 @@ pub(crate) struct FrameReader<'a> {
 impl<'a> FrameReader<'a> {
     pub(crate) fn new(receiver: Box<dyn Receiver + 'a>, pulse: &'a Pulse) -> Self {
         let bytes = ByteReader { receiver, pulse, room: vec![0; ROOM], from: 0, to: 0 };
-        FrameReader { bytes, message: Vec::new(), body: Vec::new() }
+        FrameReader { bytes, is_greeted: false, message: Vec::new(), body: Vec::new() }
     }
 
     /// Waits for the next frame; `None` if the flow has ended between frames.
     pub(crate) fn next<M: DeserializeOwned>(&mut self) -> Result<Option<Frame<'_, M>>, Error> {
         let mut head = [0; HEAD];
-        if !self.bytes.fill_or_end(&mut head).map_err(Error::Flow)? {
+        if !self.hears_greeting()? || !self.bytes.fill_or_end(&mut head).map_err(Error::Flow)? {
             return Ok(None);
         }
         let (message, body, taken) = fields(head)?;
@@ -152,6 +156,21 @@ impl<'a> FrameReader<'a> {
         }
         self.bytes.fill(&mut self.body[..body]).map_err(Error::Flow)?;
         Ok(Some(Frame { message, body: &self.body[..body], taken }))
+    }
+}
+
+impl FrameReader<'_> {
+    /// Reads the other end's version, the first time. Returns false if the flow has ended before.
+    fn hears_greeting(&mut self) -> Result<bool, Error> {
+        if !self.is_greeted {
+            let mut greeting = GREETING;
+            if !self.bytes.fill_or_end(&mut greeting).map_err(Error::Flow)? {
+                return Ok(false);
+            }
+            version::check(greeting)?;
+            self.is_greeted = true;
+        }
+        Ok(true)
     }
 }
 
@@ -276,7 +295,13 @@ mod tests {
         [frame.as_slice(), body].concat()
     }
 
+    /// Reads what is held, after the version.
     fn read(held: Held, look: impl FnOnce(&mut FrameReader<'_>)) {
+        let bytes = [&GREETING[..], &held.bytes].concat();
+        read_all(Held { bytes, ..held }, look);
+    }
+
+    fn read_all(held: Held, look: impl FnOnce(&mut FrameReader<'_>)) {
         let pulse = Pulse::new();
         look(&mut FrameReader::new(Box::new(held), &pulse));
     }
@@ -309,6 +334,21 @@ mod tests {
         }
     }
 
+    /// A flow that is opened again would bring the same.
+    #[test]
+    fn another_version_is_refused_and_is_no_error_of_the_flow() {
+        let [name @ .., version] = GREETING;
+        let greeting = [&name[..], &[version + 1]].concat();
+        let bytes = [greeting, frame(&encode(&ToTarget::Finish), &[], 0)].concat();
+        read_all(Held { bytes, step: 3 }, |reader| {
+            let error = reader.next::<ToTarget>().unwrap_err();
+            assert!(matches!(error, Error::Version { .. }) && !error.is_of_flow(), "{error}");
+        });
+        read_all(Held { bytes: Vec::new(), step: 3 }, |reader| {
+            assert_eq!(reader.next::<ToTarget>().unwrap(), None);
+        });
+    }
+
     #[test]
     fn a_frame_that_is_cut_off_is_an_error_of_the_flow() {
         let mut bytes = frame(&encode(&ToTarget::Pieces(Vec::new())), b"body", 0);
@@ -336,6 +376,7 @@ mod tests {
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
             let pulse = Pulse::new();
+            let bytes = [&GREETING[..], &bytes].concat();
             let mut reader = FrameReader::new(Box::new(Held { bytes, step: 64 }), &pulse);
             while let Ok(Some(_)) = reader.next::<ToTarget>() {}
             prop_assert!(reader.message.len() <= LONGEST_MESSAGE && reader.body.len() <= PIECE);

@@ -5,6 +5,7 @@ mod frame;
 pub(crate) mod fuzz;
 mod lists;
 mod sparse;
+mod version;
 
 use serde::{Deserialize, Serialize};
 

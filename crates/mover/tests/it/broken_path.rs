@@ -289,7 +289,8 @@ fn compared(
 ) -> (Result<CopyComparison, Error>, Result<(), Error>) {
     let (source, target, cancel) = (&source(from), &target(to), &CancelFlag::default());
     thread::scope(|scope| {
-        let shown = scope.spawn(move || show(showing, target, CopyCheck::Verify, cancel));
+        let shown =
+            scope.spawn(move || show(showing, target, CopyCheck::Verify, &CopyProgress::default(), cancel));
         let compared = compare(asking, source, CopyCheck::Verify, progress, cancel);
         (compared, shown.join().expect("no panic"))
     })

@@ -17,7 +17,7 @@ pub(super) fn compared(
     let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
     let mut listed = Vec::new();
     let outcome = std::thread::scope(|scope| {
-        let shown = scope.spawn(|| show(showing, &target, check, &cancel));
+        let shown = scope.spawn(|| show(showing, &target, check, &CopyProgress::default(), &cancel));
         let comparing = scope.spawn(|| compare(asking, &source, check, &progress, &cancel));
         while !comparing.is_finished() {
             listed.extend(progress.listed());
@@ -116,7 +116,7 @@ fn a_comparison_does_not_take_another_congestion_control_than_asked_for() {
     let (source, target) = (source(from.path()), target(to.path()));
     let (progress, cancel) = (CopyProgress::default(), CancelFlag::default());
     let outcome = std::thread::scope(|scope| {
-        scope.spawn(|| show(showing, &target, CopyCheck::Verify, &cancel));
+        scope.spawn(|| show(showing, &target, CopyCheck::Verify, &CopyProgress::default(), &cancel));
         compare(asking, &source, CopyCheck::Verify, &progress, &cancel)
     });
     assert!(matches!(outcome, Err(Error::Setting(_))), "{outcome:?}");

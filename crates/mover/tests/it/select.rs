@@ -33,7 +33,7 @@ fn tried(from: &Path, to: &Path, rules: CopyRules) -> (CopyComparison, Vec<Vec<u
     let ([asking, showing], check, cancel) = (flows("tcp", 2), CopyCheck::DryRun, CancelFlag::default());
     let progress = CopyProgress::default();
     let outcome = std::thread::scope(|scope| {
-        let shown = scope.spawn(|| show(showing, &target, check, &cancel));
+        let shown = scope.spawn(|| show(showing, &target, check, &CopyProgress::default(), &cancel));
         let outcome = compare(asking, &source, check, &progress, &cancel).unwrap();
         shown.join().expect("no panic").unwrap();
         outcome

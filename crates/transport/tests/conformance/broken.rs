@@ -14,7 +14,7 @@ use landspeed_transport::{
     ReservedPort, Sender, Transport, TransportProperties, ZeroCopyCompletions, find,
 };
 
-use crate::loopback::{KEY, SHORT};
+use crate::loopback::{KEY, LONG, SHORT};
 
 /// A fault of a transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Transport for BrokenTransport {
 
     fn connect(&self, call: &ConnectRequest<'_>, patience: &Patience<'_>) -> Result<Box<dyn Flow>, Error> {
         if self.0 == TransportFault::LeavesAThread {
-            std::thread::spawn(|| std::thread::sleep(4 * SHORT));
+            std::thread::spawn(|| std::thread::sleep(2 * LONG));
         }
         let key = if self.0 == TransportFault::TakesAnyKey { &KEY } else { call.key };
         let (other, until) = (CancelFlag::new(), patience.until);

@@ -11,7 +11,7 @@ use landspeed_transport::{CancelFlag, ConnectRequest, Flow};
 use parking_lot::{Mutex, MutexGuard};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::loopback::{KEY, LONG, Loopback, SHORT, patience, text};
+use crate::loopback::{KEY, LONG, Loopback, patience, text};
 
 /// The number of peers at a time.
 const PEERS: usize = 400;
@@ -99,14 +99,14 @@ fn peers(loopback: &Loopback<'_>, flow: &dyn Flow, addresses: usize) -> Result<V
 /// Returns the first datagram of a client that holds the key, as an eavesdropper receives it.
 fn first_datagram(loopback: &Loopback<'_>) -> Result<Vec<u8>, String> {
     let ear = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(text)?;
-    ear.set_read_timeout(Some(SHORT)).map_err(text)?;
+    ear.set_read_timeout(Some(LONG)).map_err(text)?;
     let (server, mut heard) = (ear.local_addr().map_err(text)?, vec![0; 65_536]);
     let cancel = &CancelFlag::new();
     let length = thread::scope(|scope| {
         scope.spawn(move || {
             let call =
                 ConnectRequest { server, number: 9, source_port: 0, settings: &loopback.settings, key: &KEY };
-            loopback.transport.connect(&call, &patience(cancel, SHORT)).map(drop)
+            loopback.transport.connect(&call, &patience(cancel, LONG)).map(drop)
         });
         let length = ear.recv(&mut heard);
         cancel.cancel();

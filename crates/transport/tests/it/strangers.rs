@@ -66,7 +66,7 @@ fn a_server_of_datagrams_without_the_key_gets_hellos_and_nothing_else() {
     let server = stranger();
     let at = server.local_addr().expect("its address");
     std::thread::scope(|scope| {
-        let calling = scope.spawn(move || call(at, &udp(&[]), &KEY, Duration::from_millis(500)));
+        let calling = scope.spawn(move || call(at, &udp(&[]), &KEY, Duration::from_secs(2)));
         let mut bytes = [0; 2000];
         while let Ok((length, client)) = server.recv_from(&mut bytes) {
             assert!(length == 56 && bytes.starts_with(b"LSh1"), "{:?}", &bytes[..length]);
@@ -265,7 +265,7 @@ fn a_server_without_the_key_gets_nothing_but_the_hello() {
     let server = TcpListener::bind((V4, 0)).expect("a port");
     let at = server.local_addr().expect("its address");
     std::thread::scope(|scope| {
-        let calling = scope.spawn(move || call(at, &Settings::new(), &KEY, Duration::from_secs(5)));
+        let calling = scope.spawn(move || call(at, &Settings::new(), &KEY, LONG));
         let (mut stranger, _) = server.accept().expect("it calls");
         stranger.write_all(&[0; 48]).expect("a made-up answer");
         let mut heard = Vec::new();
@@ -283,9 +283,9 @@ fn silent_and_loud_connections_do_not_keep_flows_out() {
     let mut loud = TcpStream::connect(port.address()).expect("connects");
     loud.write_all(&[b'x'; 200]).expect("it babbles");
     std::thread::scope(|scope| {
-        let calling = scope.spawn(|| call(port.address(), &Settings::new(), &KEY, Duration::from_secs(5)));
+        let calling = scope.spawn(|| call(port.address(), &Settings::new(), &KEY, LONG));
         let cancel = CancelFlag::new();
-        listener.accept(&patience(&cancel, Duration::from_secs(5))).expect("the flow with the key gets in");
+        listener.accept(&patience(&cancel, LONG)).expect("the flow with the key gets in");
         calling.join().expect("no panic").expect("and is proven");
         let nobody = listener.accept(&patience(&cancel, Duration::from_millis(100)));
         assert!(nobody.is_err());

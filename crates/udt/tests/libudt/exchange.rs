@@ -122,7 +122,7 @@ fn to_libudt(case: &TransferCase) -> TransferFigures {
     while peer.has_ended().is_none() && Instant::now() < until {
         end.drive(Nanos::millis(5));
     }
-    let (status, said) = peer.wait(Duration::from_secs(1));
+    let (status, said) = peer.wait(Duration::from_secs(30));
     assert!(status.success(), "{said}");
     assert_eq!(reader.join().expect("the reader does not panic"), content.hash.finalize());
     TransferFigures { took, counts: end.connection.counts() }
@@ -154,7 +154,7 @@ fn from_libudt(case: &TransferCase) -> TransferFigures {
     let start = Instant::now();
     let (mut peer, input) = LibudtPeer::connect(to, case.mss);
     let writer = write_all(TransferContent::new(case), input);
-    let mut end = ConnectionEnd::accept(socket, case.config(), Nanos::secs(5));
+    let mut end = ConnectionEnd::accept(socket, case.config(), Nanos::secs(60));
     let mut hash = Hasher::new();
     // libudt ends once everything is acknowledged. It sends one shutdown, which may be lost.
     while peer.has_ended().is_none() {
@@ -165,7 +165,7 @@ fn from_libudt(case: &TransferCase) -> TransferFigures {
     let took = start.elapsed();
     read(&mut end, &mut hash);
     assert!(matches!(end.connection.closed(), Some(CloseReason::PeerClosed) | None), "{:?}", end.connection);
-    let (status, said) = peer.wait(Duration::from_secs(1));
+    let (status, said) = peer.wait(Duration::from_secs(30));
     assert!(status.success(), "{said}");
     let content = writer.join().expect("the writer does not panic");
     assert_eq!((content.left, content.hash.finalize()), (0, hash.finalize()));

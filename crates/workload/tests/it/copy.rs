@@ -13,7 +13,7 @@ use crate::common::{V4, both, both_until, outcomes, set, spec};
 /// One trial at a time, because the folders of all trials of a process have the same place.
 static ONE: Mutex<()> = Mutex::new(());
 /// Far more than the promised second, because the machine may be busy.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 fn copy(parameters: &[(&str, &str)]) -> TrialSpec {
     let workload = parameters.iter().fold(Workload::new("copy"), |all, (name, value)| all.with(name, value));

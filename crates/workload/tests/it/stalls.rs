@@ -64,10 +64,11 @@ fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
 fn a_link_that_is_down_for_a_while_is_a_silence_of_every_transport() {
     let Some(lab) = lab("a_link_that_is_down_for_a_while", "lab:back-to-back") else { return };
     let [a, b] = lab.hosts() else { panic!("two hosts") };
-    let each = ["tcp", "udp", "udt", "quic"].map(|transport| streaming(transport, Nanos::secs(4)));
+    let each = ["tcp", "udp", "udt", "quic"].map(|transport| streaming(transport, Nanos::secs(6)));
     let seen: Vec<_> = std::thread::scope(|scope| {
         let trials: Vec<_> = each.iter().map(|spec| scope.spawn(move || between([a, b], spec))).collect();
-        std::thread::sleep(Duration::from_millis(1_000));
+        // All of them send by then, also on a busy machine.
+        std::thread::sleep(Duration::from_millis(2_500));
         run(&format!("ip -n {} link set {} down", b.netns, b.device));
         std::thread::sleep(Duration::from_millis(1_500));
         run(&format!("ip -n {} link set {} up", b.netns, b.device));

@@ -14,8 +14,8 @@ use landspeed_workload::{
 
 use crate::common::{KEY, V4, both_until, set, spec, udp};
 
-/// Far more than the promised second, because the machine may be busy. The trials would take minutes.
-const SOON: Duration = Duration::from_secs(5);
+/// Far more than the promised second, because the machine may be busy. The trials would take two minutes.
+const SOON: Duration = Duration::from_secs(30);
 const LONG: Nanos = Nanos::secs(120);
 
 #[test]

@@ -13,6 +13,7 @@ use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::flow::{ComparedFlow, CopyFlow};
 use super::names::{failed, held, more, name, shown};
 use super::rules::RuleArgs;
 use super::{CopyArgs, CopyRoute, compared, print};
@@ -27,6 +28,8 @@ pub(crate) struct DryRunReport {
     format: u32,
     #[serde(flatten)]
     route: CopyRoute,
+    #[serde(flatten)]
+    flow: ComparedFlow,
     #[serde(flatten)]
     counts: DryRunCounts,
     /// Entries that the copy would leave as they are.
@@ -159,11 +162,17 @@ impl DryRunListing {
         }
     }
 
-    fn report(mut self, route: CopyRoute, outcome: CopyComparison, rules: &RuleArgs) -> DryRunReport {
+    fn report(
+        mut self,
+        route: CopyRoute,
+        (outcome, flow): (CopyComparison, ComparedFlow),
+        rules: &RuleArgs,
+    ) -> DryRunReport {
         self.entries.sort_by(|one, other| one.name_hex.0.cmp(&other.name_hex.0));
         DryRunReport {
             format: FORMAT,
             route,
+            flow,
             counts: self.counts,
             not_deleted: rules.would_not_delete(&outcome),
             unchanged: outcome.compared.saturating_sub(outcome.differing),
@@ -179,13 +188,14 @@ pub(super) fn run(
     args: &CopyArgs,
     route: CopyRoute,
     joined: JoinedHosts,
-    what: &CopyOptions,
+    (what, flow): (&CopyOptions, &CopyFlow),
 ) -> Result<ExitCode> {
     let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
     let take = |entries| listing.borrow_mut().take(entries, most, args.rules.checksum);
-    let outcome = compared(&joined, what, CopyCheck::DryRun, &take)?;
+    let done = compared(&joined, what, CopyCheck::DryRun, &take)?;
     drop(joined);
-    let report = listing.into_inner().report(route, outcome, &args.rules);
+    let found = ComparedFlow::of(flow, what.flows, done);
+    let report = listing.into_inner().report(route, found, &args.rules);
     print(args, &report, lines)?;
     Ok(exit(&report))
 }
@@ -205,6 +215,7 @@ fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
         true => {}
         false => lines.push(report.not_deleted.clone()),
     }
+    lines.extend(report.flow.lines());
     lines.extend(failed("CANNOT copy", report.failed, &report.failures, is_full));
     let named = report.entries.iter().take(shown(is_full));
     let named: Vec<String> =
@@ -277,7 +288,7 @@ mod tests {
         listing.take((0..30).rev().map(|n| file(format!("f{n:02}"))).collect(), usize::MAX, false);
         listing.take(vec![entry("d", CopyEntryKind::Folder, &[Mode])], usize::MAX, false);
         let outcome = CopyComparison { compared: 40, differing: 31, ..CopyComparison::default() };
-        let report = listing.report(route(), outcome, &rules(None));
+        let report = listing.report(route(), (outcome, ComparedFlow::default()), &rules(None));
         let brief = lines(&report, false);
         assert_eq!(
             brief[..4],
@@ -319,7 +330,7 @@ mod tests {
                 false,
             );
             let outcome = CopyComparison { compared: 5, extra: 2, ..CopyComparison::default() };
-            let report = listing.report(route(), outcome, &rules(most));
+            let report = listing.report(route(), (outcome, ComparedFlow::default()), &rules(most));
             let lines = lines(&report, false);
             assert_eq!(lines[0], "would send 0 files, 0 B");
             assert!(lines[1].ends_with("and leave 5 unchanged"), "{lines:?}");

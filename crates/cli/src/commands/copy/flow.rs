@@ -3,11 +3,13 @@
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use landspeed_engine::{Pair, PortRange};
-use landspeed_record::Settings;
+use landspeed_engine::{ComparisonDone, Pair, PortRange};
 use landspeed_record::factor::FactorTable;
+use landspeed_record::{CopyComparison, Settings};
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport, encrypted, is_tcp};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::groups::choices;
 use crate::hosts::parse;
@@ -134,6 +136,33 @@ impl CopyFlow {
         let shown: Vec<String> =
             self.settings.iter().map(|(name, value)| format!("{name}={value}")).collect();
         self.is_chosen.then(|| format!("flows: {flows}, each with {}", shown.join(", ")))
+    }
+}
+
+/// The flows over which a comparison was made, which are those of the copy.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub(crate) struct ComparedFlow {
+    /// The transport of each flow, and its settings that are not the transport's defaults.
+    flow: Settings,
+    /// The number of flows.
+    flows: u32,
+    /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
+    not_as_asked: Vec<String>,
+    /// The line about the flows, if the user chose anything about them.
+    #[serde(skip)]
+    conditions: Option<String>,
+}
+
+impl ComparedFlow {
+    /// Returns what was found over these flows, and what is printed about them.
+    pub(super) fn of(flow: &CopyFlow, flows: u32, done: ComparisonDone) -> (CopyComparison, Self) {
+        let (settings, conditions) = (flow.settings.clone(), flow.line(flows));
+        let ComparisonDone { outcome, not_as_asked } = done;
+        (outcome, ComparedFlow { flow: settings, flows, not_as_asked, conditions })
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = String> + '_ {
+        self.conditions.iter().cloned().chain(not_as_asked(&self.not_as_asked))
     }
 }
 

@@ -13,6 +13,7 @@ use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::flow::{ComparedFlow, CopyFlow};
 use super::names::{failed, held, more, name, shown};
 use super::{CopyArgs, CopyRoute, compared, print};
 use crate::exit::Exit;
@@ -28,6 +29,8 @@ pub(crate) struct CopyVerification {
     route: CopyRoute,
     /// From the first question to the last answer.
     duration_ns: Nanos,
+    #[serde(flatten)]
+    flow: ComparedFlow,
     #[serde(flatten)]
     outcome: CopyComparison,
     /// The number of entries by kind of difference. An entry may differ in several ways.
@@ -62,13 +65,19 @@ impl Differing {
         self.entries.extend(entries.into_iter().take(room));
     }
 
-    fn report(mut self, route: CopyRoute, duration: Nanos, outcome: CopyComparison) -> CopyVerification {
+    fn report(
+        mut self,
+        route: CopyRoute,
+        duration: Nanos,
+        (outcome, flow): (CopyComparison, ComparedFlow),
+    ) -> CopyVerification {
         self.entries.sort_by(|one, other| one.name_hex.0.cmp(&other.name_hex.0));
         let count = |(difference, entries)| DifferenceCount { difference, entries };
         CopyVerification {
             format: FORMAT,
             route,
             duration_ns: duration,
+            flow,
             outcome,
             by_difference: self.counts.into_iter().map(count).collect(),
             entries: self.entries,
@@ -81,12 +90,13 @@ pub(super) fn run(
     args: &CopyArgs,
     route: CopyRoute,
     joined: JoinedHosts,
-    what: &CopyOptions,
+    (what, flow): (&CopyOptions, &CopyFlow),
 ) -> Result<ExitCode> {
     let (listing, most, begun) = (RefCell::<Differing>::default(), held(args.full), Instant::now());
     let take = |entries| listing.borrow_mut().take(entries, most);
-    let outcome = compared(&joined, what, CopyCheck::Verify, &take)?;
-    let report = listing.into_inner().report(route, begun.elapsed().into(), outcome);
+    let done = compared(&joined, what, CopyCheck::Verify, &take)?;
+    let found = ComparedFlow::of(flow, what.flows, done);
+    let report = listing.into_inner().report(route, begun.elapsed().into(), found);
     drop(joined);
     print(args, &report, lines)?;
     Ok(exit(&report.outcome))
@@ -109,7 +119,7 @@ fn lines(report: &CopyVerification, is_full: bool) -> Vec<String> {
     let more = more(differing, named.len(), "--full lists all");
     let failed = failed("NOT compared", report.outcome.failed, &report.outcome.failures, is_full);
     let rest = more.into_iter().chain(failed).chain(remedy(report));
-    std::iter::once(answer).chain(by_kind).chain(named).chain(rest).collect()
+    std::iter::once(answer).chain(by_kind).chain(report.flow.lines()).chain(named).chain(rest).collect()
 }
 
 fn words(entry: &CopyDiffering) -> String {
@@ -174,7 +184,7 @@ mod tests {
     fn report(listing: Differing, outcome: CopyComparison) -> CopyVerification {
         let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
         let route = CopyRoute { from, to, target, is_relayed: false };
-        listing.report(route, Nanos::secs(2), outcome)
+        listing.report(route, Nanos::secs(2), (outcome, ComparedFlow::default()))
     }
 
     #[test]

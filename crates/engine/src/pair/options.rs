@@ -1,0 +1,36 @@
+//! What the user wants of a data path.
+
+use std::net::IpAddr;
+
+use landspeed_agent::session::{LineSink, ZonedAddress};
+use landspeed_record::units::Nanos;
+
+use crate::meeting::Meeting;
+use crate::port_choice::PortRange;
+
+/// The user's wishes for the data path.
+#[derive(Debug, Clone, Default)]
+pub struct PathOptions {
+    /// Address of B to send to; if `None`, B's addresses are tried. The zone of a link-local address is an interface of
+    /// A.
+    pub address: Option<ZonedAddress>,
+    /// `Some(false)` for only IPv4, `Some(true)` for only IPv6, `None` for both.
+    pub ipv6: Option<bool>,
+    /// Addresses of B to try first: the one in its agent's line, those to which its name resolves on the user's
+    /// machine, or the one from the lab.
+    pub hints: Vec<IpAddr>,
+    /// Receives notices for the user while addresses are tried.
+    pub notices: LineSink,
+    /// Port of B for data flows; zero lets B choose.
+    pub data_port: u16,
+    /// The port numbers from which the host that accepts the flows chooses; `None` for any.
+    pub ports: Option<PortRange>,
+    /// The longest wait for a path that carries nothing; zero for [`landspeed_record::PATIENCE`].
+    pub patience: Nanos,
+    /// True if both ends may be one host, between whose processes data take loopback.
+    pub may_be_one_host: bool,
+    /// What may be done where A does not reach B.
+    pub meeting: Meeting,
+    /// Addresses of A to try first where B opens the flows, as `hints` are of B.
+    pub hints_of_a: Vec<IpAddr>,
+}
