@@ -25,6 +25,9 @@ fn every_transport_carries_the_same_encrypted() {
         let done = document(&hosts, &["--transport", name, &from, &to]);
         assert_eq!((&done["copied"], &done["flow"]["transport"]), (&Value::from(2), &Value::from(carried)));
         assert_eq!(done["not_as_asked"], Value::Array(Vec::new()), "{name}: {done}");
+        let ciphers = done["ciphers"].as_array().expect("a list");
+        let is_chosen = |one: &Value| one == "aes-128-gcm" || one == "chacha20-poly1305";
+        assert!(ciphers.iter().all(is_chosen) && ciphers.is_empty() == (name == "quic"), "{name}: {done}");
         is_same(&hosts.file("src"), &hosts.file(name));
         ended(&hosts, &["--verify", "--transport", name, &from, &to], "copy-verify", 0);
     }
@@ -44,6 +47,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     let flow = &done["flow"];
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
+    assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     let told = done["not_as_asked"].as_array().expect("a list");
     let of_b = told.iter().filter(|line| line.as_str().is_some_and(|line| line.starts_with(B)));
     let is_told = |line: &Value| line.as_str().unwrap().contains("SO_RCVBUF: asked for 1073741823, got ");

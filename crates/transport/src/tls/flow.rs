@@ -138,6 +138,10 @@ impl Flow for TlsFlow {
         self.below.not_as_asked().into_iter().chain(other).collect()
     }
 
+    fn cipher(&self) -> Option<&'static str> {
+        self.records.cipher().map(options::name)
+    }
+
     fn adopt(&mut self, settings: &Settings) {
         self.below.adopt(settings);
         self.settings = settings.clone();
