@@ -3,7 +3,7 @@
 
 use landspeed_record::CopyStage;
 
-use super::{LOOK, Sending};
+use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
 use crate::tree::{FoundEntry, Visitor, fills_an_offer};
@@ -23,6 +23,7 @@ impl Sending<'_> {
     fn walk_all(&self, only_folders: bool) {
         let mut walk = Walk { sending: self, only_folders, found: Vec::new() };
         self.trees.iter().for_each(|tree| tree.walk(only_folders, &mut walk));
+        self.made.iter().filter(|_| !only_folders).for_each(|files| made::walk(*files, &mut walk));
         walk.hand_over();
         self.change(|plan| plan.walked());
     }

@@ -1,6 +1,7 @@
 //! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
 
 mod commit;
+mod discard;
 mod hard_links;
 mod in_place;
 mod incoming;
@@ -33,6 +34,7 @@ use crate::wire::{
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
+pub use discard::{DiscardedFiles, discard};
 use hard_links::LinkableFiles;
 use incoming::IncomingFile;
 pub(crate) use offer::{allows, kind};
@@ -298,6 +300,21 @@ impl Receiving {
     }
 }
 
+/// Sends what a target says to its source until the flow is broken.
+fn send_all(link: &SourceLink, flow: &OpenFlow<'_>, stages: &Arc<StageTotals>) -> Result<(), Error> {
+    let mut number = flow.next;
+    let _life = stages.begin(CopyStage::Send);
+    loop {
+        let messages = stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
+        if messages.is_empty() {
+            return Ok(());
+        }
+        flow.writer.send_together(&messages)?;
+        stage::settle(Pause::Blocked);
+        number += messages.len() as u64;
+    }
+}
+
 /// Queues files to be put on stable storage and in place.
 fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, link: &Arc<SourceLink>) {
     if !files.is_empty() {
@@ -319,18 +336,7 @@ impl End for Serving<'_> {
     type Heard = ToTarget;
 
     fn send(&self, link: &SourceLink, flow: &OpenFlow<'_>) -> Result<(), Error> {
-        let mut number = flow.next;
-        let _life = self.stages().begin(CopyStage::Send);
-        loop {
-            let messages =
-                stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
-            if messages.is_empty() {
-                return Ok(());
-            }
-            flow.writer.send_together(&messages)?;
-            stage::settle(Pause::Blocked);
-            number += messages.len() as u64;
-        }
+        send_all(link, flow, self.stages())
     }
 
     fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {
