@@ -119,8 +119,7 @@ impl ReportInputs {
         ask: impl FnOnce(&PathObservations<'_>) -> T,
     ) -> Option<T> {
         let [a, others @ ..] = self.seen.as_slice() else { return None };
-        let is_own = options.target == WatchTarget::Workload && options.program.is_none();
-        let own = is_own.then_some(&options.flow);
+        let own = options.has_own_flows().then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
         let follow_ups = FollowUps {
             probe: self.probe.as_ref(),

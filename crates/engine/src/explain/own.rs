@@ -63,7 +63,7 @@ pub fn explain(
     let mut traces = paths(traced, &mut seen[0][0]).into_iter();
     let mut inputs: Vec<ReportInputs> = Vec::new();
     for (pair, seen) in group.pairs().zip(seen) {
-        let goodput = options.program.is_none().then(|| pair.figures(&seen).rate_bps);
+        let goodput = options.has_own_flows().then(|| pair.figures(&seen).rate_bps);
         let hosts = [pair.a, pair.b].into_iter().zip(seen).map(|(host, outcome)| {
             let mut observed = outcome.observed;
             observed.put(traces.next().flatten());

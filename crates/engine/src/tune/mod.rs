@@ -15,6 +15,8 @@ use landspeed_analysis::{Metric, RunFacts, assemble};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
+use landspeed_transport::settings::FLOWS;
+use landspeed_workload::has_own_flows;
 
 use crate::{Error, HostGroup, RecordSink};
 pub use fit::FittedParameter;
@@ -41,13 +43,23 @@ impl Baseline {
     }
 }
 
-/// The program that a run tunes, instead of landspeed's own stream.
+/// The program that a run tunes, instead of landspeed's own stream, or another workload that ends with its work.
 #[derive(Debug, Clone)]
 pub struct TunedProgram {
     /// The workload that runs the program, with its parameters.
     pub workload: Workload,
-    /// The figure of the program that decides which settings are better.
-    pub of: ProgramMetric,
+    /// The figure of the program that decides which settings are better; `None` for a workload of landspeed's own, of which
+    /// goodput decides.
+    pub of: Option<ProgramMetric>,
+}
+
+impl TunedProgram {
+    /// Returns true if a setting of a flow can affect the workload, if landspeed makes its flows. What all transports have is about
+    /// the calls of a stream, except the number of flows.
+    fn takes(&self, name: &str, transport: &dyn Transport) -> bool {
+        let is_its = || transport.factors().iter().any(|factor| factor.name == name);
+        has_own_flows(&self.workload) && (name == FLOWS.name || is_its())
+    }
 }
 
 /// The options of a tuning run: its goal, its limits, and texts for the record.
@@ -143,7 +155,7 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
     Header {
         topology: options.topology.clone(),
         goal: options.goal.row().goal.to_owned(),
-        program: options.program.as_ref().map(|program| program.of.clone()),
+        program: options.program.as_ref().and_then(|program| program.of.clone()),
         baseline: options.baseline.name().to_owned(),
         seed: options.seed,
         budget_ns: budget,

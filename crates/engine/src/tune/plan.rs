@@ -9,7 +9,7 @@ use landspeed_record::{Candidate, Cell, Finding, Settings, Side};
 use landspeed_transport::Delivery;
 use landspeed_transport::settings::PLACEMENT;
 
-use super::{Baseline, FittedParameter, TuneOptions, bound, budget, fit, look};
+use super::{Baseline, FittedParameter, TuneOptions, TunedProgram, bound, budget, fit, look};
 use crate::factors::{all_factors, factors, flow};
 use crate::trial::TrialTiming;
 use crate::{Error, HostGroup, Pair, RunSpec, curve};
@@ -194,7 +194,8 @@ fn refused_elsewhere(
 /// hosts' knobs affect it.
 fn applies(name: &str, options: &TuneOptions) -> bool {
     let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);
-    options.program.is_none() || name == PLACEMENT.name || !of_flow()
+    let takes = |program: &TunedProgram| program.takes(name, options.transport);
+    options.program.as_ref().is_none_or(takes) || name == PLACEMENT.name || !of_flow()
 }
 
 /// The placebos of a run: changes between two equivalent values.

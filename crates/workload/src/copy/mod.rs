@@ -187,6 +187,10 @@ impl WorkloadRunner for CopyWorkload {
         const { &[DetailRow::of::<CopiedFiles>()] }
     }
 
+    fn ends_with_its_work(&self) -> bool {
+        true
+    }
+
     fn writes_files(&self) -> bool {
         true
     }
