@@ -1,4 +1,4 @@
-//! The modes of short files.
+//! The modes of short files, and the calls that they cost.
 
 use super::*;
 use crate::beneath::tests::deny;
@@ -51,4 +51,22 @@ fn a_short_file_that_has_its_mode_costs_no_call_for_it() {
     });
     assert_eq!(seen, [0o600, 0o600, 0o700]);
     assert!(target.keeper.lost().is_empty());
+}
+
+/// The target looks at a name only where something can be.
+#[test]
+fn a_file_in_a_folder_that_the_copy_has_made_is_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    assert_eq!(considered(&target, 0, &offered("new", EntryKind::Folder)), Answer::Made);
+    let file = |name: &str| offered(name, EntryKind::File { size: 1 });
+    let [in_new, in_old] = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            deny(libc::SYS_newfstatat, libc::EIO);
+            [considered(&target, 1, &file("new/f")), considered(&target, 2, &file("f"))]
+        });
+        asked.join().expect("no panic")
+    });
+    assert_eq!(in_new, Answer::Send);
+    assert_eq!(in_old, Answer::Failed(Failure { operation: Operation::Open, errno: libc::EIO }));
 }
