@@ -9,6 +9,7 @@ use landspeed_record::{Details, SettingMismatch, Settings};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 
+use super::agreed;
 use super::halves::{TlsReceiver, TlsSender};
 use super::handshake::{interest_in, receive_now, send_now, socket_of, wait_for};
 use super::options;
@@ -167,6 +168,7 @@ impl Flow for TlsFlow {
 
     fn add_details(&self, details: &mut Details) {
         self.below.add_details(details);
+        self.cipher().into_iter().for_each(|cipher| agreed::add(cipher, details));
     }
 
     fn wake_receiver(&self) {

@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
+use landspeed_record::{EndpointOutcome, FigureValue, Headline, Settings};
 use rustix::net::{SendFlags, Shutdown};
 
 use super::connect;
@@ -117,6 +117,10 @@ fn the_cipher_that_was_asked_for_is_the_one_that_runs() {
     let (there, here) = pair(&auto, &auto);
     assert_eq!((there.not_as_asked(), here.not_as_asked()), (vec![], vec![]));
     assert!(there.cipher() == here.cipher() && there.cipher() != Some("aes-256-gcm"), "{:?}", there.cipher());
+    let mut end = EndpointOutcome::default();
+    there.add_details(&mut end.details);
+    let told = Headline::figures(TLS.about().headlines, &end).expect("a figure");
+    assert_eq!(told[0].amount, FigureValue::Text(there.cipher().expect("a cipher").to_owned()));
     let (there, mut here) = pair(&with_cipher("aes-128-gcm"), &with_cipher("chacha20-poly1305"));
     let [told] = &here.not_as_asked()[..] else { panic!("{:?}", here.not_as_asked()) };
     assert_eq!((told.setting.as_str(), told.got.as_str()), ("tls-cipher", "aes-128-gcm"));
