@@ -24,7 +24,6 @@ use std::net::SocketAddr;
 use landspeed_record::factor::Factor;
 use landspeed_record::{DetailRow, KernelNeed, Settings};
 
-use agreed::{CIPHER, TlsCiphers};
 use crate::mptcp::{MptcpTransport, subflows};
 use crate::tcp::TcpTransport;
 use crate::transport::{
@@ -33,6 +32,7 @@ use crate::transport::{
 use crate::udt::{UdtTransport, figures};
 use crate::unix::UnixTransport;
 use crate::{Error, Patience};
+use agreed::{CIPHER, TlsCiphers};
 
 /// TLS over the stream of another transport.
 pub(crate) struct TlsTransport {
