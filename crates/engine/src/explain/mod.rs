@@ -20,7 +20,7 @@ use landspeed_workload::has_own_flows;
 pub use live::{explain_live, glance_at_top};
 use material::{HostObservations, ReportInputs};
 pub use own::{explain, explain_time};
-pub(crate) use own::{warm_up, watched_program, watched_stream};
+pub(crate) use own::{fitting, warm_up, watched_program, watched_stream};
 pub use sizes::{SizesEffort, SizesOptions, UserListener, explain_sizes};
 
 /// Time between samples of flows and processes.

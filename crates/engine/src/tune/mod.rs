@@ -15,8 +15,6 @@ use landspeed_analysis::{Metric, RunFacts, assemble};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSummary, Workload};
 use landspeed_transport::Transport;
-use landspeed_transport::settings::FLOWS;
-use landspeed_workload::has_own_flows;
 
 use crate::{Error, HostGroup, RecordSink};
 pub use fit::FittedParameter;
@@ -51,15 +49,6 @@ pub struct TunedProgram {
     /// The figure of the program that decides which settings are better; `None` for a workload of landspeed's own, of which
     /// goodput decides.
     pub of: Option<ProgramMetric>,
-}
-
-impl TunedProgram {
-    /// Returns true if a setting of a flow can affect the workload, if landspeed makes its flows. What all transports have is about
-    /// the calls of a stream, except the number of flows.
-    fn takes(&self, name: &str, transport: &dyn Transport) -> bool {
-        let is_its = || transport.factors().iter().any(|factor| factor.name == name);
-        has_own_flows(&self.workload) && (name == FLOWS.name || is_its())
-    }
 }
 
 /// The options of a tuning run: its goal, its limits, and texts for the record.
