@@ -51,8 +51,8 @@ impl Copies {
         let CurrentCopy { progress, losses } = self.0.lock().clone();
         let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
         let times = CopyEndTimes { host, ..progress.times() };
-        let not_as_asked = progress.not_as_asked();
-        Reply::CopyState { counts: progress.counts(), times: Box::new(times), not_as_asked }
+        let (not_as_asked, ciphers) = (progress.not_as_asked(), progress.ciphers());
+        Reply::CopyState { counts: progress.counts(), times: Box::new(times), not_as_asked, ciphers }
     }
 
     /// Returns entries that the comparison found to differ, and that no earlier call has returned.

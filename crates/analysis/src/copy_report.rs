@@ -45,6 +45,7 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
         duration_ns: end.duration_ns,
         goodput_bps: end.outcome.copied_bytes.per(end.duration_ns),
         not_as_asked: end.not_as_asked,
+        ciphers: end.ciphers,
         held: copy_held(&end.stages.times()),
         stages: end.stages,
         outcome: end.outcome,

@@ -42,6 +42,25 @@ fn its_flows_and_its_tree_are_factors() {
 }
 
 #[test]
+fn tune_and_explain_run_it_in_the_place_of_a_stream() {
+    needs_root!();
+    let run = |args: &[&str]| {
+        let output = TestHome::new().landspeed(args).output().expect("landspeed runs");
+        let (out, err) = text(&output);
+        assert!(output.status.success(), "{args:?}: {err}");
+        out
+    };
+    let null = "bytes=16M,source=null,target=null";
+    // The settings of its flows are tried too, which those of a program are not.
+    let plan = run(&["tune", "lab", "--app", "copy", "--with", null, "--dry-run"]);
+    assert!(plan.contains("tls-cipher") && plan.contains("rcvbuf"), "{plan}");
+    let out = run(&["explain", "lab", "--app", "copy", "--with", null, "--no-limits", "--json"]);
+    let report = checked("explain", &out);
+    assert!(report["goodput_bps"].as_f64().is_some_and(|rate| rate > 0.0), "{out}");
+    assert!(report["watched"].as_str().is_some_and(|watched| watched.contains("copy")), "{out}");
+}
+
+#[test]
 fn a_place_or_a_flow_that_a_copy_has_not_is_refused() {
     let refused = |args: &[&str]| {
         let args = [&["measure", "copy"], args].concat();

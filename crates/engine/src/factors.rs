@@ -2,10 +2,11 @@
 
 use std::sync::LazyLock;
 
-use landspeed_record::Settings;
-use landspeed_record::factor::{Factor, FactorTable};
-use landspeed_transport::settings::{EVERY_FLOW, TRANSPORT, table};
+use landspeed_record::factor::{Factor, FactorScope, FactorTable};
+use landspeed_record::{Settings, Workload};
+use landspeed_transport::settings::{EVERY_FLOW, FLOWS, PLACEMENT, TRANSPORT, table};
 use landspeed_transport::{TRANSPORTS, Transport, find};
+use landspeed_workload::has_own_flows;
 
 use crate::Error;
 
@@ -39,6 +40,16 @@ pub fn flow(transport: &dyn Transport, set: &Settings) -> Result<Settings, Error
     let mut flow = landspeed_transport::settings::defaults(transport);
     flow.extend(set.clone());
     Ok(flow)
+}
+
+/// Returns true if a setting can affect a workload; `None` is a stream, which has all. Only the placement and the hosts' knobs
+/// affect a program, which makes its flows itself. Another workload of landspeed's own also has the settings of its transport and
+/// the number of its flows, but not those of a stream's calls.
+pub(crate) fn affects(name: &str, workload: Option<&Workload>, transport: &dyn Transport) -> bool {
+    let Some(workload) = workload else { return true };
+    let is_of_flow = all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);
+    let is_its = || name == FLOWS.name || transport.factors().iter().any(|factor| factor.name == name);
+    !is_of_flow || name == PLACEMENT.name || (has_own_flows(workload) && is_its())
 }
 
 /// Returns an error if `name` is a setting of other transports only.

@@ -539,3 +539,14 @@ fn a_setting_of_another_transport_is_named_as_its() {
         flow(find("tcp").unwrap(), &unknown).unwrap_err().to_string().starts_with("no setting is called")
     );
 }
+
+#[test]
+fn a_workload_of_ours_has_the_settings_of_its_flows_and_not_those_of_a_streams_calls() {
+    let tls = find("tls").expect("a transport");
+    let names = ["write-size", "read-size", "flows", "rcvbuf", "tls-cipher", "placement", "tcp-rmem", ""];
+    let affect = |workload: Option<&Workload>| names.map(|name| affects(name, workload, tls));
+    assert_eq!(affect(None), [true; 8]);
+    let [copy, program] = ["copy", "app:redis"].map(Workload::new);
+    assert_eq!(affect(Some(&copy)), [false, false, true, true, true, true, true, true]);
+    assert_eq!(affect(Some(&program)), [false, false, false, false, false, true, true, true]);
+}

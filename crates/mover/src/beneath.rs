@@ -88,6 +88,11 @@ impl Root {
     /// Opens the folder `name`. Creates it and the folders above it if they are missing, for this user alone: the copy
     /// sets their modes at its end. They inherit nothing. Does not recurse: a source may send a name of 2,048 folders.
     pub(crate) fn made_folder(&self, name: &RelativeName) -> io::Result<OwnedFd> {
+        self.make_folder(name).map(|(folder, _)| folder)
+    }
+
+    /// Opens the folder `name` as [`Root::made_folder`] does. Also returns true if this call has created it.
+    pub(crate) fn make_folder(&self, name: &RelativeName) -> io::Result<(OwnedFd, bool)> {
         let mut name = name.clone();
         // The deepest first.
         let mut missing = Vec::new();
@@ -100,18 +105,20 @@ impl Root {
             missing.push(leaf.to_vec());
             name = above;
         };
+        let mut is_new = false;
         while let Some(leaf) = missing.pop() {
             let made = rustix::fs::mkdirat(&folder, &leaf, self.1);
+            is_new = made.is_ok();
             name = name.join(&leaf).ok_or(Errno::INVAL)?;
             folder = match made {
                 Ok(()) | Err(Errno::EXIST) => self.folder(&name)?,
                 Err(error) => return Err(error.into()),
             };
-            if made.is_ok() {
+            if is_new {
                 shed_inherited(folder.as_fd())?;
             }
         }
-        Ok(folder)
+        Ok((folder, is_new))
     }
 
     /// Calls `look` with the place of the entry `name`, a symbolic link itself included. Opens the entry's folder unless it
@@ -243,8 +250,8 @@ pub(crate) mod tests {
         use std::os::unix::fs::PermissionsExt;
         let all = tempfile::tempdir().unwrap();
         let root = Root::open(all.path()).unwrap();
-        root.made_folder(&name(b"a/b/c")).unwrap();
-        root.made_folder(&name(b"a/b/c")).unwrap();
+        let are_new = [b"a/b/c", b"a/b/c"].map(|folder| root.make_folder(&name(folder)).unwrap().1);
+        assert_eq!(are_new, [true, false]);
         let mode = std::fs::metadata(all.path().join("a/b")).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         let mut last = LastFolder::default();

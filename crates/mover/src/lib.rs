@@ -53,6 +53,6 @@ pub use link::{Caller, Flows, Opening};
 pub use name::RelativeName;
 pub use progress::CopyProgress;
 pub use select::{CopyRules, IgnoreRules, NameList, Removal, RuleError};
-pub use source::{Source, SourceRoot, send};
+pub use source::{MadeFiles, Source, SourceRoot, send, send_made};
 pub use stage::used_by_thread;
-pub use target::{Target, clean, receive};
+pub use target::{DiscardedFiles, Target, clean, discard, receive};

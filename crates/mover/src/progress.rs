@@ -26,6 +26,7 @@ pub struct CopyProgress {
     moved_bytes: AtomicU64,
     broken_flows: AtomicU32,
     not_as_asked: Mutex<BTreeSet<String>>,
+    ciphers: Mutex<BTreeSet<&'static str>>,
     pub(crate) listing: CopyListing<CopyDiffering>,
     pub(crate) proven: CopyListing<CopyProven>,
     pub(crate) stages: Arc<StageTotals>,
@@ -65,6 +66,11 @@ impl CopyProgress {
         self.not_as_asked.lock().iter().cloned().collect()
     }
 
+    /// Returns the ciphers of the flows of this end: one, unless flows chose differently.
+    pub fn ciphers(&self) -> Vec<String> {
+        self.ciphers.lock().iter().map(|cipher| (*cipher).to_owned()).collect()
+    }
+
     /// Takes what a flow that has opened says of its settings.
     ///
     /// # Errors
@@ -72,6 +78,7 @@ impl CopyProgress {
     pub(crate) fn has_opened(&self, flow: &dyn Flow) -> Result<(), Error> {
         let lines = other_settings(flow)?;
         self.not_as_asked.lock().extend(lines);
+        self.ciphers.lock().extend(flow.cipher());
         Ok(())
     }
 

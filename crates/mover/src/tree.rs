@@ -64,10 +64,25 @@ impl FoundEntry {
     }
 }
 
-/// Returns true if an offer with these entries is to get no further one.
-pub(crate) fn fills_an_offer(found: &[FoundEntry]) -> bool {
-    let bytes = |one: &FoundEntry| metadata::bytes(&one.offered.metadata.attributes);
-    found.len() >= MOST_OFFERED || found.iter().map(bytes).sum::<usize>() >= MOST_OF_OFFER
+/// The entries of an offer, and what their attributes have together.
+#[derive(Debug, Default)]
+pub(crate) struct OfferBatch {
+    entries: Vec<FoundEntry>,
+    bytes: usize,
+}
+
+impl OfferBatch {
+    /// Adds an entry. Returns true if the offer is to get no further one.
+    pub(crate) fn push(&mut self, entry: FoundEntry) -> bool {
+        self.bytes += metadata::bytes(&entry.offered.metadata.attributes);
+        self.entries.push(entry);
+        self.entries.len() >= MOST_OFFERED || self.bytes >= MOST_OF_OFFER
+    }
+
+    /// Returns the entries, and keeps none.
+    pub(crate) fn take(&mut self) -> Vec<FoundEntry> {
+        std::mem::take(self).entries
+    }
 }
 
 // The types of these members differ between processors.

@@ -76,6 +76,8 @@ pub struct CopyEnd {
     pub stages: CopyStages,
     /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
     pub not_as_asked: Vec<String>,
+    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    pub ciphers: BTreeSet<String>,
 }
 
 /// What the stages of both ends did with their time, and what they know of the path and of their hosts.
@@ -175,6 +177,8 @@ pub struct CopyReport {
     pub goodput_bps: BitRate,
     /// Which of the flows' settings the kernels did not take as asked: the host and what its socket says, one line each.
     pub not_as_asked: Vec<String>,
+    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    pub ciphers: BTreeSet<String>,
     /// What held the copy.
     pub held: CopyHeld,
     /// What the stages of both ends did with their time.
@@ -225,8 +229,8 @@ mod tests {
         let failures = vec![CopyFailure { name_hex, why: "no".to_owned() }];
         let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
         let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
-        let not_as_asked = vec!["b: no".to_owned()];
-        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked };
+        let (not_as_asked, ciphers) = (vec!["b: no".to_owned()], BTreeSet::from(["aes-128-gcm".to_owned()]));
+        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers };
         for line in
             [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
         {

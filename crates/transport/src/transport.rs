@@ -191,6 +191,11 @@ pub trait Flow: Send + Sync {
     /// Returns the settings whose current values on the flow's sockets differ from the requested ones.
     fn not_as_asked(&self) -> Vec<SettingMismatch>;
 
+    /// Returns the name of the cipher that both ends agreed on; `None` if the flow encrypts nothing, or does not know it.
+    fn cipher(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Applies `settings` to an accepted flow in place of its listener's settings. Buffer sizes stay those of the
     /// listener, because TCP's window scale is fixed when a connection is opened.
     fn adopt(&mut self, settings: &Settings);

@@ -66,28 +66,28 @@ static ROWS: [WanRow; 4] = [
         link: "lab:wan:rate=1G,rtt=40ms",
         copy: "",
         needs: None,
-        stream: "--transport tls --set tls-cipher=aes-128-gcm,nodelay=on",
+        stream: "--transport tls --set tls-cipher=auto,nodelay=on",
     },
     WanRow {
         name: "1 Gb/s, 40 ms, loss 1e-5",
         link: "lab:wan:rate=1G,rtt=40ms,loss=1e-5",
         copy: "",
         needs: None,
-        stream: "--transport tls --set tls-cipher=aes-128-gcm,nodelay=on",
+        stream: "--transport tls --set tls-cipher=auto,nodelay=on",
     },
     WanRow {
         name: "1 Gb/s, 180 ms, loss 1e-4, BBR",
         link: "lab:wan:rate=1G,rtt=180ms,loss=1e-4",
         copy: "--set socket-congestion=bbr",
         needs: Some("--set"),
-        stream: "--transport tls --set tls-cipher=aes-128-gcm,nodelay=on,socket-congestion=bbr",
+        stream: "--transport tls --set tls-cipher=auto,nodelay=on,socket-congestion=bbr",
     },
     WanRow {
         name: "1 Gb/s, 180 ms, loss 1e-4, UDT",
         link: "lab:wan:rate=1G,rtt=180ms,loss=1e-4",
         copy: "--transport udt",
         needs: Some("--transport"),
-        stream: "--transport tls-udt --set tls-cipher=aes-128-gcm",
+        stream: "--transport tls-udt --set tls-cipher=auto",
     },
 ];
 

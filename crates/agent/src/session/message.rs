@@ -354,6 +354,9 @@ pub enum Reply {
         /// Which settings the flows of this end have otherwise than asked for, one line each.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         not_as_asked: Vec<String>,
+        /// The ciphers of the flows of this end.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        ciphers: Vec<String>,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

@@ -31,7 +31,7 @@ use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome, CopyPlan,
     CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
 };
-use landspeed_report::{counted, held_lines, safe};
+use landspeed_report::{counted, encrypted_words, held_lines, safe};
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -321,6 +321,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
     lines.extend(conditions.clone());
+    lines.extend(encrypted_words(report));
     lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held_lines(&report.held));
     if outcome.is_full {

@@ -22,6 +22,9 @@ fn every_transport_carries_the_same_encrypted() {
         let done = document(&hosts, &["--transport", name, &from, &to]);
         assert_eq!((&done["copied"], &done["flow"]["transport"]), (&Value::from(2), &Value::from(carried)));
         assert_eq!(done["not_as_asked"], Value::Array(Vec::new()), "{name}: {done}");
+        let ciphers = done["ciphers"].as_array().expect("a list");
+        let is_chosen = |one: &Value| one == "aes-128-gcm" || one == "chacha20-poly1305";
+        assert!(ciphers.iter().all(is_chosen) && ciphers.is_empty() == (name == "quic"), "{name}: {done}");
         is_same(&hosts.file("src"), &hosts.file(name));
         ended(&hosts, &["--verify", "--transport", name, &from, &to], "copy-verify", 0);
     }
@@ -50,6 +53,7 @@ fn the_settings_of_flows_are_those_that_were_asked_for_or_are_named() {
     assert_eq!((&flow["socket-congestion"], &flow["transport"]), (&Value::from("reno"), &Value::from("tls")));
     assert_eq!(flow["tls-cipher"], "chacha20-poly1305", "{done}");
     is_told_of_each_end(&done);
+    assert_eq!(done["ciphers"], Value::from(vec!["chacha20-poly1305"]), "{done}");
     is_same(&hosts.file("src"), &hosts.file("to"));
     // What compares, or is tried, goes over the same flows and tells the same of them.
     for check in ["--verify", "--dry-run"] {

@@ -6,7 +6,7 @@ use std::time::Instant;
 use landspeed_agent::session::{Reply, Request};
 use landspeed_record::{CopyCheck, CopyComparison, CopyCounts, CopyDiffering, Side};
 
-use super::{CopyOptions, LONGEST, REPORT, flows, named, names, not_as_asked};
+use super::{CopyOptions, LONGEST, REPORT, flows, named, names, said_of_flows};
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
@@ -64,7 +64,8 @@ pub fn compare_files(
     let outcome = answers.into_iter().flatten().find_map(outcome);
     hand_over(source, listener)?;
     let outcome = outcome.ok_or_else(|| source.unexpected("compare files"))?;
-    Ok(ComparisonDone { outcome: *outcome, not_as_asked: not_as_asked(pair) })
+    let (not_as_asked, _) = said_of_flows(pair);
+    Ok(ComparisonDone { outcome: *outcome, not_as_asked })
 }
 
 /// Hands the entries that wait at the source to the listener.

@@ -7,6 +7,7 @@ mod one_tree;
 mod timed;
 mod watch;
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
@@ -93,6 +94,8 @@ pub struct CopyDone {
     pub times: CopyTimes,
     /// Which settings the flows had otherwise than asked for: the host and a line for each.
     pub not_as_asked: Vec<String>,
+    /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
+    pub ciphers: BTreeSet<String>,
 }
 
 /// Hears of a copy while it goes on.
@@ -132,23 +135,24 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => {
-            let not_as_asked = not_as_asked(pair);
-            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked })
+            let (not_as_asked, ciphers) = said_of_flows(pair);
+            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked, ciphers })
         }
         None => Err(pair.host(what.from).unexpected("send files")),
     }
 }
 
-/// Returns which settings the flows of a copy or a comparison that is over had otherwise than asked for. A host that does not
-/// answer has none.
-fn not_as_asked(pair: &Pair<'_>) -> Vec<String> {
-    let of = |side: Side| match pair.host(side).call(&Request::CopyState {}) {
-        Ok(Reply::CopyState { not_as_asked, .. }) => {
-            not_as_asked.into_iter().map(|line| format!("{}: {line}", pair.host(side).name)).collect()
+/// Returns which settings the flows of a copy or a comparison that is over had otherwise than asked for, and their ciphers. A
+/// host that does not answer says nothing.
+fn said_of_flows(pair: &Pair<'_>) -> (Vec<String>, BTreeSet<String>) {
+    let (mut lines, mut all) = (Vec::new(), BTreeSet::new());
+    for host in Side::BOTH.map(|side| pair.host(side)) {
+        if let Ok(Reply::CopyState { not_as_asked, ciphers, .. }) = host.call(&Request::CopyState {}) {
+            lines.extend(not_as_asked.into_iter().map(|line| format!("{}: {line}", host.name)));
+            all.extend(ciphers);
         }
-        _ => Vec::new(),
-    };
-    Side::BOTH.into_iter().flat_map(of).collect()
+    }
+    (lines, all)
 }
 
 /// Hands files whose copy is proven to the listener, if they are listed.

@@ -12,8 +12,8 @@ use landspeed_record::{
 };
 use landspeed_transport::settings::TRANSPORT;
 
-use super::ExplainOptions;
 use super::commands::with_commands;
+use super::{ExplainOptions, fitting};
 
 /// The number of flows that are compared with the window model. The busiest flows are chosen.
 const WINDOWS: usize = 3;
@@ -97,7 +97,8 @@ impl ReportInputs {
 
     pub(super) fn judged(&self, options: &ExplainOptions) -> Verdict {
         let verdict = self.with_observations(options, judge);
-        verdict.map(|verdict| with_commands(verdict, &self.seen)).unwrap_or_default()
+        let verdict = fitting(verdict.unwrap_or_default(), options.program.as_ref(), &options.flow);
+        with_commands(verdict, &self.seen)
     }
 
     /// Returns the repetition of the stream, at a lower rate, that would show why segments are lost; `None` if none is
@@ -119,8 +120,7 @@ impl ReportInputs {
         ask: impl FnOnce(&PathObservations<'_>) -> T,
     ) -> Option<T> {
         let [a, others @ ..] = self.seen.as_slice() else { return None };
-        let is_own = options.target == WatchTarget::Workload && options.program.is_none();
-        let own = is_own.then_some(&options.flow);
+        let own = options.has_own_flows().then_some(&options.flow);
         let (b, rtt, goodput) = (others.first().map(HostObservations::view), self.rtt, self.goodput);
         let follow_ups = FollowUps {
             probe: self.probe.as_ref(),

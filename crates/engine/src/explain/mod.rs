@@ -15,11 +15,12 @@ mod target;
 use landspeed_observer::{OBSERVERS, PATH, RunPolicy};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Settings, WatchTarget, Workload};
+use landspeed_workload::has_own_flows;
 
 pub use live::{explain_live, glance_at_top};
 use material::{HostObservations, ReportInputs};
 pub use own::{explain, explain_time};
-pub(crate) use own::{warm_up, watched_program, watched_stream};
+pub(crate) use own::{fitting, warm_up, watched_program, watched_stream};
 pub use sizes::{SizesEffort, SizesOptions, UserListener, explain_sizes};
 
 /// Time between samples of flows and processes.
@@ -46,6 +47,13 @@ pub struct ExplainOptions {
     pub command: String,
     /// The time of the start for the report, in RFC 3339 and UTC.
     pub started: String,
+}
+
+impl ExplainOptions {
+    /// Returns true if landspeed makes the flows that are watched: those of its stream, or of another workload of its own.
+    fn has_own_flows(&self) -> bool {
+        self.target == WatchTarget::Workload && self.program.as_ref().is_none_or(has_own_flows)
+    }
 }
 
 /// Receives progress messages for the user.

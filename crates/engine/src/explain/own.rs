@@ -6,13 +6,14 @@ use landspeed_analysis::verdict::{joined_staircases, together};
 use landspeed_analysis::{disturbances_without_a_cause, remarks};
 use landspeed_record::units::Nanos;
 use landspeed_record::{EndpointOutcome, ExplainReport, PathTrace, Settings, Verdict, Workload};
-use landspeed_workload::{lasts, stream};
+use landspeed_workload::{has_own_flows, lasts, stream};
 
 use super::capacity;
 use super::effect::{self, TraceMeasurement, trace};
 use super::slower::repeat;
 use super::{ExplainOptions, HostObservations, INTERVAL, ProgressSink, ReportInputs, limits, observers};
 use crate::carried;
+use crate::factors::{affects, transport_of};
 use crate::{Error, Host, HostGroup, Pair, RunSpec, WatchOptions, stall};
 
 /// Sends a stream over all pairs of a group, or runs the program of `options` instead, watches it from both ends, and
@@ -63,7 +64,7 @@ pub fn explain(
     let mut traces = paths(traced, &mut seen[0][0]).into_iter();
     let mut inputs: Vec<ReportInputs> = Vec::new();
     for (pair, seen) in group.pairs().zip(seen) {
-        let goodput = options.program.is_none().then(|| pair.figures(&seen).rate_bps);
+        let goodput = options.has_own_flows().then(|| pair.figures(&seen).rate_bps);
         let hosts = [pair.a, pair.b].into_iter().zip(seen).map(|(host, outcome)| {
             let mut observed = outcome.observed;
             observed.put(traces.next().flatten());
@@ -178,6 +179,17 @@ pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
     let interval = OFTEN.max(Nanos(lasts(program, Nanos(0)).0 / SAMPLES));
     let watching = WatchOptions { observers: observers(false), interval, ..WatchOptions::default() };
     RunSpec::new(program.clone(), flow).watched(watching)
+}
+
+/// Returns a verdict on `flow` without the remedies that cannot affect a workload of landspeed's own that was watched. What to
+/// change in another program is told in words.
+pub(crate) fn fitting(mut verdict: Verdict, workload: Option<&Workload>, flow: &Settings) -> Verdict {
+    let Ok(transport) = transport_of(flow) else { return verdict };
+    let own = workload.filter(|workload| has_own_flows(workload));
+    for finding in &mut verdict.findings {
+        finding.remedies.retain(|remedy| affects(&remedy.knob, own, transport));
+    }
+    verdict
 }
 
 /// Returns the duration of the start-up of a watched stream: 20 RTTs, and at least 200 ms, because slow start needs

@@ -4,9 +4,10 @@
 use landspeed_analysis::verdict::{FollowUps, HostView, PathObservations, judge, together};
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{Cell, EndpointOutcome, Settings, Trial, Verdict};
+use landspeed_workload::has_own_flows;
 
 use super::TunedProgram;
-use crate::explain::{warm_up, watched_program, watched_stream};
+use crate::explain::{fitting, warm_up, watched_program, watched_stream};
 use crate::trial::with_outcomes;
 use crate::{Error, HostGroup, Pair};
 
@@ -41,9 +42,10 @@ pub(super) fn look(
         Some(program) => group.run(&watched_program(&cell.flow, &program.workload))?,
     };
     // A program chooses the settings of its flows itself.
-    let own = program.is_none().then_some(&cell.flow);
+    let has_own = program.is_none_or(|program| has_own_flows(&program.workload));
+    let own = has_own.then_some(&cell.flow);
     let verdicts = group.pairs().zip(&seen).map(|(pair, seen)| judged(&pair, group.names(&pair), own, seen));
-    let verdict = together(verdicts);
+    let verdict = fitting(together(verdicts), program.map(|program| &program.workload), &cell.flow);
     let trial = Trial { step: step.to_owned(), at_ns, cell: cell.clone(), ..Trial::default() };
     Ok((with_outcomes(trial, group, seen, None), verdict))
 }

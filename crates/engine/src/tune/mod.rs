@@ -41,13 +41,14 @@ impl Baseline {
     }
 }
 
-/// The program that a run tunes, instead of landspeed's own stream.
+/// The program that a run tunes, instead of landspeed's own stream, or another workload that ends with its work.
 #[derive(Debug, Clone)]
 pub struct TunedProgram {
     /// The workload that runs the program, with its parameters.
     pub workload: Workload,
-    /// The figure of the program that decides which settings are better.
-    pub of: ProgramMetric,
+    /// The figure of the program that decides which settings are better; `None` for a workload of landspeed's own, of which
+    /// goodput decides.
+    pub of: Option<ProgramMetric>,
 }
 
 /// The options of a tuning run: its goal, its limits, and texts for the record.
@@ -143,7 +144,7 @@ fn header(options: &TuneOptions, budget: Nanos) -> Header {
     Header {
         topology: options.topology.clone(),
         goal: options.goal.row().goal.to_owned(),
-        program: options.program.as_ref().map(|program| program.of.clone()),
+        program: options.program.as_ref().and_then(|program| program.of.clone()),
         baseline: options.baseline.name().to_owned(),
         seed: options.seed,
         budget_ns: budget,

@@ -3,14 +3,13 @@
 use landspeed_analysis::{Forecast, LadderRules};
 use std::time::Instant;
 
-use landspeed_record::factor::{CandidatePlanner, FactorPlacement, FactorScope, KnobSelection};
+use landspeed_record::factor::{CandidatePlanner, FactorPlacement, KnobSelection};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, Finding, Settings, Side};
 use landspeed_transport::Delivery;
-use landspeed_transport::settings::PLACEMENT;
 
 use super::{Baseline, FittedParameter, TuneOptions, bound, budget, fit, look};
-use crate::factors::{all_factors, factors, flow};
+use crate::factors::{affects, all_factors, factors, flow};
 use crate::trial::TrialTiming;
 use crate::{Error, HostGroup, Pair, RunSpec, curve};
 
@@ -190,11 +189,10 @@ fn refused_elsewhere(
     None
 }
 
-/// Returns true if a setting can affect the workload. A program creates its flows itself, so only the placement and the
-/// hosts' knobs affect it.
+/// Returns true if a setting can affect the workload.
 fn applies(name: &str, options: &TuneOptions) -> bool {
-    let of_flow = || all_factors().find(name).is_ok_and(|factor| factor.scope == FactorScope::Flow);
-    options.program.is_none() || name == PLACEMENT.name || !of_flow()
+    let workload = options.program.as_ref().map(|program| &program.workload);
+    affects(name, workload, options.transport)
 }
 
 /// The placebos of a run: changes between two equivalent values.

@@ -164,7 +164,7 @@ impl TuningRun<'_> {
         let step = format!("watch {number}");
         let what = match &self.options.program {
             None => "watching a stream: what holds the path back".to_owned(),
-            Some(program) => format!("watching {}: what holds its flows back", program.of.workload),
+            Some(program) => format!("watching {}: what holds its flows back", program.workload.name),
         };
         self.trying(&step, &what)?;
         self.group.set(cell)?;

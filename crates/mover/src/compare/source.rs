@@ -24,7 +24,7 @@ use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
-use crate::tree::{FoundEntry, Tree, Visitor, fills_an_offer};
+use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor};
 use crate::wire::{EntryKind, Failure, HardLink};
 use crate::{CopyProgress, Error};
 
@@ -143,7 +143,8 @@ impl Comparing<'_> {
     }
 
     fn walk(&self) {
-        let mut walk = Walk { comparing: self, found: Vec::new(), first_names: FirstNames::default() };
+        let mut walk =
+            Walk { comparing: self, found: OfferBatch::default(), first_names: FirstNames::default() };
         self.trees.iter().for_each(|tree| tree.walk(false, &mut walk));
         walk.hand_over();
         self.change(CompareQueue::walked);
@@ -266,13 +267,13 @@ fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffe
 struct Walk<'a, 'b> {
     comparing: &'a Comparing<'b>,
     /// Entries that are not yet in the queue.
-    found: Vec<FoundEntry>,
+    found: OfferBatch,
     first_names: FirstNames,
 }
 
 impl Walk<'_, '_> {
     fn hand_over(&mut self) -> bool {
-        self.comparing.add(std::mem::take(&mut self.found))
+        self.comparing.add(self.found.take())
     }
 }
 
@@ -280,8 +281,7 @@ impl Visitor for Walk<'_, '_> {
     fn found(&mut self, mut entry: FoundEntry) -> bool {
         self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());
-        self.found.push(entry);
-        !fills_an_offer(&self.found) || self.hand_over()
+        !self.found.push(entry) || self.hand_over()
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

@@ -6,7 +6,7 @@ use super::{OpenEntry, Plan};
 use crate::digest::WholeDigest;
 use crate::metadata::{self, AttributeRoom, HeldRoom};
 use crate::name::RelativeName;
-use crate::tree::{FoundEntry, fills_an_offer};
+use crate::tree::{FoundEntry, OfferBatch};
 use crate::wire::{HardLink, Timestamp};
 
 /// The files with several names that the walk has found. Only of these is anything kept, and only until all their names were
@@ -177,14 +177,13 @@ fn key(entry: &FoundEntry) -> InodeKey {
 impl Plan {
     /// Offers the entries that have waited for one that the target has now.
     pub(super) fn offer_links(&mut self, first: &OpenEntry) {
-        let mut offer = Vec::new();
+        let mut offer = OfferBatch::default();
         for other in self.links.there(&first.found) {
-            offer.push(other);
-            if fills_an_offer(&offer) {
-                self.add_as(std::mem::take(&mut offer), false);
+            if offer.push(other) {
+                self.add_as(offer.take(), false);
             }
         }
-        self.add_as(offer, false);
+        self.add_as(offer.take(), false);
     }
 
     /// Offers one that has waited for an entry that has failed.

@@ -1,6 +1,7 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
 mod crew;
+mod made;
 mod names;
 mod pace;
 mod read;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_record::units::Bytes;
+use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{
     CopyFailure, CopyKeeping, CopyKept, CopyLoss, CopyLossKind, CopyOutcome, CopyStage, PathBytes,
 };
@@ -29,6 +30,7 @@ use crate::tree::Tree;
 use crate::wire::{Failure, ToSource, ToTarget, encode};
 use crate::{CopyProgress, Error};
 use crew::{CrewPlace, FlowCrew};
+pub use made::MadeFiles;
 pub(crate) use names::can_remove;
 use pace::Pace;
 use read::Body;
@@ -95,25 +97,23 @@ pub fn send(
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
     let plan = Plan::new().removing(source.rules.removal).proving(source.rules.lists_digests);
-    let sending = Sending {
-        trees: source.open()?,
-        plan: Mutex::new(plan),
-        moved: Condvar::new(),
-        crew: FlowCrew::default(),
-        finished: Mutex::new(None),
-        progress,
-        pace: Pace::new(source.rules.limit),
-    };
-    let links = Links::new(&flows);
-    std::thread::scope(|scope| {
-        scope.spawn(|| sending.walk());
-        let ran = links.run(flows.opening, cancel, &sending);
-        // The walk ends with the plan.
-        sending.end();
-        ran
-    })?;
-    let unfinished = sending.finished.into_inner().and_then(Result::err);
-    Ok(outcome(sending.plan.into_inner().settled(), &source.roots, unfinished))
+    let sending = Sending { plan: Mutex::new(plan), ..Sending::new(progress, source.rules.limit) };
+    Sending { trees: source.open()?, ..sending }.run(flows, cancel, &source.roots)
+}
+
+/// Sends files that are made meanwhile over the flows, at most at the rate `limit`, and returns what came of them. The other end
+/// calls [`crate::receive`] with the root's name, or [`crate::discard`].
+///
+/// # Errors
+/// Returns an error if a flow breaks and cannot be opened again in time, or if `cancel` is set.
+pub fn send_made(
+    flows: Flows,
+    files: &dyn MadeFiles,
+    limit: Option<BitRate>,
+    progress: &CopyProgress,
+    cancel: &CancelFlag,
+) -> Result<CopyOutcome, Error> {
+    Sending { made: Some(files), ..Sending::new(progress, limit) }.run(flows, cancel, &[])
 }
 
 fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Option<Failure>) -> CopyOutcome {
@@ -190,6 +190,8 @@ const MOST_UNHEARD: usize = 4_096;
 /// What the threads of the source share.
 struct Sending<'a> {
     trees: Vec<Tree>,
+    /// The files that are sent in the place of trees.
+    made: Option<&'a dyn MadeFiles>,
     plan: Mutex<Plan>,
     /// Signalled when there may be something to do.
     moved: Condvar,
@@ -200,7 +202,34 @@ struct Sending<'a> {
     pace: Pace,
 }
 
-impl Sending<'_> {
+impl<'a> Sending<'a> {
+    /// Returns a copy of nothing.
+    fn new(progress: &'a CopyProgress, limit: Option<BitRate>) -> Self {
+        Sending {
+            trees: Vec::new(),
+            made: None,
+            plan: Mutex::new(Plan::new()),
+            moved: Condvar::new(),
+            crew: FlowCrew::default(),
+            finished: Mutex::new(None),
+            progress,
+            pace: Pace::new(limit),
+        }
+    }
+
+    fn run(self, flows: Flows, cancel: &CancelFlag, roots: &[SourceRoot]) -> Result<CopyOutcome, Error> {
+        let links = Links::new(&flows);
+        std::thread::scope(|scope| {
+            scope.spawn(|| self.walk());
+            let ran = links.run(flows.opening, cancel, &self);
+            // The walk ends with the plan.
+            self.end();
+            ran
+        })?;
+        let unfinished = self.finished.into_inner().and_then(Result::err);
+        Ok(outcome(self.plan.into_inner().settled(), roots, unfinished))
+    }
+
     /// Changes the plan, and wakes the threads for which there may be something to do.
     fn change<T>(&self, change: impl FnOnce(&mut Plan) -> T) -> T {
         let mut plan = self.plan.lock();

@@ -2,7 +2,7 @@
 
 use landspeed_record::CopyStage;
 
-use super::Sending;
+use super::{Sending, made};
 use crate::Error;
 use crate::digest;
 use crate::extents::{self, DataMap};
@@ -100,6 +100,10 @@ impl Sending<'_> {
 
     /// Reads a piece, if its file is still as it was offered. Returns where it has data, if it is to be sent and has holes.
     fn read(&self, piece: &PieceWork, into: &mut [u8]) -> Result<Option<Vec<(u32, u32)>>, ReadProblem> {
+        if let Some(files) = self.made {
+            files.fill(piece.place.identity.inode, digest::offset(piece.index), into);
+            return Ok(None);
+        }
         self.trees[piece.place.tree].read(&piece.place, |file| {
             read_piece(file, piece.index, into)?;
             let sparse = || extents::sparse(file, digest::offset(piece.index), into);
@@ -111,8 +115,10 @@ impl Sending<'_> {
     pub(super) fn map(&self, map: &MapWork) {
         // What the plan's lock takes is no time of a disk.
         stage::settle(Pause::Starved);
-        let tree = &self.trees[map.place.tree];
-        let found = tree.read(&map.place, |file| Ok(DataMap::of(file, map.pieces)));
+        let found = match self.made {
+            Some(_) => Ok(made::map(map.pieces)),
+            None => self.trees[map.place.tree].read(&map.place, |file| Ok(DataMap::of(file, map.pieces))),
+        };
         stage::settle(Pause::Device);
         match found {
             Ok(found) => self.change(|plan| plan.mapped(map, found)),

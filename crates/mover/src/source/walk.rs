@@ -3,10 +3,10 @@
 
 use landspeed_record::CopyStage;
 
-use super::{LOOK, Sending};
+use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, Visitor, fills_an_offer};
+use crate::tree::{FoundEntry, OfferBatch, Visitor};
 use crate::wire::Failure;
 
 impl Sending<'_> {
@@ -21,8 +21,9 @@ impl Sending<'_> {
     }
 
     fn walk_all(&self, only_folders: bool) {
-        let mut walk = Walk { sending: self, only_folders, found: Vec::new() };
+        let mut walk = Walk { sending: self, only_folders, found: OfferBatch::default() };
         self.trees.iter().for_each(|tree| tree.walk(only_folders, &mut walk));
+        self.made.iter().filter(|_| !only_folders).for_each(|files| made::walk(*files, &mut walk));
         walk.hand_over();
         self.change(|plan| plan.walked());
     }
@@ -42,13 +43,13 @@ struct Walk<'a, 'b> {
     sending: &'a Sending<'b>,
     only_folders: bool,
     /// Entries that are not yet in the plan.
-    found: Vec<FoundEntry>,
+    found: OfferBatch,
 }
 
 impl Walk<'_, '_> {
     /// Adds the found entries to the plan, once there is room. Returns false if the walk is to end.
     fn hand_over(&mut self) -> bool {
-        let found = std::mem::take(&mut self.found);
+        let found = self.found.take();
         stage::settle(Pause::Device);
         let proven = &self.sending.progress.proven;
         let has_room = |plan: &crate::plan::Plan| !plan.is_full() && !proven.is_full();
@@ -67,8 +68,7 @@ impl Visitor for Walk<'_, '_> {
         if !self.only_folders {
             self.sending.progress.found(entry.size());
         }
-        self.found.push(entry);
-        !fills_an_offer(&self.found) || self.hand_over()
+        !self.found.push(entry) || self.hand_over()
     }
 
     fn failed(&mut self, name: RelativeName, failure: Failure) -> bool {

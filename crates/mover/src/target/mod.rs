@@ -1,6 +1,8 @@
 //! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
 
 mod commit;
+mod discard;
+mod fresh;
 mod hard_links;
 mod in_place;
 mod incoming;
@@ -34,6 +36,8 @@ use crate::wire::{
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
+pub use discard::{DiscardedFiles, discard};
+use fresh::FreshFolders;
 use hard_links::LinkableFiles;
 use incoming::IncomingFile;
 pub(crate) use offer::{allows, kind};
@@ -109,6 +113,7 @@ struct Receiving {
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     linkable: LinkableFiles,
+    fresh: FreshFolders,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -146,6 +151,10 @@ impl Receiving {
         };
         let root = Root::open(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
         let work = WorkFolder::open(&root, &target.folder)?;
+        let fresh = FreshFolders::default();
+        if is_new {
+            fresh.add(&RelativeName::root());
+        }
         Ok(Receiving {
             root,
             work,
@@ -157,6 +166,7 @@ impl Receiving {
             removed: AtomicU64::new(0),
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
+            fresh,
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
@@ -205,14 +215,14 @@ impl Receiving {
             return Err(Error::Protocol("a message has more pieces than a copy may send"));
         }
         let (mut whole, mut outcomes) = (Vec::new(), Vec::new());
-        for piece in pieces {
+        for (piece, file) in pieces.iter().zip(self.files_of(pieces)) {
             let (header, length) = (&piece.header, piece.sent_bytes());
             let length = length.ok_or(Error::Protocol("a piece has data that are not in it"))?;
             let (bytes, rest) =
                 body.split_at_checked(length).ok_or(Error::Protocol("a piece is shorter than it says"))?;
             body = rest;
             // A file that was withdrawn, or that has failed, may have pieces on other flows.
-            let Some(file) = self.files.lock().get(&header.entry).cloned() else { continue };
+            let Some(file) = file else { continue };
             match self.take(&file, piece, bytes)? {
                 Some(EntryOutcome::Taken(_)) if file.pieces() == 1 => whole.push((header.entry, file)),
                 outcome => outcomes.extend(outcome.map(|outcome| (header.entry, outcome))),
@@ -224,6 +234,12 @@ impl Receiving {
         link.tell_outcomes(outcomes);
         commit(commits, whole, link);
         Ok(())
+    }
+
+    /// Returns the files of pieces, with one turn of the lock that all flows share; `None` for one that is not under way.
+    fn files_of(&self, pieces: &[SparsePiece]) -> Vec<Option<Arc<IncomingFile>>> {
+        let files = self.files.lock();
+        pieces.iter().map(|piece| files.get(&piece.header.entry).cloned()).collect()
     }
 
     /// Takes one piece. Returns what became of it; `None` if it was taken before, or if its file takes no more.
@@ -299,6 +315,21 @@ impl Receiving {
     }
 }
 
+/// Sends what a target says to its source until the flow is broken.
+fn send_all(link: &SourceLink, flow: &OpenFlow<'_>, stages: &Arc<StageTotals>) -> Result<(), Error> {
+    let mut number = flow.next;
+    let _life = stages.begin(CopyStage::Send);
+    loop {
+        let messages = stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
+        if messages.is_empty() {
+            return Ok(());
+        }
+        flow.writer.send_together(&messages)?;
+        stage::settle(Pause::Blocked);
+        number += messages.len() as u64;
+    }
+}
+
 /// Queues files to be put on stable storage and in place.
 fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, link: &Arc<SourceLink>) {
     if !files.is_empty() {
@@ -320,18 +351,7 @@ impl End for Serving<'_> {
     type Heard = ToTarget;
 
     fn send(&self, link: &SourceLink, flow: &OpenFlow<'_>) -> Result<(), Error> {
-        let mut number = flow.next;
-        let _life = self.stages().begin(CopyStage::Send);
-        loop {
-            let messages =
-                stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
-            if messages.is_empty() {
-                return Ok(());
-            }
-            flow.writer.send_together(&messages)?;
-            stage::settle(Pause::Blocked);
-            number += messages.len() as u64;
-        }
+        send_all(link, flow, self.stages())
     }
 
     fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {

@@ -42,7 +42,13 @@ impl Receiving {
         match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
             Some(FileType::Directory) => Ok(Answer::Unchanged),
             Some(_) => Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
-            None => self.root.made_folder(name).map(|_| Answer::Made).map_err(failed),
+            None => {
+                let (_, is_new) = self.root.make_folder(name).map_err(failed)?;
+                if is_new {
+                    self.fresh.add(name);
+                }
+                Ok(Answer::Made)
+            }
         }
     }
 
@@ -116,7 +122,10 @@ impl Receiving {
         last: &mut LastFolder,
     ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        let there = self.root.stat(&offered.name, last).map_err(open)?;
+        let there = match self.fresh.hold(&offered.name) {
+            true => None,
+            false => self.root.stat(&offered.name, last).map_err(open)?,
+        };
         let compares = there.as_ref().is_some_and(|there| self.compares_content(offered, size, there));
         match there {
             Some(_) if compares => {}

@@ -5,6 +5,7 @@ mod broken_path;
 mod compare;
 mod links_and_holes;
 mod metadata;
+mod null;
 mod select;
 mod stages;
 

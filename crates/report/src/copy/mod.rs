@@ -15,7 +15,7 @@ use landspeed_record::{
     Record,
 };
 
-pub use words::{entry_name, held_lines, held_words, loss_words};
+pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
@@ -62,12 +62,13 @@ fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
     let relayed = "Neither host reaches the other: the data passed through the machine of the command.";
     let relayed = route.is_relayed.then(|| StyledText::from(relayed));
     let not_as_asked = report.not_as_asked.iter().map(|line| format!("not as asked: {}", safe(line)).into());
+    let encrypted = encrypted_words(report).map(StyledText::from);
     DocumentHead {
         kind: "copy",
         title: title.into(),
         lead: held_words(&report.held).unwrap_or_default().into(),
         warnings: cut_off.into_iter().map(StyledText::from).collect(),
-        remarks: relayed.into_iter().chain(not_as_asked).collect(),
+        remarks: relayed.into_iter().chain(not_as_asked).chain(encrypted).collect(),
         ..DocumentHead::default()
     }
 }

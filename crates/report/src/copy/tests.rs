@@ -49,7 +49,8 @@ fn recorded(end: bool) -> Record {
         ..CopyOutcome::default()
     };
     let not_as_asked = vec!["dtn2: rcvbuf\u{1b} is small".to_owned()];
-    let whole = CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4), not_as_asked };
+    let ciphers = ["aes-128-gcm\u{1b}".to_owned()].into();
+    let whole = CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4), not_as_asked, ciphers };
     let last = match end {
         true => Line::CopyEnd(Box::new(whole)),
         false => Line::Note { text: "the path broke".to_owned() },
@@ -76,6 +77,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "and 4 more",
         "owner of 3 entries",
         "not as asked: dtn2: rcvbuf\\u{1b} is small",
+        "encrypted with aes-128-gcm\\u{1b}",
     ] {
         assert!(text.contains(found), "no {found}: {text}");
     }

@@ -1,7 +1,7 @@
 //! The words of a copy: what held it, and what became of entries.
 
 use landspeed_analysis::{hold_remedy, hold_words, shown_path};
-use landspeed_record::{CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyStage, PathBytes};
+use landspeed_record::{CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopyStage, PathBytes};
 
 use crate::{counted, safe};
 
@@ -39,6 +39,12 @@ pub(super) fn stage_words(stage: CopyStage) -> &'static str {
         CopyStage::Sync => "syncing",
         CopyStage::Install => "naming files",
     }
+}
+
+/// Returns "encrypted with aes-128-gcm"; `None` if the transport does not say with what.
+pub fn encrypted_words(report: &CopyReport) -> Option<String> {
+    let all: Vec<String> = report.ciphers.iter().map(|cipher| safe(cipher)).collect();
+    (!all.is_empty()).then(|| format!("encrypted with {}", all.join(" and ")))
 }
 
 /// Returns the name of an entry for people. The target's folder itself is ".".

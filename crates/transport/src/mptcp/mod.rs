@@ -31,7 +31,7 @@ static ABOUT: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "tcp",
     single_messages: &[("nodelay", "on")],
-    headlines: subflows::HEADLINES,
+    headlines: &[subflows::NUMBER, subflows::LEAST],
     details: &[DetailRow::of::<subflows::Subflows>()],
 };
 

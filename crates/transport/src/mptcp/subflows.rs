@@ -32,18 +32,16 @@ pub(crate) struct Subflows(Vec<Vec<Subflow>>);
 
 detail!("mptcp" => Subflows);
 
-pub(crate) static HEADLINES: &[Headline<EndpointOutcome>] = &[
-    Headline {
-        name: "subflows",
-        about: "of all connections, when the window closed",
-        of: |end| Ok(all(end)?.map(|all| (all.len() as u64).into())),
-    },
-    Headline {
-        name: "least subflow",
-        about: "payload of the subflow that carried least, either way, since it began",
-        of: |end| Ok(all(end)?.and_then(|all| all.into_iter().min()).map(FigureValue::from)),
-    },
-];
+pub(crate) const NUMBER: Headline<EndpointOutcome> = Headline {
+    name: "subflows",
+    about: "of all connections, when the window closed",
+    of: |end| Ok(all(end)?.map(|all| (all.len() as u64).into())),
+};
+pub(crate) const LEAST: Headline<EndpointOutcome> = Headline {
+    name: "least subflow",
+    about: "payload of the subflow that carried least, either way, since it began",
+    of: |end| Ok(all(end)?.and_then(|all| all.into_iter().min()).map(FigureValue::from)),
+};
 
 /// Returns the bytes that each subflow carried, as the sum of both directions.
 fn all(end: &EndpointOutcome) -> Result<Option<Vec<Bytes>>, landspeed_record::DetailError> {

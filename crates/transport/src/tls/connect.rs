@@ -8,7 +8,8 @@ use landspeed_proof::{CONFIRM, HELLO};
 use super::connection::TlsConnection;
 use super::flow::TlsFlow;
 use super::handshake::{Handshake, wait_for};
-use super::{identity, options};
+use super::identity;
+use super::options::CipherChoice;
 use crate::attempts::Attempts;
 use crate::transport::{ConnectRequest, Flow, Transport};
 use crate::{Error, Patience, socket};
@@ -21,7 +22,7 @@ pub(super) fn connect(
     patience: &Patience<'_>,
 ) -> Result<Box<dyn Flow>, Error> {
     let failed = |why| Error::refused("connect to", call.server, io::Error::other(why));
-    let config = identity::client(call.key, options::cipher(call.settings)).map_err(failed)?;
+    let config = identity::client(call.key, &CipherChoice::of(call.settings)).map_err(failed)?;
     let proof_key = identity::proof_key(call.key);
     let call_below = ConnectRequest { key: &proof_key, ..*call };
     let attempts = Attempts::begin();

@@ -9,6 +9,7 @@ use landspeed_record::{Details, SettingMismatch, Settings};
 use rustix::event::{PollFd, PollFlags};
 use rustix::net::Shutdown;
 
+use super::agreed;
 use super::halves::{TlsReceiver, TlsSender};
 use super::handshake::{interest_in, receive_now, send_now, socket_of, wait_for};
 use super::options;
@@ -138,6 +139,10 @@ impl Flow for TlsFlow {
         self.below.not_as_asked().into_iter().chain(other).collect()
     }
 
+    fn cipher(&self) -> Option<&'static str> {
+        self.records.cipher().map(options::name)
+    }
+
     fn adopt(&mut self, settings: &Settings) {
         self.below.adopt(settings);
         self.settings = settings.clone();
@@ -163,6 +168,7 @@ impl Flow for TlsFlow {
 
     fn add_details(&self, details: &mut Details) {
         self.below.add_details(details);
+        self.cipher().into_iter().for_each(|cipher| agreed::add(cipher, details));
     }
 
     fn wake_receiver(&self) {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
-use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
+use rustls::{ClientConfig, ServerConfig};
 
+use super::options::CipherChoice;
 use crate::ProofKey;
 use crate::raw_keys::KeyContexts;
 
@@ -21,14 +22,19 @@ pub(super) fn proof_key(key: &ProofKey) -> ProofKey {
     blake3::derive_key(PROOF, key)
 }
 
-/// Returns the configuration of a server. It accepts every cipher of TLS 1.3, because the client chooses.
-pub(super) fn server(key: &ProofKey) -> Result<Arc<ServerConfig>, String> {
-    CONTEXTS.server_config(key, default_provider()).map(Arc::new)
+/// Returns the configuration of a server. It accepts every cipher of TLS 1.3: the client chooses, unless the server insists on one.
+pub(super) fn server(key: &ProofKey, ciphers: &CipherChoice) -> Result<Arc<ServerConfig>, String> {
+    let mut provider = default_provider();
+    // The order of the others stays.
+    provider.cipher_suites.sort_by_key(|suite| Some(*suite) != ciphers.insisted);
+    let mut config = CONTEXTS.server_config(key, provider)?;
+    config.ignore_client_order = ciphers.insisted.is_some();
+    Ok(Arc::new(config))
 }
 
-/// Returns the configuration of a client that offers only `cipher`.
-pub(super) fn client(key: &ProofKey, cipher: SupportedCipherSuite) -> Result<Arc<ClientConfig>, String> {
-    let provider = CryptoProvider { cipher_suites: vec![cipher], ..default_provider() };
+/// Returns the configuration of a client.
+pub(super) fn client(key: &ProofKey, ciphers: &CipherChoice) -> Result<Arc<ClientConfig>, String> {
+    let provider = CryptoProvider { cipher_suites: ciphers.offered.clone(), ..default_provider() };
     CONTEXTS.client_config(key, key, provider).map(Arc::new)
 }
 

@@ -18,6 +18,7 @@ use super::connection::TlsConnection;
 use super::flow::TlsFlow;
 use super::handshake::Handshake;
 use super::identity;
+use super::options::CipherChoice;
 use crate::admission::is_shortage;
 use crate::transport::{Flow, Listener, ProofKey, ReservedPort};
 use crate::{Error, Patience, socket};
@@ -46,7 +47,7 @@ impl TlsListener {
     pub(super) fn start(port: &dyn ReservedPort, settings: &Settings, key: &ProofKey) -> Result<Self, Error> {
         let at = port.address();
         let failed = |why| Error::refused("listen on", at, io::Error::other(why));
-        let config = identity::server(key).map_err(failed)?;
+        let config = identity::server(key, &CipherChoice::of(settings)).map_err(failed)?;
         let below = port.listen(settings, &identity::proof_key(key))?;
         let (shaking, ready) = (VecDeque::new(), VecDeque::new());
         Ok(TlsListener { below, at, settings: settings.clone(), config, shaking, ready, failed: 0 })

@@ -5,6 +5,7 @@
 //! ([`TlsTransport`]), with its protocol's ports and its settings. The proof of the key keeps strangers away
 //! from the cryptography. `identity.rs` describes how the TLS handshake that follows authenticates both ends again.
 
+mod agreed;
 mod buffer;
 mod connect;
 mod connection;
@@ -31,6 +32,7 @@ use crate::transport::{
 use crate::udt::{UdtTransport, figures};
 use crate::unix::UnixTransport;
 use crate::{Error, Patience};
+use agreed::{CIPHER, TlsCiphers};
 
 /// TLS over the stream of another transport.
 pub(crate) struct TlsTransport {
@@ -44,8 +46,8 @@ static OVER_TCP: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "tcp",
     single_messages: &[("nodelay", "on")],
-    headlines: &[],
-    details: &[],
+    headlines: &[CIPHER],
+    details: &[DetailRow::of::<TlsCiphers>()],
 };
 static OVER_UDT: TransportProperties = TransportProperties {
     name: "tls-udt",
@@ -53,8 +55,8 @@ static OVER_UDT: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "udp",
     single_messages: &[],
-    headlines: figures::HEADLINES,
-    details: &[DetailRow::of::<figures::UdtFlowFiguresList>()],
+    headlines: &[CIPHER, figures::SENT_AGAIN, figures::TIMEOUTS],
+    details: &[DetailRow::of::<TlsCiphers>(), DetailRow::of::<figures::UdtFlowFiguresList>()],
 };
 static OVER_MPTCP: TransportProperties = TransportProperties {
     name: "tls-mptcp",
@@ -62,8 +64,8 @@ static OVER_MPTCP: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "tcp",
     single_messages: &[("nodelay", "on")],
-    headlines: subflows::HEADLINES,
-    details: &[DetailRow::of::<subflows::Subflows>()],
+    headlines: &[CIPHER, subflows::NUMBER, subflows::LEAST],
+    details: &[DetailRow::of::<TlsCiphers>(), DetailRow::of::<subflows::Subflows>()],
 };
 static OVER_UNIX: TransportProperties = TransportProperties {
     name: "tls-unix",
@@ -71,8 +73,8 @@ static OVER_UNIX: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "",
     single_messages: &[],
-    headlines: &[],
-    details: &[],
+    headlines: &[CIPHER],
+    details: &[DetailRow::of::<TlsCiphers>()],
 };
 
 pub(crate) static TLS: TlsTransport = TlsTransport { about: &OVER_TCP, below: &TcpTransport };

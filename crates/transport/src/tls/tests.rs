@@ -1,12 +1,14 @@
 //! Flows over real sockets on loopback.
 
+mod limit;
+
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use landspeed_record::Settings;
 use landspeed_record::units::Nanos;
+use landspeed_record::{EndpointOutcome, FigureValue, Headline, Settings};
 use rustix::net::{SendFlags, Shutdown};
 
 use super::connect;
@@ -14,7 +16,8 @@ use super::connection::TlsConnection;
 use super::flow::TlsFlow;
 use super::handshake::{Handshake, socket_of};
 use super::listen::TlsListener;
-use super::{TLS, identity, options};
+use super::options::CipherChoice;
+use super::{TLS, identity};
 use crate::tcp::TcpTransport;
 use crate::transport::{ConnectRequest, Flow, Listener, ProofKey, Transport};
 use crate::{CancelFlag, Error, Patience};
@@ -110,12 +113,35 @@ fn the_cipher_that_was_asked_for_is_the_one_that_runs() {
         assert_eq!((there.not_as_asked(), here.not_as_asked()), (vec![], vec![]), "{name}");
         exchange(there.as_ref(), here.as_ref(), 100_000);
     }
+    let auto = with_cipher("auto");
+    let (there, here) = pair(&auto, &auto);
+    assert_eq!((there.not_as_asked(), here.not_as_asked()), (vec![], vec![]));
+    assert!(there.cipher() == here.cipher() && there.cipher() != Some("aes-256-gcm"), "{:?}", there.cipher());
+    let mut end = EndpointOutcome::default();
+    there.add_details(&mut end.details);
+    let told = Headline::figures(TLS.about().headlines, &end).expect("a figure");
+    assert_eq!(told[0].amount, FigureValue::Text(there.cipher().expect("a cipher").to_owned()));
     let (there, mut here) = pair(&with_cipher("aes-128-gcm"), &with_cipher("chacha20-poly1305"));
     let [told] = &here.not_as_asked()[..] else { panic!("{:?}", here.not_as_asked()) };
     assert_eq!((told.setting.as_str(), told.got.as_str()), ("tls-cipher", "aes-128-gcm"));
     assert_eq!(there.not_as_asked(), []);
     here.adopt(&with_cipher("aes-128-gcm"));
     assert_eq!(here.not_as_asked(), []);
+}
+
+/// A server without instructions for AES takes the other cipher, although the client would rather have AES, and takes AES from
+/// a client that offers nothing else.
+#[test]
+fn a_server_may_insist_on_a_cipher_that_is_offered() {
+    let [aes, chacha] =
+        ["aes-128-gcm", "chacha20-poly1305"].map(|name| CipherChoice::of(&with_cipher(name)).offered);
+    let insisting = CipherChoice { offered: chacha.clone(), insisted: chacha.first().copied() };
+    let both = [aes.clone(), chacha].concat();
+    for (offered, expected) in [(both, "chacha20-poly1305"), (aes, "aes-128-gcm")] {
+        let (there, here) = bare_flows_with(&CipherChoice { offered, insisted: None }, &insisting);
+        assert_eq!((there.cipher(), here.cipher()), (Some(expected), Some(expected)));
+        exchange(&there, &here, 100_000);
+    }
 }
 
 #[test]
@@ -164,22 +190,38 @@ fn bytes_that_tls_did_not_write_end_the_flow() {
     }
 }
 
+/// Returns the ciphers of flows without settings.
+fn any() -> CipherChoice {
+    CipherChoice::of(&Settings::new())
+}
+
 /// Returns both ends of a flow, with their own types.
 fn bare_flows() -> (TlsFlow, TlsFlow) {
+    bare_flows_of(&any())
+}
+
+/// Returns both ends of a flow whose client has these ciphers.
+fn bare_flows_of(ciphers: &CipherChoice) -> (TlsFlow, TlsFlow) {
+    bare_flows_with(ciphers, &any())
+}
+
+/// Returns both ends of a flow, whose client and server have these ciphers.
+fn bare_flows_with(ciphers: &CipherChoice, of_server: &CipherChoice) -> (TlsFlow, TlsFlow) {
     let port = TcpTransport.reserve(SocketAddr::new(HERE, 0)).expect("a port on loopback");
     let mut listener = port.listen(&Settings::new(), &KEY).expect("it listens");
     let (server, settings) = (port.address(), Settings::new());
     let call = ConnectRequest { server, number: 0, source_port: 0, settings: &settings, key: &KEY };
     let cancel = CancelFlag::new();
     let patience = &patience(&cancel, 5000);
-    let client = identity::client(&KEY, options::cipher(&settings)).expect("a key");
+    let client = identity::client(&KEY, ciphers).expect("a key");
     std::thread::scope(|scope| {
         let calling = scope.spawn(move || {
             let flow = TcpTransport.connect(&call, patience).expect("it is proven");
             slowly_shaken(flow, || TlsConnection::client(client))
         });
         let flow = listener.accept(patience).expect("a flow comes");
-        let here = slowly_shaken(flow, || TlsConnection::server(identity::server(&KEY).expect("a key")));
+        let here =
+            slowly_shaken(flow, || TlsConnection::server(identity::server(&KEY, of_server).expect("a key")));
         (calling.join().expect("no panic"), here)
     })
 }
@@ -199,7 +241,8 @@ fn payload_and_end_may_follow_the_handshake_at_once() {
             there.finish(patience)
         });
         let flow = listener.accept(patience).expect("a flow comes");
-        let here = slowly_shaken(flow, || TlsConnection::server(identity::server(&KEY).expect("a key")));
+        let here =
+            slowly_shaken(flow, || TlsConnection::server(identity::server(&KEY, &any()).expect("a key")));
         assert!(receive(&here, 5000, 300) == pattern(5000), "other bytes came");
         assert_eq!(here.receiver().expect("receives").receive(&mut [0; 10]).expect("the end"), 0);
         here.finish(patience).expect("it finishes");
@@ -274,7 +317,7 @@ fn the_handshake_proves_the_key_too() {
     std::thread::scope(|scope| {
         let calling = scope.spawn(|| {
             let flow = TcpTransport.connect(&call, &patience(&cancel, 5000)).expect("its proof is right");
-            let config = identity::client(&OTHER, options::cipher(&settings)).expect("a key");
+            let config = identity::client(&OTHER, &CipherChoice::of(&settings)).expect("a key");
             let mut handshake =
                 Handshake::begin(flow, || TlsConnection::client(Arc::clone(&config)), 0).expect("it begins");
             loop {

@@ -35,18 +35,16 @@ pub(crate) struct UdtFlowFiguresList(Vec<UdtFlowFigures>);
 
 detail!("udt" => UdtFlowFiguresList);
 
-pub(crate) static HEADLINES: &[Headline<EndpointOutcome>] = &[
-    Headline {
-        name: "sent again",
-        about: "UDT's packets, of all flows",
-        of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.resent_packets).sum::<u64>().into())),
-    },
-    Headline {
-        name: "UDT timeouts",
-        about: "times that nothing was acknowledged for too long, of all flows",
-        of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.timeouts).sum::<u64>().into())),
-    },
-];
+pub(crate) const SENT_AGAIN: Headline<EndpointOutcome> = Headline {
+    name: "sent again",
+    about: "UDT's packets, of all flows",
+    of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.resent_packets).sum::<u64>().into())),
+};
+pub(crate) const TIMEOUTS: Headline<EndpointOutcome> = Headline {
+    name: "UDT timeouts",
+    about: "times that nothing was acknowledged for too long, of all flows",
+    of: |end| Ok(all(end)?.map(|all| all.iter().map(|flow| flow.timeouts).sum::<u64>().into())),
+};
 
 fn all(end: &EndpointOutcome) -> Result<Option<&Vec<UdtFlowFigures>>, DetailError> {
     let figures: Option<&UdtFlowFiguresList> = end.details.find()?;

@@ -33,7 +33,7 @@ static ABOUT: TransportProperties = TransportProperties {
     delivery: Delivery::Stream,
     protocol: "udp",
     single_messages: &[],
-    headlines: figures::HEADLINES,
+    headlines: &[figures::SENT_AGAIN, figures::TIMEOUTS],
     details: &[DetailRow::of::<figures::UdtFlowFiguresList>()],
 };
 

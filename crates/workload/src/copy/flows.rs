@@ -70,6 +70,10 @@ impl Flow for SharedFlow {
         self.0.not_as_asked()
     }
 
+    fn cipher(&self) -> Option<&'static str> {
+        self.0.cipher()
+    }
+
     /// Does nothing: a flow gets its settings before it is shared.
     fn adopt(&mut self, _settings: &Settings) {}
 

@@ -32,18 +32,19 @@ const LOOK: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) name: &'static str,
-    /// A folder in which every user may create folders, and none may remove those of others.
-    above: &'static str,
+    /// A folder in which every user may create folders, and none may remove those of others; `None` if the place keeps nothing.
+    above: Option<&'static str>,
     is_in_memory: bool,
 }
 
-static PLACES: [Place; 2] = [
-    Place { name: "tmpfs", above: "/dev/shm", is_in_memory: true },
-    Place { name: "disk", above: "/var/tmp", is_in_memory: false },
+static PLACES: [Place; 3] = [
+    Place { name: "tmpfs", above: Some("/dev/shm"), is_in_memory: true },
+    Place { name: "disk", above: Some("/var/tmp"), is_in_memory: false },
+    Place { name: "null", above: None, is_in_memory: true },
 ];
 
 /// The names of all places, the usual one first.
-pub(super) const NAMES: &[&str] = &["tmpfs", "disk"];
+pub(super) const NAMES: &[&str] = &["tmpfs", "disk", "null"];
 
 impl Place {
     /// Returns the place with this name, which must be one of [`NAMES`].
@@ -51,10 +52,15 @@ impl Place {
         PLACES.iter().find(|place| place.name == name).unwrap_or(&PLACES[0])
     }
 
-    /// Returns this user's folder.
-    fn base(&self) -> PathBuf {
+    /// Returns this user's folder; `None` if the place keeps nothing.
+    fn base(&self) -> Option<PathBuf> {
         let user = rustix::process::geteuid().as_raw();
-        Path::new(self.above).join(format!("landspeed-copy-{user}"))
+        Some(Path::new(self.above?).join(format!("landspeed-copy-{user}")))
+    }
+
+    /// Returns the folder above, for messages about one that is in it.
+    fn above(&self) -> &'static str {
+        self.above.unwrap_or_default()
     }
 
     /// Checks that the folder is in memory or on a disk as the place's name says.
@@ -65,7 +71,7 @@ impl Place {
             return Ok(());
         }
         let found = if is_in_memory { "in memory" } else { "not in memory" };
-        let (name, above) = (self.name, self.above);
+        let (name, above) = (self.name, self.above());
         Err(Error::Copy(format!(
             "{above} is {found} on this host, so there is no {name}: choose another source or target"
         )))
@@ -78,7 +84,7 @@ impl Place {
         let spare = |all: u64| all.saturating_sub(BESIDE.0);
         let room = if self.is_in_memory { room.min(spare(memory::available()?.0)) } else { spare(room) };
         let (free, needed) = (Bytes(room), Bytes(tree.bytes + tree.files * EACH.0));
-        let above = self.above;
+        let above = self.above();
         if free < needed {
             let why = format!("{above} has {free} of room, and the tree takes {needed}");
             return Err(Error::Copy(format!("{why}: choose a smaller one (bytes, files)")));
@@ -97,13 +103,15 @@ impl Place {
 pub(super) struct TrialFolder(PrivateFolder);
 
 impl TrialFolder {
-    /// Makes a folder with room for a tree. First removes what killed processes have left at any place.
-    pub(super) fn make(place: &Place, tree: &TreePlan) -> Result<Self, Error> {
-        PLACES.iter().for_each(|place| sweep(&place.base()));
-        let folder = TrialFolder::below(&place.base())?;
+    /// Makes a folder with room for a tree; `None` at a place that keeps nothing. First removes what killed processes have left at
+    /// any place.
+    pub(super) fn make(place: &Place, tree: &TreePlan) -> Result<Option<Self>, Error> {
+        PLACES.iter().filter_map(Place::base).for_each(|base| sweep(&base));
+        let Some(base) = place.base() else { return Ok(None) };
+        let folder = TrialFolder::below(&base)?;
         place.check_kind(&folder.0)?;
         place.check_room(&folder.0, tree)?;
-        Ok(folder)
+        Ok(Some(folder))
     }
 
     fn below(base: &Path) -> Result<Self, Error> {

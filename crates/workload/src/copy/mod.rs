@@ -2,10 +2,12 @@
 //!
 //! The client is the source: it makes the tree before the window opens. The mover sends it over the trial's own flows,
 //! verifies each piece, and puts everything on stable storage at the target. Both ends then remove what they have. The
-//! target counts what there is, apart from the mover's own count. A file that fails makes the trial fail.
+//! target counts what there is, apart from the mover's own count. A file that fails makes the trial fail. An end that is `null`
+//! has no files: the network and the processors alone are measured.
 
 mod flows;
 mod folder;
+mod made;
 mod run;
 mod tree;
 
@@ -61,14 +63,14 @@ static FILE_SIZE: Factor = Factor {
 };
 static SOURCE: Factor = Factor {
     name: "source",
-    about: "where the tree is made: in /dev/shm, or in /var/tmp and out of the page cache",
+    about: "where the tree is made: in /dev/shm, in /var/tmp and out of the page cache, or nowhere, as it is sent",
     domain: Domain::OneOf(folder::NAMES),
     default: "tmpfs",
     ..Factor::FLOW
 };
 static TARGET: Factor = Factor {
     name: "target",
-    about: "where it is copied to: /dev/shm, or /var/tmp",
+    about: "where it is copied to: /dev/shm, /var/tmp, or nowhere: each byte is proven and none is kept",
     domain: Domain::OneOf(folder::NAMES),
     default: "tmpfs",
     ..Factor::FLOW
@@ -143,7 +145,7 @@ static HEADLINES: &[Headline<EndpointOutcome>] = &[
     },
     Headline {
         name: "verified",
-        about: "files: at the source those whose digests agreed, at the target those that were counted in its folder",
+        about: "files: at the source those whose digests agreed, at the target those that it has counted",
         of: |end| Ok(copied(end)?.map(|copied| copied.files.into())),
     },
 ];
@@ -183,6 +185,10 @@ impl WorkloadRunner for CopyWorkload {
 
     fn details(&self) -> &'static [DetailRow] {
         const { &[DetailRow::of::<CopiedFiles>()] }
+    }
+
+    fn ends_with_its_work(&self) -> bool {
+        true
     }
 
     fn writes_files(&self) -> bool {
@@ -233,17 +239,17 @@ impl WorkloadRunner for CopyWorkload {
         let (flows, for_mover) = flows::shared(session.flows, spec);
         let (mut signals, strangers) = (session.signals, session.strangers);
         let steps = CopySteps::default();
-        let copying = CopyEnd { role, spec, plan: &plan, folder: &folder, steps: &steps };
+        let copying = CopyEnd { role, spec, plan: &plan, folder: folder.as_ref(), steps: &steps };
         let task: WorkerTask<'_, CopyOutcome> =
             Box::new(|context, outcome| copying.work(context, for_mover, outcome));
         let parts = TrialParts { spec, flows: &flows, strangers, signals: &mut signals, watch, cancel };
         let (mut measured, done) = workers::run(&[], &flows, vec![task], |workers| {
             timed(parts.trial(workers), role, &steps, until)
         })?;
-        let end = outcome(&mut measured, &flows);
+        let (end, done) = (outcome(&mut measured, &flows), done.into_iter().next().unwrap_or_default());
         match role {
-            Role::Client => Ok(sent(end, &done.into_iter().next().unwrap_or_default())),
-            Role::Server => received(end, &plan, &folder),
+            Role::Client => Ok(sent(end, &done)),
+            Role::Server => received(end, &plan, found(folder.as_ref(), &done)?),
         }
     }
 }
@@ -254,10 +260,17 @@ fn sent(end: EndpointOutcome, copied: &CopyOutcome) -> EndpointOutcome {
     EndpointOutcome { sent_bytes: copied.sent_bytes, ..end }.with(files)
 }
 
-/// Adds what there is at the target, which must be the whole tree.
-fn received(end: EndpointOutcome, plan: &CopyPlan, folder: &TrialFolder) -> Result<EndpointOutcome, Error> {
+/// Returns what there is at the target: in its folder, or what the mover has counted of what is not kept.
+fn found(folder: Option<&TrialFolder>, done: &CopyOutcome) -> Result<TreePlan, Error> {
+    let Some(folder) = folder else {
+        return Ok(TreePlan { files: done.copied, bytes: done.copied_bytes.0 });
+    };
     let tree = folder.tree();
-    let found = tree::count(&tree).map_err(|source| Error::refused("count", tree.display(), source))?;
+    tree::count(&tree).map_err(|source| Error::refused("count", tree.display(), source))
+}
+
+/// Adds what there is at the target, which must be the whole tree.
+fn received(end: EndpointOutcome, plan: &CopyPlan, found: TreePlan) -> Result<EndpointOutcome, Error> {
     if found != plan.tree {
         let (TreePlan { files, bytes }, whole) = (found, plan.tree);
         let why = format!("the target has {files} files with {}", Bytes(bytes));
@@ -317,6 +330,7 @@ mod tests {
         let small = plan(&[("files", "20000"), ("file-size", "4096"), ("target", "disk"), ("rate", "8")]);
         assert_eq!(small.tree, TreePlan { files: 20_000, bytes: 20_000 * 4096 });
         assert_eq!((small.place(Role::Client).name, small.place(Role::Server).name), ("tmpfs", "disk"));
+        assert_eq!(plan(&[("source", "null")]).place(Role::Client).name, "null");
         assert_eq!(small.rate, Some(BitRate(8.0)));
     }
 

@@ -9,11 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_mover::{
-    CopyProgress, CopyRules, Flows, RelativeName, Source, SourceRoot, Target, receive, send,
+    CopyProgress, CopyRules, Flows, RelativeName, Source, SourceRoot, Target, discard, receive, send,
+    send_made,
 };
+use landspeed_record::units::Bytes;
 use landspeed_record::{CopyKeeping, CopyOutcome, Role, TrialSpec};
 
 use super::folder::TrialFolder;
+use super::made::MadeTree;
 use super::{CopyPlan, whole};
 use crate::Error;
 use crate::signal::TrialSignal;
@@ -66,12 +69,13 @@ pub(super) struct CopyEnd<'a> {
     pub(super) role: Role,
     pub(super) spec: &'a TrialSpec,
     pub(super) plan: &'a CopyPlan,
-    pub(super) folder: &'a TrialFolder,
+    /// `None` at an end that keeps nothing.
+    pub(super) folder: Option<&'a TrialFolder>,
     pub(super) steps: &'a CopySteps,
 }
 
 impl CopyEnd<'_> {
-    /// Makes the tree at the source, copies when it may, and stays until the window is closed.
+    /// Makes the tree at the source, or what its files have in memory, copies when it may, and stays until the window is closed.
     pub(super) fn work(
         &self,
         context: &WorkerContext<'_>,
@@ -85,26 +89,38 @@ impl CopyEnd<'_> {
         if !context.begin() {
             return Ok(());
         }
+        let made = MadeTree::of(self.plan.tree);
         if self.role == Role::Client {
-            self.plan.tree.make(&self.folder.tree(), &|| context.stopped())?;
+            let make = |folder: &TrialFolder| self.plan.tree.make(&folder.tree(), &|| context.stopped());
+            self.folder.map_or(Ok(()), make)?;
             set(&self.steps.is_made);
         }
         if self.steps.wait(context) {
-            *outcome = self.copy(context, flows)?;
+            *outcome = self.copy(context, flows, &made)?;
             set(&self.steps.is_copied);
             context.rest();
         }
         Ok(())
     }
 
-    /// Copies, and returns what came of it. Only the source knows.
-    fn copy(&self, context: &WorkerContext<'_>, flows: Flows) -> Result<CopyOutcome, Error> {
-        let progress = CopyProgress::default();
-        match self.role {
-            Role::Client => whole(send(flows, &self.source(), &progress, context.stop())?, self.plan),
-            Role::Server => {
-                receive(flows, &self.target(), &progress, context.stop())?;
+    /// Copies, and returns what came of it. Of a target with a folder, that says nothing.
+    fn copy(&self, context: &WorkerContext<'_>, flows: Flows, made: &MadeTree) -> Result<CopyOutcome, Error> {
+        let (progress, stop) = (CopyProgress::default(), context.stop());
+        match (self.role, self.folder) {
+            (Role::Client, Some(folder)) => {
+                whole(send(flows, &self.source(folder), &progress, stop)?, self.plan)
+            }
+            (Role::Client, None) => {
+                whole(send_made(flows, made, self.plan.rate, &progress, stop)?, self.plan)
+            }
+            (Role::Server, Some(folder)) => {
+                receive(flows, &self.target(folder), &progress, stop)?;
                 Ok(CopyOutcome::default())
+            }
+            (Role::Server, None) => {
+                let found = discard(flows, &progress, stop)?;
+                let (copied, copied_bytes) = (found.files, Bytes(found.bytes));
+                Ok(CopyOutcome { copied, copied_bytes, ..CopyOutcome::default() })
             }
         }
     }
@@ -113,13 +129,13 @@ impl CopyEnd<'_> {
         CopyRules { limit: self.plan.rate, ..CopyRules::default() }
     }
 
-    fn source(&self) -> Source {
-        let root = SourceRoot { path: self.folder.tree(), target: RelativeName::root() };
+    fn source(&self, folder: &TrialFolder) -> Source {
+        let root = SourceRoot { path: folder.tree(), target: RelativeName::root() };
         Source { roots: vec![root], keeping: CopyKeeping::default(), rules: self.rules() }
     }
 
-    fn target(&self) -> Target {
-        let folder: PathBuf = self.folder.tree();
+    fn target(&self, folder: &TrialFolder) -> Target {
+        let folder: PathBuf = folder.tree();
         let (names, keeping) = (vec![RelativeName::root()], CopyKeeping::default());
         Target { folder, names, is_synced: true, keeping, rules: self.rules() }
     }

@@ -11,7 +11,7 @@ use rustix::fs::{Advice, fadvise, syncfs};
 use crate::Error;
 
 /// The seed of the content, which is the same in each trial.
-const SEED: u64 = 1;
+pub(super) const SEED: u64 = 1;
 /// The number of files in a folder.
 const PER_FOLDER: u64 = 1000;
 /// The number of bytes that are written at a time.
@@ -81,10 +81,15 @@ impl TreePlan {
 
     /// Returns the path of the file with this number, from 0.
     fn path(&self, root: &Path, number: u64) -> PathBuf {
-        root.join(format!("{:04}", number / PER_FOLDER)).join(format!("{number:07}"))
+        root.join(self.name(number))
     }
 
-    fn length(&self, number: u64) -> u64 {
+    /// Returns the name of the file with this number, from 0, below the root.
+    pub(super) fn name(&self, number: u64) -> String {
+        format!("{:04}/{number:07}", number / PER_FOLDER)
+    }
+
+    pub(super) fn length(&self, number: u64) -> u64 {
         self.bytes / self.files + u64::from(number < self.bytes % self.files)
     }
 }

@@ -42,7 +42,13 @@ fn printed(end: &EndpointOutcome, name: &str) -> Option<FigureValue> {
 #[test]
 fn a_tree_is_copied_and_counted_at_both_ends_and_nothing_is_left() {
     let _one = ONE.lock();
-    for (transport, source, target) in [("tcp", "tmpfs", "disk"), ("tls", "disk", "tmpfs")] {
+    for (transport, source, target) in [
+        ("tcp", "tmpfs", "disk"),
+        ("tls", "disk", "tmpfs"),
+        ("tcp", "null", "disk"),
+        ("tls", "tmpfs", "null"),
+        ("tls", "null", "null"),
+    ] {
         let places = [("source", source), ("target", target)];
         let mut spec = copy(&[&[("files", "1200"), ("bytes", "3000001")][..], &places].concat());
         set(&mut spec, &[("transport", transport), ("flows", "3")]);

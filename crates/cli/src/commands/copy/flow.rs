@@ -17,7 +17,7 @@ use crate::output::usage;
 
 /// The settings that a copy's flows have unless the user asks for others, where the transport has them. The end of a message is
 /// not held back until what was sent before is acknowledged, because the other end may have nothing else to do.
-const USUAL: [(&str, &str); 2] = [("tls-cipher", "aes-128-gcm"), ("nodelay", "on")];
+const USUAL: [(&str, &str); 2] = [("tls-cipher", "auto"), ("nodelay", "on")];
 
 /// The flows of a copy.
 #[derive(Debug, Clone, Args)]
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(
             flow.line(4).as_deref(),
             Some(
-                "flows: 4, each with nodelay=off, rcvbuf=1048576, socket-congestion=reno, tls-cipher=aes-128-gcm, transport=tls"
+                "flows: 4, each with nodelay=off, rcvbuf=1048576, socket-congestion=reno, tls-cipher=auto, transport=tls"
             )
         );
         assert_eq!(chosen("tcp", &[]).unwrap().line(4), None);

@@ -93,6 +93,7 @@ impl CopyRecorder {
                 outcome: done.outcome.clone(),
                 stages: CopyStages::from(&done.times),
                 not_as_asked: done.not_as_asked.clone(),
+                ciphers: done.ciphers.clone(),
             })),
             Err(error) => Line::Note { text: error.to_string() },
         };
@@ -195,7 +196,8 @@ mod tests {
         let ended = recorder.begun + std::time::Duration::from_secs(4);
         let outcome = CopyOutcome { copied: 2, ..CopyOutcome::default() };
         let not_as_asked = vec!["b: rcvbuf is 64 KiB".to_owned()];
-        let done = CopyDone { outcome, ended, times, not_as_asked };
+        let ciphers = ["aes-128-gcm".to_owned()].into();
+        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
         assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));

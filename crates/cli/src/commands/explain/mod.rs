@@ -13,9 +13,12 @@ use landspeed_engine::{
     explain_time,
 };
 use landspeed_record::units::{Nanos, parse_duration};
-use landspeed_record::{ExplainReport, WatchTarget};
+use landspeed_record::{ExplainReport, Settings, WatchTarget};
 use landspeed_report::{DetailLevel, OutputCapabilities, json};
+use landspeed_transport::settings::TRANSPORT;
+use landspeed_transport::{encrypted, find};
 
+use super::app;
 use crate::data;
 use crate::groups::{FanArg, FlowArgs, FormArgs, HostArgs};
 use crate::hosts::{NamedHosts, flow_of};
@@ -45,13 +48,15 @@ pub(crate) struct ExplainArgs {
     /// Explain the flows that carry most
     #[arg(long, group = "target")]
     pub(crate) top: bool,
-    /// Run this application and explain its flows
+    /// Run this application, or `copy`, and explain its flows
+    ///
+    /// `copy` copies files as `landspeed copy` does, over --transport and encrypted.
     #[arg(long, value_name = "NAME|FILE", group = "target", conflicts_with = "sizes")]
     pub(crate) app: Option<String>,
     /// Explain streams between many hosts: of all others with the last one
     #[arg(long, value_enum, hide_short_help = true, conflicts_with_all = ["target", "sizes"])]
     pub(crate) fan: Option<FanArg>,
-    /// Set the application's parameters, such as size=4K
+    /// Set its parameters, such as size=4K
     #[arg(long, value_name = "NAME=VALUE,...", requires = "app", hide_short_help = true)]
     pub(crate) with: Option<String>,
     /// Watch for this long
@@ -185,12 +190,13 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         (true, false) => args.hosts.as_given(),
         (false, _) => args.hosts.describe(),
     };
-    let program = args.app.as_deref().map(|app| super::app::asked(app, args.with.as_deref())).transpose()?;
+    let workload = args.app.as_deref().map(app::in_place_of_stream).transpose()?;
+    let program = workload.map(|workload| app::set_on(workload, args.with.as_deref())).transpose()?;
     Ok(ExplainOptions {
         target,
         program,
         time: args.time,
-        flow: flow_of(&args.sent, &[])?.1,
+        flow: flow(args)?,
         // Beside flows of other programs, the limits are measured only on request.
         limits: if live { args.limits } else { !args.no_limits },
         capacity: args.capacity,
@@ -199,6 +205,17 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         command: data::command_line(),
         started: data::now(),
     })
+}
+
+/// Returns the settings of the flows that landspeed makes: of a stream, or of a workload that has others.
+fn flow(args: &ExplainArgs) -> Result<Settings> {
+    let own = args.app.as_deref().and_then(app::own).map(|runner| runner.flow()).unwrap_or_default();
+    let usual = own.iter().find(|(name, _)| *name == TRANSPORT.name).and_then(|(_, usual)| find(usual));
+    // A workload whose flows are encrypted has them so over each stream.
+    let is_encrypted = usual.is_some_and(|usual| usual.encrypts().is_some());
+    let carried = encrypted(&args.sent.transport).filter(|_| is_encrypted);
+    let transport = carried.map_or(args.sent.transport.as_str(), |carried| carried.name()).to_owned();
+    Ok(flow_of(&FlowArgs { transport, set: args.sent.set.clone() }, own)?.1)
 }
 
 /// Parses the id or the name of a process.

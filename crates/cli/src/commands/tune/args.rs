@@ -31,14 +31,16 @@ pub(crate) struct TuneArgs {
     /// Tune many hosts at once: streams of all others with the last one
     #[arg(long, value_enum, help_heading = "Path", hide_short_help = true, conflicts_with_all = ["app", "record_run"])]
     pub(crate) fan: Option<FanArg>,
-    /// Tune for this program: an application of `landspeed app list`, or a file
+    /// Tune for this program: an application of `landspeed app list`, or a file; or for `copy`
     ///
-    /// It runs in place of landspeed's own stream, and its figure decides. The settings that are tried are the hosts'.
+    /// It runs in place of landspeed's own stream, and its figure decides. The settings that are tried are the hosts'. `copy` copies
+    /// files as `landspeed copy` does, over TLS; goodput decides, and settings of its flows are tried too.
     #[arg(long, value_name = "NAME|FILE", help_heading = "Program", conflicts_with_all = ["record_run", "transport", "server"])]
     pub(crate) app: Option<String>,
     /// Set the application's parameters, such as size=4K,metric=p99
     ///
-    /// `metric` is the figure that decides: the first that its file names by default.
+    /// `metric` is the figure that decides: the first that its file names by default. `copy` takes what `measure copy` takes,
+    /// such as bytes=64M.
     #[arg(long, value_name = "NAME=VALUE,...", help_heading = "Program", requires = "app")]
     pub(crate) with: Option<String>,
     /// Run this command on the second host as a server: it is ready once port {port} of {address} is open

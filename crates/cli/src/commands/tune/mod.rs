@@ -15,6 +15,7 @@ use landspeed_engine::{
 use landspeed_record::units::Nanos;
 use landspeed_record::{RecordKind, RecordWriter, Side, TuneSummary};
 use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven, live::TuneProgress, safe};
+use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Transport, find};
 
 use super::{app, show};
@@ -247,7 +248,7 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
 /// Returns the program to tune for, if one is named.
 fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
     let workload = match (&args.app, &args.server, &args.client, &args.metric) {
-        (Some(app), ..) => app::named(app)?,
+        (Some(app), ..) => app::in_place_of_stream(app)?,
         (None, Some(server), Some(client), Some(metric)) => {
             let text =
                 landspeed_workload::app::quick(server, client, metric, args.less_is_better).map_err(usage)?;
@@ -257,12 +258,18 @@ fn program(args: &TuneArgs) -> Result<Option<TunedProgram>> {
         _ => return Ok(None),
     };
     let workload = app::set_on(workload, args.with.as_deref())?;
-    let of = landspeed_workload::program_of(&workload).context("an application has a figure")?;
+    let of = landspeed_workload::program_of(&workload);
+    if of.is_none() && !landspeed_workload::has_own_flows(&workload) {
+        bail!("an application has a figure");
+    }
     Ok(Some(TunedProgram { workload, of }))
 }
 
+/// Returns the transport of the flows: that of the options, or the one that another workload of landspeed's own has.
 fn transport(args: &TuneArgs) -> Result<&'static dyn Transport> {
-    find(&args.transport).context("clap takes the names of the table")
+    let own = args.app.as_deref().and_then(app::own).map(|runner| runner.flow()).unwrap_or_default();
+    let usual = own.iter().find(|(name, _)| *name == TRANSPORT.name).map(|(_, usual)| *usual);
+    find(usual.unwrap_or(&args.transport)).context("clap takes the names of the table")
 }
 
 fn seconds() -> u64 {

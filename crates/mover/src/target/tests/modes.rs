@@ -1,4 +1,4 @@
-//! The modes of short files.
+//! The modes of short files, and the calls that they cost.
 
 use super::*;
 use crate::beneath::tests::deny;
@@ -51,4 +51,46 @@ fn a_short_file_that_has_its_mode_costs_no_call_for_it() {
     });
     assert_eq!(seen, [0o600, 0o600, 0o700]);
     assert!(target.keeper.lost().is_empty());
+}
+
+/// The target looks at a name only where something can be.
+#[test]
+fn a_file_in_a_folder_that_the_copy_has_made_is_not_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    assert_eq!(considered(&target, 0, &offered("new", EntryKind::Folder)), Answer::Made);
+    let file = |name: &str| offered(name, EntryKind::File { size: 1 });
+    let [in_new, in_old] = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            deny(libc::SYS_newfstatat, libc::EIO);
+            [considered(&target, 1, &file("new/f")), considered(&target, 2, &file("f"))]
+        });
+        asked.join().expect("no panic")
+    });
+    assert_eq!(in_new, Answer::Send);
+    assert_eq!(in_old, Answer::Failed(Failure { operation: Operation::Open, errno: libc::EIO }));
+}
+
+/// As after the look at a name: what another program puts there is replaced by a whole file, and a folder stays.
+#[test]
+fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let target = target(folder.path(), &[""]);
+    assert_eq!(considered(&target, 0, &offered("new", EntryKind::Folder)), Answer::Made);
+    std::fs::write(folder.path().join("new/f"), "other").unwrap();
+    std::fs::create_dir(folder.path().join("new/d")).unwrap();
+    let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+    let digest = digest::of_piece(b"x", 0, 1);
+    for (entry, name) in [(1, "new/f"), (2, "new/d")] {
+        assert_eq!(considered(&target, entry, &offered(name, EntryKind::File { size: 1 })), Answer::Send);
+        let piece = PieceHeader { entry, index: 0, length: 1, digest, is_sent: true };
+        target.take_pieces(&[piece], b"x", &link, &commits).unwrap();
+    }
+    drop(commits);
+    target.commit_all(&queue);
+    let failed = EntryOutcome::Failed(Failure { operation: Operation::Install, errno: libc::EISDIR });
+    let outcomes = vec![(1, EntryOutcome::Installed), (2, failed)];
+    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert_eq!(std::fs::read(folder.path().join("new/f")).unwrap(), b"x");
+    assert!(folder.path().join("new/d").is_dir());
 }
