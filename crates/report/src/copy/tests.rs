@@ -49,7 +49,13 @@ fn recorded(end: bool) -> Record {
         ..CopyOutcome::default()
     };
     let not_as_asked = vec!["dtn2: rcvbuf\u{1b} is small".to_owned()];
-    let whole = CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4), not_as_asked };
+    let whole = CopyEnd {
+        duration_ns: Nanos::secs(4),
+        outcome,
+        stages: written(4),
+        not_as_asked,
+        ..CopyEnd::default()
+    };
     let last = match end {
         true => Line::CopyEnd(Box::new(whole)),
         false => Line::Note { text: "the path broke".to_owned() },
