@@ -7,6 +7,7 @@ mod links_and_holes;
 mod metadata;
 mod select;
 mod stages;
+mod steering;
 
 use std::collections::BTreeMap;
 use std::fs;
