@@ -346,7 +346,6 @@ fn server_of(asked: &CopyFlows) -> ServerResult {
 mod tests {
     use std::os::unix::fs::symlink;
 
-
     use super::*;
     use crate::session::SessionKey;
 

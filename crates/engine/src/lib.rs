@@ -41,8 +41,9 @@ pub use block::{BlockOutcome, BlockRunner};
 pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use controls::OpenControls;
 pub use copy::{
-    ComparisonListener, CopyDone, CopyListener, CopyOptions, CopyPaths, Landing, LandingError, THIS_HOST,
-    check_apart, check_landing, check_mirror, clean, compare_files, copy, landed, landing, look, shown_place,
+    ComparisonListener, CopyChoosing, CopyDone, CopyListener, CopyOptions, CopyPaths, Landing, LandingError,
+    THIS_HOST, check_apart, check_landing, check_mirror, clean, compare_files, copy, landed, landing, look,
+    shown_place,
 };
 pub use drive::StopCheck;
 pub use error::Error;

@@ -81,7 +81,7 @@ impl CopyChooser {
     pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
         let is_between = self.trial.as_ref().is_none_or(CandidateTrial::is_between_blocks);
         if is_between && spent + self.size.block() > self.size.budget {
-            self.end("no time was left for it");
+            self.finish("no time was left for it", CandidateTrial::out_of_time);
         }
         if self.trial.is_none() {
             self.take_up();
@@ -101,10 +101,15 @@ impl CopyChooser {
         }
     }
 
-    /// Ends all trials, because the copy or their time is over.
+    /// Ends all trials, because the copy is over or cannot go on with them. The candidate that is tried is not judged: when a copy
+    /// ends depends on the settings that it had.
     pub fn end(&mut self, why: &str) {
+        self.finish(why, CandidateTrial::cut_off);
+    }
+
+    fn finish(&mut self, why: &str, end_of: fn(&CandidateTrial, &str) -> TrialEnd) {
         if let Some(trial) = &self.trial {
-            let end = trial.ended_early(why);
+            let end = end_of(trial, why);
             self.decide(end);
         }
         while self.take_up() {

@@ -25,6 +25,10 @@ impl TrialEnd {
         TrialEnd { result: CopyTrialResult::NotTried, ratio: None, why }
     }
 
+    fn undecided(why: String) -> Self {
+        TrialEnd { result: CopyTrialResult::Undecided, ratio: None, why }
+    }
+
     fn of(judged: &StepJudgement, why: &str) -> Self {
         let result = match judged.state {
             StepState::Helps => CopyTrialResult::Kept,
@@ -106,7 +110,7 @@ impl CandidateTrial {
     /// Takes what was counted in a turn. Returns what came of the candidate, once that is known.
     pub(super) fn take(&mut self, counted: &CopyCount, incumbent: &CopyArm) -> Option<TrialEnd> {
         if !counted.refused.is_empty() {
-            return Some(self.refused(&counted.refused));
+            return Some(self.cut_off(&counted.refused));
         }
         if !self.is_in_force {
             return self.take_first(counted);
@@ -127,14 +131,18 @@ impl CandidateTrial {
         (judged.state != StepState::Continue).then(|| TrialEnd::of(&judged, ""))
     }
 
-    /// Returns the end of a candidate for which no turn is left.
-    pub(super) fn ended_early(&self, why: &str) -> TrialEnd {
-        match self.blocks.len() as u32 >= self.design.first_look() {
+    /// Returns the end of a candidate whose time is over. It is judged by its blocks so far.
+    pub(super) fn out_of_time(&self, why: &str) -> TrialEnd {
+        match self.blocks() >= self.design.first_look() {
             true => TrialEnd::of(&judge_last(&self.design, &self.blocks), why),
-            false if self.is_in_force => {
-                let result = CopyTrialResult::Undecided;
-                TrialEnd { result, ratio: None, why: why.to_owned() }
-            }
+            false => self.cut_off(why),
+        }
+    }
+
+    /// Returns the end of a candidate that is not judged.
+    pub(super) fn cut_off(&self, why: &str) -> TrialEnd {
+        match self.is_in_force {
+            true => TrialEnd::undecided(why.to_owned()),
             false => TrialEnd::not_tried(why.to_owned()),
         }
     }
@@ -147,23 +155,12 @@ impl CandidateTrial {
         (!self.is_in_force && self.tries >= MOST_TRIES).then(|| TrialEnd::not_tried(why()))
     }
 
-    fn refused(&self, why: &str) -> TrialEnd {
-        match self.blocks.is_empty() {
-            true => TrialEnd::not_tried(why.to_owned()),
-            false => TrialEnd { result: CopyTrialResult::Undecided, ratio: None, why: why.to_owned() },
-        }
-    }
-
     /// Gives up the block under way, and after several of them the candidate.
     fn spoilt(&mut self) -> Option<TrialEnd> {
         self.logs.clear();
         self.spoilt += 1;
         let why = "too much beside pieces of long files was sent, or flows broke".to_owned();
-        (self.spoilt >= MOST_SPOILT).then(|| TrialEnd {
-            result: CopyTrialResult::Undecided,
-            ratio: None,
-            why,
-        })
+        (self.spoilt >= MOST_SPOILT).then(|| TrialEnd::undecided(why))
     }
 
     /// Returns the block of the turns that were taken.
