@@ -1,5 +1,7 @@
 //! `landspeed copy` between hosts that are reached by ssh.
 
+#[path = "copy/choose.rs"]
+mod choose;
 #[path = "copy/keep.rs"]
 mod keep;
 #[path = "copy/links_and_holes.rs"]
@@ -20,8 +22,9 @@ mod transports;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ const SHARE: f64 = 0.3;
 const LEAST_TURN: Nanos = Nanos::millis(500);
 const ROUND_TRIPS: u64 = 20;
 /// The number of bytes that the target takes in a turn at the least. It takes pieces of 1 MiB, and each counts as a whole.
-const LEAST_BYTES: Bytes = Bytes::mib(64);
+const LEAST_BYTES: Bytes = Bytes::mib(32);
 /// The longest turn.
 const LONGEST_TURN: Nanos = Nanos::secs(20);
 /// The part of a turn that is not counted, as its divisor: 5 of 20 round trips. The bytes that were under way before the change

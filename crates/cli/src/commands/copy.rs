@@ -1,5 +1,6 @@
 //! `landspeed copy`: copies files between hosts.
 
+mod choose;
 pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod flow;
@@ -28,9 +29,9 @@ use landspeed_engine::{
 };
 use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome,
-    CopyPlan, CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
+    CopyPlan, CopyProven, CopyReport, CopyRoute, CopyTimes, Line, Record, Side,
 };
-use landspeed_report::{counted, held_lines, safe};
+use landspeed_report::{choice_lines, counted, held_lines, safe};
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -39,6 +40,7 @@ use crate::hosts::joined_for_copy;
 use crate::kinds::ShownRecord;
 use crate::output::{out, present, usage};
 use crate::stop::StopRequest;
+use choose::ChooseArgs;
 use flow::{CopyFlow, CopyFlowArgs};
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
@@ -93,6 +95,11 @@ may carry more. `landspeed measure stream` shows what carries most.
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
+A copy of a minute and more compares settings on its own data: other numbers of
+flows and other congestion controls take turns, for at most 30 % of its time.
+What is proven to be faster is kept, and shorter copies over the same path begin
+with it; --choose never leaves this out.
+
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
 path's rate, a relay, or --limit. At its end it leaves a record, from which
@@ -130,7 +137,7 @@ pub(crate) struct CopyArgs {
     ///
     /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
     /// a loss only the flow that lost slows down.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = choose::USUAL_FLOWS, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub(crate) flows: u32,
     /// Refuse to send data through this machine where neither host reaches the other
     #[arg(long, conflicts_with = "clean")]
@@ -159,6 +166,8 @@ pub(crate) struct CopyArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     flow: CopyFlowArgs,
+    #[command(flatten)]
+    choose: ChooseArgs,
     #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
@@ -208,7 +217,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
-    let plan = CopyPlan { flow: flow.settings.clone(), ..plan(&places, &what, shown, is_relayed) };
+    let path = choose::path(&joined.group.first(), what.from);
+    let plan = CopyPlan { flow: flow.settings.clone(), path, ..plan(&places, &what, shown, is_relayed) };
+    let what = CopyOptions { choosing: args.choose.choosing(&plan, args.record.folder().as_deref()), ..what };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, &what);
@@ -243,8 +254,9 @@ fn recorded(
         line.take_with(counts, times);
     };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
-    let done =
-        copy(&joined.group.first(), what, &CopyListener { on_counts: &on_counts, on_proven: &on_proven });
+    let on_line = |line: Line| recorder.take_line(line);
+    let listener = CopyListener { on_counts: &on_counts, on_proven: &on_proven, on_line: &on_line };
+    let done = copy(&joined.group.first(), what, &listener);
     let record = recorder.record(done.as_ref());
     (record, done.err().map(Into::into))
 }
@@ -298,6 +310,7 @@ fn options(
         flows: args.flows,
         rules: CopyRules::default(),
         only: None,
+        choosing: None,
     })
 }
 
@@ -315,6 +328,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     lines.extend(conditions.clone());
     lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held_lines(&report.held));
+    lines.extend(choice_lines(&report.choice, &report.decisions));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
