@@ -1,5 +1,8 @@
 //! Settings that are compared while a copy runs.
 
+use std::io::Write;
+use std::path::PathBuf;
+
 use super::*;
 
 const B: &str = "root@10.99.0.3";
@@ -14,7 +17,7 @@ fn long_file(path: &Path, mib: u64, length: u64) {
 }
 
 /// Returns the path of the only record.
-fn record(hosts: &TestHosts) -> PathBuf {
+fn only_record(hosts: &TestHosts) -> PathBuf {
     let folder = fs::read_dir(hosts.file("data/landspeed")).unwrap();
     let mut records = folder.map(|entry| entry.unwrap().path()).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -44,7 +47,7 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     assert_eq!((&choice["untried"], &choice["kept"]), (&Value::from(""), &Value::Null), "{done}");
     let cut_off = |one: &Value| one["why"] == "the copy came to its end" && one["ratio"].is_null();
     assert!(decisions.iter().any(cut_off), "{done}");
-    let text_of_record = fs::read_to_string(record(&hosts)).unwrap();
+    let text_of_record = fs::read_to_string(only_record(&hosts)).unwrap();
     let lines = text_of_record.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let turns: Vec<Value> = lines.filter(|line| line["line"] == "copy-turn").collect();
     let counted = |turn: &&Value| turn["counted"]["taken_bytes"].as_u64() > Some(0);
@@ -58,7 +61,7 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     // As if the copy had kept another setting: the next one over this path begins with it.
     let kept = text_of_record.replace("\"kept\":null", "\"kept\":{\"flows\":2,\"control\":null}");
     assert_ne!(kept, text_of_record);
-    fs::write(record(&hosts), kept).unwrap();
+    fs::write(only_record(&hosts), kept).unwrap();
     fs::remove_file(hosts.file("src/long")).unwrap();
     long_file(&hosts.file("src/short"), 150, 150 * MIB);
     let done = document(&hosts, &["--no-sync", &at("src/"), &format!("{B}:{}", at("to"))]);
