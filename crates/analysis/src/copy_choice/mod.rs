@@ -23,8 +23,8 @@ use landspeed_stats::{ErrorLedger, Random};
 
 use crate::LadderRules;
 pub use candidates::{CopyChange, CopyLevers, candidates};
-pub use sizing::{CopyOutlook, TrialSize, trial_size};
-use trial::{CandidateTrial, TrialEnd};
+pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, trial_size};
+use trial::{CandidateEnd, CandidateTrial};
 
 /// The turn of a copy that comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,13 +107,13 @@ impl CopyChooser {
         self.finish(why, CandidateTrial::cut_off);
     }
 
-    fn finish(&mut self, why: &str, end_of: fn(&CandidateTrial, &str) -> TrialEnd) {
+    fn finish(&mut self, why: &str, end_of: fn(&CandidateTrial, &str) -> CandidateEnd) {
         if let Some(trial) = &self.trial {
             let end = end_of(trial, why);
             self.decide(end);
         }
         while self.take_up() {
-            self.decide(TrialEnd::not_tried(why.to_owned()));
+            self.decide(CandidateEnd::not_tried(why.to_owned()));
         }
     }
 
@@ -146,7 +146,7 @@ impl CopyChooser {
         false
     }
 
-    fn decide(&mut self, end: TrialEnd) {
+    fn decide(&mut self, end: CandidateEnd) {
         let Some(trial) = self.trial.take() else { return };
         let is_kept = end.result == CopyTrialResult::Kept;
         self.ledger.close(trial.grant(), is_kept);

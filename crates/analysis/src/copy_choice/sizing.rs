@@ -3,7 +3,7 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 
 /// A copy that is expected to take less than this compares nothing.
-const LEAST_COPY: Nanos = Nanos::secs(60);
+pub const LEAST_COPY: Nanos = Nanos::secs(60);
 /// The share of the copy's expected time that its trials may take.
 const SHARE: f64 = 0.3;
 /// The least length of a turn, as a time and in round trips.

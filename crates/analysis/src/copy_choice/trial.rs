@@ -14,19 +14,19 @@ const HALF_PIECE: u64 = 512 << 10;
 
 /// What came of a candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct TrialEnd {
+pub(super) struct CandidateEnd {
     pub(super) result: CopyTrialResult,
     pub(super) ratio: Option<Estimate>,
     pub(super) why: String,
 }
 
-impl TrialEnd {
+impl CandidateEnd {
     pub(super) fn not_tried(why: String) -> Self {
-        TrialEnd { result: CopyTrialResult::NotTried, ratio: None, why }
+        CandidateEnd { result: CopyTrialResult::NotTried, ratio: None, why }
     }
 
     fn undecided(why: String) -> Self {
-        TrialEnd { result: CopyTrialResult::Undecided, ratio: None, why }
+        CandidateEnd { result: CopyTrialResult::Undecided, ratio: None, why }
     }
 
     fn of(judged: &StepJudgement, why: &str) -> Self {
@@ -36,7 +36,7 @@ impl TrialEnd {
             StepState::NoEffect => CopyTrialResult::NoEffect,
             StepState::Undecided | StepState::Continue => CopyTrialResult::Undecided,
         };
-        TrialEnd { result, ratio: Some(judged.estimate), why: why.to_owned() }
+        CandidateEnd { result, ratio: Some(judged.estimate), why: why.to_owned() }
     }
 }
 
@@ -108,7 +108,7 @@ impl CandidateTrial {
     }
 
     /// Takes what was counted in a turn. Returns what came of the candidate, once that is known.
-    pub(super) fn take(&mut self, counted: &CopyCount, incumbent: &CopyArm) -> Option<TrialEnd> {
+    pub(super) fn take(&mut self, counted: &CopyCount, incumbent: &CopyArm) -> Option<CandidateEnd> {
         if !counted.refused.is_empty() {
             return Some(self.cut_off(&counted.refused));
         }
@@ -128,39 +128,39 @@ impl CandidateTrial {
         let block = self.block();
         self.blocks.push(block);
         let judged = judge(&self.design, &self.blocks);
-        (judged.state != StepState::Continue).then(|| TrialEnd::of(&judged, ""))
+        (judged.state != StepState::Continue).then(|| CandidateEnd::of(&judged, ""))
     }
 
     /// Returns the end of a candidate whose time is over. It is judged by its blocks so far.
-    pub(super) fn out_of_time(&self, why: &str) -> TrialEnd {
+    pub(super) fn out_of_time(&self, why: &str) -> CandidateEnd {
         match self.blocks() >= self.design.first_look() {
-            true => TrialEnd::of(&judge_last(&self.design, &self.blocks), why),
+            true => CandidateEnd::of(&judge_last(&self.design, &self.blocks), why),
             false => self.cut_off(why),
         }
     }
 
     /// Returns the end of a candidate that is not judged.
-    pub(super) fn cut_off(&self, why: &str) -> TrialEnd {
+    pub(super) fn cut_off(&self, why: &str) -> CandidateEnd {
         match self.is_in_force {
-            true => TrialEnd::undecided(why.to_owned()),
-            false => TrialEnd::not_tried(why.to_owned()),
+            true => CandidateEnd::undecided(why.to_owned()),
+            false => CandidateEnd::not_tried(why.to_owned()),
         }
     }
 
     /// Takes the turn that brings the candidate into force. Its figure does not count.
-    fn take_first(&mut self, counted: &CopyCount) -> Option<TrialEnd> {
+    fn take_first(&mut self, counted: &CopyCount) -> Option<CandidateEnd> {
         self.is_in_force = is_in_force(counted, &self.arm);
         self.tries += 1;
         let why = || format!("{} of {} flows were open", counted.flows, self.arm.flows);
-        (!self.is_in_force && self.tries >= MOST_TRIES).then(|| TrialEnd::not_tried(why()))
+        (!self.is_in_force && self.tries >= MOST_TRIES).then(|| CandidateEnd::not_tried(why()))
     }
 
     /// Gives up the block under way, and after several of them the candidate.
-    fn spoilt(&mut self) -> Option<TrialEnd> {
+    fn spoilt(&mut self) -> Option<CandidateEnd> {
         self.logs.clear();
         self.spoilt += 1;
         let why = "too much beside pieces of long files was sent, or flows broke".to_owned();
-        (self.spoilt >= MOST_SPOILT).then(|| TrialEnd::undecided(why))
+        (self.spoilt >= MOST_SPOILT).then(|| CandidateEnd::undecided(why))
     }
 
     /// Returns the block of the turns that were taken.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_analysis::copy_choice::{
-    CopyChange, CopyChooser, CopyLevers, CopyOutlook, NextTurn, candidates, trial_size,
+    CopyChange, CopyChooser, CopyLevers, CopyOutlook, LEAST_COPY, NextTurn, candidates, trial_size,
 };
 use landspeed_analysis::{copy_held, hold_words};
 use landspeed_record::units::Nanos;
@@ -134,6 +134,10 @@ impl<'a> CopyTrials<'a> {
     /// Returns what was chosen in a copy that is over, and what the record is to have in addition.
     pub(super) fn finish(mut self) -> (CopyChoice, Vec<Line>) {
         self.end("the copy came to its end");
+        // A short copy is not expected to compare anything.
+        if self.begun.elapsed() < Duration::from(LEAST_COPY) {
+            self.choice.untried.clear();
+        }
         (self.choice, self.lines)
     }
 
