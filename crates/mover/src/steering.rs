@@ -1,5 +1,5 @@
-//! What is changed on a copy that goes on: how many of its flows are in use, and the congestion control of those that send; and
-//! what is counted meanwhile.
+//! What is changed on a copy that goes on: how many of its flows are in use, and the congestion control of those that
+//! send; and what is counted meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -81,7 +81,8 @@ impl Steering {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// Adds a flow that has opened, which gets the congestion control that was asked for last. Returns why it does not have it.
+    /// Adds a flow that has opened, which gets the congestion control that was asked for last. Returns why it does not
+    /// have it.
     pub(crate) fn add(&self, flow: &Arc<dyn Flow>) -> Option<String> {
         let mut flows = self.flows.lock();
         flows.retain(|other| other.strong_count() > 0);
@@ -113,19 +114,20 @@ impl Steering {
 }
 
 impl CopyProgress {
-    /// Opens so many flows at first and uses them. Others are opened once [`CopyProgress::widen`] asks for them.
+    /// Opens this number of flows at first and uses them. Others are opened once [`CopyProgress::widen`] asks for them.
     pub fn begin_with(&self, flows: u32) {
         let Steering { at_first, opened, in_use, .. } = &self.steering;
         [at_first, opened, in_use].into_iter().for_each(|number| number.store(flows, Ordering::Release));
     }
 
-    /// Opens flows until there are so many. The end that opens them does it; a number beyond that of the copy's flows opens all.
+    /// Opens flows up to this number. The end that opens them does it; a number beyond that of the copy's flows opens
+    /// all.
     pub fn widen(&self, flows: u32) {
         self.steering.opened.fetch_max(flows, Ordering::AcqRel);
     }
 
-    /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the time
-    /// `count`, or until the copy is over. Only the source can do it.
+    /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the
+    /// time `count`, or until the copy is over. Only the source can do it.
     pub fn turn(&self, arm: &CopyArm, settle: Duration, count: Duration, cancel: &CancelFlag) -> CopyCount {
         if let Err(refused) = self.steering.set(arm) {
             return CopyCount { refused, ..self.flows_now() };
@@ -149,7 +151,10 @@ impl CopyProgress {
     fn flows_now(&self) -> CopyCount {
         let live = self.steering.live();
         let sockets = || live.iter().flat_map(|flow| flow.sockets());
-        let rtts = sockets().filter_map(|socket| tcp_limits(socket).ok()).map(|limits| limits.rtt);
+        let of_tcp = sockets().filter_map(|socket| tcp_limits(socket).ok()).map(|limits| limits.rtt);
+        // A transport that runs in this program knows its own round trips.
+        let own = live.iter().filter(|flow| flow.runs_in_calls()).filter_map(|flow| flow.progress().ok());
+        let rtts = of_tcp.chain(own.map(|progress| progress.rtt));
         let controls: Vec<Option<String>> = sockets().map(|socket| tcp_congestion(socket).ok()).collect();
         let first = controls.first().cloned().flatten();
         CopyCount {

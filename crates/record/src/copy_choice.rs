@@ -81,6 +81,7 @@ pub struct CopyDecision {
     pub from: CopyArm,
     /// The candidate.
     pub to: CopyArm,
+    /// What came of it.
     pub result: CopyTrialResult,
     /// The number of blocks of four turns that were counted.
     pub blocks: u32,
@@ -94,8 +95,8 @@ pub struct CopyDecision {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CopyChoice {
-    /// The setting that was kept in the place of the default, by this copy or by an earlier one over the same path; null for the
-    /// default.
+    /// The setting that was kept in the place of the default, by this copy or by an earlier one over the same path;
+    /// null for the default.
     pub kept: Option<CopyArm>,
     /// True if an earlier copy has kept it, and this one has not compared it.
     pub is_remembered: bool,

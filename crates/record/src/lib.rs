@@ -65,9 +65,7 @@ pub use copy::{
     CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
     CopyProven, FileDigest, PathBytes,
 };
-pub use copy_choice::{
-    CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopyTrialResult, CopyTurn,
-};
+pub use copy_choice::{CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopyTrialResult, CopyTurn};
 pub use copy_record::{
     COPY_FORMAT, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport, CopyStages,
 };

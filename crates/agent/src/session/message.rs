@@ -228,11 +228,11 @@ pub enum Request {
     /// Report the counts of the copy in which this agent takes part, or of its comparison, and the times of this end.
     /// Answered with [`Reply::CopyState`].
     CopyState {},
-    /// Open further flows of the copy in which this agent takes part, until there are so many. Only the end that opens its flows can
-    /// do it. Answered with [`Reply::Done`].
+    /// Open further flows of the copy in which this agent takes part, up to this number. Only the end that opens its
+    /// flows can do it. Answered with [`Reply::Done`].
     CopyWiden { flows: u32 },
-    /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes. Answered with
-    /// [`Reply::CopyTurned`], early if the copy ends.
+    /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
+    /// Answered with [`Reply::CopyTurned`], early if the copy ends.
     CopyTurn {
         arm: CopyArm,
         /// The time after the change that is not counted.

@@ -4,8 +4,8 @@ use landspeed_record::{CopyArm, CopyHeld, CopyHold};
 
 /// The largest number of candidates of a copy.
 const MOST: usize = 4;
-/// The congestion controls that are tried where the source's kernel has them, the one first that losses alone do not slow down
-/// (Cardwell and others, "BBR: Congestion-Based Congestion Control", ACM Queue 14, 2016).
+/// The congestion controls that are tried where the source's kernel has them, the one first that losses alone do not
+/// slow down (Cardwell and others, "BBR: Congestion-Based Congestion Control", ACM Queue 14, 2016).
 const CONTROLS: [&str; 2] = ["bbr", "cubic"];
 
 /// A change of some of the settings that a copy can change while it runs.
@@ -48,8 +48,8 @@ enum Lever {
     Control,
 }
 
-/// Returns the changes that may make a copy faster that is held so, the most promising first. Where the data wait for no flow,
-/// there is none.
+/// Returns the changes that may make a copy faster that is held so, the most promising first. Where the data wait for
+/// no flow, there is none.
 fn levers_of(hold: CopyHold) -> &'static [Lever] {
     use Lever::{Control, FewerFlows, MoreFlows};
     match hold {
@@ -71,8 +71,8 @@ fn levers_of(hold: CopyHold) -> &'static [Lever] {
     }
 }
 
-/// Returns the candidates of a copy that is held so, at most four: first what an earlier copy has kept, then what may help
-/// against what holds it, then against what would hold it next.
+/// Returns the candidates of a copy that is held so, at most four: first what an earlier copy has kept, then what may
+/// help against what holds it, then against what would hold it next.
 pub fn candidates(held: &CopyHeld, levers: &CopyLevers) -> Vec<CopyChange> {
     let remembered = levers.remembered.clone();
     let remembered = remembered.map(|arm| CopyChange { flows: Some(arm.flows), control: arm.control });

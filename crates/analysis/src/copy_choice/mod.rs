@@ -6,10 +6,10 @@
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
 //!
-//! A candidate and the setting in force take turns of equal length, four in a block, ABBA or BAAB by chance. A block gives a log
-//! ratio of the bytes that the target took, and the ladder's statistics judge it: a candidate is kept only if it is proven to be
-//! better, with an error of 5 % over all candidates of the copy. What is not decided leaves the setting in force as it is
-//! (docs/decisions/0086-choosing-while-it-copies.md).
+//! A candidate and the setting in force take turns of equal length, four in a block, ABBA or BAAB by chance. A block
+//! gives a log ratio of the bytes that the target took, and the ladder's statistics judge it: a candidate is kept only
+//! if it is proven to be better, with an error of 5 % over all candidates of the copy. What is not decided leaves the
+//! setting in force as it is (docs/decisions/0086-choosing-while-it-copies.md).
 
 mod candidates;
 mod sizing;
@@ -41,7 +41,8 @@ pub struct NextTurn {
     pub count: Nanos,
 }
 
-/// Chooses among settings while a copy runs. Its caller makes the turns that it asks for, and hands over what was counted.
+/// Chooses among settings while a copy runs. Its caller makes the turns that it asks for, and hands over what was
+/// counted.
 #[derive(Debug)]
 pub struct CopyChooser {
     /// The setting in force.
@@ -59,7 +60,8 @@ pub struct CopyChooser {
 }
 
 impl CopyChooser {
-    /// Returns a chooser that begins with the setting `start`. It tries as many of the candidates as `size` has time for.
+    /// Returns a chooser that begins with the setting `start`. It tries as many of the candidates as `size` has time
+    /// for.
     pub fn new(start: CopyArm, mut candidates: Vec<CopyChange>, size: TrialSize, seed: u64) -> Self {
         let rules = LadderRules::default();
         candidates.truncate(size.candidates as usize);
@@ -101,8 +103,8 @@ impl CopyChooser {
         }
     }
 
-    /// Ends all trials, because the copy is over or cannot go on with them. The candidate that is tried is not judged: when a copy
-    /// ends depends on the settings that it had.
+    /// Ends all trials, because the copy is over or cannot go on with them. The candidate that is tried is not judged:
+    /// when a copy ends depends on the settings that it had.
     pub fn end(&mut self, why: &str) {
         self.finish(why, CandidateTrial::cut_off);
     }

@@ -9,12 +9,13 @@ const SHARE: f64 = 0.3;
 /// The least length of a turn, as a time and in round trips.
 const LEAST_TURN: Nanos = Nanos::millis(500);
 const ROUND_TRIPS: u64 = 20;
-/// The number of bytes that the target takes in a turn at the least. It takes pieces of 1 MiB, and each counts as a whole.
+/// The number of bytes that the target takes in a turn at the least. It takes pieces of 1 MiB, and each counts as a
+/// whole.
 const LEAST_BYTES: Bytes = Bytes::mib(32);
 /// The longest turn.
 const LONGEST_TURN: Nanos = Nanos::secs(20);
-/// The part of a turn that is not counted, as its divisor: 5 of 20 round trips. The bytes that were under way before the change
-/// arrive in it.
+/// The part of a turn that is not counted, as its divisor: 5 of 20 round trips. The bytes that were under way before
+/// the change arrive in it.
 const SETTLE: u64 = 4;
 /// The time that passes between two turns, beside a round trip.
 const BETWEEN: Nanos = Nanos::millis(150);
@@ -69,7 +70,7 @@ impl TrialSize {
     }
 }
 
-/// Returns the size of the trials of a copy over a path with this round trip, that has so many candidates.
+/// Returns the size of the trials of a copy with this number of candidates, over a path with this round trip.
 ///
 /// # Errors
 /// Returns the reason, in words, if the copy has no time for one of them.

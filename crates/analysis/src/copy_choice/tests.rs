@@ -44,8 +44,8 @@ impl DriftingPath {
     }
 }
 
-/// Runs a copy with four of twelve settings as candidates, and returns what it decided. `effect` is what a setting does to the
-/// rate, by its number of flows.
+/// Runs a copy with four of twelve settings as candidates, and returns what it decided. `effect` is what a setting does
+/// to the rate, by its number of flows.
 fn copied(seed: u64, effect: &dyn Fn(u32) -> f64) -> (CopyChooser, Vec<CopyDecision>) {
     let mut path = DriftingPath { random: Random::stream(seed, 1), drift: 0.0 };
     let mut settings: Vec<u32> = (1..=12).filter(|number| *number != 4).collect();

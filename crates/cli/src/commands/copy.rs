@@ -137,7 +137,10 @@ pub(crate) struct CopyArgs {
     ///
     /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
     /// a loss only the flow that lost slows down.
-    #[arg(long, value_name = "N", default_value_t = choose::USUAL_FLOWS, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(
+        long, value_name = "N", default_value_t = choose::USUAL_FLOWS,
+        value_parser = clap::value_parser!(u32).range(1..=64)
+    )]
     pub(crate) flows: u32,
     /// Refuse to send data through this machine where neither host reaches the other
     #[arg(long, conflicts_with = "clean")]

@@ -28,8 +28,8 @@ fn only_record(hosts: &TestHosts) -> PathBuf {
     found
 }
 
-/// A hole of many GiB makes the copy look long from its beginning, and takes no time. The data suffice for some turns, and never for
-/// the four blocks without which nothing is decided.
+/// A hole of many GiB makes the copy look long from its beginning, and takes no time. The data suffice for some turns,
+/// and never for the four blocks without which nothing is decided.
 #[test]
 fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() {
     needs_root!();

@@ -1,7 +1,8 @@
 //! Compares settings on a copy while it goes on, and keeps what is proven to be better.
 //!
-//! The source uses a setting for a turn and counts what the target takes; `landspeed_analysis::copy_choice` says which setting
-//! comes next, and what the turns show. Nothing here waits: the copy's loop calls [`CopyTrials::step`] several times a second.
+//! The source uses a setting for a turn and counts what the target takes; `landspeed_analysis::copy_choice` says which
+//! setting comes next, and what the turns show. Nothing here waits: the copy's loop calls [`CopyTrials::step`] several
+//! times a second.
 
 mod seen;
 
@@ -113,8 +114,8 @@ impl<'a> CopyTrials<'a> {
         }
     }
 
-    /// Goes on as far as that is possible without waiting, and returns what the record is to have. `news` is what the copy has done
-    /// so far, if it was asked.
+    /// Goes on as far as that is possible without waiting, and returns what the record is to have. `news` is what the
+    /// copy has done so far, if it was asked.
     pub(super) fn step(&mut self, news: Option<(CopyCounts, CopyTimes)>) -> Vec<Line> {
         if let Some((counts, times)) = news {
             self.seen.take(counts);

@@ -45,8 +45,8 @@ impl CrewPlace<'_> {
         usable.is_some_and(|usable| all.saturating_sub(idle + 1) >= usable)
     }
 
-    /// Returns true if so many flows are in use that are open and have lower numbers. A flow that breaks leaves its place to the
-    /// next one.
+    /// Returns true if as many flows as are in use have lower numbers and are open. A flow that breaks leaves its place
+    /// to the next one.
     pub(super) fn is_beyond(&self, in_use: u32) -> bool {
         in_use < u32::MAX && self.crew.open.lock().range(..self.number).count() >= in_use as usize
     }

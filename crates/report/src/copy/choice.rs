@@ -6,8 +6,8 @@ use crate::block::{ReportBlock, ReportSection, ReportTable, TableCell, TableColu
 use crate::words::estimate;
 use crate::{counted, safe};
 
-/// Returns the lines about what was chosen in a copy: what was kept and how much faster it is, or that no gain is proven, and what
-/// was tried. None if nothing was to be chosen, or if the copy was too short for it.
+/// Returns the lines about what was chosen in a copy: what was kept and how much faster it is, or that no gain is
+/// proven, and what was tried. None if nothing was to be chosen, or if the copy was too short for it.
 pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<String> {
     headline(choice, decisions).into_iter().chain(decisions.iter().map(line)).collect()
 }

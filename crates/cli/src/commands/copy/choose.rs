@@ -20,9 +20,9 @@ const MOST_RECORDS: usize = 50;
 pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
-    /// A copy of a minute and more has turns with other numbers of flows and other congestion controls, for at most 30 % of its time. A
-    /// shorter one uses what the last one over the same path has kept. What --flows (other than 4) and --set socket-congestion name
-    /// stays.
+    /// A copy of a minute and more has turns with other numbers of flows and other congestion controls, for at most
+    /// 30 % of its time. A shorter one uses what the last one over the same path has kept. What --flows (other than 4)
+    /// and --set socket-congestion name stays.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -116,7 +116,7 @@ mod tests {
         keep(all, "2026-11-29T00:00:04Z", plan("b", "10.0.0.2"), None);
         assert_eq!(flows(&plan("b", "10.0.0.2")), None);
         keep(all, "2026-11-29T00:00:05Z", plan("b", "10.0.0.2"), Some(65));
-        assert_eq!(flows(&plan("b", "10.0.0.2")), None, "no copy has so many");
+        assert_eq!(flows(&plan("b", "10.0.0.2")), None, "more than a copy may have");
     }
 
     #[test]

@@ -40,8 +40,8 @@ impl SeenCounts {
         self.0.back().is_some_and(|(_, counts)| counts.is_walked)
     }
 
-    /// Returns the bytes that are left as far as they are found, and the rate; `None` before some seconds are seen, and if a flow is
-    /// broken.
+    /// Returns the bytes that are left as far as they are found, and the rate; `None` before some seconds are seen, and
+    /// if a flow is broken.
     pub(super) fn left_and_rate(&self) -> Option<(Bytes, BitRate)> {
         let ((begun, first), (now, last)) = (self.0.front()?, self.0.back()?);
         let time = now.saturating_duration_since(*begun);
