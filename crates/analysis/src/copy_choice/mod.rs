@@ -56,15 +56,16 @@ pub struct CopyChooser {
     trial: Option<CandidateTrial>,
     /// The number of candidates that were taken up.
     taken_up: u32,
+    /// The number of those that were tried.
+    tried: u32,
     decisions: Vec<CopyDecision>,
 }
 
 impl CopyChooser {
     /// Returns a chooser that begins with the setting `start`. It tries as many of the candidates as `size` has time
-    /// for.
-    pub fn new(start: CopyArm, mut candidates: Vec<CopyChange>, size: TrialSize, seed: u64) -> Self {
+    /// for, and decides that the others were not tried.
+    pub fn new(start: CopyArm, candidates: Vec<CopyChange>, size: TrialSize, seed: u64) -> Self {
         let rules = LadderRules::default();
-        candidates.truncate(size.candidates as usize);
         CopyChooser {
             incumbent: start,
             has_kept: false,
@@ -75,6 +76,7 @@ impl CopyChooser {
             rules,
             trial: None,
             taken_up: 0,
+            tried: 0,
             decisions: Vec::new(),
         }
     }
@@ -84,6 +86,9 @@ impl CopyChooser {
         let is_between = self.trial.as_ref().is_none_or(CandidateTrial::is_between_blocks);
         if is_between && spent + self.size.block() > self.size.budget {
             self.finish("no time was left for it", CandidateTrial::out_of_time);
+        }
+        if self.trial.is_none() && self.tried >= self.size.candidates {
+            self.end("30 % of the copy's time has no room for it");
         }
         if self.trial.is_none() {
             self.take_up();
@@ -151,7 +156,11 @@ impl CopyChooser {
     fn decide(&mut self, end: CandidateEnd) {
         let Some(trial) = self.trial.take() else { return };
         let is_kept = end.result == CopyTrialResult::Kept;
-        self.ledger.close(trial.grant(), is_kept);
+        // What was not tried has used none of the error.
+        if end.result != CopyTrialResult::NotTried {
+            self.ledger.close(trial.grant(), is_kept);
+            self.tried += 1;
+        }
         let to = trial.arm().clone();
         self.decisions.push(CopyDecision {
             candidate: self.taken_up - 1,

@@ -158,3 +158,22 @@ fn what_has_no_time_left_is_named() {
     assert_eq!(decided[1].to.flows, 2);
     assert_eq!(decided[1].why, "no time was left for it");
 }
+
+/// One that could not be tried leaves its time to the next one.
+#[test]
+fn as_many_are_tried_as_there_is_time_for_and_the_others_are_named() {
+    let size = TrialSize { candidates: 1, ..SIZE };
+    let all = [flows(16), flows(8), flows(2)].to_vec();
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), all, size, 7);
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        let open = turn.arm.flows.min(8);
+        chooser.take(&CopyCount { flows: open, ..counted(&turn, 1e8) });
+    }
+    let decided = chooser.decided();
+    let results: Vec<(u32, CopyTrialResult)> = decided.iter().map(|one| (one.to.flows, one.result)).collect();
+    let [not_tried, no_effect] = [CopyTrialResult::NotTried, CopyTrialResult::NoEffect];
+    assert_eq!(results, [(16, not_tried), (8, no_effect), (2, not_tried)]);
+    assert!(decided[2].why.contains("no room for it"), "{decided:?}");
+    let numbers: Vec<u32> = decided.iter().map(|one| one.candidate).collect();
+    assert_eq!(numbers, [0, 1, 2]);
+}
