@@ -130,7 +130,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
             (listener.on_counts)(counts, times);
         }
         if !watch.is_broken() {
-            trials.borrow_mut().step(news).into_iter().for_each(|line| (listener.on_line)(line));
+            trials.borrow_mut().step(news).into_iter().for_each(listener.on_line);
             // A host that does not answer is noticed by its session.
             let _ = hand_over(pair, what, listener);
         }
@@ -144,7 +144,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => {
             let (choice, lines) = trials.into_inner().finish();
-            lines.into_iter().for_each(|line| (listener.on_line)(line));
+            lines.into_iter().for_each(listener.on_line);
             let not_as_asked = not_as_asked(pair);
             Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked, choice })
         }
