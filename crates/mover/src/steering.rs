@@ -28,7 +28,7 @@ pub(crate) struct Steering {
     in_use: AtomicU32,
     /// The bytes of pieces that the target has taken.
     taken: AtomicU64,
-    /// The number of messages that had something else than pieces of long files to send.
+    /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
     others: AtomicU64,
     is_over: AtomicBool,
     /// The congestion control that was asked for.
@@ -88,6 +88,7 @@ impl Steering {
         flows.retain(|other| other.strong_count() > 0);
         flows.push(Arc::downgrade(flow));
         drop(flows);
+        self.others.fetch_add(1, Ordering::AcqRel);
         let control = self.control.lock().clone()?;
         give_control(flow.as_ref(), &control).err()
     }
@@ -99,8 +100,13 @@ impl Steering {
     fn set(&self, arm: &CopyArm) -> Result<(), String> {
         self.in_use.store(arm.flows.max(1), Ordering::Release);
         let Some(control) = &arm.control else { return Ok(()) };
-        *self.control.lock() = Some(control.clone());
-        self.live().iter().try_for_each(|flow| give_control(flow.as_ref(), control))
+        // A flow that opens meanwhile is among these flows, or sees the new control.
+        let before = self.control.lock().replace(control.clone());
+        let given = self.live().iter().try_for_each(|flow| give_control(flow.as_ref(), control));
+        if given.is_err() {
+            *self.control.lock() = before;
+        }
+        given
     }
 
     /// Waits for this time, or until the copy is over.

@@ -18,6 +18,9 @@ const WAIT: Duration = Duration::from_millis(50);
 const AGAIN: Duration = Duration::from_millis(250);
 /// The longest time for one attempt to open a flow again. A SYN that was lost is sent again after 1 s, 3 s and 7 s.
 const ATTEMPT: Duration = Duration::from_secs(10);
+/// The least time from one attempt to the next to open a flow without which the copy has begun. Something on the way may refuse it
+/// for as long as the copy goes on.
+const LATER: Duration = Duration::from_secs(2);
 /// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
 pub(crate) const BEATS: u32 = 4;
 
@@ -143,6 +146,7 @@ impl<T: Clone + Send> Links<T> {
             Ok(flow) => Ok(Some(flow)),
             Err(TransportError::Cancelled) => Ok(None),
             Err(error) if is_first => Err(error.into()),
+            Err(_) if !link.was_open() => Ok(link.wait_for_flow(LATER)),
             Err(_) => {
                 std::thread::sleep(AGAIN);
                 Ok(None)

@@ -99,6 +99,7 @@ pub fn send(
         trees: source.open()?,
         plan: Mutex::new(plan),
         moved: Condvar::new(),
+        over: Condvar::new(),
         crew: FlowCrew::default(),
         finished: Mutex::new(None),
         progress,
@@ -195,6 +196,8 @@ struct Sending<'a> {
     plan: Mutex<Plan>,
     /// Signalled when there may be something to do.
     moved: Condvar,
+    /// Signalled when a flow has broken, and at the end. A flow that rests is not woken for each answer of the target.
+    over: Condvar,
     crew: FlowCrew,
     /// What the target says at its end.
     finished: Mutex<Option<Result<(), Failure>>>,
@@ -249,7 +252,7 @@ impl Sending<'_> {
                 if place.rests_anew() {
                     return Some(Work::Rest);
                 }
-                place.idle(|| self.moved.wait_for(&mut plan, RESTING));
+                place.idle(|| self.over.wait_for(&mut plan, RESTING));
                 continue;
             }
             if link.weight() >= MOST_UNHEARD {
@@ -336,6 +339,7 @@ impl End for Sending<'_> {
         // A thread that has just looked does not wait yet, but holds the lock.
         drop(self.plan.lock());
         self.moved.notify_all();
+        self.over.notify_all();
     }
 
     /// Ends the copy for all threads.
@@ -343,6 +347,7 @@ impl End for Sending<'_> {
         self.progress.steering.end();
         self.plan.lock().finish();
         self.moved.notify_all();
+        self.over.notify_all();
     }
 
     fn is_over(&self) -> bool {
