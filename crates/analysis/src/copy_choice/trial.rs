@@ -142,8 +142,9 @@ impl CandidateTrial {
         }
     }
 
-    /// Returns the end of a candidate that was judged. What spoils turns by chance spoils those of both settings, and the
-    /// blocks that are left tell as much. A setting by which flows break is not kept for the turns in which they did not.
+    /// Returns the end of a candidate that was judged. What spoils turns by chance spoils those of both settings, and
+    /// the blocks that are left tell as much. A setting by which flows break is not kept for the turns in which they
+    /// hold.
     fn judged(&self, judged: &StepJudgement, why: &str) -> CandidateEnd {
         let end = CandidateEnd::of(judged, why);
         let [of_other, own] = self.spoilt;
