@@ -100,6 +100,9 @@ pub struct CopyChoice {
     pub kept: Option<CopyArm>,
     /// True if an earlier copy has kept it, and this one has not compared it.
     pub is_remembered: bool,
+    /// True if enough turns of a candidate were counted to judge it, so that later copies over the same path go by what
+    /// this one has kept.
+    pub is_judged: bool,
     /// Why nothing was compared; empty if something was, if the copy was too short, or if it was not to.
     pub untried: String,
 }
@@ -112,6 +115,8 @@ pub struct CopyPath {
     pub source: [String; 2],
     /// The interface and the address at the target.
     pub target: [String; 2],
+    /// The idle round trip; zero if it was not measured.
+    pub rtt_ns: Nanos,
 }
 
 #[cfg(test)]

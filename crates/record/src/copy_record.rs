@@ -34,6 +34,8 @@ pub struct CopyPlan {
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
+    /// True if the user named it (`--flows`), so that the copy does not change it.
+    pub flows_named: bool,
     /// The ends of the path.
     pub path: CopyPath,
     /// True if the copy ends only once everything is on stable storage.

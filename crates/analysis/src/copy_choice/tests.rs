@@ -140,6 +140,25 @@ fn turns_without_a_figure_decide_nothing_and_have_an_end() {
 }
 
 #[test]
+fn a_setting_that_breaks_flows_is_not_kept_for_the_turns_without_a_break() {
+    let decided = |breaks: bool| {
+        let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8)], SIZE, 7);
+        let mut of_candidate = 0_u32;
+        while let Some(turn) = chooser.next_turn(Nanos(0)) {
+            of_candidate += u32::from(turn.is_candidate);
+            let has_broken = breaks && turn.is_candidate && of_candidate.is_multiple_of(4);
+            let bytes = if turn.is_candidate { 2e8 } else { 1e8 };
+            chooser.take(&CopyCount { is_clean: !has_broken, ..counted(&turn, bytes) });
+        }
+        chooser.decided().remove(0)
+    };
+    assert_eq!(decided(false).result, CopyTrialResult::Kept);
+    let of_breaking = decided(true);
+    assert_eq!((of_breaking.result, of_breaking.blocks), (CopyTrialResult::Undecided, SIZE.blocks));
+    assert!(of_breaking.why.contains("more of its turns"), "{of_breaking:?}");
+}
+
+#[test]
 fn what_has_no_time_left_is_named() {
     let size = TrialSize { budget: Nanos::secs(13), ..SIZE };
     let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], size, 7);

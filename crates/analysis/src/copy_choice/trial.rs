@@ -9,6 +9,8 @@ const TURNS: usize = 4;
 const MOST_TRIES: u32 = 6;
 /// The number of turns of a candidate that may be without a figure.
 const MOST_SPOILT: u32 = 12;
+/// By how many more of its own turns than of the other setting's may be without a figure if a candidate is to be kept.
+const MOST_BEYOND: u32 = 4;
 /// A turn in which the target took no piece counts as half a piece: a stall is a figure, and has a logarithm.
 const HALF_PIECE: u64 = 512 << 10;
 
@@ -49,7 +51,8 @@ pub(super) struct CandidateTrial {
     /// True once its setting was in force.
     is_in_force: bool,
     tries: u32,
-    spoilt: u32,
+    /// The number of turns without a figure: of the other setting, and of the candidate's own.
+    spoilt: [u32; 2],
     /// True if the candidate has the first and the last turn of the block under way.
     candidate_first: bool,
     /// The logarithms of the rates of the block under way, in the order of time.
@@ -66,7 +69,7 @@ impl CandidateTrial {
             design: StepDesign::new(grant, least_ln, blocks),
             is_in_force: false,
             tries: 0,
-            spoilt: 0,
+            spoilt: [0; 2],
             candidate_first: false,
             logs: Vec::new(),
             blocks: Vec::new(),
@@ -115,10 +118,10 @@ impl CandidateTrial {
         if !self.is_in_force {
             return self.take_first(counted);
         }
-        let asked = if self.is_candidates(self.logs.len()) { &self.arm } else { incumbent };
-        // What spoils a turn is the same for both settings, so the blocks that are left tell as much.
+        let is_candidates = self.is_candidates(self.logs.len());
+        let asked = if is_candidates { &self.arm } else { incumbent };
         if !counted.is_clean || counted.counted_ns.0 == 0 || !is_in_force(counted, asked) {
-            return self.spoilt();
+            return self.spoilt(is_candidates);
         }
         let rate = counted.taken_bytes.0.max(HALF_PIECE) as f64 / counted.counted_ns.as_secs_f64();
         self.logs.push(rate.ln());
@@ -128,15 +131,28 @@ impl CandidateTrial {
         let block = self.block();
         self.blocks.push(block);
         let judged = judge(&self.design, &self.blocks);
-        (judged.state != StepState::Continue).then(|| CandidateEnd::of(&judged, ""))
+        (judged.state != StepState::Continue).then(|| self.judged(&judged, ""))
     }
 
     /// Returns the end of a candidate whose time is over. It is judged by its blocks so far.
     pub(super) fn out_of_time(&self, why: &str) -> CandidateEnd {
         match self.blocks() >= self.design.first_look() {
-            true => CandidateEnd::of(&judge_last(&self.design, &self.blocks), why),
+            true => self.judged(&judge_last(&self.design, &self.blocks), why),
             false => self.cut_off(why),
         }
+    }
+
+    /// Returns the end of a candidate that was judged. What spoils turns by chance spoils those of both settings, and
+    /// the blocks that are left tell as much. A setting by which flows break is not kept for the turns in which they
+    /// hold.
+    fn judged(&self, judged: &StepJudgement, why: &str) -> CandidateEnd {
+        let end = CandidateEnd::of(judged, why);
+        let [of_other, own] = self.spoilt;
+        if end.result != CopyTrialResult::Kept || own <= of_other + MOST_BEYOND {
+            return end;
+        }
+        let why = "more of its turns than of the other setting's gave no figure".to_owned();
+        CandidateEnd { result: CopyTrialResult::Undecided, why, ..end }
     }
 
     /// Returns the end of a candidate that is not judged.
@@ -155,12 +171,12 @@ impl CandidateTrial {
         (!self.is_in_force && self.tries >= MOST_TRIES).then(|| CandidateEnd::not_tried(why()))
     }
 
-    /// Gives up the block under way, and after several of them the candidate.
-    fn spoilt(&mut self) -> Option<CandidateEnd> {
+    /// Gives up the block under way because of its last turn, and after several of them the candidate.
+    fn spoilt(&mut self, is_candidates: bool) -> Option<CandidateEnd> {
         self.logs.clear();
-        self.spoilt += 1;
+        self.spoilt[usize::from(is_candidates)] += 1;
         let why = "too much beside pieces of long files was sent, or flows broke".to_owned();
-        (self.spoilt >= MOST_SPOILT).then(|| CandidateEnd::undecided(why))
+        (self.spoilt.iter().sum::<u32>() >= MOST_SPOILT).then(|| CandidateEnd::undecided(why))
     }
 
     /// Returns the block of the turns that were taken.

@@ -137,11 +137,8 @@ pub(crate) struct CopyArgs {
     ///
     /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
     /// a loss only the flow that lost slows down.
-    #[arg(
-        long, value_name = "N", default_value_t = choose::USUAL_FLOWS,
-        value_parser = clap::value_parser!(u32).range(1..=64)
-    )]
-    pub(crate) flows: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) flows: Option<u32>,
     /// Refuse to send data through this machine where neither host reaches the other
     #[arg(long, conflicts_with = "clean")]
     pub(crate) direct: bool,
@@ -179,6 +176,13 @@ pub(crate) struct CopyArgs {
     pub(crate) reach: ReachArgs,
     #[command(flatten)]
     record: RecordArgs,
+}
+
+impl CopyArgs {
+    /// Returns the number of flows that the copy begins with.
+    fn flows(&self) -> u32 {
+        self.flows.unwrap_or(choose::USUAL_FLOWS)
+    }
 }
 
 /// The output of `landspeed copy --json`, and of `landspeed show --json` for the record of a copy.
@@ -221,7 +225,12 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
     let path = choose::path(&joined.group.first(), what.from);
-    let plan = CopyPlan { flow: flow.settings.clone(), path, ..plan(&places, &what, shown, is_relayed) };
+    let plan = CopyPlan {
+        flow: flow.settings.clone(),
+        flows_named: args.flows.is_some(),
+        path,
+        ..plan(&places, &what, shown, is_relayed)
+    };
     let what = CopyOptions { choosing: args.choose.choosing(&plan, args.record.folder().as_deref()), ..what };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
@@ -239,7 +248,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let report = copy_report(&record, "")?;
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
     let manifest = manifest.map(Manifest::finish).transpose()?;
-    let document = CopyDocument { report, conditions: flow.line(args.flows), manifest, into_folder };
+    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
     print(args, &document, lines)?;
     Ok(exit(&document.report.outcome))
 }
@@ -310,7 +319,7 @@ fn options(
         is_synced: !args.no_sync,
         keeping,
         flow: flow.all()?,
-        flows: args.flows,
+        flows: args.flows(),
         rules: CopyRules::default(),
         only: None,
         choosing: None,

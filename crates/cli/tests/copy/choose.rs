@@ -28,7 +28,7 @@ fn only_record(hosts: &TestHosts) -> PathBuf {
 }
 
 /// A file that is one hole makes the copy look long: it is looked at last, when 64 of the others are left. The data
-/// suffice for some turns, and never for the four blocks without which nothing is decided.
+/// suffice for some turns; a machine that becomes several times slower meanwhile may have more of them.
 #[test]
 fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() {
     needs_root!();
@@ -45,13 +45,14 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
 
     let (choice, decisions) = (&done["choice"], done["decisions"].as_array().expect("a list"));
     assert_eq!((&choice["untried"], &choice["kept"]), (&Value::from(""), &Value::Null), "{done}");
-    let cut_off = |one: &Value| one["why"] == "the copy came to its end" && one["ratio"].is_null();
-    assert!(decisions.iter().any(cut_off), "{done}");
     let text_of_record = fs::read_to_string(only_record(&hosts)).unwrap();
     let lines = text_of_record.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let turns: Vec<Value> = lines.filter(|line| line["line"] == "copy-turn").collect();
     let counted = |turn: &&Value| turn["counted"]["taken_bytes"].as_u64() > Some(0);
     assert!(turns.len() >= 3 && turns.iter().filter(counted).count() >= 2, "{turns:?}");
+    // Before four blocks of four turns, a candidate is not judged.
+    let cut_off = |one: &Value| one["why"] == "the copy came to its end" && one["ratio"].is_null();
+    assert!(turns.len() >= 16 || decisions.iter().any(cut_off), "{done}");
     let of = |is_candidate: bool| turns.iter().find(|turn| turn["is_candidate"] == is_candidate);
     let arms = [of(false), of(true)].map(|turn| turn.expect("a turn of each")["arm"].clone());
     assert_ne!(arms[0], arms[1], "{turns:?}");
@@ -61,7 +62,8 @@ fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() 
     // As if the copy had kept another setting: the next one over this path begins with it.
     let kept = text_of_record.replace("\"kept\":null", "\"kept\":{\"flows\":2,\"control\":null}");
     assert_ne!(kept, text_of_record);
-    fs::write(only_record(&hosts), kept).unwrap();
+    let judged = kept.replace("\"is_judged\":false", "\"is_judged\":true");
+    fs::write(only_record(&hosts), judged).unwrap();
     write_file(&hosts.file("short"), 150);
     let done = document(&hosts, &["--no-sync", &at("short"), &to]);
     let choice = &done["choice"];

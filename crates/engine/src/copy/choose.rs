@@ -310,9 +310,10 @@ impl<'a> CopyTrials<'a> {
 
     fn take_decisions(&mut self) {
         let Some(chooser) = &mut self.chooser else { return };
-        let decided = chooser.decided().into_iter().map(|decision| Line::CopyDecision(Box::new(decision)));
-        self.lines.extend(decided);
+        let decided = chooser.decided();
+        self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
         self.choice.kept = chooser.kept().cloned();
+        self.lines.extend(decided.into_iter().map(|decision| Line::CopyDecision(Box::new(decision))));
     }
 }
 

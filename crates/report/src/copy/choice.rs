@@ -2,7 +2,7 @@
 
 use landspeed_record::{CopyArm, CopyChoice, CopyDecision, CopyReport, CopyTrialResult};
 
-use crate::block::{ReportBlock, ReportSection, ReportTable, TableCell, TableColumn};
+use crate::block::{ColumnKind, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn};
 use crate::words::estimate;
 use crate::{counted, safe};
 
@@ -17,7 +17,11 @@ fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
         Some(arm) if choice.is_remembered => {
             Some(format!("used what an earlier copy over this path has kept: {}", arm_words(arm)))
         }
-        Some(arm) => Some(format!("chose while it ran: {}", arm_words(arm))),
+        // A ratio that has to be large to be proven is likely to be one that chance has made larger.
+        Some(arm) => Some(format!(
+            "chose while it ran: {} (its ratio is that of the turns that chose it: expect rather less)",
+            arm_words(arm)
+        )),
         None if !decisions.is_empty() => Some("no gain proven: the default settings stay".to_owned()),
         None if !choice.untried.is_empty() => {
             Some(format!("compared no settings: {}", safe(&choice.untried)))
@@ -26,14 +30,14 @@ fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
     }
 }
 
-/// Returns a decision: "tried 8 flows, bbr: 1.31× [1.12, 1.53], kept".
+/// Returns a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
 fn line(decision: &CopyDecision) -> String {
-    let to = arm_words(&decision.to);
+    let (to, from) = (arm_words(&decision.to), arm_words(&decision.from));
     let why = if decision.why.is_empty() { String::new() } else { format!(" ({})", safe(&decision.why)) };
     let ratio = decision.ratio.map(|ratio| format!("{}, ", estimate(&ratio))).unwrap_or_default();
     match decision.result {
         CopyTrialResult::NotTried => format!("not tried: {to}{why}"),
-        result => format!("tried {to}: {ratio}{}{why}", result_words(result)),
+        result => format!("tried {to} instead of {from}: {ratio}{}{why}", result_words(result)),
     }
 }
 
@@ -58,7 +62,7 @@ pub(super) fn section(report: &CopyReport) -> ReportSection {
     let columns = vec![
         TableColumn::words("tried"),
         TableColumn::words("instead of"),
-        TableColumn::number("times as fast"),
+        TableColumn::of(ColumnKind::Estimate, "times as fast"),
         TableColumn::words("result"),
         TableColumn::words("why not to its end"),
     ];
@@ -85,6 +89,7 @@ mod tests {
 
     fn decided(result: CopyTrialResult, ratio: Option<f64>, why: &str) -> CopyDecision {
         CopyDecision {
+            from: CopyArm { flows: 4, control: Some("cubic".to_owned()) },
             to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()) },
             result,
             ratio: ratio.map(|ratio| Estimate { ratio, low: ratio / 1.1, high: ratio * 1.1 }),
@@ -99,11 +104,9 @@ mod tests {
         let missing = decided(CopyTrialResult::NotTried, None, "4 of 8 flows were open");
         let choice = CopyChoice { kept: Some(kept.to.clone()), ..CopyChoice::default() };
         let lines = choice_lines(&choice, &[kept, missing.clone()]);
-        assert_eq!(lines[0], "chose while it ran: 8 flows, bbr\\u{1b}");
-        assert!(
-            lines[1].starts_with("tried 8 flows, bbr\\u{1b}: 1.5") && lines[1].ends_with("], kept"),
-            "{lines:?}"
-        );
+        assert!(lines[0].starts_with("chose while it ran: 8 flows, bbr\\u{1b} ("), "{lines:?}");
+        let tried = "tried 8 flows, bbr\\u{1b} instead of 4 flows, cubic: 1.5";
+        assert!(lines[1].starts_with(tried) && lines[1].ends_with("], kept"), "{lines:?}");
         assert_eq!(lines[2], "not tried: 8 flows, bbr\\u{1b} (4 of 8 flows were open)");
         let lines = choice_lines(&CopyChoice::default(), &[missing]);
         assert_eq!(lines[0], "no gain proven: the default settings stay");

@@ -155,8 +155,8 @@ impl Moments {
     }
 }
 
-/// Returns the plan of a copy that is about to begin, without the settings of its flows and the ends of its path.
-/// `target` is the path that the files get.
+/// Returns the plan of a copy that is about to begin, without the settings of its flows, whether the user named their
+/// number, and the ends of its path. `target` is the path that the files get.
 pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
     let sources = &places.paths.sources;
     let CopyOptions { keeping, flows, rules, only, is_synced, .. } = what;
@@ -170,6 +170,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
         flow: Settings::new(),
         path: CopyPath::default(),
         flows: *flows,
+        flows_named: false,
         is_synced: *is_synced,
         keeps: keeping.kinds.clone(),
         keeps_devices: keeping.devices,
