@@ -14,8 +14,10 @@ use landspeed_mover::{
     Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
 };
 use landspeed_observer::ProcessorLosses;
+use landspeed_record::units::Nanos;
 use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes, Role,
+    COPY_PATIENCE_TIMES, CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes,
+    Role,
 };
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{CancelFlag, Transport};
@@ -33,6 +35,8 @@ use crate::session::{
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
+/// The longest turn of a copy with one setting.
+const LONGEST_TURN: Nanos = Nanos::secs(60);
 
 /// The copy or the comparison in which this agent takes part, or has taken part last.
 #[derive(Default)]
@@ -65,6 +69,28 @@ impl Copies {
     pub(crate) fn proven(&self) -> Vec<CopyProven> {
         let progress = self.progress();
         progress.proven()
+    }
+
+    /// Opens further flows of the copy.
+    pub(crate) fn widen(&self, flows: u32) -> Result<Reply, String> {
+        check_number(flows)?;
+        self.progress().widen(flows);
+        Ok(Reply::Done {})
+    }
+
+    /// Uses a setting, and counts what the target takes: after the first of these times, for the second one.
+    pub(crate) fn turn(
+        &self,
+        arm: &CopyArm,
+        [settle, count]: [Nanos; 2],
+        cancel: &CancelFlag,
+    ) -> Result<Reply, String> {
+        check_number(arm.flows)?;
+        if settle + count > LONGEST_TURN {
+            return Err(format!("a turn of a copy takes at most {LONGEST_TURN}"));
+        }
+        let counted = self.progress().turn(arm, settle.into(), count.into(), cancel);
+        Ok(Reply::CopyTurned { counted: Box::new(counted) })
     }
 
     fn progress(&self) -> Arc<CopyProgress> {
@@ -105,6 +131,7 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let progress = self.begin();
+        progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Copied { outcome: Box::new(outcome) })
@@ -134,6 +161,7 @@ impl Copies {
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
         let progress = self.begin();
+        progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})
@@ -263,9 +291,9 @@ type RelayedWay = (Option<RelayEntry>, Option<RelayExit>);
 
 /// Returns how this end gets the flows, and its end of the way where they are relayed.
 fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay), String> {
-    if asked.count == 0 || asked.count > MOST_FLOWS {
-        return Err(format!("a copy has 1 to {MOST_FLOWS} flows"));
-    }
+    let most = asked.most.unwrap_or_default().max(asked.count);
+    check_number(asked.count)?;
+    check_number(most)?;
     transport_of(asked)?.can_run(&asked.settings)?;
     let (opening, way) = match asked.role {
         Role::Client => connect(ports, asked),
@@ -275,7 +303,12 @@ fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay),
     // Both ends get the same patience.
     let patience = asked.patience_ns.into();
     let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
-    Ok((Flows { count: asked.count, opening, patience, give_up_after }, way))
+    Ok((Flows { count: most, opening, patience, give_up_after }, way))
+}
+
+fn check_number(flows: u32) -> Result<(), String> {
+    let is_fine = (1..=MOST_FLOWS).contains(&flows);
+    is_fine.then_some(()).ok_or_else(|| format!("a copy has 1 to {MOST_FLOWS} flows"))
 }
 
 type OpeningResult = Result<(Opening, RelayedWay), Box<dyn std::error::Error>>;
@@ -314,8 +347,6 @@ fn server_of(asked: &CopyFlows) -> ServerResult {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;
-
-    use landspeed_record::units::Nanos;
 
     use super::*;
     use crate::session::SessionKey;
@@ -383,6 +414,7 @@ mod tests {
                 key: SessionKey::random(),
                 settings,
                 count: 1,
+                most: None,
                 patience_ns: Nanos::secs(1),
             };
             assert_eq!(transport_of(&asked).is_ok(), encrypts, "{name}");

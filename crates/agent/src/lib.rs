@@ -169,6 +169,14 @@ impl Agent {
                 copies::clean(folder_hex, only_list)
             }
             Request::CopyState {} => Ok(self.copies.state()),
+            Request::CopyWiden { flows } => {
+                self.may_run.check_copy()?;
+                self.copies.widen(flows)
+            }
+            Request::CopyTurn { arm, settle_ns, count_ns } => {
+                self.may_run.check_copy()?;
+                self.copies.turn(&arm, [settle_ns, count_ns], &self.cancel())
+            }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 if landspeed_workload::writes_files(&spec) {

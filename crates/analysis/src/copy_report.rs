@@ -3,8 +3,8 @@
 
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{
-    COPY_FORMAT, CopyCounts, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan, CopyReport, CopyRoute,
-    CopyTimes, Line, PathBytes, Record, RecordKind, WrongKind,
+    COPY_FORMAT, CopyCounts, CopyDecision, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan, CopyReport,
+    CopyRoute, CopyTimes, Line, PathBytes, Record, RecordKind, WrongKind,
 };
 
 use crate::copy_held;
@@ -21,7 +21,8 @@ pub fn copy_report(record: &Record, path: &str) -> Result<CopyReport, WrongKind>
         Some(end) => (end.clone(), None),
         None => (last_moment(record), Some(why_cut_off(record))),
     };
-    Ok(report(plan, end, cut_off))
+    let decisions = lines_of!(record, Line::CopyDecision(decision) => &**decision).cloned().collect();
+    Ok(report(plan, end, decisions, cut_off))
 }
 
 /// Returns the plan of a copy; `None` if the record has none that can be read.
@@ -29,7 +30,12 @@ pub fn copy_plan(record: &Record) -> Option<&CopyPlan> {
     lines_of!(record, Line::Copy(plan) => &**plan).next()
 }
 
-fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport {
+fn report(
+    plan: &CopyPlan,
+    end: CopyEnd,
+    decisions: Vec<CopyDecision>,
+    cut_off: Option<String>,
+) -> CopyReport {
     let CopyPlan { from, to, target_hex, is_relayed, .. } = plan;
     let route = CopyRoute {
         from: from.clone(),
@@ -46,6 +52,8 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
         goodput_bps: end.outcome.copied_bytes.per(end.duration_ns),
         not_as_asked: end.not_as_asked,
         ciphers: end.ciphers,
+        choice: end.choice,
+        decisions,
         held: copy_held(&end.stages.times()),
         stages: end.stages,
         outcome: end.outcome,

@@ -13,6 +13,7 @@ mod busy;
 mod carrier;
 pub mod compare;
 mod confirm;
+pub mod copy_choice;
 mod copy_held;
 mod copy_report;
 mod design;

@@ -2,6 +2,8 @@
 
 #[path = "copy/against.rs"]
 mod against;
+#[path = "copy/choose.rs"]
+mod choose;
 #[path = "copy/keep.rs"]
 mod keep;
 #[path = "copy/links_and_holes.rs"]

@@ -41,9 +41,9 @@ pub use block::{BlockOutcome, BlockRunner};
 pub use compare::{StudyRunner, begin, compare, compare_on, resume};
 pub use controls::OpenControls;
 pub use copy::{
-    CPU_TICK, ComparisonDone, ComparisonListener, CopyDone, CopyListener, CopyOptions, CopyPaths, Landing,
-    LandingError, THIS_HOST, TimedCommand, check_apart, check_landing, check_mirror, clean, compare_files,
-    copy, cpu_of_children, landed, landing, look, shown_place, timed,
+    CPU_TICK, ComparisonDone, ComparisonListener, CopyChoosing, CopyDone, CopyListener, CopyOptions,
+    CopyPaths, Landing, LandingError, THIS_HOST, TimedCommand, check_apart, check_landing, check_mirror,
+    clean, compare_files, copy, cpu_of_children, landed, landing, look, shown_place, timed,
 };
 pub use drive::StopCheck;
 pub use error::Error;

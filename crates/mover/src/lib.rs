@@ -18,6 +18,7 @@
 //! | `select` | what is left alone, and what else the user asked for |
 //! | `progress` | the numbers that a copy reports while it runs |
 //! | `stage` | what the threads of an end do with their time |
+//! | `steering` | what is changed on a copy that goes on, and what is counted meanwhile |
 //!
 //! The source offers entries by name, size and time. The target answers which of them it has already, which are to be
 //! sent, and of which it has a part from an interrupted copy. The source then sends pieces of files, each with its
@@ -43,6 +44,7 @@ mod progress;
 mod select;
 mod source;
 mod stage;
+mod steering;
 mod target;
 mod tree;
 mod wire;

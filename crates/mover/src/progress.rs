@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use crate::Error;
 use crate::compare::CopyListing;
 use crate::stage::StageTotals;
+use crate::steering::Steering;
 
 /// The setting whose value decides how a flow shares a path: another one in its place is not taken.
 const DECIDING: &str = "socket-congestion";
@@ -30,6 +31,7 @@ pub struct CopyProgress {
     pub(crate) listing: CopyListing<CopyDiffering>,
     pub(crate) proven: CopyListing<CopyProven>,
     pub(crate) stages: Arc<StageTotals>,
+    pub(crate) steering: Steering,
 }
 
 impl CopyProgress {
@@ -80,6 +82,11 @@ impl CopyProgress {
         self.not_as_asked.lock().extend(lines);
         self.ciphers.lock().extend(flow.cipher());
         Ok(())
+    }
+
+    /// Takes a flow that carries messages from now on.
+    pub(crate) fn has_begun(&self, flow: &Arc<dyn Flow>) {
+        self.not_as_asked.lock().extend(self.steering.add(flow));
     }
 
     pub(crate) fn found(&self, bytes: u64) {

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BitRate, Nanos};
 use crate::{
-    CopyCounts, CopyEndTimes, CopyHeld, CopyHostTimes, CopyKept, CopyNetworkTimes, CopyOutcome,
-    CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes, Settings,
+    CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostTimes, CopyKept, CopyNetworkTimes,
+    CopyOutcome, CopyPath, CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes, Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -34,6 +34,10 @@ pub struct CopyPlan {
     pub flow: Settings,
     /// The number of flows.
     pub flows: u32,
+    /// True if the user named it (`--flows`), so that the copy does not change it.
+    pub flows_named: bool,
+    /// The ends of the path.
+    pub path: CopyPath,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
     /// What is kept of each entry beside its name and content.
@@ -78,6 +82,8 @@ pub struct CopyEnd {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    /// Which setting was chosen while it ran.
+    pub choice: CopyChoice,
 }
 
 /// What the stages of both ends did with their time, and what they know of the path and of their hosts.
@@ -179,6 +185,10 @@ pub struct CopyReport {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    /// Which setting was chosen while it ran.
+    pub choice: CopyChoice,
+    /// What was decided about each setting that was compared, or that was to be.
+    pub decisions: Vec<CopyDecision>,
     /// What held the copy.
     pub held: CopyHeld,
     /// What the stages of both ends did with their time.
@@ -230,7 +240,8 @@ mod tests {
         let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
         let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
         let (not_as_asked, ciphers) = (vec!["b: no".to_owned()], BTreeSet::from(["aes-128-gcm".to_owned()]));
-        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers };
+        let choice = CopyChoice::default();
+        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers, choice };
         for line in
             [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
         {

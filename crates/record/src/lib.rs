@@ -18,6 +18,7 @@ mod candidate;
 mod cell;
 mod compare;
 mod copy;
+mod copy_choice;
 mod copy_record;
 mod copy_times;
 mod datagram;
@@ -64,6 +65,7 @@ pub use copy::{
     CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
     CopyProven, FileDigest, PathBytes,
 };
+pub use copy_choice::{CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopyTrialResult, CopyTurn};
 pub use copy_record::{
     COPY_FORMAT, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport, CopyStages,
 };

@@ -4,9 +4,9 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Candidate, Cell, CopyEnd, CopyMoment, CopyPlan, Grid, GridEndReason, GridTrial, HostFacts, KnobState,
-    PathCost, ProgramMetric, RecordSequence, Side, StepSummary, Study, StudyRun, Trial, TuneSummary, Verdict,
-    unknown,
+    Candidate, Cell, CopyDecision, CopyEnd, CopyMoment, CopyPlan, CopyTurn, Grid, GridEndReason, GridTrial,
+    HostFacts, KnobState, PathCost, ProgramMetric, RecordSequence, Side, StepSummary, Study, StudyRun, Trial,
+    TuneSummary, Verdict, unknown,
 };
 
 /// The first line of every record.
@@ -337,6 +337,10 @@ pub enum Line {
     Copy(Box<CopyPlan>),
     /// What a copy had done at one moment.
     CopyMoment(Box<CopyMoment>),
+    /// A stretch of a copy with one of two settings that are compared.
+    CopyTurn(Box<CopyTurn>),
+    /// What a copy has decided about a setting.
+    CopyDecision(Box<CopyDecision>),
     /// The end of a copy.
     CopyEnd(Box<CopyEnd>),
     /// A remark for the reader, for example about a discarded block or a refused knob.

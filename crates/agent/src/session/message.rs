@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCheck, CopyComparison, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping, CopyLeftovers,
-    CopyOutcome, CopyProven, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport, KnobState,
-    Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
+    CopyArm, CopyCheck, CopyComparison, CopyCount, CopyCounts, CopyDiffering, CopyEndTimes, CopyKeeping,
+    CopyLeftovers, CopyOutcome, CopyProven, EndpointOutcome, HostFacts, HostLimits, KnobChangeReport,
+    KnobState, Observations, PathBytes, RestoreOutcome, Role, Settings, TrialSpec, WatchTarget,
 };
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,9 @@ pub struct CopyFlows {
     pub settings: Settings,
     /// The number of flows.
     pub count: u32,
+    /// The number up to which [`Request::CopyWiden`] may open further ones; `None` for no further ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most: Option<u32>,
     /// Longest time to wait for the flows to open. A flow that is silent for as long counts as broken and is opened again, for
     /// [`landspeed_record::COPY_PATIENCE_TIMES`] times as long.
     pub patience_ns: Nanos,
@@ -225,6 +228,18 @@ pub enum Request {
     /// Report the counts of the copy in which this agent takes part, or of its comparison, and the times of this end.
     /// Answered with [`Reply::CopyState`].
     CopyState {},
+    /// Open further flows of the copy in which this agent takes part, up to this number. Only the end that opens its
+    /// flows can do it. Answered with [`Reply::Done`].
+    CopyWiden { flows: u32 },
+    /// Use a setting on the flows on which this agent sends, from now on, and count for a while what the target takes.
+    /// Answered with [`Reply::CopyTurned`], early if the copy ends.
+    CopyTurn {
+        arm: CopyArm,
+        /// The time after the change that is not counted.
+        settle_ns: Nanos,
+        /// The time that is counted.
+        count_ns: Nanos,
+    },
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
@@ -267,6 +282,8 @@ impl Request {
             Request::CopyProven {} => "list digests",
             Request::CopyClean { .. } => "list incomplete files",
             Request::CopyState {} => "report the copy",
+            Request::CopyWiden { .. } => "open further flows",
+            Request::CopyTurn { .. } => "use a setting in a copy",
             Request::Run { .. } => "run",
         }
     }
@@ -357,6 +374,9 @@ pub enum Reply {
         /// The ciphers of the flows of this end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ciphers: Vec<String>,
+    },
+    CopyTurned {
+        counted: Box<CopyCount>,
     },
     Done {},
     /// The agent has lost the right to change knobs, because the lease ran out or the guardian died. It restores

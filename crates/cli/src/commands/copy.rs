@@ -1,6 +1,7 @@
 //! `landspeed copy`: copies files between hosts.
 
 pub(crate) mod against;
+mod choose;
 pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod flow;
@@ -29,9 +30,9 @@ use landspeed_engine::{
 };
 use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome, CopyPlan,
-    CopyProven, CopyReport, CopyRoute, CopyTimes, Record, Side,
+    CopyProven, CopyReport, CopyRoute, CopyTimes, Line, Record, Side,
 };
-use landspeed_report::{counted, encrypted_words, held_lines, safe};
+use landspeed_report::{choice_lines, counted, encrypted_words, held_lines, safe};
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -41,6 +42,7 @@ use crate::kinds::ShownRecord;
 use crate::output::{out, present, usage};
 use crate::stop::StopRequest;
 use against::AgainstArgs;
+use choose::ChooseArgs;
 use flow::{CopyFlow, CopyFlowArgs};
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
@@ -95,6 +97,11 @@ may carry more. `landspeed measure stream` shows what carries most.
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
+A copy of a minute and more compares settings on its own data: other numbers of
+flows and other congestion controls take turns, for at most 30 % of its time.
+What is proven to be faster is kept, and shorter copies over the same path begin
+with it; --choose never leaves this out.
+
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
 path's rate, a relay, or --limit. At its end it leaves a record, from which
@@ -133,8 +140,8 @@ pub(crate) struct CopyArgs {
     ///
     /// By default four: each has threads of its own at both ends, so that ciphers and digests use several processors, and after
     /// a loss only the flow that lost slows down.
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
-    pub(crate) flows: u32,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) flows: Option<u32>,
     /// Refuse to send data through this machine where neither host reaches the other
     #[arg(long, conflicts_with = "clean")]
     pub(crate) direct: bool,
@@ -163,6 +170,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     flow: CopyFlowArgs,
     #[command(flatten)]
+    choose: ChooseArgs,
+    #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
@@ -172,6 +181,13 @@ pub(crate) struct CopyArgs {
     record: RecordArgs,
     #[command(flatten)]
     against: AgainstArgs,
+}
+
+impl CopyArgs {
+    /// Returns the number of flows that the copy begins with.
+    fn flows(&self) -> u32 {
+        self.flows.unwrap_or(choose::USUAL_FLOWS)
+    }
 }
 
 /// The output of `landspeed copy --json`, and of `landspeed show --json` for the record of a copy.
@@ -216,7 +232,14 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
-    let plan = CopyPlan { flow: flow.settings.clone(), ..plan(&places, &what, shown, is_relayed) };
+    let path = choose::path(&joined.group.first(), what.from);
+    let plan = CopyPlan {
+        flow: flow.settings.clone(),
+        flows_named: args.flows.is_some(),
+        path,
+        ..plan(&places, &what, shown, is_relayed)
+    };
+    let what = CopyOptions { choosing: args.choose.choosing(&plan, args.record.folder().as_deref()), ..what };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, (&what, &flow));
@@ -233,7 +256,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let report = copy_report(&record, "")?;
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
     let manifest = manifest.map(Manifest::finish).transpose()?;
-    let document = CopyDocument { report, conditions: flow.line(args.flows), manifest, into_folder };
+    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
     print(args, &document, lines)?;
     Ok(exit(&document.report.outcome))
 }
@@ -251,8 +274,9 @@ fn recorded(
         line.take_with(counts, times);
     };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
-    let done =
-        copy(&joined.group.first(), what, &CopyListener { on_counts: &on_counts, on_proven: &on_proven });
+    let on_line = |line: Line| recorder.take_line(line);
+    let listener = CopyListener { on_counts: &on_counts, on_proven: &on_proven, on_line: &on_line };
+    let done = copy(&joined.group.first(), what, &listener);
     let record = recorder.record(done.as_ref());
     (record, done.err().map(Into::into))
 }
@@ -303,9 +327,10 @@ fn options(
         is_synced: !args.no_sync,
         keeping,
         flow: flow.all()?,
-        flows: args.flows,
+        flows: args.flows(),
         rules: CopyRules::default(),
         only: None,
+        choosing: None,
     })
 }
 
@@ -324,6 +349,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     lines.extend(encrypted_words(report));
     lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held_lines(&report.held));
+    lines.extend(choice_lines(&report.choice, &report.decisions));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));

@@ -81,7 +81,9 @@ fn hand_over(source: &Host, listener: &ComparisonListener<'_>) -> Result<(), Err
 
 /// Returns the request for one side.
 fn request(side: Side, what: &CopyOptions, check: CopyCheck, ends: &DataEnds) -> Request {
-    let (flows, keeping) = (flows(side, what, ends), what.keeping.clone());
+    let (mut flows, keeping) = (flows(side, what, ends), what.keeping.clone());
+    // A comparison chooses nothing.
+    flows.most = None;
     let rules = Box::new(what.rules.clone());
     match side == what.from {
         true => Request::CompareOut { flows, roots: what.roots.clone(), check, keeping, rules },

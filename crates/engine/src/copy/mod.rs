@@ -1,5 +1,6 @@
 //! Copies files from one host of a pair to the other.
 
+mod choose;
 mod compare;
 mod landing;
 mod named;
@@ -7,19 +8,22 @@ mod one_tree;
 mod timed;
 mod watch;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
 use landspeed_record::{
-    CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyProven, CopyTimes, PathBytes, Role, Settings,
-    Side,
+    CopyChoice, CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyProven, CopyTimes, Line, PathBytes,
+    Role, Settings, Side,
 };
 
 use crate::answers::{RunCallbacks, both};
 use crate::pair::DataEnds;
 use crate::{Error, Host, Pair};
 
+pub use choose::CopyChoosing;
+use choose::CopyTrials;
 pub use compare::{ComparisonDone, ComparisonListener, compare_files};
 pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
@@ -56,6 +60,8 @@ pub struct CopyOptions {
     pub rules: CopyRules,
     /// The names below the source folder that alone are copied; `None` for all.
     pub only: Option<Vec<PathBytes>>,
+    /// What the copy may choose while it runs; `None` for nothing.
+    pub choosing: Option<CopyChoosing>,
 }
 
 /// Returns what is at these paths of a host, and where that is.
@@ -96,6 +102,8 @@ pub struct CopyDone {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    /// Which setting was chosen while it ran.
+    pub choice: CopyChoice,
 }
 
 /// Hears of a copy while it goes on.
@@ -104,6 +112,8 @@ pub struct CopyListener<'a> {
     pub on_counts: &'a dyn Fn(CopyCounts, CopyTimes),
     /// Receives files whose copy is proven, if the rules ask for their digests.
     pub on_proven: &'a dyn Fn(Vec<CopyProven>),
+    /// Receives what the record is to have of settings that are compared.
+    pub on_line: &'a dyn Fn(Line),
 }
 
 /// Copies files from one host of the pair to the other.
@@ -118,11 +128,14 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     let server = pair.b.start(&requests[1])?;
     let client = pair.a.start(&requests[0])?;
     let watch = CopyWatch::new(pair, what.from);
+    let trials = RefCell::new(CopyTrials::begin(pair, what));
     let report = || {
-        if let Some((counts, times)) = watch.look() {
+        let news = watch.look();
+        if let Some((counts, times)) = news {
             (listener.on_counts)(counts, times);
         }
         if !watch.is_broken() {
+            trials.borrow_mut().step(news).into_iter().for_each(listener.on_line);
             // A host that does not answer is noticed by its session.
             let _ = hand_over(pair, what, listener);
         }
@@ -135,8 +148,10 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
     match answers.into_iter().flatten().find_map(outcome) {
         Some(outcome) => {
+            let (choice, lines) = trials.into_inner().finish();
+            lines.into_iter().for_each(listener.on_line);
             let (not_as_asked, ciphers) = said_of_flows(pair);
-            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked, ciphers })
+            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked, ciphers, choice })
         }
         None => Err(pair.host(what.from).unexpected("send files")),
     }
@@ -196,6 +211,7 @@ fn flows(side: Side, what: &CopyOptions, ends: &DataEnds) -> Box<CopyFlows> {
         key: ends.key.clone(),
         settings: what.flow.clone(),
         count: what.flows,
+        most: what.most_flows(),
         patience_ns: ends.patience,
     })
 }

@@ -263,7 +263,9 @@ impl RequestHandler for FakeHost {
             | Request::CopyListed {}
             | Request::CopyProven {}
             | Request::CopyClean { .. }
-            | Request::CopyState {} => Reply::Failed { why: "this host copies nothing".to_owned() },
+            | Request::CopyState {}
+            | Request::CopyWiden { .. }
+            | Request::CopyTurn { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }
 

@@ -18,6 +18,9 @@ const WAIT: Duration = Duration::from_millis(50);
 const AGAIN: Duration = Duration::from_millis(250);
 /// The longest time for one attempt to open a flow again. A SYN that was lost is sent again after 1 s, 3 s and 7 s.
 const ATTEMPT: Duration = Duration::from_secs(10);
+/// The least time from one attempt to the next to open a flow without which the copy has begun. Something on the way may refuse it
+/// for as long as the copy goes on.
+const LATER: Duration = Duration::from_secs(2);
 /// The number of signs of life that an end sends in the time after which the other one counts the flow as broken.
 pub(crate) const BEATS: u32 = 4;
 
@@ -62,7 +65,8 @@ impl<T: Clone + Send> Links<T> {
         let (this, caller) = (&self, caller.as_ref());
         std::thread::scope(|scope| {
             if let Some(listener) = listener {
-                scope.spawn(move || this.accept(listener));
+                let at_first = end.progress().steering.at_first();
+                scope.spawn(move || this.accept(listener, at_first));
             }
             let tend = |link| scope.spawn(move || this.tend(link, caller, end));
             let threads: Vec<_> = this.all.iter().map(tend).collect();
@@ -108,13 +112,19 @@ impl<T: Clone + Send> Links<T> {
         end: &E,
     ) -> Result<Option<Arc<dyn Flow>>, Error> {
         while !end.is_over() && !self.stop.is_cancelled() {
+            let steering = &end.progress().steering;
             let opened = match caller {
-                Some(caller) => self.call(link, caller)?,
-                None => link.wait_for_flow(WAIT),
+                Some(caller) if link.number < steering.opened() => {
+                    self.call(link, caller, steering.at_first())?
+                }
+                // This end opens it later, or the other one does it.
+                _ => link.wait_for_flow(WAIT),
             };
             if let Some(flow) = opened {
                 end.progress().has_opened(flow.as_ref())?;
-                return Ok(Some(link.open(flow)));
+                let flow = link.open(flow);
+                end.progress().has_begun(&flow);
+                return Ok(Some(flow));
             }
             let waited = link.pulse.since();
             if link.was_open() && waited > self.give_up_after {
@@ -124,17 +134,19 @@ impl<T: Clone + Send> Links<T> {
         Ok(None)
     }
 
-    /// Makes one attempt to open a flow. The first time, an error is final.
-    fn call(&self, link: &Link<T>, caller: &Caller) -> Result<Option<Box<dyn Flow>>, Error> {
-        let is_first = !link.was_open();
-        let within = match is_first {
-            true => (self.begun + self.patience).saturating_duration_since(Instant::now()),
-            false => ATTEMPT.min(self.give_up_after.saturating_sub(link.pulse.since())),
+    /// Makes one attempt to open a flow. The first time, an error is final, unless the copy has begun without the flow.
+    fn call(&self, link: &Link<T>, caller: &Caller, at_first: u32) -> Result<Option<Box<dyn Flow>>, Error> {
+        let is_first = !link.was_open() && link.number < at_first;
+        let within = match (is_first, link.was_open()) {
+            (true, _) => (self.begun + self.patience).saturating_duration_since(Instant::now()),
+            (false, true) => ATTEMPT.min(self.give_up_after.saturating_sub(link.pulse.since())),
+            (false, false) => ATTEMPT,
         };
         match caller.open(link.number, within, &self.stop) {
             Ok(flow) => Ok(Some(flow)),
             Err(TransportError::Cancelled) => Ok(None),
             Err(error) if is_first => Err(error.into()),
+            Err(_) if !link.was_open() => Ok(link.wait_for_flow(LATER)),
             Err(_) => {
                 std::thread::sleep(AGAIN);
                 Ok(None)
@@ -143,10 +155,11 @@ impl<T: Clone + Send> Links<T> {
     }
 
     /// Accepts flows until the copy is over, and gives them to their links.
-    fn accept(&self, mut listener: Box<dyn Listener>) {
+    /// The flows whose numbers are less than `at_first` must all come in time.
+    fn accept(&self, mut listener: Box<dyn Listener>, at_first: u32) {
         let first_end = self.begun + self.patience;
         while !self.stop.is_cancelled() {
-            let were_open = self.all.iter().all(|link| link.was_open());
+            let were_open = self.all.iter().filter(|link| link.number < at_first).all(|link| link.was_open());
             let until = if were_open { Instant::now() + self.patience } else { first_end };
             match listener.accept(&Patience { until, cancel: &self.stop }) {
                 Ok(flow) => self.give(flow),
@@ -181,6 +194,8 @@ impl<T: Clone + Send> Links<T> {
             if end.is_over() {
                 self.stop.cancel();
                 over.get_or_insert_with(Instant::now);
+                // A thread that waits for a flow need not wait to its end.
+                self.all.iter().for_each(|link| link.wake_opening());
             }
             end.progress().has_broken(self.all.iter().filter(|link| link.is_broken()).count() as u32);
             // After an error, this is the time to say so to the other end.

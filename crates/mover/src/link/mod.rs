@@ -148,6 +148,11 @@ impl<T: Clone> Link<T> {
         place.next.take()
     }
 
+    /// Wakes a thread that waits for a flow of the other end.
+    fn wake_opening(&self) {
+        self.arrived.notify_all();
+    }
+
     /// Begins with a flow.
     fn open(&self, flow: Box<dyn Flow>) -> Arc<dyn Flow> {
         let flow: Arc<dyn Flow> = Arc::from(flow);

@@ -125,6 +125,7 @@ impl Plan {
         let length = digest::length(open.found.size(), index) as u64;
         open.taken += length;
         self.settled.moved_bytes += length;
+        self.settled.taken_bytes += length;
         self.install_if_whole(entry);
     }
 

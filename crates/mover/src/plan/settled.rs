@@ -24,6 +24,8 @@ pub(crate) struct Settled {
     pub(crate) sent_bytes: u64,
     /// Bytes of content that the target has taken so far, or had already.
     pub(crate) moved_bytes: u64,
+    /// Bytes of the pieces of long files among them that the target has taken.
+    pub(crate) taken_bytes: u64,
     /// Folders, symbolic links, hard links, FIFOs and devices that the target made.
     pub(crate) made: u64,
     /// Entries that were to be hard links, and are files of their own; and the first of them.

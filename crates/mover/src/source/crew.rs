@@ -1,10 +1,13 @@
-//! The flows that send, and those of them for which nothing is left.
+//! The flows that send, those of them for which nothing is left, and those that rest because fewer are in use.
 //!
 //! A flow that waits for an answer, or for the walk, is starved. One that would wait even if all answers were there, because the
 //! others are enough for what is left, is idle: its time says nothing of what holds the copy.
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
 
 use crate::stage::{self, Pause};
 
@@ -13,13 +16,16 @@ use crate::stage::{self, Pause};
 pub(super) struct FlowCrew {
     all: AtomicU64,
     idle: AtomicU64,
+    /// The numbers of those that are open.
+    open: Mutex<BTreeSet<u32>>,
 }
 
 impl FlowCrew {
-    /// Counts a flow until the result is dropped.
-    pub(super) fn join(&self) -> CrewPlace<'_> {
+    /// Counts the flow with this number until the result is dropped.
+    pub(super) fn join(&self, number: u32) -> CrewPlace<'_> {
         self.all.fetch_add(1, Ordering::Relaxed);
-        CrewPlace { crew: self, has_rested: Cell::new(false) }
+        self.open.lock().insert(number);
+        CrewPlace { crew: self, number, has_rested: Cell::new(false) }
     }
 }
 
@@ -27,6 +33,7 @@ impl FlowCrew {
 #[derive(Debug)]
 pub(super) struct CrewPlace<'a> {
     crew: &'a FlowCrew,
+    number: u32,
     /// True if the source has said, since the last work, that nothing is left for the flow.
     has_rested: Cell<bool>,
 }
@@ -36,6 +43,12 @@ impl CrewPlace<'_> {
     pub(super) fn is_spare(&self, usable: Option<u64>) -> bool {
         let [all, idle] = [&self.crew.all, &self.crew.idle].map(|count| count.load(Ordering::Relaxed));
         usable.is_some_and(|usable| all.saturating_sub(idle + 1) >= usable)
+    }
+
+    /// Returns true if as many flows as are in use have lower numbers and are open. A flow that breaks leaves its place
+    /// to the next one.
+    pub(super) fn is_beyond(&self, in_use: u32) -> bool {
+        in_use < u32::MAX && self.crew.open.lock().range(..self.number).count() >= in_use as usize
     }
 
     /// Returns true if the source has not said yet that nothing is left for the flow.
@@ -60,6 +73,7 @@ impl CrewPlace<'_> {
 impl Drop for CrewPlace<'_> {
     fn drop(&mut self) {
         self.crew.all.fetch_sub(1, Ordering::Relaxed);
+        self.crew.open.lock().remove(&self.number);
     }
 }
 
@@ -70,7 +84,7 @@ mod tests {
     #[test]
     fn as_many_flows_wait_as_could_have_work() {
         let crew = FlowCrew::default();
-        let mut places: Vec<_> = (0..4).map(|_| crew.join()).collect();
+        let mut places: Vec<_> = (0..4).map(|number| crew.join(number)).collect();
         assert!(!places[0].is_spare(None), "the walk goes on");
         assert!(!places[0].is_spare(Some(4)) && places[0].is_spare(Some(3)));
         places[0].idle(|| {
@@ -82,9 +96,24 @@ mod tests {
     }
 
     #[test]
+    fn as_many_flows_work_as_are_in_use_although_one_breaks() {
+        let crew = FlowCrew::default();
+        let mut places: Vec<_> = (0..4).map(|number| crew.join(number)).collect();
+        let beyond = |places: &[CrewPlace<'_>], in_use| {
+            places.iter().map(|place| place.is_beyond(in_use)).collect::<Vec<_>>()
+        };
+        assert_eq!(beyond(&places, 2), [false, false, true, true]);
+        assert_eq!(beyond(&places, u32::MAX), [false; 4]);
+        drop(places.remove(0));
+        assert_eq!(beyond(&places, 2), [false, false, true]);
+        places.insert(0, crew.join(0));
+        assert_eq!(beyond(&places, 2), [false, false, true, true]);
+    }
+
+    #[test]
     fn the_target_is_told_once_until_there_was_work() {
         let crew = FlowCrew::default();
-        let place = crew.join();
+        let place = crew.join(0);
         assert_eq!([place.rests_anew(), place.rests_anew()], [true, false]);
         place.works();
         assert!(place.rests_anew());

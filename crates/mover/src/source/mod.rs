@@ -183,6 +183,8 @@ fn begin(root: &SourceRoot) -> Result<(RelativeName, Root), Error> {
 
 /// The time between two looks of the walk at a plan that is full, and of a link at a target that has much to take.
 const LOOK: Duration = Duration::from_millis(5);
+/// The time between two looks of a flow that rests, because fewer flows are in use.
+const RESTING: Duration = Duration::from_millis(50);
 /// The largest number of messages on a link that the target has not taken. It bounds what has to be sent again, and the
 /// target's answers that are under way.
 const MOST_UNHEARD: usize = 4_096;
@@ -195,6 +197,8 @@ struct Sending<'a> {
     plan: Mutex<Plan>,
     /// Signalled when there may be something to do.
     moved: Condvar,
+    /// Signalled when a flow has broken, and at the end. A flow that rests is not woken for each answer of the target.
+    over: Condvar,
     crew: FlowCrew,
     /// What the target says at its end.
     finished: Mutex<Option<Result<(), Failure>>>,
@@ -210,6 +214,7 @@ impl<'a> Sending<'a> {
             made: None,
             plan: Mutex::new(Plan::new()),
             moved: Condvar::new(),
+            over: Condvar::new(),
             crew: FlowCrew::default(),
             finished: Mutex::new(None),
             progress,
@@ -237,6 +242,7 @@ impl<'a> Sending<'a> {
         let settled = plan.settled();
         let all = settled.copied + settled.made + settled.unchanged + settled.failed;
         self.progress.moved(all, settled.moved_bytes);
+        self.progress.steering.has_taken(settled.taken_bytes);
         let proven = plan.take_proven();
         drop(plan);
         if !proven.is_empty() {
@@ -271,6 +277,13 @@ impl<'a> Sending<'a> {
     ) -> Option<Work> {
         let mut plan = self.plan.lock();
         while !flow.is_broken() {
+            if place.is_beyond(self.progress.steering.in_use()) && !plan.is_over() {
+                if place.rests_anew() {
+                    return Some(Work::Rest);
+                }
+                place.idle(|| self.over.wait_for(&mut plan, RESTING));
+                continue;
+            }
             if link.weight() >= MOST_UNHEARD {
                 stage::wait(Pause::Blocked, || self.moved.wait_for(&mut plan, LOOK));
                 continue;
@@ -298,7 +311,10 @@ impl<'a> Sending<'a> {
                 stage::enter(CopyStage::Send);
                 flow.writer.send(message, &[])
             }
-            Outgoing::Pieces(pieces) => self.send_pieces(pieces, flow, body),
+            Outgoing::Pieces(pieces) => {
+                self.progress.steering.sends(pieces);
+                self.send_pieces(pieces, flow, body)
+            }
         }
     }
 
@@ -317,7 +333,7 @@ impl End for Sending<'_> {
     type Heard = ToSource;
 
     fn send(&self, link: &Link<Self::Kept>, flow: &OpenFlow<'_>) -> Result<(), Error> {
-        let (mut body, place) = (Body::default(), self.crew.join());
+        let (mut body, place) = (Body::default(), self.crew.join(link.number));
         let mut number = flow.next;
         let stages = self.stages();
         let (_life, mut meter) = (stages.begin(CopyStage::Read), FlowMeter::new(flow.writer, stages));
@@ -352,12 +368,15 @@ impl End for Sending<'_> {
         // A thread that has just looked does not wait yet, but holds the lock.
         drop(self.plan.lock());
         self.moved.notify_all();
+        self.over.notify_all();
     }
 
     /// Ends the copy for all threads.
     fn end(&self) {
+        self.progress.steering.end();
         self.plan.lock().finish();
         self.moved.notify_all();
+        self.over.notify_all();
     }
 
     fn is_over(&self) -> bool {

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use landspeed_mover::{CopyProgress, Error, Flows, Opening, compare, receive, send, show};
+use landspeed_mover::{CopyProgress, CopyRules, Error, Flows, Opening, Source, compare, receive, send, show};
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyCheck, CopyComparison};
 use landspeed_transport::CancelFlag;
 
@@ -26,6 +27,8 @@ enum PathEvent {
     CutOne,
     /// No byte passes any more, and nothing is said of it.
     Silence,
+    /// No further connection is passed on.
+    Full,
 }
 
 /// A relay between the ends of a copy.
@@ -41,6 +44,9 @@ struct RelayState {
     connections: AtomicUsize,
     sockets: Mutex<Vec<TcpStream>>,
     is_silent: AtomicBool,
+    is_full: AtomicBool,
+    /// The number of connections that were not passed on.
+    refused: AtomicUsize,
     is_over: AtomicBool,
 }
 
@@ -56,6 +62,8 @@ impl Relay {
             connections: AtomicUsize::new(0),
             sockets: Mutex::default(),
             is_silent: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            refused: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
         });
         let relay = Relay(Arc::clone(&state));
@@ -87,6 +95,9 @@ impl RelayState {
             match listener.accept() {
                 Ok((client, _)) if self.is_silent.load(Ordering::Acquire) => {
                     self.sockets.lock().unwrap().push(client);
+                }
+                Ok(_) if self.is_full.load(Ordering::Acquire) => {
+                    self.refused.fetch_add(1, Ordering::AcqRel);
                 }
                 Ok((client, _)) => self.pass(client),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -136,6 +147,7 @@ impl RelayState {
                 Some((_, PathEvent::CutAll)) => self.cut_all(),
                 Some((_, PathEvent::CutOne)) => drop(from.shutdown(Shutdown::Both)),
                 Some((_, PathEvent::Silence)) => self.is_silent.store(true, Ordering::Release),
+                Some((_, PathEvent::Full)) => self.is_full.store(true, Ordering::Release),
                 None => {}
             }
         }
@@ -242,6 +254,40 @@ fn a_path_that_is_silent_for_a_while_is_used_again() {
     assert_eq!(outcome.unwrap().copied, 1);
     assert!(relay.connections() > 2, "no flow was opened again");
     is_same(from.path(), to.path());
+}
+
+/// The copy takes longer than it would wait for a flow that has broken.
+#[test]
+fn a_copy_goes_on_without_flows_that_it_cannot_open_later() {
+    for is_opened_by_target in [false, true] {
+        let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(from.path().join("long"), bytes(28 * MIB, 6)).unwrap();
+        // By the limit, the first flows have long been opened then.
+        let (mut ends, relay) = over_relay("tls", 4, &[(mib(4), PathEvent::Full)], [5, 5]);
+        if is_opened_by_target {
+            ends.reverse();
+        }
+        let [sending, receiving] = ends;
+        let rules = CopyRules { limit: Some(BitRate(32e6)), ..CopyRules::default() };
+        let source = &Source { rules, ..source(from.path()) };
+        let (target, cancel) = (&target(to.path()), &CancelFlag::default());
+        let [sent, received] = &[CopyProgress::default(), CopyProgress::default()];
+        [sent, received].into_iter().for_each(|progress| progress.begin_with(2));
+        let outcome = thread::scope(|scope| {
+            let taken = scope.spawn(move || receive(receiving, target, received, cancel));
+            let copying = scope.spawn(move || send(sending, source, sent, cancel));
+            while !relay.0.is_full.load(Ordering::Acquire) && !copying.is_finished() {
+                thread::sleep(Duration::from_millis(10));
+            }
+            [sent, received].into_iter().for_each(|progress| progress.widen(4));
+            taken.join().expect("no panic").unwrap();
+            copying.join().expect("no panic").unwrap()
+        });
+        assert!(outcome.is_complete(), "{outcome:?}");
+        assert_eq!(relay.connections(), 2);
+        assert!(relay.0.refused.load(Ordering::Acquire) > 0, "it opened no further flow");
+        is_same(from.path(), to.path());
+    }
 }
 
 /// Both ends give up, say why, and leave what has arrived for the next copy.

@@ -8,6 +8,7 @@ mod metadata;
 mod null;
 mod select;
 mod stages;
+mod steering;
 
 use std::collections::BTreeMap;
 use std::fs;

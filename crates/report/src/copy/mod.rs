@@ -4,8 +4,10 @@
 //! |---|---|
 //! | `words` | what held it, and what became of entries, also for the command's own output |
 //! | `chart` | the copy over time |
+//! | `choice` | which settings it compared, and what it kept |
 
 mod chart;
+mod choice;
 mod words;
 
 use landspeed_analysis::{copy_intervals, copy_plan, hold_remedy};
@@ -15,6 +17,7 @@ use landspeed_record::{
     Record,
 };
 
+pub use choice::choice_lines;
 pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words};
 
 use crate::block::{
@@ -34,6 +37,7 @@ pub fn copy(report: &CopyReport, record: &Record) -> Document {
     let sections = [
         result(report),
         held(report),
+        choice::section(report),
         failures(report),
         losses(report),
         chart::section(&copy_intervals(record)),

@@ -50,7 +50,14 @@ fn recorded(end: bool) -> Record {
     };
     let not_as_asked = vec!["dtn2: rcvbuf\u{1b} is small".to_owned()];
     let ciphers = ["aes-128-gcm\u{1b}".to_owned()].into();
-    let whole = CopyEnd { duration_ns: Nanos::secs(4), outcome, stages: written(4), not_as_asked, ciphers };
+    let whole = CopyEnd {
+        duration_ns: Nanos::secs(4),
+        outcome,
+        stages: written(4),
+        not_as_asked,
+        ciphers,
+        ..CopyEnd::default()
+    };
     let last = match end {
         true => Line::CopyEnd(Box::new(whole)),
         false => Line::Note { text: "the path broke".to_owned() },

@@ -183,12 +183,12 @@ impl<'a> OwnProgram<'a> {
     /// Returns the command that copies.
     fn copy(&self, with: &CopiedPlaces) -> Vec<String> {
         let args = self.args;
-        let ([source, target], flows) = (&with.places, args.flows.to_string());
+        let ([source, target], flows) = (&with.places, args.flows().to_string());
         let source = format!("{source}/");
         let given = [("--direct", args.direct), ("--no-sync", args.no_sync)];
         let flags = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
         let flow = args.flow.again();
-        let mut rest: Vec<&str> = vec!["--no-record", "--flows", &flows];
+        let mut rest: Vec<&str> = vec!["--no-record", "--choose", "never", "--flows", &flows];
         rest.extend(flags);
         rest.extend(flow.iter().map(String::as_str));
         rest.extend([source.as_str(), target.as_str()]);
@@ -227,8 +227,17 @@ impl<'a> OwnProgram<'a> {
         list.write_all(&files.join(&0_u8))?;
         let thrown = ThrowAway::make(host, &above)?;
         let (list, target) = (list.path().display().to_string(), host.place(&thrown.path_of("copy")));
-        let words =
-            self.words(&["--no-record", "--null", "--files-from", &list, &format!("{place}/"), &target]);
+        let rest = [
+            "--no-record",
+            "--choose",
+            "never",
+            "--null",
+            "--files-from",
+            &list,
+            &format!("{place}/"),
+            &target,
+        ];
+        let words = self.words(&rest);
         self.run(&words, LONGEST, INCOMPLETE).context("copy a sample")?;
         Ok(thrown)
     }
@@ -298,11 +307,11 @@ mod tests {
             ssh_options: Vec::new(),
         };
         let expected = "landspeed copy --json --patience=30s --remote-path /opt/landspeed --ssh-option Port=2222 \
-                        --ssh-option ControlPath=none --no-record --flows 2 --no-sync --transport tcp --set nodelay=off --ports=5000-5003 /a/ b:/c/x";
+                        --ssh-option ControlPath=none --no-record --choose never --flows 2 --no-sync --transport tcp --set nodelay=off --ports=5000-5003 /a/ b:/c/x";
         assert_eq!(own.copy(&with).join(" "), expected);
         // All of it is understood.
         let words = own.copy(&with);
         let words: Vec<&str> = words.iter().skip(2).map(String::as_str).collect();
-        assert_eq!(parsed(&words).unwrap().flows, 2);
+        assert_eq!(parsed(&words).unwrap().flows, Some(2));
     }
 }

@@ -4,6 +4,7 @@
 //! one that changes, or one that only the target has (docs/decisions/0083-the-record-of-a-copy.md).
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -11,8 +12,8 @@ use clap::Args;
 use landspeed_engine::{CopyDone, CopyOptions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCounts, CopyEnd, CopyMoment, CopyPlan, CopyStages, CopyTimes, Header, Line, PathBytes, Record,
-    RecordKind, RecordWriter, Settings,
+    CopyCounts, CopyEnd, CopyMoment, CopyPath, CopyPlan, CopyStages, CopyTimes, Header, Line, PathBytes,
+    Record, RecordKind, RecordWriter, Settings,
 };
 use landspeed_report::safe;
 
@@ -36,6 +37,11 @@ pub(crate) struct RecordArgs {
 }
 
 impl RecordArgs {
+    /// Returns the folder of records; `None` if there is none.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        data::folder(self.data.data_dir.as_deref()).ok()
+    }
+
     /// Writes a record. A copy does not fail where that fails.
     pub(super) fn keep(&self, record: &Record) {
         if !self.no_record
@@ -67,6 +73,8 @@ pub(super) struct CopyRecorder {
     header: Header,
     plan: CopyPlan,
     moments: RefCell<Moments>,
+    /// What the copy has compared, and decided.
+    chosen: RefCell<Vec<Line>>,
 }
 
 impl CopyRecorder {
@@ -75,7 +83,13 @@ impl CopyRecorder {
         let topology = format!("{} {}", plan.from, plan.to);
         let header = RecordKind::COPY.header(&data::command_line(), &data::now());
         let header = Header { topology, ..header };
-        CopyRecorder { begun: Instant::now(), header, plan, moments: RefCell::default() }
+        CopyRecorder {
+            begun: Instant::now(),
+            header,
+            plan,
+            moments: RefCell::default(),
+            chosen: RefCell::default(),
+        }
     }
 
     /// Takes what the copy has done so far.
@@ -83,6 +97,11 @@ impl CopyRecorder {
         let at_ns = Nanos::from(self.begun.elapsed());
         let moment = || CopyMoment { at_ns, counts, stages: CopyStages::from(times) };
         self.moments.borrow_mut().take(moment);
+    }
+
+    /// Takes a line about settings that are compared. A copy has some hundred at the most.
+    pub(super) fn take_line(&self, line: Line) {
+        self.chosen.borrow_mut().push(line);
     }
 
     /// Returns the record of a copy that is over: with its end, or with the reason why it has none.
@@ -94,13 +113,15 @@ impl CopyRecorder {
                 stages: CopyStages::from(&done.times),
                 not_as_asked: done.not_as_asked.clone(),
                 ciphers: done.ciphers.clone(),
+                choice: done.choice.clone(),
             })),
             Err(error) => Line::Note { text: error.to_string() },
         };
         let moments = self.moments.into_inner().kept.into_iter();
         let moments = moments.map(|moment| Line::CopyMoment(Box::new(moment)));
         let plan = Line::Copy(Box::new(self.plan));
-        let lines = std::iter::once(plan).chain(moments).chain([last]).collect();
+        let lines =
+            std::iter::once(plan).chain(moments).chain(self.chosen.into_inner()).chain([last]).collect();
         Record { header: self.header, lines, ..Record::default() }
     }
 }
@@ -135,8 +156,8 @@ impl Moments {
     }
 }
 
-/// Returns the plan of a copy that is about to begin, without the settings that were chosen for its flows. `target` is the path
-/// that the files get.
+/// Returns the plan of a copy that is about to begin, without the settings of its flows, whether the user named their
+/// number, and the ends of its path. `target` is the path that the files get.
 pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
     let sources = &places.paths.sources;
     let CopyOptions { keeping, flows, rules, only, is_synced, .. } = what;
@@ -148,7 +169,9 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
         target_hex: PathBytes(target),
         is_relayed,
         flow: Settings::new(),
+        path: CopyPath::default(),
         flows: *flows,
+        flows_named: false,
         is_synced: *is_synced,
         keeps: keeping.kinds.clone(),
         keeps_devices: keeping.devices,
@@ -162,7 +185,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::CopyOutcome;
+    use landspeed_record::{CopyChoice, CopyOutcome};
 
     use super::*;
 
@@ -197,9 +220,13 @@ mod tests {
         let outcome = CopyOutcome { copied: 2, ..CopyOutcome::default() };
         let not_as_asked = vec!["b: rcvbuf is 64 KiB".to_owned()];
         let ciphers = ["aes-128-gcm".to_owned()].into();
-        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers };
+        let turn = Line::CopyTurn(Box::default());
+        recorder.take_line(turn.clone());
+        let choice = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
+        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, choice };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
+        assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit"));
         assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));
         args(true, "none").keep(&record);
         assert!(!folder.path().join("none").exists());

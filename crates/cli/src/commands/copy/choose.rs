@@ -1,0 +1,175 @@
+//! Which settings a copy may compare while it runs, and what earlier copies over the same path have kept.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use landspeed_engine::{CopyChoosing, Pair};
+use landspeed_record::units::Nanos;
+use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, RecordKind, Side, outline};
+
+use crate::data;
+
+/// The number of flows of a copy whose user named none.
+pub(super) const USUAL_FLOWS: u32 = 4;
+/// The setting of a flow that a copy may change while it runs.
+const CONTROL: &str = "socket-congestion";
+/// The number of records that are looked at, the newest first.
+const MOST_RECORDS: usize = 50;
+
+/// Whether a copy compares settings while it runs.
+#[derive(Debug, Args)]
+pub(crate) struct ChooseArgs {
+    /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
+    ///
+    /// A copy of a minute and more has turns with other numbers of flows and other congestion controls, for at most
+    /// 30 % of its time. A shorter one uses what the last one over the same path has kept. What --flows and --set
+    /// socket-congestion name stays.
+    #[arg(
+        long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
+        conflicts_with_all = ["clean", "dry_run", "verify"]
+    )]
+    choose: Choose,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Choose {
+    /// Where the copy is long enough
+    Auto,
+    /// Never, and use nothing that an earlier copy has kept
+    Never,
+}
+
+impl ChooseArgs {
+    /// Returns what a copy with this plan may choose; `None` for nothing. `records` is the folder of records.
+    pub(super) fn choosing(&self, plan: &CopyPlan, records: Option<&Path>) -> Option<CopyChoosing> {
+        let (flows, control) = (!plan.flows_named, !plan.flow.contains_key(CONTROL));
+        let may_choose = self.choose == Choose::Auto && (flows || control);
+        let remembered = || records.and_then(|folder| remembered(folder, plan));
+        may_choose.then(|| CopyChoosing { remembered: remembered(), flows, control })
+    }
+}
+
+/// Returns the ends of a pair's path. The host of `from` is the source.
+pub(super) fn path(pair: &Pair<'_>, from: Side) -> CopyPath {
+    let facts = pair.path;
+    let a = [facts.link_a.clone(), facts.address_a.clone()];
+    let b = [facts.link_b.clone(), facts.address_b.clone()];
+    let [source, target] = if from == Side::A { [a, b] } else { [b, a] };
+    CopyPath { source, target, rtt_ns: facts.rtt_ns }
+}
+
+/// Returns what the newest copy has kept that has judged a setting of the path of this plan, or has used what another
+/// one has kept. Those that were too short, or were not to choose, say nothing.
+fn remembered(folder: &Path, plan: &CopyPlan) -> Option<CopyArm> {
+    let beginning = format!("{}-", RecordKind::COPY.name);
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut records = data::records(folder).ok()?;
+    records.retain(|path| name(path).starts_with(&beginning));
+    // A name begins with the time.
+    records.sort_by_key(|path| std::cmp::Reverse(name(path)));
+    let ends = records.iter().take(MOST_RECORDS).filter_map(|path| outline(path).ok());
+    let mut of_path = ends.filter_map(|outline| match (outline.second, outline.last) {
+        (Some(Line::Copy(other)), Some(Line::CopyEnd(end))) if is_one_path(&other, plan) => Some(end.choice),
+        _ => None,
+    });
+    of_path
+        .find(|choice| choice.is_judged || choice.is_remembered)?
+        .kept
+        .filter(|arm| (1..=64).contains(&arm.flows))
+}
+
+/// Returns true if two copies had the same path, began with the same flows, and could change the same of them.
+fn is_one_path(one: &CopyPlan, other: &CopyPlan) -> bool {
+    let ends = |plan: &CopyPlan| {
+        let CopyPath { source, target, .. } = plan.path.clone();
+        (plan.from.clone(), plan.to.clone(), source, target, plan.is_relayed)
+    };
+    let flows = |plan: &CopyPlan| (plan.flow.clone(), plan.flows, plan.flows_named);
+    ends(one) == ends(other) && flows(one) == flows(other) && are_near(one.path.rtt_ns, other.path.rtt_ns)
+}
+
+/// Returns true if two round trips may be those of one path: the same addresses, such as those of a tunnel, may be ends
+/// of another one.
+fn are_near(one: Nanos, other: Nanos) -> bool {
+    one.max(other) <= one.min(other).times(2) + Nanos::millis(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{CopyChoice, CopyEnd, RecordWriter};
+
+    use super::*;
+
+    fn plan(to: &str, address: &str) -> CopyPlan {
+        let path = CopyPath { target: ["eth0".to_owned(), address.to_owned()], ..CopyPath::default() };
+        CopyPlan { to: to.to_owned(), path, flows: USUAL_FLOWS, ..CopyPlan::default() }
+    }
+
+    fn keep(folder: &Path, started: &str, plan: CopyPlan, kept: Option<u32>) {
+        let kept = kept.map(|flows| CopyArm { flows, control: None });
+        keep_choice(folder, started, plan, CopyChoice { kept, is_judged: true, ..CopyChoice::default() });
+    }
+
+    fn keep_choice(folder: &Path, started: &str, plan: CopyPlan, choice: CopyChoice) {
+        let mut writer = RecordWriter::create(&data::fresh(folder, RecordKind::COPY, started)).unwrap();
+        let end = CopyEnd { choice, ..CopyEnd::default() };
+        writer.write(&Line::Header(RecordKind::COPY.header("landspeed copy", started))).unwrap();
+        writer.write(&Line::Copy(Box::new(plan))).unwrap();
+        writer.write(&Line::CopyEnd(Box::new(end))).unwrap();
+    }
+
+    #[test]
+    fn the_newest_copy_over_the_same_path_is_remembered() {
+        let folder = tempfile::tempdir().unwrap();
+        let all = folder.path();
+        let flows = |plan: &CopyPlan| remembered(all, plan).map(|arm| arm.flows);
+        assert_eq!(flows(&plan("b", "10.0.0.2")), None);
+        keep(all, "2026-11-29T00:00:01Z", plan("b", "10.0.0.2"), Some(8));
+        keep(all, "2026-11-29T00:00:02Z", plan("c", "10.0.0.2"), Some(2));
+        keep(all, "2026-11-29T00:00:03Z", plan("b", "10.0.0.3"), Some(16));
+        assert_eq!(flows(&plan("b", "10.0.0.2")), Some(8));
+        assert_eq!(flows(&plan("c", "10.0.0.2")), Some(2));
+        assert_eq!(
+            flows(&CopyPlan { flows_named: true, ..plan("b", "10.0.0.2") }),
+            None,
+            "it may not change"
+        );
+        let far = CopyPath { rtt_ns: Nanos::millis(40), ..plan("b", "10.0.0.2").path };
+        assert_eq!(flows(&CopyPlan { path: far, ..plan("b", "10.0.0.2") }), None, "another path");
+        // It has decided for the default.
+        keep(all, "2026-11-29T00:00:04Z", plan("b", "10.0.0.2"), None);
+        assert_eq!(flows(&plan("b", "10.0.0.2")), None);
+        keep(all, "2026-11-29T00:00:05Z", plan("b", "10.0.0.2"), Some(65));
+        assert_eq!(flows(&plan("b", "10.0.0.2")), None, "more than a copy may have");
+    }
+
+    #[test]
+    fn a_copy_that_judged_nothing_does_not_make_a_later_one_forget() {
+        let folder = tempfile::tempdir().unwrap();
+        let (all, of) = (folder.path(), || plan("b", "10.0.0.2"));
+        keep(all, "2026-11-29T00:00:01Z", of(), Some(8));
+        // It was short, or had --choose never, or ended before it could judge.
+        keep_choice(all, "2026-11-29T00:00:02Z", of(), CopyChoice::default());
+        let kept = remembered(all, &of());
+        assert_eq!(kept.as_ref().map(|arm| arm.flows), Some(8));
+        // A copy that uses it hands it on.
+        let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
+        keep_choice(all, "2026-11-29T00:00:03Z", of(), used);
+        std::fs::remove_file(data::fresh(all, RecordKind::COPY, "2026-11-29T00:00:01Z")).unwrap();
+        assert_eq!(remembered(all, &of()).map(|arm| arm.flows), Some(8));
+    }
+
+    #[test]
+    fn what_the_user_named_is_not_changed() {
+        let auto = ChooseArgs { choose: Choose::Auto };
+        let choosing = |plan: &CopyPlan| auto.choosing(plan, None).map(|may| (may.flows, may.control));
+        let bbr = [(CONTROL.to_owned(), "bbr".to_owned())];
+        assert_eq!(choosing(&plan("b", "")), Some((true, true)));
+        // Also if it is the number that is usual.
+        let named = || CopyPlan { flows_named: true, ..plan("b", "") };
+        assert_eq!(choosing(&named()), Some((false, true)));
+        assert_eq!(choosing(&CopyPlan { flow: bbr.clone().into(), ..plan("b", "") }), Some((true, false)));
+        assert_eq!(choosing(&CopyPlan { flow: bbr.into(), ..named() }), None);
+        assert!(ChooseArgs { choose: Choose::Never }.choosing(&plan("b", ""), None).is_none());
+    }
+}

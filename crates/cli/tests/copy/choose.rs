@@ -1,0 +1,76 @@
+//! Settings that are compared while a copy runs.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::*;
+
+const B: &str = "root@10.99.0.3";
+const MIB: u64 = 1 << 20;
+
+/// Writes a file of this length in MiB.
+fn write_file(path: &Path, mib: u64) {
+    let piece: Vec<u8> = (0..MIB as u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    let mut file = fs::File::create(path).unwrap();
+    (0..mib).for_each(|_| file.write_all(&piece).unwrap());
+}
+
+/// Returns the path of the only record.
+fn only_record(hosts: &TestHosts) -> PathBuf {
+    let folder = fs::read_dir(hosts.file("data/landspeed")).unwrap();
+    let mut records = folder.map(|entry| entry.unwrap().path()).filter(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with("copy-") && name.ends_with(".jsonl")
+    });
+    let found = records.next().expect("a record");
+    assert_eq!(records.next(), None);
+    found
+}
+
+/// A file that is one hole makes the copy look long: it is looked at last, when 64 of the others are left. The data
+/// suffice for some turns; a machine that becomes several times slower meanwhile may have more of them.
+#[test]
+fn settings_take_turns_on_a_shaped_link_and_without_a_proof_the_default_stays() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    sh(&format!("tc -n {} qdisc add dev pb root tbf rate 250mbit burst 400k latency 50ms", hosts.ns("ctl")));
+    fs::create_dir(hosts.file("many")).unwrap();
+    (0..225).for_each(|number| write_file(&hosts.file(&format!("many/{number}")), 2));
+    fs::File::create(hosts.file("hole")).and_then(|file| file.set_len(16 << 30)).unwrap();
+    let to = format!("{B}:{}", at("to"));
+    let done = document(&hosts, &["--no-sync", &at("many/"), &at("hole"), &to]);
+    sh(&format!("diff -r -x hole -x .landspeed-copy {} {}", at("many"), at("to")));
+    assert_eq!(hosts.file("to/hole").metadata().unwrap().len(), 16 << 30);
+
+    let (choice, decisions) = (&done["choice"], done["decisions"].as_array().expect("a list"));
+    assert_eq!((&choice["untried"], &choice["kept"]), (&Value::from(""), &Value::Null), "{done}");
+    let text_of_record = fs::read_to_string(only_record(&hosts)).unwrap();
+    let lines = text_of_record.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let turns: Vec<Value> = lines.filter(|line| line["line"] == "copy-turn").collect();
+    let counted = |turn: &&Value| turn["counted"]["taken_bytes"].as_u64() > Some(0);
+    assert!(turns.len() >= 3 && turns.iter().filter(counted).count() >= 2, "{turns:?}");
+    // Before four blocks of four turns, a candidate is not judged.
+    let cut_off = |one: &Value| one["why"] == "the copy came to its end" && one["ratio"].is_null();
+    assert!(turns.len() >= 16 || decisions.iter().any(cut_off), "{done}");
+    let of = |is_candidate: bool| turns.iter().find(|turn| turn["is_candidate"] == is_candidate);
+    let arms = [of(false), of(true)].map(|turn| turn.expect("a turn of each")["arm"].clone());
+    assert_ne!(arms[0], arms[1], "{turns:?}");
+    let (out, err) = text(&hosts.landspeed(&["show", "last"]).output().expect("it runs"));
+    assert!(out.contains("no gain proven: the default settings stay"), "{out}{err}");
+
+    // As if the copy had kept another setting: the next one over this path begins with it.
+    let kept = text_of_record.replace("\"kept\":null", "\"kept\":{\"flows\":2,\"control\":null}");
+    assert_ne!(kept, text_of_record);
+    let judged = kept.replace("\"is_judged\":false", "\"is_judged\":true");
+    fs::write(only_record(&hosts), judged).unwrap();
+    write_file(&hosts.file("short"), 150);
+    let done = document(&hosts, &["--no-sync", &at("short"), &to]);
+    let choice = &done["choice"];
+    assert_eq!(
+        (&choice["kept"]["flows"], &choice["is_remembered"]),
+        (&Value::from(2), &Value::from(true)),
+        "{done}"
+    );
+    assert_eq!(done["decisions"], Value::Array(Vec::new()), "{done}");
+}

@@ -1,0 +1,343 @@
+//! Compares settings on a copy while it goes on, and keeps what is proven to be better.
+//!
+//! The source uses a setting for a turn and counts what the target takes; `landspeed_analysis::copy_choice` says which
+//! setting comes next, and what the turns show. Nothing here waits: the copy's loop calls [`CopyTrials::step`] several
+//! times a second.
+
+mod seen;
+
+use std::time::{Duration, Instant};
+
+use landspeed_agent::session::{PendingReply, Reply, Request};
+use landspeed_analysis::copy_choice::{
+    CopyChange, CopyChooser, CopyLevers, CopyOutlook, LEAST_COPY, NextTurn, candidates, trial_size,
+};
+use landspeed_analysis::{copy_held, hold_words};
+use landspeed_record::units::Nanos;
+use landspeed_record::{
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyTimes, CopyTurn, Line, Side,
+};
+
+use super::CopyOptions;
+use crate::Pair;
+use seen::SeenCounts;
+
+/// The largest number of flows of a copy.
+const MOST_FLOWS: u32 = 64;
+/// The turn in which it is seen whether a copy sends long files, and how long its round trips are.
+const LOOK: Nanos = Nanos::millis(500);
+/// The time from one such turn to the next.
+const AGAIN: Duration = Duration::from_secs(5);
+
+/// What a copy may choose while it runs.
+#[derive(Debug, Clone, Default)]
+pub struct CopyChoosing {
+    /// What an earlier copy over the same path has kept.
+    pub remembered: Option<CopyArm>,
+    /// True if the number of flows may be changed.
+    pub flows: bool,
+    /// True if the congestion control may be changed.
+    pub control: bool,
+}
+
+impl CopyOptions {
+    /// Returns the number of flows that may be opened; `None` if it is not to be changed.
+    pub(super) fn most_flows(&self) -> Option<u32> {
+        let choosing = self.choosing.as_ref().filter(|choosing| choosing.flows)?;
+        let remembered = choosing.remembered.as_ref().map_or(0, |arm| arm.flows);
+        Some(self.flows.saturating_mul(2).max(remembered).clamp(self.flows, MOST_FLOWS.max(self.flows)))
+    }
+}
+
+/// What the source was asked for.
+enum Asked {
+    /// What its flows have.
+    First,
+    /// To use what an earlier copy has kept, or the default again.
+    Before(CopyArm),
+    /// What it sends.
+    Look,
+    /// A turn.
+    Turn(NextTurn),
+    /// To use what was kept.
+    Kept,
+}
+
+enum Stage {
+    /// Nothing was moved yet, so that the ends may not have begun.
+    Begins,
+    Asked(PendingReply, Asked),
+    /// The copy may turn out to be long, or to have long files.
+    Waits,
+    Over,
+}
+
+/// The trials of a copy.
+pub(super) struct CopyTrials<'a> {
+    pair: &'a Pair<'a>,
+    from: Side,
+    choosing: CopyChoosing,
+    most_flows: Option<u32>,
+    /// The setting of the copy's beginning, which is the default.
+    start: CopyArm,
+    stage: Stage,
+    seen: SeenCounts,
+    times: CopyTimes,
+    begun: Instant,
+    look_after: Instant,
+    trials_begun: Instant,
+    chooser: Option<CopyChooser>,
+    choice: CopyChoice,
+    lines: Vec<Line>,
+}
+
+impl<'a> CopyTrials<'a> {
+    pub(super) fn begin(pair: &'a Pair<'a>, what: &CopyOptions) -> Self {
+        let now = Instant::now();
+        let untried = cannot_try(pair, what);
+        let stage = if untried.is_some() || what.choosing.is_none() { Stage::Over } else { Stage::Begins };
+        CopyTrials {
+            pair,
+            from: what.from,
+            choosing: what.choosing.clone().unwrap_or_default(),
+            most_flows: what.most_flows(),
+            start: CopyArm { flows: what.flows, control: None },
+            stage,
+            seen: SeenCounts::default(),
+            times: CopyTimes::default(),
+            begun: now,
+            look_after: now,
+            trials_begun: now,
+            chooser: None,
+            choice: CopyChoice { untried: untried.unwrap_or_default(), ..CopyChoice::default() },
+            lines: Vec::new(),
+        }
+    }
+
+    /// Goes on as far as that is possible without waiting, and returns what the record is to have. `news` is what the
+    /// copy has done so far, if it was asked.
+    pub(super) fn step(&mut self, news: Option<(CopyCounts, CopyTimes)>) -> Vec<Line> {
+        if let Some((counts, times)) = news {
+            self.seen.take(counts);
+            self.times = times;
+        }
+        self.stage = match std::mem::replace(&mut self.stage, Stage::Over) {
+            Stage::Begins if self.seen.has_moved() => {
+                self.turn(self.start.clone(), [Nanos(0); 2], Asked::First)
+            }
+            Stage::Asked(pending, asked) => self.poll(pending, asked),
+            Stage::Waits => self.look(),
+            stage => stage,
+        };
+        std::mem::take(&mut self.lines)
+    }
+
+    /// Returns what was chosen in a copy that is over, and what the record is to have in addition.
+    pub(super) fn finish(mut self) -> (CopyChoice, Vec<Line>) {
+        self.end("the copy came to its end");
+        // A short copy is not expected to compare anything.
+        if self.begun.elapsed() < Duration::from(LEAST_COPY) {
+            self.choice.untried.clear();
+        }
+        (self.choice, self.lines)
+    }
+
+    fn end(&mut self, why: &str) {
+        let Some(chooser) = &mut self.chooser else { return };
+        chooser.end(why);
+        self.take_decisions();
+    }
+
+    /// Asks the source to use a setting, and to count after the first of these times for the second one.
+    fn turn(&mut self, arm: CopyArm, [settle_ns, count_ns]: [Nanos; 2], asked: Asked) -> Stage {
+        match self.pair.host(self.from).start(&Request::CopyTurn { arm, settle_ns, count_ns }) {
+            Ok(pending) => Stage::Asked(pending, asked),
+            Err(error) => self.give_up(&error.to_string()),
+        }
+    }
+
+    fn poll(&mut self, pending: PendingReply, asked: Asked) -> Stage {
+        match self.pair.host(self.from).poll(&pending, Duration::ZERO) {
+            None => Stage::Asked(pending, asked),
+            Some((_, Ok(Reply::CopyTurned { counted }))) => self.answered(asked, &counted),
+            Some((_, Ok(_))) => self.give_up("the source gave another answer"),
+            Some((_, Err(error))) => self.give_up(&error.to_string()),
+        }
+    }
+
+    /// Ends the trials because of an error. The copy goes on.
+    fn give_up(&mut self, why: &str) -> Stage {
+        match &self.chooser {
+            Some(chooser) => {
+                let (arm, none) = (chooser.incumbent().clone(), Nanos(0));
+                // If the source does not hear it either, the setting that was tried stays, and the error says so.
+                let back = Request::CopyTurn { arm, settle_ns: none, count_ns: none };
+                drop(self.pair.host(self.from).start(&back));
+                self.end(why);
+            }
+            None => why.clone_into(&mut self.choice.untried),
+        }
+        Stage::Over
+    }
+
+    fn answered(&mut self, asked: Asked, counted: &CopyCount) -> Stage {
+        match asked {
+            Asked::First => self.recall(counted),
+            Asked::Before(arm) => self.recalled(&arm, counted),
+            Asked::Look => self.looked(counted),
+            Asked::Turn(turn) => self.turned(turn, counted),
+            Asked::Kept => {
+                let text = format!("the setting that was chosen is not in force: {}", counted.refused);
+                self.lines.extend((!counted.refused.is_empty()).then_some(Line::Note { text }));
+                Stage::Over
+            }
+        }
+    }
+
+    /// Uses what an earlier copy has kept.
+    fn recall(&mut self, counted: &CopyCount) -> Stage {
+        self.start.control = counted.control.clone().filter(|_| self.choosing.control);
+        match self.choosing.remembered.clone() {
+            Some(arm) if arm != self.start => {
+                self.widen(arm.flows);
+                self.turn(arm.clone(), [Nanos(0); 2], Asked::Before(arm))
+            }
+            _ => Stage::Waits,
+        }
+    }
+
+    fn recalled(&mut self, arm: &CopyArm, counted: &CopyCount) -> Stage {
+        // The rate until now is that of another setting.
+        self.seen.forget();
+        if counted.refused.is_empty() {
+            let is_remembered = *arm != self.start;
+            let kept = is_remembered.then(|| arm.clone());
+            self.choice = CopyChoice { kept, is_remembered, ..std::mem::take(&mut self.choice) };
+            return Stage::Waits;
+        }
+        if *arm == self.start {
+            return self.give_up(&counted.refused);
+        }
+        let text = format!("what an earlier copy has kept was not taken: {}", counted.refused);
+        self.lines.push(Line::Note { text });
+        self.choosing.remembered = None;
+        self.turn(self.start.clone(), [Nanos(0); 2], Asked::Before(self.start.clone()))
+    }
+
+    /// Opens further flows, where that is allowed. A flow that does not open is missed in the first turn that needs it.
+    fn widen(&self, flows: u32) {
+        if flows > self.start.flows {
+            // Side A opens the flows.
+            drop(self.pair.a.start(&Request::CopyWiden { flows }));
+        }
+    }
+
+    /// Sees what the copy sends, once it is expected to take long enough.
+    fn look(&mut self) -> Stage {
+        let is_long = self.outlook().is_some_and(|outlook| outlook.is_long());
+        if !is_long || Instant::now() < self.look_after {
+            return Stage::Waits;
+        }
+        self.look_after = Instant::now() + AGAIN;
+        let arm = self.choice.kept.clone().unwrap_or_else(|| self.start.clone());
+        self.turn(arm, [Nanos(0), LOOK], Asked::Look)
+    }
+
+    fn outlook(&self) -> Option<CopyOutlook> {
+        let (left, rate) = self.seen.left_and_rate()?;
+        Some(CopyOutlook { elapsed: self.begun.elapsed().into(), left, rate })
+    }
+
+    /// Begins the trials, if nothing but long files is sent.
+    fn looked(&mut self, counted: &CopyCount) -> Stage {
+        let Some(outlook) = self.outlook().filter(|_| counted.is_clean) else { return Stage::Waits };
+        let held = copy_held(&self.times);
+        let found = candidates(&held, &self.levers());
+        if found.is_empty() {
+            self.choice.untried = nothing_to_try(&held);
+            return Stage::Over;
+        }
+        // There are at most four.
+        match trial_size(&outlook, counted.rtt_ns, found.len() as u32) {
+            Ok(size) => {
+                self.widen(most_of(&found));
+                self.choice = CopyChoice::default();
+                self.trials_begun = Instant::now();
+                self.chooser = Some(CopyChooser::new(self.start.clone(), found, size, rand::random()));
+                self.next_turn()
+            }
+            // The walk may find more.
+            Err(_) if !self.seen.is_walked() => Stage::Waits,
+            Err(why) => {
+                self.choice.untried = why;
+                Stage::Over
+            }
+        }
+    }
+
+    fn levers(&self) -> CopyLevers {
+        CopyLevers {
+            start: self.start.clone(),
+            most_flows: self.most_flows,
+            controls: self.pair.host(self.from).facts.congestion_available.clone(),
+            remembered: self.choosing.remembered.clone(),
+        }
+    }
+
+    fn turned(&mut self, turn: NextTurn, counted: &CopyCount) -> Stage {
+        let NextTurn { arm, candidate, is_candidate, settle, .. } = turn;
+        let (at_ns, counted) = (self.begun.elapsed().into(), counted.clone());
+        if let Some(chooser) = &mut self.chooser {
+            chooser.take(&counted);
+        }
+        let line = CopyTurn { at_ns, candidate, is_candidate, arm, settle_ns: settle, counted };
+        self.lines.push(Line::CopyTurn(Box::new(line)));
+        self.next_turn()
+    }
+
+    /// Begins the next turn; after the last one, uses what was kept.
+    fn next_turn(&mut self) -> Stage {
+        let spent = self.trials_begun.elapsed().into();
+        let Some(chooser) = &mut self.chooser else { return Stage::Over };
+        let next = chooser.next_turn(spent);
+        let incumbent = chooser.incumbent().clone();
+        self.take_decisions();
+        match next {
+            Some(turn) => self.turn(turn.arm.clone(), [turn.settle, turn.count], Asked::Turn(turn)),
+            None => self.turn(incumbent, [Nanos(0); 2], Asked::Kept),
+        }
+    }
+
+    fn take_decisions(&mut self) {
+        let Some(chooser) = &mut self.chooser else { return };
+        let decided = chooser.decided();
+        self.choice.is_judged |= decided.iter().any(|decision| decision.ratio.is_some());
+        self.choice.kept = chooser.kept().cloned();
+        self.lines.extend(decided.into_iter().map(|decision| Line::CopyDecision(Box::new(decision))));
+    }
+}
+
+/// Returns why a copy cannot compare settings, although it is to; `None` if it can.
+fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
+    what.choosing.as_ref()?;
+    let why = match () {
+        () if pair.is_relayed() => "the data pass through this machine, which sets their pace",
+        () if what.rules.limit_bps.is_some() => "--limit sets the rate",
+        () => return None,
+    };
+    Some(why.to_owned())
+}
+
+fn nothing_to_try(held: &CopyHeld) -> String {
+    match held.by.first() {
+        Some(first) => format!(
+            "no setting that can be changed is known to help against what held it: {}",
+            hold_words(first.hold)
+        ),
+        None => "it is not known what held it".to_owned(),
+    }
+}
+
+fn most_of(candidates: &[CopyChange]) -> u32 {
+    candidates.iter().filter_map(|change| change.flows).max().unwrap_or_default()
+}

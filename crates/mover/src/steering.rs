@@ -1,0 +1,209 @@
+//! What is changed on a copy that goes on: how many of its flows are in use, and the congestion control of those that
+//! send; and what is counted meanwhile.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::{CopyArm, CopyCount};
+use landspeed_transport::{CancelFlag, Flow, tcp_limits};
+use parking_lot::Mutex;
+use rustix::net::sockopt::{set_tcp_congestion, tcp_congestion};
+
+use crate::CopyProgress;
+use crate::plan::PieceWork;
+
+/// The time between two looks at what ends a turn.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What is changed on the flows of one end, and what is counted. By default all flows are opened and in use.
+#[derive(Debug)]
+pub(crate) struct Steering {
+    /// The number of flows that are opened at the beginning.
+    at_first: AtomicU32,
+    /// The number of flows that are to be open.
+    opened: AtomicU32,
+    /// The number of flows that may send content. Others rest.
+    in_use: AtomicU32,
+    /// The bytes of pieces that the target has taken.
+    taken: AtomicU64,
+    /// The number of messages that had something else than pieces of long files to send, and of flows that have opened.
+    others: AtomicU64,
+    is_over: AtomicBool,
+    /// The congestion control that was asked for.
+    control: Mutex<Option<String>>,
+    flows: Mutex<Vec<Weak<dyn Flow>>>,
+}
+
+impl Default for Steering {
+    fn default() -> Self {
+        Steering {
+            at_first: AtomicU32::new(u32::MAX),
+            opened: AtomicU32::new(u32::MAX),
+            in_use: AtomicU32::new(u32::MAX),
+            taken: AtomicU64::new(0),
+            others: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            control: Mutex::default(),
+            flows: Mutex::default(),
+        }
+    }
+}
+
+impl Steering {
+    pub(crate) fn at_first(&self) -> u32 {
+        self.at_first.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn opened(&self) -> u32 {
+        self.opened.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn in_use(&self) -> u32 {
+        self.in_use.load(Ordering::Acquire)
+    }
+
+    /// Sets the bytes of pieces that the target has taken. One thread at a time calls this.
+    pub(crate) fn has_taken(&self, bytes: u64) {
+        self.taken.store(bytes, Ordering::Release);
+    }
+
+    /// Takes note of pieces that are about to be sent.
+    pub(crate) fn sends(&self, pieces: &[PieceWork]) {
+        if pieces.iter().any(|piece| piece.pieces == 1 || !piece.is_sent) {
+            self.others.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+
+    /// The copy is over, so that no turn goes on.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Adds a flow that has opened, which gets the congestion control that was asked for last. Returns why it does not
+    /// have it.
+    pub(crate) fn add(&self, flow: &Arc<dyn Flow>) -> Option<String> {
+        let mut flows = self.flows.lock();
+        flows.retain(|other| other.strong_count() > 0);
+        flows.push(Arc::downgrade(flow));
+        drop(flows);
+        self.others.fetch_add(1, Ordering::AcqRel);
+        let control = self.control.lock().clone()?;
+        give_control(flow.as_ref(), &control).err()
+    }
+
+    fn live(&self) -> Vec<Arc<dyn Flow>> {
+        self.flows.lock().iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn set(&self, arm: &CopyArm) -> Result<(), String> {
+        self.in_use.store(arm.flows.max(1), Ordering::Release);
+        let Some(control) = &arm.control else { return Ok(()) };
+        // A flow that opens meanwhile is among these flows, or sees the new control.
+        let before = self.control.lock().replace(control.clone());
+        let given = self.live().iter().try_for_each(|flow| give_control(flow.as_ref(), control));
+        if given.is_err() {
+            *self.control.lock() = before;
+        }
+        given
+    }
+
+    /// Waits for this time, or until the copy is over.
+    fn pause(&self, time: Duration, cancel: &CancelFlag) {
+        let until = Instant::now() + time;
+        let left = || until.saturating_duration_since(Instant::now());
+        while !left().is_zero() && !cancel.is_cancelled() && !self.is_over.load(Ordering::Acquire) {
+            std::thread::sleep(left().min(LOOK));
+        }
+    }
+}
+
+impl CopyProgress {
+    /// Opens this number of flows at first and uses them. Others are opened once [`CopyProgress::widen`] asks for them.
+    pub fn begin_with(&self, flows: u32) {
+        let Steering { at_first, opened, in_use, .. } = &self.steering;
+        [at_first, opened, in_use].into_iter().for_each(|number| number.store(flows, Ordering::Release));
+    }
+
+    /// Opens flows up to this number. The end that opens them does it; a number beyond that of the copy's flows opens
+    /// all.
+    pub fn widen(&self, flows: u32) {
+        self.steering.opened.fetch_max(flows, Ordering::AcqRel);
+    }
+
+    /// Uses a setting from now on, and counts what the target takes: first nothing for the time `settle`, then for the
+    /// time `count`, or until the copy is over. Only the source can do it.
+    pub fn turn(&self, arm: &CopyArm, settle: Duration, count: Duration, cancel: &CancelFlag) -> CopyCount {
+        if let Err(refused) = self.steering.set(arm) {
+            return CopyCount { refused, ..self.flows_now() };
+        }
+        self.steering.pause(settle, cancel);
+        let before = Reading::of(self);
+        self.steering.pause(count, cancel);
+        let after = Reading::of(self);
+        CopyCount {
+            taken_bytes: Bytes(after.taken.saturating_sub(before.taken)),
+            counted_ns: Nanos::from(after.at - before.at),
+            is_clean: before.others == after.others
+                && !before.is_broken
+                && !after.is_broken
+                && !after.is_over,
+            ..self.flows_now()
+        }
+    }
+
+    /// Returns what the flows have now.
+    fn flows_now(&self) -> CopyCount {
+        let live = self.steering.live();
+        let sockets = || live.iter().flat_map(|flow| flow.sockets());
+        let of_tcp = sockets().filter_map(|socket| tcp_limits(socket).ok()).map(|limits| limits.rtt);
+        // A transport that runs in this program knows its own round trips.
+        let own = live.iter().filter(|flow| flow.runs_in_calls()).filter_map(|flow| flow.progress().ok());
+        let rtts = of_tcp.chain(own.map(|progress| progress.rtt));
+        let controls: Vec<Option<String>> = sockets().map(|socket| tcp_congestion(socket).ok()).collect();
+        let first = controls.first().cloned().flatten();
+        CopyCount {
+            // There are at most 64 of them.
+            flows: (live.len() as u32).min(self.steering.in_use()),
+            rtt_ns: rtts.max().unwrap_or_default(),
+            control: first.filter(|first| controls.iter().all(|other| other.as_ref() == Some(first))),
+            ..CopyCount::default()
+        }
+    }
+}
+
+/// What was counted until a moment.
+struct Reading {
+    at: Instant,
+    taken: u64,
+    others: u64,
+    is_broken: bool,
+    is_over: bool,
+}
+
+impl Reading {
+    fn of(progress: &CopyProgress) -> Self {
+        let steering = &progress.steering;
+        Reading {
+            at: Instant::now(),
+            taken: steering.taken.load(Ordering::Acquire),
+            others: steering.others.load(Ordering::Acquire),
+            is_broken: progress.counts().broken_flows > 0,
+            is_over: steering.is_over.load(Ordering::Acquire),
+        }
+    }
+}
+
+/// Gives the sockets of a flow a congestion control. Returns why they do not have it.
+fn give_control(flow: &dyn Flow, control: &str) -> Result<(), String> {
+    for socket in flow.sockets() {
+        let refused = |error: rustix::io::Errno| format!("TCP_CONGESTION {control}: {error}");
+        set_tcp_congestion(socket, control).map_err(refused)?;
+        let has = tcp_congestion(socket).map_err(refused)?;
+        if has != control {
+            return Err(format!("TCP_CONGESTION: asked for {control}, got {has}"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,140 @@
+//! Which settings a copy has compared while it ran, and which it kept.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::Estimate;
+use crate::units::{Bytes, Nanos};
+
+/// Settings that a copy can change while it runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyArm {
+    /// The number of flows in use. Others that are open rest.
+    pub flows: u32,
+    /// The congestion control of the sockets that send; null if it is left as it is.
+    pub control: Option<String>,
+}
+
+/// What was counted while a copy ran with one setting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyCount {
+    /// Bytes of long files that the target has taken.
+    pub taken_bytes: Bytes,
+    /// The time in which it took them; zero if nothing was counted.
+    pub counted_ns: Nanos,
+    /// True if nothing but pieces of long files was sent, and no flow was broken.
+    pub is_clean: bool,
+    /// The number of flows that were in use at its end.
+    pub flows: u32,
+    /// The congestion control that the sockets say they have; null if they have none or not the same.
+    pub control: Option<String>,
+    /// The longest smoothed round-trip time of the flows; zero if it is not known.
+    pub rtt_ns: Nanos,
+    /// Why the flows did not take the setting; empty if they did.
+    pub refused: String,
+}
+
+/// A turn: a stretch of a copy with one of two settings that are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyTurn {
+    /// Its end, as time since the beginning of the copy.
+    pub at_ns: Nanos,
+    /// The number of the candidate that is tried, from 0.
+    pub candidate: u32,
+    /// True if the candidate's setting is used, false for the setting that it is compared with.
+    pub is_candidate: bool,
+    /// The setting.
+    pub arm: CopyArm,
+    /// The time after the change that is not counted.
+    pub settle_ns: Nanos,
+    /// What was counted.
+    pub counted: CopyCount,
+}
+
+/// What came of a candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopyTrialResult {
+    /// Proven to be better, and kept.
+    Kept,
+    /// Proven to be worse.
+    Harms,
+    /// Proven to have no useful effect.
+    NoEffect,
+    /// Neither was proven.
+    Undecided,
+    /// It could not be tried.
+    #[default]
+    NotTried,
+}
+
+/// What was decided about a candidate.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyDecision {
+    /// The number of the candidate, from 0.
+    pub candidate: u32,
+    /// The setting that it was compared with.
+    pub from: CopyArm,
+    /// The candidate.
+    pub to: CopyArm,
+    /// What came of it.
+    pub result: CopyTrialResult,
+    /// The number of blocks of four turns that were counted.
+    pub blocks: u32,
+    /// How many times as fast it is, with its interval; null if too few blocks were counted.
+    pub ratio: Option<Estimate>,
+    /// Why it was not tried, or not to its end; empty otherwise.
+    pub why: String,
+}
+
+/// What a copy came to choose.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyChoice {
+    /// The setting that was kept in the place of the default, by this copy or by an earlier one over the same path;
+    /// null for the default.
+    pub kept: Option<CopyArm>,
+    /// True if an earlier copy has kept it, and this one has not compared it.
+    pub is_remembered: bool,
+    /// True if enough turns of a candidate were counted to judge it, so that later copies over the same path go by what
+    /// this one has kept.
+    pub is_judged: bool,
+    /// Why nothing was compared; empty if something was, if the copy was too short, or if it was not to.
+    pub untried: String,
+}
+
+/// The ends of a path, by which a later copy knows it again.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyPath {
+    /// The interface and the address at the source.
+    pub source: [String; 2],
+    /// The interface and the address at the target.
+    pub target: [String; 2],
+    /// The idle round trip; zero if it was not measured.
+    pub rtt_ns: Nanos,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Line;
+
+    #[test]
+    fn what_a_line_says_comes_back() {
+        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()) };
+        let counted = CopyCount { taken_bytes: Bytes(7), is_clean: true, ..CopyCount::default() };
+        let turn = CopyTurn { arm: arm.clone(), candidate: 2, counted, ..CopyTurn::default() };
+        let ratio = Some(Estimate { ratio: 1.2, low: 1.1, high: 1.3 });
+        let result = CopyTrialResult::Kept;
+        let decision = CopyDecision { to: arm, result, ratio, blocks: 9, ..CopyDecision::default() };
+        for line in [Line::CopyTurn(Box::new(turn)), Line::CopyDecision(Box::new(decision))] {
+            let text = serde_json::to_vec(&line).unwrap();
+            assert_eq!(crate::decode::<Line>(&text).unwrap(), line);
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Which settings a copy has compared while it ran, and which it kept.
+
+use landspeed_record::{CopyArm, CopyChoice, CopyDecision, CopyReport, CopyTrialResult};
+
+use crate::block::{ColumnKind, ReportBlock, ReportSection, ReportTable, TableCell, TableColumn};
+use crate::words::estimate;
+use crate::{counted, safe};
+
+/// Returns the lines about what was chosen in a copy: what was kept and how much faster it is, or that no gain is
+/// proven, and what was tried. None if nothing was to be chosen, or if the copy was too short for it.
+pub fn choice_lines(choice: &CopyChoice, decisions: &[CopyDecision]) -> Vec<String> {
+    headline(choice, decisions).into_iter().chain(decisions.iter().map(line)).collect()
+}
+
+fn headline(choice: &CopyChoice, decisions: &[CopyDecision]) -> Option<String> {
+    match &choice.kept {
+        Some(arm) if choice.is_remembered => {
+            Some(format!("used what an earlier copy over this path has kept: {}", arm_words(arm)))
+        }
+        // A ratio that has to be large to be proven is likely to be one that chance has made larger.
+        Some(arm) => Some(format!(
+            "chose while it ran: {} (its ratio is that of the turns that chose it: expect rather less)",
+            arm_words(arm)
+        )),
+        None if !decisions.is_empty() => Some("no gain proven: the default settings stay".to_owned()),
+        None if !choice.untried.is_empty() => {
+            Some(format!("compared no settings: {}", safe(&choice.untried)))
+        }
+        None => None,
+    }
+}
+
+/// Returns a decision: "tried 8 flows, bbr instead of 4 flows, cubic: 1.31× [1.12, 1.53], kept".
+fn line(decision: &CopyDecision) -> String {
+    let (to, from) = (arm_words(&decision.to), arm_words(&decision.from));
+    let why = if decision.why.is_empty() { String::new() } else { format!(" ({})", safe(&decision.why)) };
+    let ratio = decision.ratio.map(|ratio| format!("{}, ", estimate(&ratio))).unwrap_or_default();
+    match decision.result {
+        CopyTrialResult::NotTried => format!("not tried: {to}{why}"),
+        result => format!("tried {to} instead of {from}: {ratio}{}{why}", result_words(result)),
+    }
+}
+
+fn result_words(result: CopyTrialResult) -> &'static str {
+    match result {
+        CopyTrialResult::Kept => "kept",
+        CopyTrialResult::Harms => "slower",
+        CopyTrialResult::NoEffect => "no useful effect",
+        CopyTrialResult::Undecided => "undecided",
+        CopyTrialResult::NotTried => "not tried",
+    }
+}
+
+/// Returns a setting: "8 flows, bbr".
+fn arm_words(arm: &CopyArm) -> String {
+    let flows = counted(arm.flows, "flow");
+    arm.control.as_ref().map_or(flows.clone(), |control| format!("{flows}, {}", safe(control)))
+}
+
+/// Returns what was compared, and what came of it.
+pub(super) fn section(report: &CopyReport) -> ReportSection {
+    let columns = vec![
+        TableColumn::words("tried"),
+        TableColumn::words("instead of"),
+        TableColumn::of(ColumnKind::Estimate, "times as fast"),
+        TableColumn::words("result"),
+        TableColumn::words("why not to its end"),
+    ];
+    let row = |decision: &CopyDecision| -> [TableCell; 5] {
+        [
+            arm_words(&decision.to).into(),
+            arm_words(&decision.from).into(),
+            decision.ratio.into(),
+            result_words(decision.result).into(),
+            safe(&decision.why).into(),
+        ]
+    };
+    let table =
+        ReportTable::new("Settings compared", "stacked", columns).rows(report.decisions.iter().map(row));
+    let lead = headline(&report.choice, &report.decisions).map(ReportBlock::text);
+    ReportSection::new("choice", "Settings compared while it ran").all(lead).all(table.non_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::Estimate;
+
+    use super::*;
+
+    fn decided(result: CopyTrialResult, ratio: Option<f64>, why: &str) -> CopyDecision {
+        CopyDecision {
+            from: CopyArm { flows: 4, control: Some("cubic".to_owned()) },
+            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()) },
+            result,
+            ratio: ratio.map(|ratio| Estimate { ratio, low: ratio / 1.1, high: ratio * 1.1 }),
+            why: why.to_owned(),
+            ..CopyDecision::default()
+        }
+    }
+
+    #[test]
+    fn what_was_kept_comes_with_its_ratio_and_what_was_not_tried_with_its_reason() {
+        let kept = decided(CopyTrialResult::Kept, Some(1.5), "");
+        let missing = decided(CopyTrialResult::NotTried, None, "4 of 8 flows were open");
+        let choice = CopyChoice { kept: Some(kept.to.clone()), ..CopyChoice::default() };
+        let lines = choice_lines(&choice, &[kept, missing.clone()]);
+        assert!(lines[0].starts_with("chose while it ran: 8 flows, bbr\\u{1b} ("), "{lines:?}");
+        let tried = "tried 8 flows, bbr\\u{1b} instead of 4 flows, cubic: 1.5";
+        assert!(lines[1].starts_with(tried) && lines[1].ends_with("], kept"), "{lines:?}");
+        assert_eq!(lines[2], "not tried: 8 flows, bbr\\u{1b} (4 of 8 flows were open)");
+        let lines = choice_lines(&CopyChoice::default(), &[missing]);
+        assert_eq!(lines[0], "no gain proven: the default settings stay");
+    }
+
+    #[test]
+    fn a_short_copy_says_nothing_unless_it_used_what_was_kept() {
+        assert!(choice_lines(&CopyChoice::default(), &[]).is_empty());
+        let untried = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
+        assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit sets the rate"]);
+        let kept = Some(CopyArm { flows: 1, control: None });
+        let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
+        assert_eq!(choice_lines(&used, &[]), ["used what an earlier copy over this path has kept: 1 flow"]);
+    }
+}
