@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use super::*;
 
-const B: &str = "root@10.99.0.3";
 const MIB: u64 = 1 << 20;
 
 /// Writes a file of this length in MiB.

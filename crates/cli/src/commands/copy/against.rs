@@ -52,7 +52,7 @@ pub(crate) struct AgainstArgs {
         long, value_name = "rsync,scp,CMD", help_heading = "Comparison",
         conflicts_with_all = [
             "clean", "dry_run", "verify", "from", "to", "keep", "devices", "ignore", "ignore_from", "files_from", "delete",
-            "manifest", "checksum", "limit"
+            "manifest", "checksum", "limit", "choose"
         ]
     )]
     against: Vec<String>,
@@ -266,9 +266,16 @@ mod tests {
 
     #[test]
     fn what_rivals_cannot_do_is_refused() {
-        for more in
-            ["--delete", "--checksum", "--verify", "--dry-run", "--limit=1M", "--ignore=a", "--devices"]
-        {
+        for more in [
+            "--delete",
+            "--checksum",
+            "--verify",
+            "--dry-run",
+            "--limit=1M",
+            "--ignore=a",
+            "--devices",
+            "--choose=auto",
+        ] {
             assert!(parsed(&["--against", "rsync", more, "a", "b:"]).is_err(), "{more}");
         }
         assert!(
