@@ -62,7 +62,7 @@ pub struct ExecOutcome {
 #[derive(Serialize, Deserialize)]
 enum FrontMessage {
     /// The process with this ID is about to execute the program. It tells the front itself: a supervisor that is
-    /// stopped could not, and the front would know nobody to pass signals on to.
+    /// stopped could not, and the front would have no process to pass signals on to.
     Begun(i32),
     Ended {
         status: i32,

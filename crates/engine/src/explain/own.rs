@@ -182,7 +182,7 @@ pub(crate) fn watched_program(flow: &Settings, program: &Workload) -> RunSpec {
 }
 
 /// Returns a verdict on `flow` without the remedies that cannot affect a workload of landspeed's own that was watched. What to
-/// change in another program is told in words.
+/// change in another program is said in words.
 pub(crate) fn fitting(mut verdict: Verdict, workload: Option<&Workload>, flow: &Settings) -> Verdict {
     let Ok(transport) = transport_of(flow) else { return verdict };
     let own = workload.filter(|workload| has_own_flows(workload));
