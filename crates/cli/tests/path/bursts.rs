@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::killed::{supervisor_and_keeper, supervisor_and_program};
 use crate::namespaces::Namespaces;
 use crate::programs::{ask, at, connected};
-use crate::run::{StoppedProcess, TestServer, carries, command, counts, run, said};
+use crate::run::{StoppedProcess, TestServer, carries, command, counts, run, said, within_mut};
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
