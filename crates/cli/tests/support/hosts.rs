@@ -246,6 +246,7 @@ PidFile none
 UsePAM no
 StrictModes no
 PermitRootLogin yes
+Subsystem sftp internal-sftp
 PasswordAuthentication no
 LogLevel ERROR
 SetEnv LANDSPEED_STATE_DIR={dir}/state LANDSPEED_RUN_DIR={dir}/run HOME={dir} XDG_RUNTIME_DIR={dir}/runtime
