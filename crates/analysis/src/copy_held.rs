@@ -20,6 +20,9 @@ use CopyStage::{Hash, Install, Metadata, Read, Receive, Send, Sync, Walk, Write}
 const LEAST: f64 = 0.01;
 /// A standing queue doubles the round-trip time: then the path carries no more, whatever window is full.
 const QUEUE: f64 = 2.0;
+/// With losses a smaller queue is enough: a control that backs off empties the queue whose overflow lost the packets. Losses by
+/// chance leave it empty.
+const OVERFLOWING_QUEUE: f64 = 1.25;
 /// The share of segments sent again from which losses, and not the path's rate, keep the window small.
 const LOSSY: f64 = 1e-5;
 /// The share of the time on the network from which a full window or buffer holds a path without losses. A congestion control
@@ -205,8 +208,9 @@ fn crews(times: &CopyTimes) -> [Crew; 6] {
 fn network(flows: &CopyNetworkTimes) -> CopyHold {
     let busy = flows.busy_ns.as_secs_f64();
     let (window, buffer) = (flows.window_limited_ns.as_secs_f64(), flows.buffer_limited_ns.as_secs_f64());
-    let has_queue = flows.rtt_ns.as_secs_f64() >= QUEUE * flows.least_rtt_ns.as_secs_f64();
     let is_lossy = flows.resent as f64 > LOSSY * flows.sent as f64;
+    let queue = if is_lossy { OVERFLOWING_QUEUE } else { QUEUE };
+    let has_queue = flows.rtt_ns.as_secs_f64() >= queue * flows.least_rtt_ns.as_secs_f64();
     // Losses hold a flow while neither is full.
     let least = if is_lossy { busy - window - buffer } else { FULL * busy };
     match () {

@@ -68,6 +68,10 @@ fn what_tcp_says_tells_why_the_path_is_slow() {
     let paced = CopyNetworkTimes { window_limited_ns: Nanos::secs(33), ..flows };
     assert_eq!(hold(paced), CopyHold::NetworkWindow);
     assert_eq!(hold(CopyNetworkTimes { resent: 100, ..paced }), CopyHold::NetworkLoss);
+    // CUBIC on a path whose queue overflows and empties again.
+    let overflows = CopyNetworkTimes { rtt_ns: Nanos::millis(160), ..lossy };
+    assert_eq!(hold(overflows), CopyHold::NetworkRate);
+    assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(160), ..window }), CopyHold::NetworkWindow);
     // Where a queue stands, a full window or a loss only says that the path is full.
     for full in [window, buffer, lossy] {
         assert_eq!(hold(CopyNetworkTimes { rtt_ns: Nanos::millis(350), ..full }), CopyHold::NetworkRate);
