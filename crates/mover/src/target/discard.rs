@@ -8,7 +8,7 @@ use landspeed_record::CopyStage;
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use super::{MOST_FILES, MOST_UNHEARD, SourceLink, send_all};
+use super::{MOST_FILES, SourceLink, check_unheard, send_all};
 use crate::digest::{self, Digest, DonePieces};
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::stage::{self, StageTotals};
@@ -149,9 +149,7 @@ impl End for Discarding<'_> {
     }
 
     fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {
-        if link.weight() > MOST_UNHEARD {
-            return Err(Error::Protocol("it does not say what it has heard"));
-        }
+        check_unheard(link)?;
         stage::enter(CopyStage::Metadata);
         match message {
             ToTarget::Offer { first, entries } => self.offered(link, first, &entries)?,

@@ -315,6 +315,14 @@ impl Receiving {
     }
 }
 
+/// Returns an error if what the source was told, and has not said that it heard, weighs more than [`MOST_UNHEARD`].
+fn check_unheard(link: &SourceLink) -> Result<(), Error> {
+    match link.weight() {
+        ..=MOST_UNHEARD => Ok(()),
+        _ => Err(Error::Protocol("it does not say what it has heard")),
+    }
+}
+
 /// Sends what a target says to its source until the flow is broken.
 fn send_all(link: &SourceLink, flow: &OpenFlow<'_>, stages: &Arc<StageTotals>) -> Result<(), Error> {
     let mut number = flow.next;
@@ -355,9 +363,7 @@ impl End for Serving<'_> {
     }
 
     fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {
-        if link.weight() > MOST_UNHEARD {
-            return Err(Error::Protocol("it does not say what it has heard"));
-        }
+        check_unheard(link)?;
         let Serving { receiving, commits, .. } = self;
         stage::enter(CopyStage::Metadata);
         match message {
