@@ -315,7 +315,7 @@ impl Receiving {
     }
 }
 
-/// Returns an error if what the source was told, and has not said that it heard, weighs more than [`MOST_UNHEARD`].
+/// Returns an error if the messages that the source has not acknowledged weigh more than [`MOST_UNHEARD`].
 fn check_unheard(link: &SourceLink) -> Result<(), Error> {
     match link.weight() {
         ..=MOST_UNHEARD => Ok(()),
