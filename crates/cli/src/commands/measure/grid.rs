@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
-use crate::failure::void;
+use crate::failure::{in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, can_agree, usage};
@@ -333,7 +333,7 @@ impl GridHosts for GridTestbed<'_> {
             None => Pairing::Topology,
         };
         let joined = self.named.join_others(&words, pairing);
-        let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;
+        let joined = joined.map_err(|error| Error::Other(in_one_line(&error)))?;
         self.at = Some((path.clone(), joined));
         Ok(true)
     }
