@@ -37,6 +37,15 @@ fn unknown_names_are_refused_by_name() {
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);
     refused(&landspeed(&["measure", "stream", "local"]), &["local", "one host"]);
+    let three = landspeed(&["measure", "stream", "a.invalid", "b.invalid", "c.invalid"]);
+    refused(&three, &["3 hosts", "--fan"]);
+    let flows = landspeed(&["measure", "stream", "--flows", "0"]);
+    refused(&flows, &["flows", "from 1"]);
+    let application = landspeed(&["tune", "--app", "warp-drive"]);
+    refused(&application, &["warp-drive", "landspeed app list"]);
+    for wrong in [three, flows, application] {
+        assert_eq!(wrong.status.code(), Some(2));
+    }
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn by_name(name: &str) -> Result<&'static Application> {
     let name = name.trim_start_matches("app:");
     shipped().find(|one| one.file_name() == name).ok_or_else(|| {
         let near = did_you_mean(name, shipped().map(Application::file_name));
-        usage(format!("no application is called '{name}'{near}"))
+        usage(format!("no application is called '{name}'{near} (`landspeed app list` lists all)"))
     })
 }
 

@@ -256,7 +256,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     };
     let (_, mut flow) = set_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
-        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
+        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows).map_err(usage)?);
     }
     let grid = Grid {
         workload: args.workload.clone(),
