@@ -176,9 +176,9 @@ mod tests {
     }
 
     /// A stream that keeps a copy of the bytes read (first) and written (second).
-    struct TappedStream(UnixStream, Vec<u8>, Vec<u8>);
+    struct Tapped(UnixStream, Vec<u8>, Vec<u8>);
 
-    impl Read for TappedStream {
+    impl Read for Tapped {
         fn read(&mut self, bytes: &mut [u8]) -> Result<usize> {
             let got = self.0.read(bytes)?;
             self.1.extend(&bytes[..got]);
@@ -186,7 +186,7 @@ mod tests {
         }
     }
 
-    impl Write for TappedStream {
+    impl Write for Tapped {
         fn write(&mut self, bytes: &[u8]) -> Result<usize> {
             self.2.extend(bytes);
             self.0.write(bytes)
@@ -215,13 +215,13 @@ mod tests {
         let (here, mut there) = UnixStream::pair().unwrap();
         let serving =
             thread::spawn(move || receive_request(&mut there, secret("a secret of the trial"), MOST));
-        let mut tapped = TappedStream(here, Vec::new(), Vec::new());
+        let mut tapped = Tapped(here, Vec::new(), Vec::new());
         verify_server(&mut tapped, secret("a secret of the trial"), b"run this")
             .unwrap()
             .confirm(&mut tapped)
             .unwrap();
         assert!(serving.join().unwrap().is_ok());
-        let TappedStream(_, came, went) = tapped;
+        let Tapped(_, came, went) = tapped;
         let known = secret("a secret of the trial").0;
         for said in [&came, &went] {
             assert!(!said.windows(8).any(|part| part == b"a secret" || part == &known[..8]));

@@ -30,7 +30,7 @@ const MOST_BPS: f64 = 1.5 * PACED_BPS as f64;
 
 /// What pktgen says of a run.
 #[derive(Debug, PartialEq)]
-struct PktgenResult {
+struct Generated {
     packets: u64,
     packets_per_s: u64,
     errors: u64,
@@ -57,7 +57,7 @@ fn pktgen(guests: &Guests) -> Result<String> {
 }
 
 /// Runs pktgen, and returns what it says, and how many packets guest 2 received meanwhile.
-fn generated(guests: &Guests) -> Result<(PktgenResult, u64)> {
+fn generated(guests: &Guests) -> Result<(Generated, u64)> {
     let received = || -> Result<u64> { Ok(guests.on(2, RECEIVED)?.trim().parse()?) };
     let before = received()?;
     let said = guests.on(1, GENERATE)?;
@@ -67,13 +67,13 @@ fn generated(guests: &Guests) -> Result<(PktgenResult, u64)> {
 
 /// Parses pktgen's "Result: OK: 812(c800+d12) usec, 20000 (1514byte,0frags)" and " 24630pps 298Mb/sec (298321120bps)
 /// errors: 0".
-fn parsed(said: &str) -> Option<PktgenResult> {
+fn parsed(said: &str) -> Option<Generated> {
     let result = said.split_once("Result: OK:")?.1;
     let number = |text: &str| text.trim().parse::<u64>().ok();
     let packets = result.split_once("usec,")?.1.split('(').next()?;
     let per_second = result.lines().find_map(|line| line.split_once("pps"))?.0;
     let errors = result.split_once("errors:")?.1.split_whitespace().next()?;
-    Some(PktgenResult {
+    Some(Generated {
         packets: number(packets)?,
         packets_per_s: number(per_second)?,
         errors: number(errors)?,
@@ -123,7 +123,7 @@ mod tests {
         let said = "CLONED\nParams: count 20000  min_pkt_size: 1514\nCurrent:\n     pkts-sofar: 20000  errors: 3\n\
             Result: OK: 812345(c800000+d12345) usec, 20000 (1514byte,0frags)\n  \
             24630pps 298Mb/sec (298321120bps) errors: 0\n";
-        let expected = PktgenResult { packets: 20_000, packets_per_s: 24_630, errors: 0, is_cloned: true };
+        let expected = Generated { packets: 20_000, packets_per_s: 24_630, errors: 0, is_cloned: true };
         assert_eq!(parsed(said), Some(expected));
         assert_eq!(parsed("Result: Idle\n"), None);
         for (number, word) in [(PACKETS, "count"), (FRAME_BYTES, "pkt_size")] {
