@@ -237,7 +237,7 @@ fn worth_changing(interface: &str) -> BTreeSet<String> {
     tried.flat_map(names).collect()
 }
 
-/// Returns why a setting cannot be changed here, even by root; `None` if root can change it.
+/// Returns why a setting cannot be changed here, even by root; `None` if no such reason is known.
 fn obstacle(here: &LocalKnobValue) -> Option<&str> {
     here.fixed_because.as_deref().filter(|why| *why != NOT_ROOT)
 }
@@ -271,7 +271,7 @@ fn overview(list: &KnobList, interface: &str) -> String {
         parts.push(table(&["cannot be changed here", "because"], &fixed, output));
     }
     if of_host.iter().any(|(_, here)| here.fixed_because.as_deref() == Some(NOT_ROOT)) {
-        parts.push(format!("none of them can be changed now: {NOT_ROOT}"));
+        parts.push(format!("no setting can be changed now: {NOT_ROOT}"));
     }
     parts.push("`landspeed knobs NAME` explains one; --all lists all, those of a flow too".to_owned());
     parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n")
@@ -314,17 +314,4 @@ fn detail(entry: &KnobEntry) -> String {
     let rows: Vec<Vec<String>> =
         lines.into_iter().map(|(what, text)| vec![format!("  {what}"), text]).collect();
     table(&[&entry.name, ""], &rows, OutputCapabilities::stdout())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn without_root_settings_are_listed_all_the_same() {
-        let here =
-            |why: &str| LocalKnobValue { interface: None, value: None, fixed_because: Some(why.into()) };
-        assert_eq!(obstacle(&here(NOT_ROOT)), None);
-        assert_eq!(obstacle(&here("no pause frames")), Some("no pause frames"));
-    }
 }
