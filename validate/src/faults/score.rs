@@ -58,13 +58,13 @@ fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 7] {
     let sum = |what, least, (reached, of)| ScoreTarget { what, reached, of, least };
     [
         ScoreTarget::of(
-            "one fault, named first: thresholds chosen on these",
+            "one fault, named first: strengths by which thresholds are chosen",
             30.0 / 32.0,
             single(CasePurpose::Chosen),
             FaultCaseResult::is_right,
         ),
         ScoreTarget::of(
-            "one fault, named first: judged by these",
+            "one fault, named first: strengths by which they are judged",
             30.0 / 32.0,
             single(CasePurpose::Judged),
             FaultCaseResult::is_right,
@@ -119,7 +119,7 @@ pub(super) fn broken(judged: &[FaultCaseResult]) -> Vec<String> {
     targets(judged).into_iter().filter_map(short).collect()
 }
 
-/// Returns a case that judges, in which `causes` were made and `named` were named.
+/// Returns a case by which thresholds are judged, in which `causes` were made and `named` were named.
 #[cfg(test)]
 pub(super) fn case(causes: &[landspeed_record::Cause], named: &[landspeed_record::Cause]) -> FaultCaseResult {
     let finding = |cause: &landspeed_record::Cause| landspeed_record::Finding {
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(broken(&wrong).len(), 6, "{:?}", broken(&wrong));
         let chosen = FaultCaseResult { purpose: CasePurpose::Chosen, ..case(&[LOSS], &[READER]) };
         let short = broken(&[chosen]);
-        assert!(short.iter().any(|line| line.contains("thresholds chosen on these")), "{short:?}");
+        assert!(short.iter().any(|line| line.contains("thresholds are chosen")), "{short:?}");
         let right =
             [case(&[LOSS], &[LOSS, LIMIT]), case(&[LOSS, READER], &[READER, LOSS]), case(&[], &[LIMIT])];
         assert_eq!(broken(&right), [""; 0]);
