@@ -143,7 +143,7 @@ copy-bench-disk: build-validate
 	status=0; for one in "" "--files 20000"; do $(call VALIDATE,copy $(DISK_OF) $$one $(COPY_OF)) || status=1; done; exit $$status
 
 # The goodput of `landspeed copy` over that of a stream by the same transport, by turns: one large file, then many of 1 MiB, over a link of
-# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4, once the copy takes such settings (half an hour, on a
+# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4 (half an hour, on a
 # machine left alone). WAN_OF has options of `validate copy-wan`.
 WAN_OF :=
 .PHONY: copy-wan

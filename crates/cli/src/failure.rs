@@ -1,4 +1,4 @@
-//! How a command ends with a status other than 0.
+//! How a command fails: its line on standard error, and its exit status.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -18,4 +18,26 @@ pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
 /// printed.
 pub(crate) fn void(why: Option<&str>) -> ExitCode {
     why.map_or(Exit::Done.into(), |why| because(Exit::Failed, &format!("the figures do not count: {why}")))
+}
+
+/// Returns the error with its causes. A cause that the text already contains is left out, because errors of libraries
+/// often include their cause.
+pub(crate) fn in_one_line(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
+        "" => cause,
+        all if all.contains(&cause) => said,
+        all => format!("{all}: {cause}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_that_was_said_is_not_said_again() {
+        let error = |outer: &'static str| anyhow::anyhow!("no such device").context(outer);
+        assert_eq!(in_one_line(&error("open eth7")), "open eth7: no such device");
+        assert_eq!(in_one_line(&error("open eth7: no such device")), "open eth7: no such device");
+    }
 }

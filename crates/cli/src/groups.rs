@@ -28,10 +28,10 @@ fn data_port_help() -> String {
 pub(crate) struct HostArgs {
     /// Two hosts, one to measure it from here, or a lab on this machine (the default)
     ///
-    /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen` printed. `measure --fan` takes
-    /// more than two. A lab is lab:back-to-back (the default), lab:switch:N, lab:wan:rate=1G,rtt=20ms,... or two virtual machines with
-    /// kernels that `make vm-images` prepared, lab:vm:6.1,6.12: settings hold there, speeds do not. `compare` uses the paper's
-    /// lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
+    /// One host alone means 'local HOST'. A host is [user@]host, 'local', 'netns:NAME' or the line that `landspeed agent --listen`
+    /// printed. --fan, where a command has it, takes more than two. A lab is lab:back-to-back (the default), lab:switch:N,
+    /// lab:wan:rate=1G,rtt=20ms,... or two virtual machines with kernels that `make vm-images` prepared, lab:vm:6.1,6.12:
+    /// settings hold there, speeds do not. `compare` uses the paper's lab:wan:rate=1G,rtt=164ms,queue=0.5bdp by default.
     #[arg(value_name = "HOST", num_args = 0..=64)]
     pub(crate) hosts: Vec<String>,
     #[command(flatten)]

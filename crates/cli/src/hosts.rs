@@ -108,7 +108,7 @@ impl NamedHosts {
         let count = hosts.hosts().len();
         if matches!(pairing, Pairing::FirstTwo | Pairing::Topology) && !hosts.is_lab() && count > 2 {
             // None of them may be left out silently.
-            bail!("{count} hosts are named, and this is for two; --fan in takes more");
+            return Err(usage(format!("{count} hosts are named, and this is for two; --fan in takes more")));
         }
         if pairing == Pairing::FanIn && self.wishes.data_port > 0 {
             bail!(

@@ -7,6 +7,8 @@ use landspeed_knob::journal;
 use landspeed_lab::topology::lab::{self, LabSelection, RemovedLab};
 use landspeed_lab::topology::{self as topology, HostSet, TopologyPlan};
 
+use crate::failure::in_one_line;
+
 /// Returns true if the words name a lab, whose hosts landspeed creates itself.
 pub(crate) fn is_lab(words: &[String]) -> bool {
     plan(words).is_some_and(|plan| plan.is_lab())
@@ -44,7 +46,7 @@ pub(crate) fn open(words: &[String]) -> Result<Box<dyn HostSet>> {
 /// Removes labs whose owner has died. A failure is reported and ignored.
 pub(crate) fn sweep() {
     if let Err(error) = down(&LabSelection::Stale) {
-        let line = landspeed_report::safe(&format!("{error:#}"));
+        let line = landspeed_report::safe(&in_one_line(&error));
         eprintln!("landspeed: a lab that was left behind stays: {line}");
     }
 }

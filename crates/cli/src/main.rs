@@ -27,6 +27,7 @@ use landspeed_report::{OutputCapabilities, safe};
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
+use crate::failure::in_one_line;
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
 
 /// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(&line(error)));
+    let line = OutputCapabilities::stderr().spell(&safe(&in_one_line(error)));
     let _ = writeln!(std::io::stderr(), "landspeed: {line}");
     status(error).into()
 }
@@ -81,29 +82,7 @@ fn status(error: &anyhow::Error) -> Exit {
     }
 }
 
-/// Returns the error with its causes. A cause that the text already contains is left out, because errors of libraries
-/// often include their cause.
-fn line(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| match said.as_str() {
-        "" => cause,
-        all if all.contains(&cause) => said,
-        all => format!("{all}: {cause}"),
-    })
-}
-
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.downcast_ref::<std::io::Error>();
     io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_that_was_said_is_not_said_again() {
-        let error = |outer: &'static str| anyhow::anyhow!("no such device").context(outer);
-        assert_eq!(line(&error("open eth7")), "open eth7: no such device");
-        assert_eq!(line(&error("open eth7: no such device")), "open eth7: no such device");
-    }
 }

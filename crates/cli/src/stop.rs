@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::failure::in_one_line;
 use crate::labs;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
@@ -118,7 +119,7 @@ fn end(signal: i32, what: &str) {
     let _ending = ENDING.lock();
     tell(what);
     if let Err(error) = labs::leave() {
-        eprintln!("landspeed: {}", landspeed_report::safe(&format!("{error:#}")));
+        eprintln!("landspeed: {}", landspeed_report::safe(&in_one_line(&error)));
     }
     exit(128 + signal)
 }

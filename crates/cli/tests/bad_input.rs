@@ -37,11 +37,29 @@ fn unknown_names_are_refused_by_name() {
     refused(&landspeed(&["tune", "--against", "mtu"]), &["mtu", "="]);
     refused(&landspeed(&["measure", "stream", "lab:ring"]), &["lab:ring", "lab:back-to-back"]);
     refused(&landspeed(&["measure", "stream", "local"]), &["local", "one host"]);
+    let three = landspeed(&["measure", "stream", "a.invalid", "b.invalid", "c.invalid"]);
+    refused(&three, &["3 hosts", "--fan"]);
+    let flows = landspeed(&["measure", "stream", "--flows", "0"]);
+    refused(&flows, &["flows", "from 1"]);
+    let application = landspeed(&["tune", "--app", "warp-drive"]);
+    refused(&application, &["warp-drive", "landspeed app list"]);
+    for wrong in [three, flows, application] {
+        assert_eq!(wrong.status.code(), Some(2));
+    }
 }
 
 #[test]
 fn options_that_do_not_go_together_are_refused() {
     refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
+    // An agent takes one of two ways.
+    for ways in [&[][..], &["--stdio", "--listen", "192.0.2.1:4711"]] {
+        let output = landspeed(&[&["agent"], ways].concat());
+        let (_, err) = text(&output);
+        assert!(
+            output.status.code() == Some(2) && err.contains("--stdio") && err.contains("--listen"),
+            "{err}"
+        );
+    }
     // A grid prints neither observations nor a stream's figures by interval.
     for option in [["--watch", "cpu"], ["--interval", "1s"]] {
         let args = [&["measure", "stream", "--vary", "flows=1,2"], &option[..]].concat();
@@ -89,6 +107,18 @@ fn a_lab_without_root_says_so() {
         .output()
         .expect("setpriv runs");
     refused(&output, &["root"]);
+    // The state files of labs are root's.
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = folder.path().join("run").display().to_string();
+    sh(&format!("chmod 755 {0} && mkdir -m 755 {run} && mkdir -m 700 {run}/labs", folder.path().display()));
+    let listed = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED, "lab", "list"])
+        .env("LANDSPEED_RUN_DIR", &run)
+        .stdin(Stdio::null())
+        .output()
+        .expect("setpriv runs");
+    refused(&listed, &["run/labs", "run as root"]);
+    assert_eq!(text(&listed).1.matches("Permission denied").count(), 1, "a cause is said once: {listed:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
 use landspeed_record::{Cause, CpuUsage, ExplainReport};
 use parking_lot::Mutex;
-use support::ours::mostly;
+use support::mostly::mostly;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 

@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use support::schema::checked;
-use support::{LANDSPEED, needs_root, text};
+use support::{LANDSPEED, needs_root, sh, text};
 
 fn landspeed(args: &[&str]) -> Output {
     let mut command = Command::new(LANDSPEED);
@@ -97,4 +97,13 @@ fn every_list_is_one_document() {
     let (out, _) = text(&landspeed(&["knobs"]));
     assert!(out.contains("now (") && out.contains("because") && out.contains("--all"), "{out}");
     assert!(!out.contains("write-size"), "a flow's own: {out}");
+}
+
+#[test]
+fn without_root_settings_are_listed_with_their_values() {
+    needs_root!();
+    let out = sh(&format!("setpriv --reuid=65534 --regid=65534 --clear-groups {LANDSPEED} knobs"));
+    // The table of those that can be changed is not empty, and the missing right is no setting's own reason.
+    assert!(out.contains("now (") && out.contains("no setting can be changed now: not root"), "{out}");
+    assert_eq!(out.matches("not root").count(), 1, "{out}");
 }

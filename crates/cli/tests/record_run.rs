@@ -5,12 +5,12 @@ mod support;
 use std::process::Command;
 
 use serde_json::Value;
-use support::ours::mostly;
+use support::mostly::mostly;
 use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 /// How often a run may go wrong that programs beside it disturb: a link that is too busy says so, hosts do not.
-const MOST_FAILED: usize = 3;
+const MOST_FAILED: u32 = 3;
 
 /// Runs the command, and checks what no other program disturbs.
 fn recorded() -> Value {

@@ -10,7 +10,7 @@ use crate::{FactorScope, Knob, KnobLimits, KnobTarget};
 const CAP_NET_ADMIN: u32 = 12;
 
 /// The reason in [`KnobState::skip`] for a knob that the agent cannot change because it lacks CAP_NET_ADMIN.
-pub const NOT_ROOT: &str = "not root (no CAP_NET_ADMIN): run the agent with sudo";
+pub const NOT_ROOT: &str = "not root (no CAP_NET_ADMIN): run landspeed with sudo";
 
 /// Returns the state of every knob of the table at `target`: its value, its limits and, if it cannot be changed there,
 /// the reason.

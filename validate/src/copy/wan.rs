@@ -13,7 +13,7 @@ use landspeed_stats::estimate;
 use serde::Deserialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::site::{Site, printed_by};
+use super::site::Site;
 use super::turns::printed;
 use crate::landspeed::landspeed;
 use crate::stop;
@@ -54,8 +54,6 @@ struct WanRow {
     link: &'static str,
     /// The options of the copy beyond its usual ones.
     copy: &'static str,
-    /// The option without which the row is left out.
-    needs: Option<&'static str>,
     /// The options of the stream that is sent as the copy is.
     stream: &'static str,
 }
@@ -65,28 +63,24 @@ static ROWS: [WanRow; 4] = [
         name: "1 Gb/s, 40 ms",
         link: "lab:wan:rate=1G,rtt=40ms",
         copy: "",
-        needs: None,
         stream: "--transport tls --set tls-cipher=auto,nodelay=on",
     },
     WanRow {
         name: "1 Gb/s, 40 ms, loss 1e-5",
         link: "lab:wan:rate=1G,rtt=40ms,loss=1e-5",
         copy: "",
-        needs: None,
         stream: "--transport tls --set tls-cipher=auto,nodelay=on",
     },
     WanRow {
         name: "1 Gb/s, 180 ms, loss 1e-4, BBR",
         link: "lab:wan:rate=1G,rtt=180ms,loss=1e-4",
         copy: "--set socket-congestion=bbr",
-        needs: Some("--set"),
         stream: "--transport tls --set tls-cipher=auto,nodelay=on,socket-congestion=bbr",
     },
     WanRow {
         name: "1 Gb/s, 180 ms, loss 1e-4, UDT",
         link: "lab:wan:rate=1G,rtt=180ms,loss=1e-4",
         copy: "--transport udt",
-        needs: Some("--transport"),
         stream: "--transport tls-udt --set tls-cipher=auto",
     },
 ];
@@ -116,16 +110,11 @@ struct WanTurns {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let landspeed = landspeed()?;
-    let help = printed_by(&format!("{} copy --help", landspeed.display()))?;
     let (mut broken, mut notes) = (BrokenPromises::default(), Vec::new());
     table::head("path | files | turns | stream, Mb/s | copy, Mb/s | copy over stream | with login | promise");
     let is_asked = |row: &&WanRow| options.only.as_ref().is_none_or(|name| row.name.contains(name.as_str()));
     for row in ROWS.iter().filter(is_asked) {
         notes.push(format!("{}: {}; {}", row.name, row.copy_command(), row.stream_command(options.seconds)));
-        if let Some(lacking) = row.lacking(&help) {
-            notes.push(format!("{} is left out: landspeed copy has no {lacking}", row.name));
-            continue;
-        }
         for files in [None, Some(options.files)] {
             let turns = measured(options, &landspeed, row, files, &stop)
                 .with_context(|| format!("{}, {}", row.name, words(files)))?;
@@ -153,12 +142,6 @@ impl WanRow {
             "landspeed measure stream --json --flows 4 --time {seconds}s {} SSH_OPTIONS HOST",
             self.stream
         )
-    }
-
-    /// Returns the option that `landspeed copy`, whose help this is, lacks for the row.
-    fn lacking(&self, help: &str) -> Option<&'static str> {
-        let is_there = |option: &&str| help.split([' ', '\n', ',', '=']).any(|word| word == *option);
-        self.needs.filter(|option| !is_there(option))
     }
 }
 
@@ -248,14 +231,6 @@ mod tests {
         for row in &ROWS {
             assert!(topology::path(&[row.link.to_owned()]).unwrap().is_some(), "{}", row.name);
         }
-    }
-
-    #[test]
-    fn a_row_is_left_out_where_the_copy_lacks_its_option() {
-        let [clean, _, _, udt] = &ROWS;
-        let help = "Options:\n      --flows <N>\n      --transport <TRANSPORT>  Carry";
-        assert_eq!((clean.lacking(""), udt.lacking(help)), (None, None));
-        assert_eq!(udt.lacking("      --transport-of <N>"), Some("--transport"));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! `make faults`: checks that `landspeed explain` names what was done to a path. It runs every fault at two strengths
 //! and at a random one, random pairs of faults, and eight kinds of paths without faults.
 //!
-//! The weakest and the strongest fault are the lot on which the verdict's thresholds were chosen. Drawn strengths are
-//! the lot that judges them; take a seed that has not been judged before.
+//! The weakest and the strongest fault are the cases on which the verdict's thresholds were chosen. Drawn strengths are
+//! those that judge them; take a seed that has not been judged before.
 //!
 //! `explain` is run as a user runs it, and gets only the two hosts and the flow's address. A fault that it does not
 //! name is an error. A fault that it names although it was not made is counted.
@@ -27,7 +27,7 @@ use crate::stop;
 use clean::CLEAN;
 use draw::DrawnFault;
 pub(crate) use run::lab;
-use run::{FaultCase, Lot, judge};
+use run::{CasePurpose, FaultCase, judge};
 
 /// What to run.
 #[derive(Debug, Args)]
@@ -80,14 +80,16 @@ fn cases(options: &Options) -> Vec<FaultCase> {
     let mut random = Random::new(options.seed);
     let faults: Vec<&'static Fault> = named(options.only.as_deref()).collect();
     let strengths: &[f64] = if options.short { &[] } else { &[0.0, 1.0] };
-    let one = |lot, fault, strength| FaultCase::of(lot, &[DrawnFault { fault, strength }]);
-    let at_strengths =
-        |fault: &&'static Fault| strengths.iter().map(|s| one(Lot::Chosen, *fault, *s)).collect::<Vec<_>>();
+    let one = |purpose, fault, strength| FaultCase::of(purpose, &[DrawnFault { fault, strength }]);
+    let at_strengths = |fault: &&'static Fault| {
+        strengths.iter().map(|s| one(CasePurpose::Chosen, *fault, *s)).collect::<Vec<_>>()
+    };
     let mut cases: Vec<FaultCase> = faults.iter().flat_map(at_strengths).collect();
-    cases.extend(faults.iter().map(|fault| one(Lot::Judged, *fault, random.uniform())));
+    cases.extend(faults.iter().map(|fault| one(CasePurpose::Judged, *fault, random.uniform())));
     let also = |what| options.only.as_deref().is_none_or(|only| only == what);
     if also("pairs") {
-        cases.extend((0..options.pairs).map(|_| FaultCase::of(Lot::Judged, &draw::pair(&mut random))));
+        cases
+            .extend((0..options.pairs).map(|_| FaultCase::of(CasePurpose::Judged, &draw::pair(&mut random))));
     }
     if also("clean") {
         cases.extend((0..options.clean).flat_map(|_| CLEAN.iter().map(FaultCase::clean)));

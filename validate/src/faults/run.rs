@@ -26,7 +26,7 @@ const FULL: f64 = 0.9;
 
 /// What a case is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Lot {
+pub(super) enum CasePurpose {
     /// The thresholds were chosen on such cases.
     Chosen,
     /// The thresholds are judged by such cases.
@@ -34,7 +34,7 @@ pub(super) enum Lot {
 }
 
 pub(super) struct FaultCase {
-    lot: Lot,
+    purpose: CasePurpose,
     name: String,
     causes: Vec<Cause>,
     /// The scenario with the faults at their strengths, or the healthy path.
@@ -42,7 +42,7 @@ pub(super) struct FaultCase {
 }
 
 pub(super) struct FaultCaseResult {
-    pub(super) lot: Lot,
+    pub(super) purpose: CasePurpose,
     pub(super) name: String,
     /// The faults that were made; none on a healthy path, and where no fault cost anything ([`fills_its_link`]).
     pub(super) causes: Vec<Cause>,
@@ -54,17 +54,17 @@ pub(super) struct FaultCaseResult {
 }
 
 impl FaultCase {
-    pub(super) fn of(lot: Lot, faults: &[DrawnFault]) -> FaultCase {
+    pub(super) fn of(purpose: CasePurpose, faults: &[DrawnFault]) -> FaultCase {
         let names: Vec<String> =
             faults.iter().map(|one| format!("{}={:.2}", one.fault.name, one.strength)).collect();
         let done: Vec<(&str, f64)> = faults.iter().map(|one| (one.fault.name, one.strength)).collect();
         let causes = faults.iter().map(|one| one.fault.cause).collect();
-        FaultCase { lot, name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
+        FaultCase { purpose, name: names.join(" + "), causes, scenario: FaultScenario::with(&done) }
     }
 
     pub(super) fn clean(clean: &HealthyPath) -> FaultCase {
         FaultCase {
-            lot: Lot::Judged,
+            purpose: CasePurpose::Judged,
             name: format!("clean: {}", clean.name),
             causes: Vec::new(),
             scenario: Ok(clean.scenario()),
@@ -100,7 +100,7 @@ impl FaultCaseResult {
 /// Sets up the case, runs `explain` on it, and returns the findings. A case in which either fails is undecided.
 pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
     let began = Instant::now();
-    let FaultCase { lot, mut name, mut causes, scenario } = case;
+    let FaultCase { purpose, mut name, mut causes, scenario } = case;
     let report = scenario.map_err(anyhow::Error::from).and_then(|scenario| {
         let report = explained(landspeed, &name, &scenario)?;
         if !causes.is_empty() && fills_its_link(&scenario, &report) {
@@ -113,7 +113,7 @@ pub(super) fn judge(landspeed: &Path, case: FaultCase) -> FaultCaseResult {
         Ok(report) => (report.verdict, None),
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
-    FaultCaseResult { lot, name, causes, found, undecided, took: began.elapsed() }
+    FaultCaseResult { purpose, name, causes, found, undecided, took: began.elapsed() }
 }
 
 /// Returns true if the flow has nine tenths of the rate of its wide-area link. No fault can then cost as much as the 10 %

@@ -4,7 +4,7 @@
 //! single fault was named (66 of 66), 4 of 16 random pairs were named completely, and one in five named causes had
 //! not been made.
 
-use super::run::{FaultCaseResult, Lot};
+use super::run::{CasePurpose, FaultCaseResult};
 use crate::table;
 
 impl FaultCaseResult {
@@ -51,22 +51,22 @@ impl ScoreTarget {
 
 fn targets(judged: &[FaultCaseResult]) -> [ScoreTarget; 7] {
     let with = |faults: usize| judged.iter().filter(move |case| case.causes.len() == faults);
-    let single = |lot| with(1).filter(move |case| case.lot == lot);
+    let single = |purpose| with(1).filter(move |case| case.purpose == purpose);
     let causes = |of: fn(&FaultCaseResult) -> (usize, usize)| {
         judged.iter().map(of).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
     };
     let sum = |what, least, (reached, of)| ScoreTarget { what, reached, of, least };
     [
         ScoreTarget::of(
-            "one fault, named first: lot of choice",
+            "one fault, named first: strengths by which thresholds are chosen",
             30.0 / 32.0,
-            single(Lot::Chosen),
+            single(CasePurpose::Chosen),
             FaultCaseResult::is_right,
         ),
         ScoreTarget::of(
-            "one fault, named first: lot of judgement",
+            "one fault, named first: strengths by which they are judged",
             30.0 / 32.0,
-            single(Lot::Judged),
+            single(CasePurpose::Judged),
             FaultCaseResult::is_right,
         ),
         ScoreTarget::of(
@@ -119,7 +119,7 @@ pub(super) fn broken(judged: &[FaultCaseResult]) -> Vec<String> {
     targets(judged).into_iter().filter_map(short).collect()
 }
 
-/// Returns a case of the judging lot in which `causes` were made and `named` were named.
+/// Returns a case by which thresholds are judged, in which `causes` were made and `named` were named.
 #[cfg(test)]
 pub(super) fn case(causes: &[landspeed_record::Cause], named: &[landspeed_record::Cause]) -> FaultCaseResult {
     let finding = |cause: &landspeed_record::Cause| landspeed_record::Finding {
@@ -133,7 +133,7 @@ pub(super) fn case(causes: &[landspeed_record::Cause], named: &[landspeed_record
         remedies: Vec::new(),
     };
     FaultCaseResult {
-        lot: Lot::Judged,
+        purpose: CasePurpose::Judged,
         name: String::new(),
         causes: causes.to_vec(),
         found: named.iter().map(finding).collect(),
@@ -157,9 +157,9 @@ mod tests {
         let wrong =
             [case(&[LOSS], &[READER]), case(&[LOSS, READER], &[Cause::MtuBlackHole]), case(&[], &[LOSS])];
         assert_eq!(broken(&wrong).len(), 6, "{:?}", broken(&wrong));
-        let chosen = FaultCaseResult { lot: Lot::Chosen, ..case(&[LOSS], &[READER]) };
+        let chosen = FaultCaseResult { purpose: CasePurpose::Chosen, ..case(&[LOSS], &[READER]) };
         let short = broken(&[chosen]);
-        assert!(short.iter().any(|line| line.contains("lot of choice")), "{short:?}");
+        assert!(short.iter().any(|line| line.contains("thresholds are chosen")), "{short:?}");
         let right =
             [case(&[LOSS], &[LOSS, LIMIT]), case(&[LOSS, READER], &[READER, LOSS]), case(&[], &[LIMIT])];
         assert_eq!(broken(&right), [""; 0]);

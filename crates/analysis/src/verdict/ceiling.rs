@@ -3,7 +3,7 @@
 use landspeed_record::{Finding, Remedy};
 
 use super::causes::{limits, relieves};
-use super::judge::Relieves;
+use super::judge::RelievedLimit;
 use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, LEAST_OPEN_GAIN, MOST_RATIO, PAYLOAD_OF_LINK};
 use super::view::VerdictView;
 use super::words::share;
@@ -65,21 +65,22 @@ fn promise(remedy: &mut Remedy, next: &[Gain]) {
 
 /// Returns the limits that stay when a cause is gone, as ratios to the present goodput: the path, the slowest link, the
 /// hosts' measured limits, and, unless the remedies relieve them, a shaper and the processor.
-fn next_limits(view: &VerdictView<'_>, relieved: Relieves) -> Vec<Gain> {
+fn next_limits(view: &VerdictView<'_>, relieved: RelievedLimit) -> Vec<Gain> {
     let now = view.goodput.0;
     if now <= 0.0 {
         return Vec::new();
     }
     let over = |low: f64, high: f64| Gain { low: low / now, high: high / now };
     let path = view.path.as_ref().map(|path| over(path.level.low, path.level.high));
-    let capacity = view.follow_ups.capacity.filter(|found| found.is_of_path && relieved != Relieves::Path);
+    let capacity =
+        view.follow_ups.capacity.filter(|found| found.is_of_path && relieved != RelievedLimit::Path);
     let capacity = capacity.map(|found| over(PAYLOAD_OF_LINK * found.carried_bps.0, found.carried_bps.0));
-    let shaper = view.shaped.as_ref().filter(|_| relieved != Relieves::Path);
+    let shaper = view.shaped.as_ref().filter(|_| relieved != RelievedLimit::Path);
     let shaper = shaper.and_then(|shaped| shaped.queue.watch.rate_bps);
     let shaper = shaper.map(|rate| over(PAYLOAD_OF_LINK * rate.0, rate.0));
     let link = limits::slowest_link(view).map(|(_, rate)| over(PAYLOAD_OF_LINK * rate.0, rate.0));
     let parts = view.headroom().map(|ratio| Gain { low: PAYLOAD_OF_LINK * ratio, high: ratio });
-    let core = most_work(view).filter(|work| relieved != Relieves::Processor && *work > 0.0);
+    let core = most_work(view).filter(|work| relieved != RelievedLimit::Processor && *work > 0.0);
     // A core whose work grows in proportion to the rate is full at 1 / work.
     let core = core.map(|work| Gain { low: 0.8 / work, high: 1.0 / work });
     [path, capacity, shaper, link, parts, core].into_iter().flatten().collect()

@@ -10,7 +10,7 @@ use super::words::share;
 
 /// The limit that the remedies of a cause relieve. The other limits stay, and bound the gain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Relieves {
+pub(super) enum RelievedLimit {
     /// The time for which an end holds the flow.
     End,
     /// The processor's cost of a byte.
@@ -27,7 +27,7 @@ pub struct CauseJudge {
     pub words: &'static str,
     /// True for a limit: what remains when nothing is wrong.
     pub is_limit: bool,
-    pub(super) relieves: Relieves,
+    pub(super) relieves: RelievedLimit,
     /// The observations that the judge needs.
     pub needs: &'static [Evidence],
     /// Returns the finding, if the cause is present.

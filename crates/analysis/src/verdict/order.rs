@@ -9,7 +9,7 @@ use landspeed_record::Finding;
 use landspeed_record::units::EscapedText;
 
 use super::causes::{is_limit, limits, relieves};
-use super::judge::{CauseJudge, Relieves};
+use super::judge::{CauseJudge, RelievedLimit};
 use super::observations::PathObservations;
 use super::thresholds::{CLEARLY_BELOW, LEAST_WEIGHT, MUCH_LEFT, PASSED, VIRTUAL_LINK};
 use super::view::VerdictView;
@@ -22,7 +22,7 @@ pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding:
     if !matters(view, row.relieves) {
         return None;
     }
-    if view.path.is_some() && row.relieves != Relieves::Path {
+    if view.path.is_some() && row.relieves != RelievedLimit::Path {
         if row.is_limit {
             return None;
         }
@@ -32,8 +32,8 @@ pub(super) fn beside_path(view: &VerdictView<'_>, row: &CauseJudge, mut finding:
 }
 
 /// Returns true if a cause with this effect can matter. Processor time does not where nothing gets through.
-fn matters(view: &VerdictView<'_>, relieves: Relieves) -> bool {
-    view.follow_ups.probe.is_none() || relieves != Relieves::Processor
+fn matters(view: &VerdictView<'_>, relieves: RelievedLimit) -> bool {
+    view.follow_ups.probe.is_none() || relieves != RelievedLimit::Processor
 }
 
 /// Returns true if a finding is worth listing: it is a limit, or a fault that costs something.
@@ -58,7 +58,7 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
     }
     let heaviest_first = |a: &Finding, b: &Finding| b.weight.total_cmp(&a.weight);
     let is_stall =
-        |fault: &Finding| view.follow_ups.probe.is_some() && relieves(fault.cause) == Relieves::Path;
+        |fault: &Finding| view.follow_ups.probe.is_some() && relieves(fault.cause) == RelievedLimit::Path;
     faults.sort_by(|a, b| is_stall(b).cmp(&is_stall(a)).then_with(|| heaviest_first(a, b)));
     limits.sort_by(heaviest_first);
     path.into_iter().chain(faults).chain(behind).chain(limits).collect()
@@ -67,7 +67,7 @@ pub(super) fn in_order(view: &VerdictView<'_>, findings: Vec<Finding>, behind: V
 /// Returns true if `limit` is the path's, no fault of the path was found, no fault of an end costs as much, and none
 /// explains why much of the path's rate is unused.
 fn leads(view: &VerdictView<'_>, limit: &Finding, faults: &[Finding]) -> bool {
-    let of_path = |finding: &Finding| relieves(finding.cause) == Relieves::Path;
+    let of_path = |finding: &Finding| relieves(finding.cause) == RelievedLimit::Path;
     let left = view.left_of_path();
     let fills_the_rest = |fault: &Finding| left >= MUCH_LEFT && fault.weight >= 0.9 * left;
     let heavier = |fault: &Finding| of_path(fault) || fault.weight >= limit.weight || fills_the_rest(fault);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Error, Result};
-use clap::Args;
+use clap::{ArgGroup, Args};
 use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
 use landspeed_agent::{Agent, RunPermission};
 use landspeed_record::units::{Nanos, parse_duration};
@@ -13,11 +13,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Serve one controller on this host
 #[derive(Debug, Args)]
-#[command(after_help = "ssh starts an agent by itself. Start one by hand where there is no ssh.\n\n\
-             Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune")]
+#[command(
+    group(ArgGroup::new("way").args(["stdio", "listen"]).required(true)),
+    after_help = "ssh starts an agent by itself. Start one by hand where there is no ssh.\n\n\
+             Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune"
+)]
 pub(crate) struct AgentArgs {
     /// Speak frames on standard input and output (what ssh starts)
-    #[arg(long, conflicts_with = "listen", required_unless_present = "listen")]
+    #[arg(long)]
     pub(crate) stdio: bool,
     /// Listen for one controller by TLS, and print the line to paste there
     #[arg(long, value_name = "ADDR:PORT")]
@@ -36,7 +39,7 @@ pub(crate) struct AgentArgs {
     #[arg(long, requires = "allow_run")]
     pub(crate) allow_root: bool,
     /// With --listen: let the token expire after this time
-    #[arg(long, default_value = "10m", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration)]
     pub(crate) expires: Nanos,
     /// Run in this named network namespace
     #[arg(long, value_name = "NAME")]

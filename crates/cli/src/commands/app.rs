@@ -14,6 +14,7 @@ use landspeed_workload::app::{Application, read};
 use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Serialize;
 
+use crate::failure::in_one_line;
 use crate::groups::ListArgs;
 use crate::output::{list, next, out, usage};
 
@@ -111,7 +112,7 @@ fn by_name(name: &str) -> Result<&'static Application> {
     let name = name.trim_start_matches("app:");
     shipped().find(|one| one.file_name() == name).ok_or_else(|| {
         let near = did_you_mean(name, shipped().map(Application::file_name));
-        usage(format!("no application is called '{name}'{near}"))
+        usage(format!("no application is called '{name}'{near} (`landspeed app list` lists all)"))
     })
 }
 
@@ -169,7 +170,7 @@ fn is_file(name: &str) -> bool {
 fn load(file: &Path) -> Result<Application> {
     let text = std::fs::read_to_string(file)
         .with_context(|| format!("cannot read {}", file.display()))
-        .map_err(|error| usage(format!("{error:#}")))?;
+        .map_err(|error| usage(in_one_line(&error)))?;
     let application = read(file, &text).map_err(usage)?;
     match application.parameters.iter().find(|one| super::measure::is_taken(&one.name)) {
         Some(taken) => Err(usage(format!(

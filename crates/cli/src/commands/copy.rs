@@ -54,6 +54,7 @@ use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
 
+/// The part of the long help that is about no single option.
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
 its entries land there. A single file takes TARGET's name unless a folder is
@@ -70,18 +71,9 @@ and devices without --devices.
 Within one host the data take loopback, encrypted as between hosts: that works,
 and cp is faster.
 
-An entry that is there with the same size and time is left as it is. With
---checksum, files of the same size are compared by content, whatever their time,
-and only pieces that differ are sent. What an interrupted copy has received
-stays in TARGET/.landspeed-copy: the same command goes on from there.
-
---ignore leaves alone what patterns of .gitignore name, at both ends.
---files-from copies only what a file names. --delete deletes at the target what
-the source folders have not, once all else is there; and nothing if any entry
-fails, as a socket does unless --ignore names it, or, without --max-delete, if a
-source folder is empty. --manifest writes the digests of what was copied, for
-b3sum --check, except of files with holes of a MiB and more. --limit bounds the
-rate of all flows together.
+An entry that is there with the same size and time is left as it is. What an
+interrupted copy has received stays in TARGET/.landspeed-copy: the same command
+goes on from there.
 
 The first host opens the flows: this machine if it is one of the two, otherwise
 the source. Where a firewall or NAT forbids that, the other one does. Where
@@ -89,41 +81,34 @@ neither reaches the other, data pass through this machine, over the sessions by
 which it reaches both (ssh, for example): slower, and still encrypted from one
 host to the other. landspeed says so before it begins; --direct refuses it.
 
-Flows are TLS 1.3 over TCP, or over another transport that --transport names;
-quic encrypts by itself. --set gives the flows' sockets settings, and --flows
-their number: on a lossy path, --set socket-congestion=bbr or --transport udt
-may carry more. `landspeed measure stream` shows what carries most.
+On a lossy path, --set socket-congestion=bbr or --transport udt may carry more.
+`landspeed measure stream` shows what carries most.
 
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
-A copy of a minute and more compares settings on its own data: other numbers of
-flows and other congestion controls take turns, for at most 30 % of its time.
-What is proven to be faster is kept, and shorter copies over the same path begin
-with it; --choose never leaves this out.
-
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
-path's rate, a relay, or --limit. At its end it leaves a record, from which
-`landspeed show last` tells the same again, with a page (--html); --no-record
-leaves none.
+path's rate, a relay, or --limit. `landspeed show last` prints it again from the
+copy's record, also as a page (--html).";
 
+const EXAMPLES: &str = "\
 Examples:
   landspeed copy run7 dtn2:/scratch             to another host
   landspeed copy dtn1:/data/run7/ dtn2:/run7    from one host to another
   landspeed copy dtn1:results.tar .             to this one
   landspeed copy dtn1:/data dtn1:/backup        within a host
   landspeed copy --dry-run run7 dtn2:/scratch   what the first one would do
+  landspeed copy --verify run7 dtn2:/scratch    whether all is there
   landspeed copy --delete run7 dtn2:/scratch    and delete there what run7 has not
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
-  landspeed copy --verify run7 dtn2:/scratch    whether all is there
   landspeed copy --clean dtn2:/scratch          give an interrupted copy up
   landspeed copy --transport quic run7 dtn2:    over QUIC
   landspeed copy --against rsync,scp run7 dtn2: beside rsync and scp, by turns";
 
 /// Copy files between hosts, encrypted, with every byte verified
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = EXAMPLES, after_long_help = format!("{HELP}\n\n{EXAMPLES}"))]
 pub(crate) struct CopyArgs {
     /// Files and folders, and last where they go: PATH or [user@]HOST:PATH
     ///

@@ -31,9 +31,9 @@ same user:
 A connection that cannot be carried stays on TCP. At the end, landspeed says
 how many were carried, and why others were not.";
 
-/// Run a program over another path below its sockets: landspeed exec --path local -- redis-server
+/// Run a program over another path below its sockets
 #[derive(Debug, Args)]
-#[command(after_long_help = PATHS_HELP)]
+#[command(after_help = "Example: landspeed exec --path local -- redis-server", after_long_help = PATHS_HELP)]
 pub(crate) struct ExecArgs {
     /// What carries the program's connections
     #[arg(long, value_name = "NAME", value_parser = paths())]

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use landspeed_engine::all_factors;
-use landspeed_knob::{self as knob, KnobTarget};
+use landspeed_knob::{self as knob, KnobTarget, NOT_ROOT};
 use landspeed_observer::host;
 use landspeed_record::factor::{CandidatePlanner, Factor, FactorScope, KnobSelection, PathView};
 use landspeed_record::units::{Nanos, did_you_mean};
@@ -214,7 +214,8 @@ impl KnobQuery {
 fn worth_changing(interface: &str) -> BTreeSet<String> {
     let facts = host::probe();
     let link = facts.links.iter().find(|link| link.name == interface).cloned().unwrap_or_default();
-    let states = knob::probe(&KnobTarget { device: interface.to_owned() });
+    let mut states = knob::probe(&KnobTarget { device: interface.to_owned() });
+    states.iter_mut().for_each(|state| state.skip = state.skip.take().filter(|why| why != NOT_ROOT));
     let path = PathView {
         sender: &facts,
         receiver: &facts,
@@ -236,19 +237,23 @@ fn worth_changing(interface: &str) -> BTreeSet<String> {
     tried.flat_map(names).collect()
 }
 
-/// Returns the settings that matter and can be changed here, with their values, and why others cannot be changed.
+/// Returns why a setting cannot be changed here, even by root; `None` if no such reason is known.
+fn obstacle(here: &LocalKnobValue) -> Option<&str> {
+    here.fixed_because.as_deref().filter(|why| *why != NOT_ROOT)
+}
+
+/// Returns the settings that matter and that root can change here, with their values, and why others cannot be changed.
 fn overview(list: &KnobList, interface: &str) -> String {
     let worth = worth_changing(interface);
     let of_host: Vec<(&KnobEntry, &LocalKnobValue)> =
         list.knobs.iter().filter_map(|entry| Some((entry, entry.here.first()?))).collect();
     let value = |here: &LocalKnobValue| here.value.clone().unwrap_or_else(|| "-".to_owned());
-    let open =
-        of_host.iter().filter(|(entry, here)| here.fixed_because.is_none() && worth.contains(&entry.name));
+    let open = of_host.iter().filter(|(entry, here)| obstacle(here).is_none() && worth.contains(&entry.name));
     let rows: Vec<Vec<String>> =
         open.map(|(entry, here)| vec![entry.name.clone(), value(here), entry.about.clone()]).collect();
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (entry, here) in &of_host {
-        let Some(why) = here.fixed_because.as_deref() else { continue };
+        let Some(why) = obstacle(here) else { continue };
         match reasons.iter_mut().find(|(known, _)| *known == why) {
             Some((_, names)) => names.push(entry.name.as_str()),
             None => reasons.push((why, vec![entry.name.as_str()])),
@@ -264,6 +269,9 @@ fn overview(list: &KnobList, interface: &str) -> String {
     }
     if !fixed.is_empty() {
         parts.push(table(&["cannot be changed here", "because"], &fixed, output));
+    }
+    if of_host.iter().any(|(_, here)| here.fixed_because.as_deref() == Some(NOT_ROOT)) {
+        parts.push(format!("no setting can be changed now: {NOT_ROOT}"));
     }
     parts.push("`landspeed knobs NAME` explains one; --all lists all, those of a flow too".to_owned());
     parts.iter().map(|part| part.trim_end()).collect::<Vec<_>>().join("\n\n")

@@ -72,30 +72,19 @@ macro_rules! commands {
     };
 }
 
-// The table, in the order of the help.
+// The table, in the order of the help: what is asked of a path, then records and settings, then tools, then lists.
 commands! {
     Tune(tune::TuneArgs) {
         "landspeed tune": TuneSummary,
         "landspeed tune --record-run": RecordRunReport,
     },
     Explain(explain::ExplainArgs) { "landspeed explain": ExplainReport, },
-    Causes(causes::CausesArgs) { "landspeed causes": Vec<causes::CauseEntry>, },
+    Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
+    Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },
     Measure(measure::MeasureArgs) {
         "landspeed measure": MeasureReport,
         "landspeed measure --vary": GridReport,
     },
-    Run(run::RunArgs) {
-        "landspeed run": GridReport,
-        "landspeed run --occasions": OccasionsReport,
-    },
-    App(app::AppArgs) { "landspeed app list": Vec<app::ApplicationEntry>, },
-    Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<experiments::ExperimentEntry>, },
-    Papers(papers::PapersArgs) {
-        "landspeed papers": Vec<papers::ClaimEntry>,
-        "landspeed papers --procedures": Vec<papers::ProcedureEntry>,
-        "landspeed papers --inconsistencies": Vec<papers::InconsistencyEntry>,
-    },
-    Calc(calc::CalcArgs) { "landspeed calc": Vec<calc::FormulaEntry>, },
     Compare(compare::CompareArgs) {
         "landspeed compare": CompareReport,
         "landspeed compare --paths": GridReport,
@@ -107,12 +96,13 @@ commands! {
         "landspeed copy --dry-run": copy::dry_run::DryRunReport,
         "landspeed copy --verify": copy::verify::CopyVerification,
     },
-    Doctor(doctor::DoctorArgs) { "landspeed doctor": doctor::DoctorDocument, },
-    Knobs(knobs::KnobsArgs) { "landspeed knobs": knobs::KnobList, },
-    Cc(cc::CcArgs) {
-        "landspeed cc list": cc::ControlList,
-        "landspeed cc recovery": cc::recovery::RecoveryList,
+    Exec(exec::ExecArgs) { "landspeed exec": exec::ExecReport, },
+    Run(run::RunArgs) {
+        "landspeed run": GridReport,
+        "landspeed run --occasions": OccasionsReport,
     },
+    Experiments(experiments::ExperimentsArgs) { "landspeed experiments": Vec<experiments::ExperimentEntry>, },
+    App(app::AppArgs) { "landspeed app list": Vec<app::ApplicationEntry>, },
     Records(records::RecordsArgs) { "landspeed records": RecordsReport, },
     Show(show::ShowArgs),
     Diff(diff::DiffArgs) { "landspeed diff": DiffReport, },
@@ -124,7 +114,17 @@ commands! {
         "landspeed lab list": lab::LabList,
     },
     Agent(agent::AgentArgs),
-    Exec(exec::ExecArgs) { "landspeed exec": exec::ExecReport, },
+    Cc(cc::CcArgs) {
+        "landspeed cc list": cc::ControlList,
+        "landspeed cc recovery": cc::recovery::RecoveryList,
+    },
+    Causes(causes::CausesArgs) { "landspeed causes": Vec<causes::CauseEntry>, },
+    Papers(papers::PapersArgs) {
+        "landspeed papers": Vec<papers::ClaimEntry>,
+        "landspeed papers --procedures": Vec<papers::ProcedureEntry>,
+        "landspeed papers --inconsistencies": Vec<papers::InconsistencyEntry>,
+    },
+    Calc(calc::CalcArgs) { "landspeed calc": Vec<calc::FormulaEntry>, },
     Generate(generate::GenerateArgs),
     #[command(flatten)]
     Internal(internal::InternalCommand),

@@ -21,6 +21,9 @@ use crate::place::put_in_place;
 #[derive(Debug, Args)]
 #[command(after_help = format!("{RECORD}\n\nExample: sudo landspeed persist last --write /"))]
 pub(crate) struct PersistArgs {
+    /// Write the files below this folder (/ for this host) instead of showing them
+    #[arg(long, value_name = "DIR")]
+    pub(crate) write: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) kept: KeptSettingsArgs,
     /// Take a lab's record, although its settings prove nothing about this host
@@ -29,9 +32,6 @@ pub(crate) struct PersistArgs {
     /// Make the files although the host of the run is not this one
     #[arg(long)]
     pub(crate) other_host: bool,
-    /// Write the files below this folder (/ for this host) instead of showing them
-    #[arg(long, value_name = "DIR")]
-    pub(crate) write: Option<PathBuf>,
 }
 
 /// The output of `landspeed persist --json`.

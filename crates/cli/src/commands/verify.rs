@@ -13,7 +13,7 @@ use landspeed_report::{Gauge, OutputCapabilities, json, labels, open_metrics, qu
 use serde::Serialize;
 
 use crate::exit::Exit;
-use crate::failure::because;
+use crate::failure::{because, in_one_line};
 use crate::groups::{MetricsArgs, RECORD};
 use crate::kept::{KeptSettings, KeptSettingsArgs};
 use crate::output::{next, out, save_metrics, usage};
@@ -92,7 +92,7 @@ enum FileState {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode> {
-    let report = report(args).map_err(|why| usage(format!("cannot check: {why:#}")))?;
+    let report = report(args).map_err(|why| usage(format!("cannot check: {}", in_one_line(&why))))?;
     save_metrics(&args.metrics, || Some(open_metrics(&gauges(&report))))?;
     out(&if args.kept.json { json(&report) } else { text(&report) })?;
     next(args.kept.json, &command(&report))?;

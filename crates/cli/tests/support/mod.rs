@@ -5,6 +5,8 @@
 
 pub(crate) mod bpf;
 pub(crate) mod hosts;
+#[path = "../../../../tests/mostly.rs"]
+pub(crate) mod mostly;
 pub(crate) mod ours;
 pub(crate) mod schema;
 pub(crate) mod snapshot;

@@ -65,20 +65,6 @@ pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     true
 }
 
-/// Checks what other programs may disturb until it has held more often than it has failed, because what breaks half of the time
-/// must not pass by trying often. Returns the last failure after `most` of them.
-pub(crate) fn mostly<T>(most: usize, check: impl Fn() -> Result<(), T>) -> Result<(), T> {
-    let (mut held, mut failed) = (0, 0);
-    while held <= failed {
-        match check() {
-            Ok(()) => held += 1,
-            Err(why) if failed + 1 == most => return Err(why),
-            Err(_) => failed += 1,
-        }
-    }
-    Ok(())
-}
-
 /// The folders of a test's landspeed. On drop, processes that are still running are killed, and all labs that are noted in
 /// these folders are removed, because nothing else finds them once the folders are gone.
 pub(crate) struct TestHome {

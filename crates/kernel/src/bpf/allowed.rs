@@ -35,7 +35,7 @@ fn capable(held: CapabilitySet, needed: CapabilitySet) -> Result<(), String> {
         return Ok(());
     }
     let missing: Vec<String> = missing.iter_names().map(|(name, _)| format!("CAP_{name}")).collect();
-    Err(format!("{} is missing: run landspeed as root, or give it that capability", missing.join(" and ")))
+    Err(format!("no {}: run landspeed as root, or give it what is missing", missing.join(", ")))
 }
 
 /// Calls bpf() to create the smallest possible map, and closes the map.
@@ -74,12 +74,9 @@ mod tests {
             "only what is needed is asked for"
         );
         assert_eq!(capable(Set::SYS_ADMIN, all), Ok(()), "which held them all before Linux 5.8");
-        assert!(capable(all - Set::PERFMON, all).unwrap_err().starts_with("CAP_PERFMON is missing"));
+        assert!(capable(all - Set::PERFMON, all).unwrap_err().starts_with("no CAP_PERFMON:"));
         let none = capable(Set::empty(), all).unwrap_err();
-        assert!(
-            none.starts_with("CAP_NET_ADMIN and CAP_PERFMON and CAP_BPF is missing: run landspeed as root"),
-            "{none}"
-        );
+        assert!(none.starts_with("no CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF: run landspeed as root"), "{none}");
     }
 
     #[test]

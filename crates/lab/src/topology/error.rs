@@ -1,5 +1,9 @@
 //! The errors of a topology.
 
+use std::io::ErrorKind;
+
+use landspeed_kernel::folder;
+
 use crate::IoFailure;
 
 /// An error that names the operation, its object and, where possible, the remedy.
@@ -38,8 +42,8 @@ pub enum Error {
     )]
     OneHost { a: String, b: String },
     /// The folder of state files cannot be used.
-    #[error(transparent)]
-    Folder(#[from] landspeed_kernel::folder::Error),
+    #[error("{}{}", .0, remedy(.0))]
+    Folder(#[from] folder::Error),
     /// An environment variable does not contain an absolute path.
     #[error("{0} names no absolute path")]
     NotAbsolute(&'static str),
@@ -48,4 +52,11 @@ pub enum Error {
     Guest { number: usize, why: String, last: String },
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
+}
+
+fn remedy(error: &folder::Error) -> &'static str {
+    match error {
+        folder::Error::Io { source, .. } if source.kind() == ErrorKind::PermissionDenied => "; run as root",
+        _ => "",
+    }
 }

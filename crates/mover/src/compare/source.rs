@@ -41,7 +41,7 @@ pub fn compare(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyComparison, Error> {
-    let comparing = Comparing {
+    let comparing = ComparingSource {
         trees: source.open()?,
         looks_for_extras: source.rules.removal.is_some(),
         lanes: AtomicU32::new(flows.count),
@@ -79,7 +79,7 @@ pub fn compare(
 }
 
 /// What the threads of the source share.
-struct Comparing<'a> {
+struct ComparingSource<'a> {
     trees: Vec<Tree>,
     /// True to ask what only the target has, once all entries are compared.
     looks_for_extras: bool,
@@ -129,7 +129,7 @@ fn unasked() -> Error {
     Error::Protocol("it does not answer what it was asked")
 }
 
-impl Comparing<'_> {
+impl ComparingSource<'_> {
     /// Changes the queue, and wakes the threads for which there may be something to do.
     fn change<T>(&self, change: impl FnOnce(&mut CompareQueue) -> T) -> T {
         let changed = change(&mut self.queue.lock());
@@ -265,7 +265,7 @@ fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffe
 }
 
 struct Walk<'a, 'b> {
-    comparing: &'a Comparing<'b>,
+    comparing: &'a ComparingSource<'b>,
     /// Entries that are not yet in the queue.
     found: OfferBatch,
     first_names: FirstNames,

@@ -42,7 +42,7 @@ pub fn show(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<(), Error> {
-    let showing = Showing::open(target, check)?;
+    let showing = ComparedTarget::open(target, check)?;
     let lanes = Lanes::open(flows, progress, cancel)?;
     let first = FirstError::default();
     std::thread::scope(|scope| {
@@ -61,7 +61,7 @@ pub fn show(
 }
 
 /// What the threads of the target share.
-struct Showing {
+struct ComparedTarget {
     /// The target's folder; `None` if there is none.
     root: Option<Root>,
     /// The first components of the names that the source may ask about.
@@ -75,7 +75,7 @@ struct Showing {
 /// The target's own digests of pieces, or why it has none, range by range.
 type OwnDigests = Vec<Result<Vec<Digest>, Failure>>;
 
-impl Showing {
+impl ComparedTarget {
     fn open(target: &Target, check: CopyCheck) -> Result<Self, Error> {
         metadata::check()?;
         let root = match Root::open(&target.folder) {
@@ -87,7 +87,7 @@ impl Showing {
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
         let (keeper, rules) = (Keeper::new(&target.keeping), target.rules.clone());
-        Ok(Showing { root, names, check, keeper, rules })
+        Ok(ComparedTarget { root, names, check, keeper, rules })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says

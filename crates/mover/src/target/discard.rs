@@ -34,7 +34,7 @@ pub struct DiscardedFiles {
 /// Returns an error if a flow breaks before the end and cannot be opened again in time, if the source sends what is not taken, or
 /// if `cancel` is set.
 pub fn discard(flows: Flows, progress: &CopyProgress, cancel: &CancelFlag) -> Result<DiscardedFiles, Error> {
-    let discarding = Discarding {
+    let discarding = DiscardingTarget {
         progress,
         files: Mutex::default(),
         whole: Mutex::default(),
@@ -51,7 +51,7 @@ struct ComingFile {
     done: DonePieces,
 }
 
-struct Discarding<'a> {
+struct DiscardingTarget<'a> {
     progress: &'a CopyProgress,
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, ComingFile>>,
@@ -60,7 +60,7 @@ struct Discarding<'a> {
     is_over: AtomicBool,
 }
 
-impl Discarding<'_> {
+impl DiscardingTarget<'_> {
     fn offered(&self, link: &SourceLink, first: u64, entries: &[OfferedEntry]) -> Result<(), Error> {
         let mut files = self.files.lock();
         if entries.len() > MOST_OFFERED || files.len() > MOST_FILES {
@@ -140,7 +140,7 @@ impl Discarding<'_> {
     }
 }
 
-impl End for Discarding<'_> {
+impl End for DiscardingTarget<'_> {
     type Kept = Arc<[u8]>;
     type Heard = ToTarget;
 

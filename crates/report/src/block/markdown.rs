@@ -4,7 +4,7 @@ use super::layout::count;
 use super::table::ColumnKind;
 use super::{
     Article, DetailLevel, Document, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
-    TableRow, Visibility, micros,
+    TableRow, micros,
 };
 use crate::safe::clean;
 
@@ -52,15 +52,6 @@ impl MarkdownPrinter {
         heading.into_iter().chain(parts).collect()
     }
 
-    fn shows(self, visibility: Visibility) -> bool {
-        match visibility {
-            Visibility::Everywhere | Visibility::OnTerminal => true,
-            Visibility::InFull => self.full,
-            Visibility::InBrief => !self.full,
-            Visibility::OnPage => false,
-        }
-    }
-
     fn blocks(self, blocks: &[ReportBlock]) -> Vec<String> {
         blocks.iter().flat_map(|block| self.block(block)).collect()
     }
@@ -90,7 +81,7 @@ impl MarkdownPrinter {
             ReportBlock::Labelled(label, blocks) => {
                 [vec![format!("**{label}**")], self.blocks(blocks)].concat()
             }
-            ReportBlock::Only(visibility, blocks) if self.shows(*visibility) => self.blocks(blocks),
+            ReportBlock::Only(visibility, blocks) if visibility.is_in_text(self.full) => self.blocks(blocks),
             ReportBlock::Only(..) => Vec::new(),
         }
     }

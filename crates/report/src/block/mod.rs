@@ -132,6 +132,18 @@ pub(crate) enum Visibility {
     OnTerminal,
 }
 
+impl Visibility {
+    /// Returns true if a terminal, or Markdown, shows the part in full or in brief detail.
+    fn is_in_text(self, full: bool) -> bool {
+        match self {
+            Visibility::Everywhere | Visibility::OnTerminal => true,
+            Visibility::InFull => full,
+            Visibility::InBrief => !full,
+            Visibility::OnPage => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum ReportBlock {
     Heading(StyledText),

@@ -4,7 +4,7 @@ use super::layout::{TableLayout, count, toned, wrap};
 use super::table::ColumnKind;
 use super::{
     Article, CollapsibleGroup, DetailLevel, Document, List, ParagraphStyle, ReportBlock, ReportSection,
-    ReportTable, StyledText, TableColumn, TableRow, Visibility,
+    ReportTable, StyledText, TableColumn, TableRow,
 };
 use crate::output::{OutputCapabilities, Painter, Tone};
 use crate::safe::clean;
@@ -95,15 +95,6 @@ impl TerminalPrinter {
         lines
     }
 
-    fn shows(self, visibility: Visibility) -> bool {
-        match visibility {
-            Visibility::Everywhere | Visibility::OnTerminal => true,
-            Visibility::InFull => self.full,
-            Visibility::InBrief => !self.full,
-            Visibility::OnPage => false,
-        }
-    }
-
     /// Prints blocks one below the other, with blank lines between those that would look like one block otherwise.
     fn blocks(self, blocks: &[ReportBlock]) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
@@ -141,7 +132,7 @@ impl TerminalPrinter {
             ReportBlock::Chart(_) | ReportBlock::Cards(..) => Vec::new(),
             ReportBlock::Group(group) => self.group(group),
             ReportBlock::Labelled(label, blocks) => self.labelled(label, blocks),
-            ReportBlock::Only(visibility, blocks) if self.shows(*visibility) => self.blocks(blocks),
+            ReportBlock::Only(visibility, blocks) if visibility.is_in_text(self.full) => self.blocks(blocks),
             ReportBlock::Only(..) => Vec::new(),
         }
     }

@@ -2,6 +2,8 @@
 //! check notices a workload that breaks its promise.
 
 mod broken;
+#[path = "../../../../tests/mostly.rs"]
+mod mostly;
 mod promises;
 mod trial;
 

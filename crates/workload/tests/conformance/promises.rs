@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, Headline, SnmpCounts, TrialSpec, decode};
@@ -12,6 +12,7 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{TRANSPORTS, Transport};
 use landspeed_workload::{CancelFlag, ClientPlan, DataPort, Error, NullWatch};
 
+use crate::mostly::mostly;
 use crate::trial::{
     EndResult, KEY, SEEN, SOON, TrialLength, V4, WorkloadSubject, hold, meddled, outcomes, soon, succeeded,
     text, trial, variations,
@@ -79,30 +80,11 @@ fn takes_transports(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Res
 
 /// How often a check may fail for which a busy machine can give the threads too little processor time.
 const MOST_FAILED: u32 = 10;
-/// How much longer the pause after each failure is than the one before: the other checks end meanwhile.
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Checks something until it has held more often than it has failed: what a workload breaks half of the time is not found right
-/// by trying often. Returns the last error after [`MOST_FAILED`] of them.
-fn tried(mut check: impl FnMut() -> Result<(), String>) -> Result<(), String> {
-    let (mut held, mut failed) = (0, 0);
-    while held <= failed {
-        match check() {
-            Ok(()) => held += 1,
-            Err(why) if failed + 1 == MOST_FAILED => return Err(why),
-            Err(_) => {
-                failed += 1;
-                thread::sleep(PAUSE * failed);
-            }
-        }
-    }
-    Ok(())
-}
 
 /// Checks the outcomes. On a busy machine a window can pass in which neither end ran.
 fn has_outcomes(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     variations(row, trial(row, transport, TrialLength::Short)?).iter().try_for_each(|spec| {
-        tried(|| {
+        mostly(MOST_FAILED, || {
             let ends = outcomes(row, spec)?;
             is_whole(row, &ends).map_err(|why| format!("{why}: {ends:?}"))
         })
@@ -153,7 +135,7 @@ const INSTEAD: [(&str, &str); 4] = [
 fn has_headlines(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, TrialLength::Short)?;
     let mut printed = BTreeSet::new();
-    tried(|| {
+    mostly(MOST_FAILED, || {
         for mut end in outcomes(row, &spec)? {
             // An observer adds these counters to a watched trial.
             end.observed.details.put(SnmpCounts::default());
@@ -174,7 +156,7 @@ fn has_headlines(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result
 fn lasts(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
     let spec = trial(row, transport, TrialLength::Short)?;
     let most = Nanos(row.runner().lasts(&spec.workload.parameters, spec.warm_up_ns).0 + LATE.0);
-    tried(|| {
+    mostly(MOST_FAILED, || {
         let (ends, logs, _) = meddled(row, &spec, |_, _| ())?;
         let [client, server] = succeeded(ends)?;
         let starved: Nanos = logs.iter().map(|log| log.starved).sum();

@@ -3,6 +3,7 @@
 mod common;
 mod copy;
 mod datagrams;
+mod lab_hosts;
 mod loopback;
 mod paths;
 mod staggered;

@@ -2,32 +2,18 @@
 
 use std::net::IpAddr;
 use std::process::Command;
-use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
+use landspeed_lab::topology::{Lab, LabHost};
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     DatagramCounts, FigureValue, Headline, Observations, PathStall, SweepDatagrams, TrialSpec, ZeroCopyCounts,
 };
-use landspeed_transport::settings::TRANSPORT;
 use landspeed_workload::staggered::{self, StaggeredDetails, StaggeredFlow};
-use landspeed_workload::{
-    CancelFlag, ClientPlan, DataPort, Error, NullWatch, WatchTargets, WindowWatch, run_client, run_server,
-    stream, sweep,
-};
+use landspeed_workload::{Error, NullWatch, WatchTargets, WindowWatch, stream, sweep};
 
-use crate::common::{EndResult, KEY, controlled, pingpong, set, spec, udp};
-
-/// Returns a lab of this kind; prints why if there can be none.
-fn lab(test: &str, word: &str) -> Option<Lab> {
-    let topology = find(&[word.to_owned()]).expect("a lab of this kind");
-    if let Err(reason) = topology.can_run() {
-        println!("SKIP {test}: {reason}");
-        return None;
-    }
-    Some(Lab::open(word).expect("a lab"))
-}
+use crate::common::{EndResult, controlled, pingpong, set, spec, udp};
+use crate::lab_hosts::{between, lab, run};
 
 /// Returns two hosts joined by one link, on which the MSS of TCP over IPv4 is 4096: whole pages of payload. The
 /// headers are 20 bytes of IP, 20 of TCP and 12 of timestamps.
@@ -37,13 +23,6 @@ fn joined(test: &str) -> Option<Lab> {
         run(&format!("ip -n {} link set {} mtu 4148", host.netns, host.device));
     }
     Some(lab)
-}
-
-/// Runs a command with these words.
-fn run(words: &str) {
-    let (program, words) = words.split_once(' ').expect("words");
-    let status = Command::new(program).args(words.split(' ')).status().expect("iproute2 is installed");
-    assert!(status.success(), "{program} {words}");
 }
 
 fn hosts(lab: &Lab) -> (&LabHost, &LabHost) {
@@ -57,38 +36,9 @@ fn addresses(lab: &Lab) -> [IpAddr; 2] {
     [b.v4.into(), b.v6.into()]
 }
 
-/// Runs both ends on the hosts of `lab`, with a watch at the client; the server gives up when the client has failed.
-fn over_watched(
-    lab: &Lab,
-    spec: &TrialSpec,
-    at: IpAddr,
-    watch: &mut (dyn WindowWatch + Send),
-) -> (EndResult, EndResult) {
-    let (a, b) = hosts(lab);
-    let (tell, port) = mpsc::channel();
-    let cancel = &CancelFlag::new();
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(move || {
-            with_namespace(&b.netns, move || {
-                let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
-                tell.send(data.port()).expect("the client listens");
-                run_server(spec, &data, &mut NullWatch, cancel)
-            })
-        });
-        let client = with_namespace(&a.netns, move || {
-            let server = (at, port.recv().expect("a port")).into();
-            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, watch, &CancelFlag::new())
-        });
-        let client = client.expect("namespace a");
-        if client.is_err() {
-            cancel.cancel();
-        }
-        (client, serving.join().expect("no panic").expect("namespace b"))
-    })
-}
-
 fn over(lab: &Lab, spec: &TrialSpec, at: IpAddr) -> (EndResult, EndResult) {
-    over_watched(lab, spec, at, &mut NullWatch)
+    let (a, b) = hosts(lab);
+    between([a, b], at, spec, &mut NullWatch)
 }
 
 #[test]
@@ -223,7 +173,7 @@ fn a_sender_whose_path_is_cut_stops() {
             format!("ip -n {} neigh replace {} {unknown} dev {}", a.netns, b.v4, a.device)
         };
         let mut watch = CommandAtOpening { words, ran: None };
-        let (client, server) = over_watched(&lab, &spec, b.v4.into(), &mut watch);
+        let (client, server) = between([a, b], b.v4.into(), &spec, &mut watch);
         if spec.workload.name == "stream" {
             // Both ends keep what they measured until then.
             for end in [client, server] {

@@ -1,32 +1,15 @@
 //! Paths that are silent for a while: a silence is measured, and does not end the trial.
 
-use std::net::IpAddr;
-use std::process::Command;
-use std::sync::mpsc;
 use std::time::Duration;
 
-use landspeed_lab::topology::{Lab, LabHost, find, with_namespace};
+use landspeed_lab::topology::LabHost;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{EndpointOutcome, PathStall, Silences, TrialSpec};
 use landspeed_transport::settings::TRANSPORT;
-use landspeed_workload::{CancelFlag, ClientPlan, DataPort, NullWatch, run_client, run_server, stream};
+use landspeed_workload::{NullWatch, stream};
 
-use crate::common::{KEY, set, spec};
-
-fn lab(test: &str, word: &str) -> Option<Lab> {
-    let topology = find(&[word.to_owned()]).expect("a lab of this kind");
-    if let Err(reason) = topology.can_run() {
-        println!("SKIP {test}: {reason}");
-        return None;
-    }
-    Some(Lab::open(word).expect("a lab"))
-}
-
-fn run(words: &str) {
-    let (program, words) = words.split_once(' ').expect("words");
-    let status = Command::new(program).args(words.split(' ')).status().expect("iproute2 is installed");
-    assert!(status.success(), "{program} {words}");
-}
+use crate::common::{set, spec};
+use crate::lab_hosts::{between, lab, run};
 
 fn streaming(transport: &str, time: Nanos) -> TrialSpec {
     let mut spec = spec(stream::spec(time));
@@ -35,29 +18,9 @@ fn streaming(transport: &str, time: Nanos) -> TrialSpec {
 }
 
 /// Runs both ends of a trial between two hosts, and returns their outcomes.
-fn between([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
-    let (tell, port) = mpsc::channel();
-    let cancel = &CancelFlag::new();
-    let at: IpAddr = b.v4.into();
-    std::thread::scope(|scope| {
-        let serving = scope.spawn(move || {
-            with_namespace(&b.netns, move || {
-                let data = DataPort::open(at, &[TRANSPORT.of(&spec.flow)], KEY).expect("a data port");
-                tell.send(data.port()).expect("the client listens");
-                run_server(spec, &data, &mut NullWatch, cancel)
-            })
-        });
-        let client = with_namespace(&a.netns, move || {
-            let server = (at, port.recv().expect("a port")).into();
-            run_client(spec, &ClientPlan { server, source_port: 0, key: KEY }, &mut NullWatch, cancel)
-        });
-        let client = client.expect("namespace a");
-        if client.is_err() {
-            cancel.cancel();
-        }
-        let server = serving.join().expect("no panic").expect("namespace b");
-        [client.expect("client"), server.expect("server")]
-    })
+fn outcomes([a, b]: [&LabHost; 2], spec: &TrialSpec) -> [EndpointOutcome; 2] {
+    let (client, server) = between([a, b], b.v4.into(), spec, &mut NullWatch);
+    [client.expect("client"), server.expect("server")]
 }
 
 #[test]
@@ -66,7 +29,7 @@ fn a_link_that_is_down_for_a_while_is_a_silence_of_every_transport() {
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let each = ["tcp", "udp", "udt", "quic"].map(|transport| streaming(transport, Nanos::secs(6)));
     let seen: Vec<_> = std::thread::scope(|scope| {
-        let trials: Vec<_> = each.iter().map(|spec| scope.spawn(move || between([a, b], spec))).collect();
+        let trials: Vec<_> = each.iter().map(|spec| scope.spawn(move || outcomes([a, b], spec))).collect();
         // All of them send by then, also on a busy machine.
         std::thread::sleep(Duration::from_millis(2_500));
         run(&format!("ip -n {} link set {} down", b.netns, b.device));
@@ -94,7 +57,7 @@ fn lossy_long_paths_give_a_figure_each_time() {
     let [a, b, ..] = lab.hosts() else { panic!("two hosts") };
     let stream = streaming("tcp", Nanos::secs(3));
     let seen: Vec<_> = std::thread::scope(|scope| {
-        let trials: Vec<_> = (0..4).map(|_| scope.spawn(|| between([a, b], &stream))).collect();
+        let trials: Vec<_> = (0..4).map(|_| scope.spawn(|| outcomes([a, b], &stream))).collect();
         trials.into_iter().map(|trial| trial.join().expect("no panic")).collect()
     });
     for [client, server] in seen {
@@ -116,7 +79,7 @@ fn a_slow_link_is_no_silent_one() {
         run(&format!("tc -n {} qdisc replace dev {} {shaper}", host.netns, host.device));
         run(&format!("ip netns exec {} ethtool -K {} tso off gso off", host.netns, host.device));
     }
-    let [client, server] = between([a, b], &streaming("tcp", Nanos::secs(5)));
+    let [client, server] = outcomes([a, b], &streaming("tcp", Nanos::secs(5)));
     assert!(
         !client.get::<PathStall>().ended_run() && server.received_bytes > Bytes(0),
         "{:?}",

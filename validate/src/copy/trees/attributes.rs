@@ -22,20 +22,20 @@ pub(super) fn finish(
     random: &mut Random,
     ownership: Ownership,
 ) -> Result<Vec<&'static str>> {
-    let mut finishing = Finishing { random, ownership, left_out: BTreeSet::new() };
+    let mut finishing = EntryFinisher { random, ownership, left_out: BTreeSet::new() };
     for (number, entry) in made.iter().enumerate() {
         finishing.entry(entry, number as u64).with_context(|| format!("finish {:?}", entry.path))?;
     }
     Ok(finishing.left_out.into_iter().collect())
 }
 
-struct Finishing<'a> {
+struct EntryFinisher<'a> {
     random: &'a mut Random,
     ownership: Ownership,
     left_out: BTreeSet<&'static str>,
 }
 
-impl Finishing<'_> {
+impl EntryFinisher<'_> {
     fn entry(&mut self, entry: &MadeEntry, number: u64) -> Result<()> {
         let path = entry.path.as_path();
         self.own(path)?;

@@ -55,7 +55,7 @@ pub(super) fn generate(
     size: TreeSize,
     ownership: Ownership,
 ) -> Result<Vec<&'static str>> {
-    let mut growing = Growing {
+    let mut growing = GrowingTree {
         random: Random::new(seed),
         names: Names::default(),
         folders: vec![root.to_path_buf()],
@@ -77,7 +77,7 @@ const BESIDE: [i64; 5] = [-4_096, -1, 0, 1, 511];
 const LONGEST: usize = 2_000;
 
 /// A tree that is being made.
-struct Growing {
+struct GrowingTree {
     random: Random,
     names: Names,
     /// Folders that may get further entries.
@@ -85,7 +85,7 @@ struct Growing {
     made: Vec<MadeEntry>,
 }
 
-impl Growing {
+impl GrowingTree {
     fn grow(&mut self, size: TreeSize) -> Result<()> {
         for _ in 0..size.folders {
             let path = self.place();

@@ -5,7 +5,7 @@
 //! observed, `super::thresholds` holds the limits, and `super::advice` rewrites remedies for the flow of another
 //! program. Where another cause sees the same effect (a drop at a host is also a loss of the path), the quantity in
 //! `super::view` that both use says which cause is responsible. Two judges may share a guard instead: `slow_reader`
-//! leaves a reader that waits for its disk (`EndView::blocked`) to `slow_disk`. [`Relieves`] says how `super::order`
+//! leaves a reader that waits for its disk (`EndView::blocked`) to `slow_disk`. [`RelievedLimit`] says how `super::order`
 //! weighs the cause beside a path that is the limit.
 //!
 //! `tests/verdict/faults` has a path for most causes; nothing fails if a new cause has none. The limits of the path
@@ -34,7 +34,7 @@ pub use stall::stalls;
 use super::evidence::{
     ANY_TCP, CORES, COUNTERS, Evidence, LIMITS, PROCESSES, QDISCS, RECEIVER_TCP, SENDER_TCP, SETTINGS,
 };
-use super::judge::{CauseJudge, Relieves};
+use super::judge::{CauseJudge, RelievedLimit};
 use super::view::VerdictView;
 
 type JudgeFunction = fn(&VerdictView<'_>) -> Option<Finding>;
@@ -162,17 +162,17 @@ const fn fault(
     judge: JudgeFunction,
     next: JudgeFunction,
 ) -> CauseJudge {
-    CauseJudge { cause, words, is_limit: false, relieves: Relieves::End, needs, judge, next }
+    CauseJudge { cause, words, is_limit: false, relieves: RelievedLimit::End, needs, judge, next }
 }
 
 /// Marks a cause that lies on the path, or in the queues in front of it.
 const fn on_path(row: CauseJudge) -> CauseJudge {
-    CauseJudge { relieves: Relieves::Path, ..row }
+    CauseJudge { relieves: RelievedLimit::Path, ..row }
 }
 
 /// Marks a cause whose remedies make a byte cost the processor less.
 const fn of_cost(row: CauseJudge) -> CauseJudge {
-    CauseJudge { relieves: Relieves::Processor, ..row }
+    CauseJudge { relieves: RelievedLimit::Processor, ..row }
 }
 
 /// Returns the row of a limit, that is, of what remains when nothing is wrong.
@@ -186,8 +186,8 @@ const fn limit(
 }
 
 /// Returns what the remedies of a cause relieve.
-pub(super) fn relieves(cause: Cause) -> Relieves {
-    row(cause).map_or(Relieves::End, |row| row.relieves)
+pub(super) fn relieves(cause: Cause) -> RelievedLimit {
+    row(cause).map_or(RelievedLimit::End, |row| row.relieves)
 }
 
 fn row(cause: Cause) -> Option<&'static CauseJudge> {

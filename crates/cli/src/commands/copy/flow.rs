@@ -56,8 +56,8 @@ fn range(text: &str) -> Result<[u16; 2], String> {
 
 /// Returns the parser of the names of the transports whose streams can be carried encrypted.
 fn streams() -> PossibleValuesParser {
-    let are_carried = TRANSPORTS.iter().filter(|transport| encrypted(transport.name()).is_some());
-    choices(are_carried.map(|transport| (transport.name(), transport.about().line)))
+    let carried = |name: &'static str| Some((name, encrypted(name)?.about().line));
+    choices(TRANSPORTS.iter().filter_map(|transport| carried(transport.name())))
 }
 
 /// The transport and the settings that were chosen for the flows.

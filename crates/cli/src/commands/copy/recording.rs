@@ -19,6 +19,7 @@ use landspeed_report::safe;
 
 use super::CopyPlaces;
 use crate::data;
+use crate::failure::in_one_line;
 use crate::groups::DataArgs;
 
 /// The largest number of moments in a record.
@@ -47,7 +48,7 @@ impl RecordArgs {
         if !self.no_record
             && let Err(error) = self.write(record)
         {
-            eprintln!("landspeed: no record of this copy is kept: {}", safe(&format!("{error:#}")));
+            eprintln!("landspeed: no record of this copy is kept: {}", safe(&in_one_line(&error)));
         }
     }
 

@@ -48,7 +48,8 @@ pub(crate) struct RuleArgs {
     pub(crate) null: bool,
     /// Delete at the target what is not in the source folders, once all else is there
     ///
-    /// Nothing is deleted if any entry fails at either end, and nothing that --ignore names. --dry-run lists what would be deleted.
+    /// Nothing is deleted if any entry fails at either end, as a socket does unless --ignore names it, and nothing that --ignore
+    /// names. --dry-run lists what would be deleted.
     /// A source and a target that are one folder, or of which one lies in the other, are refused within one host, also where a
     /// mount hides it. Over two hosts landspeed cannot see it: look for it yourself where both have the same NFS export.
     #[arg(long, conflicts_with_all = ["verify", "clean"], help_heading = "Selection")]

@@ -50,12 +50,12 @@ pub(crate) struct DifferenceCount {
 
 /// The entries that differ, as far as they were listed.
 #[derive(Debug, Default)]
-struct Differing {
+struct DifferenceList {
     counts: BTreeMap<CopyDifference, u64>,
     entries: Vec<CopyDiffering>,
 }
 
-impl Differing {
+impl DifferenceList {
     /// Counts entries, and keeps them up to `most` in all.
     fn take(&mut self, entries: Vec<CopyDiffering>, most: usize) {
         for difference in entries.iter().flat_map(|entry| &entry.differs) {
@@ -92,7 +92,7 @@ pub(super) fn run(
     joined: JoinedHosts,
     (what, flow): (&CopyOptions, &CopyFlow),
 ) -> Result<ExitCode> {
-    let (listing, most, begun) = (RefCell::<Differing>::default(), held(args.full), Instant::now());
+    let (listing, most, begun) = (RefCell::<DifferenceList>::default(), held(args.full), Instant::now());
     let take = |entries| listing.borrow_mut().take(entries, most);
     let done = compared(&joined, what, CopyCheck::Verify, &take)?;
     let found = ComparedFlow::of(flow, what.flows, done);
@@ -181,7 +181,7 @@ mod tests {
         }
     }
 
-    fn report(listing: Differing, outcome: CopyComparison) -> CopyVerification {
+    fn report(listing: DifferenceList, outcome: CopyComparison) -> CopyVerification {
         let (from, to, target) = ("a".to_owned(), "b".to_owned(), "t".to_owned());
         let route = CopyRoute { from, to, target, is_relayed: false };
         listing.report(route, Nanos::secs(2), (outcome, ComparedFlow::default()))
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn the_answer_and_the_kinds_come_before_the_names() {
-        let mut listing = Differing::default();
+        let mut listing = DifferenceList::default();
         listing.take(vec![entry("c", &[Missing]), entry("b", &[Content, Mode])], usize::MAX);
         listing.take(vec![entry("a", &[Mode])], usize::MAX);
         let outcome = CopyComparison {
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_bounded_number_of_names_is_kept_and_all_are_counted() {
-        let mut listing = Differing::default();
+        let mut listing = DifferenceList::default();
         for _ in 0..3 {
             listing.take((0..9).map(|_| entry("f", &[Mode])).collect(), 10);
         }
@@ -229,7 +229,7 @@ mod tests {
             failed,
             ..CopyComparison::default()
         };
-        let lines = lines(&report(Differing::default(), outcome(0, 0)), false);
+        let lines = lines(&report(DifferenceList::default(), outcome(0, 0)), false);
         assert_eq!(lines, ["equal: 5 entries, 0 B, compared in 2 s"]);
         for (differing, failed, expected) in
             [(0, 0, Exit::Done), (1, 0, Exit::Incomplete), (0, 1, Exit::Incomplete)]

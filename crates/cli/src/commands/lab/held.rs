@@ -17,6 +17,7 @@ use landspeed_report::quoted;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
+use crate::failure::in_one_line;
 use crate::labs;
 use crate::output::{out, usage};
 
@@ -72,7 +73,7 @@ pub(crate) fn hold(name: &str, words: &[String]) -> Result<ExitCode> {
     let lab = match lab::hold(words, name) {
         Ok(lab) => lab,
         Err(error) => {
-            writeln!(teller, "{:#}", Error::from(error))?;
+            writeln!(teller, "{}", in_one_line(&Error::from(error)))?;
             return Ok(ExitCode::FAILURE);
         }
     };

@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
-use crate::failure::void;
+use crate::failure::{in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, can_agree, usage};
@@ -256,7 +256,7 @@ fn asked(args: &MeasureArgs) -> Result<Grid> {
     };
     let (_, mut flow) = set_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
-        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
+        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows).map_err(usage)?);
     }
     let grid = Grid {
         workload: args.workload.clone(),
@@ -333,7 +333,7 @@ impl GridHosts for GridTestbed<'_> {
             None => Pairing::Topology,
         };
         let joined = self.named.join_others(&words, pairing);
-        let joined = joined.map_err(|error| Error::Other(format!("{error:#}")))?;
+        let joined = joined.map_err(|error| Error::Other(in_one_line(&error)))?;
         self.at = Some((path.clone(), joined));
         Ok(true)
     }

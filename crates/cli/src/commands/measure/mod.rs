@@ -20,7 +20,7 @@ use crate::data;
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{ActivityLine, present};
+use crate::output::{ActivityLine, present, usage};
 use crate::stop::StopRequest;
 
 use args::CommonArgs;
@@ -91,7 +91,7 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
     let runner = landspeed_workload::find(&args.workload).context("clap takes the names of the table")?;
     let (transport, mut flow) = flow_of(&common.flow, runner.flow())?;
     if let Some(flows) = &common.flows {
-        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows)?);
+        flow.insert(FLOWS.name.to_owned(), FLOWS.parse(flows).map_err(usage)?);
     }
     Ok(MeasureOptions {
         workload: landspeed_workload::with_defaults(&args.workload, transport),

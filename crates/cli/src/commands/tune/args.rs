@@ -72,7 +72,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, value_name = "KNOB=VALUE,...", hide_short_help = true, conflicts_with = "record_run")]
     pub(crate) set: Vec<String>,
     /// Time for the whole run; at least a quarter is the final check
-    #[arg(long, default_value = "7m", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", default_value = "7m", value_parser = parse_duration)]
     pub(crate) budget: Nanos,
     /// Try only these settings, by landspeed's or the system's names
     #[arg(long, value_name = "KNOB,...", value_delimiter = ',')]
@@ -141,7 +141,7 @@ pub(crate) struct TuneArgs {
     #[arg(long, conflicts_with = "record_run")]
     pub(crate) exit_code: bool,
     /// Seed of the random order of trials
-    #[arg(long, hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,

@@ -1,6 +1,6 @@
 //! Compares the content of files: both ends read it, and the source sends its digests.
 
-use super::{Comparing, QuestionLane, unasked};
+use super::{ComparingSource, QuestionLane, unasked};
 use crate::Error;
 use crate::compare::message::{Answer, Question};
 use crate::compare::queue::RangeWork;
@@ -8,7 +8,7 @@ use crate::digest::Digest;
 use crate::tree::ReadProblem;
 use crate::wire::Failure;
 
-impl Comparing<'_> {
+impl ComparingSource<'_> {
     /// Reads pieces, and asks whether the target's are the same.
     pub(super) fn read(&self, work: &[RangeWork], lane: &mut QuestionLane<'_>) -> Result<(), Error> {
         lane.tell(&Question::Read(work.iter().map(|one| one.range.clone()).collect()))?;

@@ -5,14 +5,14 @@ use std::sync::atomic::Ordering;
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyDifference, CopyDiffering, CopyEntryKind, PathBytes};
 
-use super::{Comparing, QuestionLane, unasked};
+use super::{ComparingSource, QuestionLane, unasked};
 use crate::Error;
 use crate::compare::message::{Answer, Question};
 use crate::extras::{FolderNames, NameTaker, list_names};
 use crate::name::RelativeName;
 use crate::wire::Failure;
 
-impl Comparing<'_> {
+impl ComparingSource<'_> {
     /// Asks what only the target has, if this is the last flow that has compared entries, and if none has failed: a copy
     /// removes nothing then.
     pub(super) fn ask_for_extras(&self, lane: &QuestionLane<'_>) -> Result<(), Error> {
@@ -21,7 +21,7 @@ impl Comparing<'_> {
         if !is_asked || self.tally.lock().outcome.failed > 0 {
             return Ok(());
         }
-        let mut asking = Asking { comparing: self, lane, asked: Ok(()) };
+        let mut asking = ExtrasAsker { comparing: self, lane, asked: Ok(()) };
         list_names(&self.trees, &mut asking);
         asking.asked
     }
@@ -38,14 +38,14 @@ impl Comparing<'_> {
     }
 }
 
-struct Asking<'a, 'b, 'c> {
-    comparing: &'a Comparing<'b>,
+struct ExtrasAsker<'a, 'b, 'c> {
+    comparing: &'a ComparingSource<'b>,
     lane: &'a QuestionLane<'c>,
     /// The first error of the flow, which ends the walk.
     asked: Result<(), Error>,
 }
 
-impl Asking<'_, '_, '_> {
+impl ExtrasAsker<'_, '_, '_> {
     /// Returns the number of extras in these folders.
     fn ask(&mut self, folders: Vec<FolderNames>) -> Result<u64, Error> {
         let (mut answer, mut extras) = (self.lane.ask(&Question::Names(folders))?, 0);
@@ -64,7 +64,7 @@ impl Asking<'_, '_, '_> {
     }
 }
 
-impl NameTaker for Asking<'_, '_, '_> {
+impl NameTaker for ExtrasAsker<'_, '_, '_> {
     fn take(&mut self, folders: Vec<FolderNames>) -> bool {
         self.asked = self.ask(folders).map(drop);
         self.asked.is_ok()

@@ -3,7 +3,7 @@
 use landspeed_record::CopyEntryKind;
 use rustix::fs::FileType;
 
-use super::Showing;
+use super::ComparedTarget;
 use crate::Error;
 use crate::compare::lane::Lane;
 use crate::compare::message::{Answer, Question};
@@ -11,7 +11,7 @@ use crate::extras::{FolderNames, Sweeper, is_bounded};
 use crate::name::RelativeName;
 use crate::wire::{Failure, MOST_OFFERED};
 
-impl Showing {
+impl ComparedTarget {
     /// Reports what only the target has in these folders, in as many answers as it takes.
     pub(super) fn tell_extras(
         &self,
@@ -21,7 +21,7 @@ impl Showing {
         if self.rules.removal.is_none() || !is_bounded(&folders) {
             return Err(Error::Protocol("it tells names that it was not asked for"));
         }
-        let mut telling = Telling { lane, entries: Vec::new(), sent: Ok(()) };
+        let mut telling = ExtrasAnswer { lane, entries: Vec::new(), sent: Ok(()) };
         let mut failures = Vec::new();
         for mut folder in folders {
             let Some(root) = &self.root else { continue };
@@ -39,7 +39,7 @@ impl Showing {
 }
 
 /// Answers under way.
-struct Telling<'a, 'b> {
+struct ExtrasAnswer<'a, 'b> {
     lane: &'a Lane<'b, Question>,
     /// Extras that were not yet sent.
     entries: Vec<(RelativeName, CopyEntryKind)>,
@@ -47,7 +47,7 @@ struct Telling<'a, 'b> {
     sent: Result<(), Error>,
 }
 
-impl Telling<'_, '_> {
+impl ExtrasAnswer<'_, '_> {
     fn add(&mut self, name: &RelativeName, kind: FileType) {
         let kind = match kind {
             FileType::Directory => CopyEntryKind::Folder,

@@ -9,13 +9,13 @@ use crate::wire::{HardLink, Timestamp};
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
 
-fn showing(folder: &Path, names: &[&str]) -> Result<Showing, Error> {
+fn showing(folder: &Path, names: &[&str]) -> Result<ComparedTarget, Error> {
     showing_for(folder, names, CopyCheck::DryRun)
 }
 
-fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<Showing, Error> {
+fn showing_for(folder: &Path, names: &[&str], check: CopyCheck) -> Result<ComparedTarget, Error> {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();
-    Showing::open(
+    ComparedTarget::open(
         &Target {
             folder: folder.to_owned(),
             names,

@@ -11,6 +11,7 @@ use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use super::host::{AgainstHost, ThrowAway};
 use super::report::{AgainstProgram, AgainstTurn, TreeCounts};
 use super::{INCOMPLETE, LONGEST, OwnProgram};
+use crate::failure::in_one_line;
 use crate::output::ActivityLine;
 
 /// Another program may take this many times as long as landspeed's first turn, and at least [`LEAST`].
@@ -51,7 +52,7 @@ impl TurnTaker<'_> {
                 match took {
                     Err(error) if self.own.stop.asked() => return Err(error),
                     Err(error) if at == 0 => return Err(error.context("landspeed copy")),
-                    Err(error) => program.left_out = Some(format!("{error:#}")),
+                    Err(error) => program.left_out = Some(in_one_line(&error)),
                     Ok(took) if at == 0 && number == 0 => limit = took.saturating_mul(TIMES).max(LEAST),
                     Ok(_) => {}
                 }
