@@ -11,7 +11,9 @@ use landspeed_knob::persist::{
     KeptChange, PersistInput, PersistPlan, UnpersistedSetting, changes, confirmed, persist,
 };
 use landspeed_observer::host;
-use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
+use landspeed_record::{
+    Cell, HostFacts, Line, LinkFacts, PathFacts, Record, Side, StepLine, StepSummary, TuneSummary,
+};
 
 use crate::data::{self, RecordArg};
 use crate::groups::DataArgs;
@@ -51,13 +53,23 @@ pub(crate) struct KeptSettings {
 impl KeptSettings {
     pub(crate) fn read(args: &KeptSettingsArgs) -> Result<KeptSettings> {
         let path = data::find(&args.record, args.data.data_dir.as_deref())?;
+        Self::of(path, args.unconfirmed)
+    }
+
+    /// Reads the record at `path`. With `unconfirmed`, kept steps count that the run did not confirm.
+    pub(crate) fn of(path: PathBuf, unconfirmed: bool) -> Result<KeptSettings> {
         let record = landspeed_record::read(&path)?;
         if let Some(why) = record.unread.first() {
             bail!("{}: {why}: update landspeed", path.display());
         }
         let summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
-        let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
+        let (end, unconfirmed) = end(&record, &summary, unconfirmed);
         Ok(KeptSettings { path, summary, record, end, unconfirmed })
+    }
+
+    /// Returns the path of the run; `None` if the record has none.
+    pub(crate) fn path_facts(&self) -> Option<&PathFacts> {
+        self.record.path()
     }
 
     /// Returns the host's interface on the path.
