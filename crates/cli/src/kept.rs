@@ -12,7 +12,7 @@ use landspeed_knob::persist::{
 };
 use landspeed_observer::host;
 use landspeed_record::{
-    Cell, HostFacts, Line, LinkFacts, PathFacts, Record, Side, StepLine, StepSummary, TuneSummary,
+    Cell, HostFacts, KnobState, Line, LinkFacts, PathFacts, Record, Side, StepLine, StepSummary, TuneSummary,
 };
 
 use crate::data::{self, RecordArg};
@@ -70,6 +70,18 @@ impl KeptSettings {
     /// Returns the path of the run; `None` if the record has none.
     pub(crate) fn path_facts(&self) -> Option<&PathFacts> {
         self.record.path()
+    }
+
+    /// Returns true if the run began with the hosts as they were: neither its baseline nor `--set` changed one of their settings.
+    pub(crate) fn began_as_found(&self) -> bool {
+        let stood = |side: Side, state: &KnobState| {
+            let start = self.summary.start_cell.host(side).get(&state.knob);
+            start.is_none() || state.value.is_none() || start == state.value.as_ref()
+        };
+        self.record.lines.iter().all(|line| match line {
+            Line::Knobs { side, states } => states.iter().all(|state| stood(*side, state)),
+            _ => true,
+        })
     }
 
     /// Returns the host's interface on the path.
@@ -147,4 +159,27 @@ fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<
     let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
     let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.factor.needs);
     confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_changed_a_host_before_its_start_did_not_begin_with_what_it_found() {
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
+        let mut kept = KeptSettings::of(file, false).expect("a record");
+        assert!(!kept.began_as_found(), "it began with the settings of SC'03");
+        for line in &kept.record.lines {
+            if let Line::Knobs { side, states } = line {
+                let found =
+                    states.iter().filter_map(|state| Some((state.knob.clone(), state.value.clone()?)));
+                kept.summary.start_cell.host_mut(*side).extend(found);
+            }
+        }
+        assert!(kept.began_as_found());
+        // As with --set.
+        kept.summary.start_cell.a.insert("mtu".to_owned(), "9000".to_owned());
+        assert!(!kept.began_as_found());
+    }
 }

@@ -276,11 +276,18 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         return Err(error);
     }
     let report = copy_report(&record, "")?;
+    let unrestored = tuned::unrestored(&report);
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    let manifest = manifest.map(Manifest::finish).transpose()?;
-    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
-    print(args, &document, lines)?;
-    Ok(tuned::unrestored(&document.report).unwrap_or_else(|| exit(&document.report.outcome)))
+    let shown = manifest.map(Manifest::finish).transpose().and_then(|manifest| {
+        let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
+        print(args, &document, lines)?;
+        Ok(document.report.outcome)
+    });
+    Ok(match (unrestored, shown) {
+        (Some((status, why)), Ok(_)) => because(status, &why),
+        (Some((status, why)), Err(error)) => because(status, &format!("{why}; {error:#}")),
+        (None, shown) => exit(&shown?),
+    })
 }
 
 /// Copies, and returns the record, and the error that ended the copy, if one did.

@@ -286,7 +286,13 @@ fn a_login_that_is_not_root_is_refused() {
     fs::set_permissions(hosts.file("open"), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(hosts.file("one"), "1").unwrap();
     let at = |name: &str| hosts.file(name).display().to_string();
-    let refused = copy(&hosts, &["--tune", &at("one"), &format!("free@10.99.0.3:{}", at("open"))]);
+    let options = hosts.ssh_options().into_iter().flat_map(|option| ["--ssh-option".to_owned(), option]);
+    let paths = [at("one"), format!("free@10.99.0.3:{}", at("open"))];
+    let args: Vec<String> =
+        ["copy", "--tune"].map(String::from).into_iter().chain(options).chain(paths).collect();
+    // Other users than root need not reach the program under test, so it is sent.
+    let mut command = hosts.sending(&args.iter().map(String::as_str).collect::<Vec<_>>());
+    let refused = command.output().expect("it runs");
     let (out, err) = text(&refused);
     assert_eq!(refused.status.code(), Some(1), "{out}{err}");
     assert!(err.contains("cannot be tuned: this agent does not run as root"), "{err}");

@@ -33,11 +33,13 @@ pub fn copy_tuned(
 /// # Errors
 /// Returns an error if they may not: no link carries the data, it is not known which one does, or an agent is not root.
 pub fn check_tunable(pair: &Pair<'_>, from: Side) -> Result<(), Error> {
-    let acks_apart =
-        || [&pair.path.carrier_a, &pair.path.carrier_b].iter().any(|link| link.data != link.acks);
+    let carriers = [&pair.path.carrier_a, &pair.path.carrier_b];
+    let is_unclear = || carriers.iter().any(|carrier| carrier.is_unclear());
+    let acks_apart = || carriers.iter().any(|carrier| carrier.data != carrier.acks);
     let why = match () {
         () if pair.is_relayed() => "the data pass through this machine, over links that are not known",
         () if pair.is_one_host() => "both ends are one host, and the data take no link",
+        () if is_unclear() => "other traffic hides for now which link carries the data",
         // What a group knows of its links is for data from side A.
         () if from == Side::B && acks_apart() => "data and acknowledgements take different links of a host",
         () => return [pair.a, pair.b].into_iter().try_for_each(may_tune),

@@ -1,7 +1,6 @@
 //! Settings of the hosts while a copy lasts: those that `landspeed tune` has kept for its path.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -17,7 +16,6 @@ use super::choose::{are_near, path, path_of};
 use super::{CopyFlow, CopyPlaces, CopyReport};
 use crate::data;
 use crate::exit::Exit;
-use crate::failure::because;
 use crate::kept::KeptSettings;
 
 /// Whether a copy sets its hosts.
@@ -104,10 +102,11 @@ impl TunedPath<'_> {
         let kept = KeptSettings::of(record.to_owned(), false).ok()?;
         let (then, now) = (path_of(kept.path_facts()?, Side::A), path(self.pair, self.from));
         let is_path = then.source == now.source && then.target == now.target;
+        let is_alike = is_path && are_near(then.rtt_ns, now.rtt_ns) && kept.began_as_found();
         let of = |side| -> Settings {
             kept.of_host(side).iter().map(|one| (one.knob.to_owned(), one.to.to_owned())).collect()
         };
-        (is_path && are_near(then.rtt_ns, now.rtt_ns)).then(|| CopyHostSettings {
+        is_alike.then(|| CopyHostSettings {
             record: record.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
             source: of(Side::A),
             target: of(Side::B),
@@ -119,7 +118,7 @@ impl TunedPath<'_> {
 fn counts(summary: &TuneSummary, transport: &str) -> bool {
     let of_two = summary.others_a.is_empty() && summary.others_b.is_empty();
     let is_done = summary.void.is_none() && summary.program.is_none();
-    // From another start, a setting that helped may be worse than what the host has by itself.
+    // From another start, a setting that helped may be worse than what the host has by itself. `--set` is looked for later.
     let is_as_found = summary.baseline == Baseline::Found.name();
     let name = TRANSPORT.of(&summary.final_cell.flow);
     let carried = encrypted(name).map_or(name, |transport| transport.name());
@@ -133,14 +132,14 @@ fn are_hosts(hosts: [&HostFacts; 2], summary: &TuneSummary) -> bool {
     hosts.iter().zip(then).all(|(now, then)| now.hostname == then.hostname && now.kernel == then.kernel)
 }
 
-/// Returns the exit status of a copy whose hosts do not read back as before; `None` if they do. What another program has changed
-/// decides only where the copy is complete.
-pub(super) fn unrestored(report: &CopyReport) -> Option<ExitCode> {
+/// Returns the exit status of a copy whose hosts do not read back as before, and why; `None` if they do. What another program
+/// has changed decides only where the copy is complete.
+pub(super) fn unrestored(report: &CopyReport) -> Option<(Exit, String)> {
     let restored = report.restored.as_ref()?;
     let complaint = restored.complaint()?;
     match restored.left {
-        false => Some(because(Exit::NotRestored, &complaint)),
-        true => report.outcome.is_complete().then(|| because(Exit::Left, &complaint)),
+        false => Some((Exit::NotRestored, complaint)),
+        true => report.outcome.is_complete().then_some((Exit::Left, complaint)),
     }
 }
 
@@ -154,15 +153,16 @@ mod tests {
     fn what_is_not_restored_decides_the_exit_status_and_what_another_program_changed_comes_last() {
         let ends = |restored: Option<RestoreOutcome>, failed| {
             let outcome = CopyOutcome { failed, ..CopyOutcome::default() };
-            unrestored(&CopyReport { outcome, restored, ..CopyReport::default() })
+            let report = CopyReport { outcome, restored, ..CopyReport::default() };
+            unrestored(&report).map(|(exit, _)| exit)
         };
         let left = || Some(RestoreOutcome { left: true, ..RestoreOutcome::default() });
         let lost = RestoreOutcome::unknown("b was lost".to_owned());
         assert_eq!(ends(None, 0), None);
         assert_eq!(ends(Some(RestoreOutcome::untouched()), 1), None);
-        assert_eq!(ends(Some(lost), 0), Some(Exit::NotRestored.into()));
-        assert_eq!(ends(Some(RestoreOutcome::failed("mtu".to_owned())), 1), Some(Exit::NotRestored.into()));
-        assert_eq!((ends(left(), 0), ends(left(), 1)), (Some(Exit::Left.into()), None));
+        assert_eq!(ends(Some(lost), 0), Some(Exit::NotRestored));
+        assert_eq!(ends(Some(RestoreOutcome::failed("mtu".to_owned())), 1), Some(Exit::NotRestored));
+        assert_eq!((ends(left(), 0), ends(left(), 1)), (Some(Exit::Left), None));
     }
 
     #[test]
