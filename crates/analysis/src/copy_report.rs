@@ -54,6 +54,8 @@ fn report(
         ciphers: end.ciphers,
         choice: end.choice,
         decisions,
+        tuned: plan.tuned.clone(),
+        restored: end.restored,
         held: copy_held(&end.stages.times()),
         stages: end.stages,
         outcome: end.outcome,

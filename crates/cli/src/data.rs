@@ -80,6 +80,22 @@ pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
 }
 
+/// The number of records of a kind that are looked at.
+const MOST_OF_KIND: usize = 50;
+
+/// Returns the records of a kind in a folder, the newest first, and at most [`MOST_OF_KIND`]. A folder that cannot be read has
+/// none.
+pub(crate) fn newest_of(folder: &Path, kind: RecordKind) -> Vec<PathBuf> {
+    let beginning = format!("{}-", kind.name);
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut found = records(folder).unwrap_or_default();
+    found.retain(|path| name(path).starts_with(&beginning));
+    // A name begins with the time.
+    found.sort_by_key(|path| std::cmp::Reverse(name(path)));
+    found.truncate(MOST_OF_KIND);
+    found
+}
+
 /// Returns the path of the record that `named` refers to, in the data folder `given` or the default one.
 pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
     let word = match named {

@@ -175,17 +175,19 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
 }
 
 /// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
-/// if some are given. The sessions outlast a silence of this length at least, at most an hour.
+/// if some are given. The sessions outlast a silence of this length at least, at most an hour; with `None`, settings of the
+/// hosts will change, and the sessions are as short as those of a tuning run.
 pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
-    outlasted: Nanos,
+    outlasted: Option<Nanos>,
     meeting: Meeting,
     ports: Option<PortRange>,
 ) -> Result<JoinedHosts> {
-    let (mut reaching, wishes) = unchanging(args);
-    reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
-    let wishes = PathOptions { may_be_one_host: true, meeting, ports, ..wishes };
+    let mut reaching = ReachOptions { as_login: true, ..reaching(args, outlasted.is_none()) };
+    let lease = outlasted.map(|silence| silence.min(LONGEST_OUTLASTED)).unwrap_or_default();
+    reaching.options.lease = reaching.options.lease.max(lease);
+    let wishes = PathOptions { may_be_one_host: true, meeting, ports, ..wishes(args, &reaching) };
     let [from, to] = words;
     let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
     Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)
@@ -199,8 +201,13 @@ fn open(words: &[String; 2]) -> Result<Box<dyn HostSet>> {
 /// Returns how hosts are reached and joined for a command that changes no settings.
 fn unchanging(args: &ReachArgs) -> (ReachOptions, PathOptions) {
     let reaching = reaching(args, false);
+    let wishes = wishes(args, &reaching);
+    (reaching, wishes)
+}
+
+fn wishes(args: &ReachArgs, reaching: &ReachOptions) -> PathOptions {
     let notices = reaching.options.notices.clone();
-    (reaching, PathOptions { notices, patience: args.patience, ..PathOptions::default() })
+    PathOptions { notices, patience: args.patience, ..PathOptions::default() }
 }
 
 fn reaching(args: &ReachArgs, tune: bool) -> ReachOptions {

@@ -11,7 +11,9 @@ use landspeed_knob::persist::{
     KeptChange, PersistInput, PersistPlan, UnpersistedSetting, changes, confirmed, persist,
 };
 use landspeed_observer::host;
-use landspeed_record::{Cell, HostFacts, Line, LinkFacts, Record, Side, StepLine, StepSummary, TuneSummary};
+use landspeed_record::{
+    Cell, HostFacts, KnobState, Line, LinkFacts, PathFacts, Record, Side, StepLine, StepSummary, TuneSummary,
+};
 
 use crate::data::{self, RecordArg};
 use crate::groups::DataArgs;
@@ -51,13 +53,35 @@ pub(crate) struct KeptSettings {
 impl KeptSettings {
     pub(crate) fn read(args: &KeptSettingsArgs) -> Result<KeptSettings> {
         let path = data::find(&args.record, args.data.data_dir.as_deref())?;
+        Self::of(path, args.unconfirmed)
+    }
+
+    /// Reads the record at `path`. With `unconfirmed`, kept steps count that the run did not confirm.
+    pub(crate) fn of(path: PathBuf, unconfirmed: bool) -> Result<KeptSettings> {
         let record = landspeed_record::read(&path)?;
         if let Some(why) = record.unread.first() {
             bail!("{}: {why}: update landspeed", path.display());
         }
         let summary = landspeed_analysis::summary(&record, &path.display().to_string())?;
-        let (end, unconfirmed) = end(&record, &summary, args.unconfirmed);
+        let (end, unconfirmed) = end(&record, &summary, unconfirmed);
         Ok(KeptSettings { path, summary, record, end, unconfirmed })
+    }
+
+    /// Returns the path of the run; `None` if the record has none.
+    pub(crate) fn path_facts(&self) -> Option<&PathFacts> {
+        self.record.path()
+    }
+
+    /// Returns true if the run began with the hosts as they were: neither its baseline nor `--set` changed one of their settings.
+    pub(crate) fn began_as_found(&self) -> bool {
+        let stood = |side: Side, state: &KnobState| {
+            let start = self.summary.start_cell.host(side).get(&state.knob);
+            start.is_none() || state.value.is_none() || start == state.value.as_ref()
+        };
+        self.record.lines.iter().all(|line| match line {
+            Line::Knobs { side, states } => states.iter().all(|state| stood(*side, state)),
+            _ => true,
+        })
     }
 
     /// Returns the host's interface on the path.
@@ -135,4 +159,27 @@ fn end(record: &Record, summary: &TuneSummary, unconfirmed: bool) -> (Cell, Vec<
     let steps: Vec<&StepLine> = summary.steps.iter().filter_map(line).collect();
     let needs = |name: &str| knob::find(name).map_or(&[][..], |knob| knob.factor.needs);
     confirmed(&summary.start_cell, &summary.final_cell, &steps, &needs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_changed_a_host_before_its_start_did_not_begin_with_what_it_found() {
+        let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/records/tune.jsonl");
+        let mut kept = KeptSettings::of(file, false).expect("a record");
+        assert!(!kept.began_as_found(), "it began with the settings of SC'03");
+        for line in &kept.record.lines {
+            if let Line::Knobs { side, states } = line {
+                let found =
+                    states.iter().filter_map(|state| Some((state.knob.clone(), state.value.clone()?)));
+                kept.summary.start_cell.host_mut(*side).extend(found);
+            }
+        }
+        assert!(kept.began_as_found());
+        // As with --set.
+        kept.summary.start_cell.a.insert("mtu".to_owned(), "9000".to_owned());
+        assert!(!kept.began_as_found());
+    }
 }

@@ -21,6 +21,8 @@ mod select;
 mod support;
 #[path = "copy/transports.rs"]
 mod transports;
+#[path = "copy/tuned.rs"]
+mod tuned;
 
 use std::collections::BTreeMap;
 use std::fs;

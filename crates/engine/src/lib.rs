@@ -43,7 +43,8 @@ pub use controls::OpenControls;
 pub use copy::{
     CPU_TICK, ComparisonDone, ComparisonListener, CopyChoosing, CopyDone, CopyListener, CopyOptions,
     CopyPaths, Landing, LandingError, THIS_HOST, TimedCommand, check_apart, check_landing, check_mirror,
-    clean, compare_files, copy, cpu_of_children, landed, landing, look, shown_place, timed,
+    check_tunable, clean, compare_files, copy, copy_tuned, cpu_of_children, landed, landing, look,
+    shown_place, timed,
 };
 pub use drive::StopCheck;
 pub use error::Error;

@@ -15,6 +15,9 @@ use crate::{Error, Host};
 pub struct ReachOptions {
     /// True if knobs will be set, which needs root on the host.
     pub tune: bool,
+    /// True if no agent becomes root by sudo, although knobs will be set: it also reads and writes files, with the rights of
+    /// the login alone.
+    pub as_login: bool,
     /// Path of the landspeed to run on hosts reached by ssh. If `None`, an installed landspeed of this build is run, or
     /// else this landspeed is copied there.
     pub remote_path: Option<String>,
@@ -111,7 +114,7 @@ impl ReachOptions {
     /// Returns the command that starts an agent on this machine. It has its own process group, so that Ctrl-C reaches
     /// only the controller, which then ends the session properly.
     fn child(&self, extra: &[&str]) -> Result<Command, Error> {
-        let mut command = match self.tune && !rustix::process::geteuid().is_root() {
+        let mut command = match self.is_root() && !rustix::process::geteuid().is_root() {
             true => {
                 let named = std::env::current_exe();
                 let named = named.map_err(|e| Error::Other(format!("cannot find landspeed itself: {e}")));
@@ -133,6 +136,11 @@ impl ReachOptions {
     /// was replaced or deleted.
     fn own(&self) -> &Path {
         self.agent.as_deref().unwrap_or(Path::new("/proc/self/exe"))
+    }
+
+    /// Returns true if agents are started as root, by sudo where the login is another user.
+    fn is_root(&self) -> bool {
+        self.tune && !self.as_login
     }
 
     /// Returns the arguments of the agent.
@@ -157,7 +165,7 @@ impl ReachOptions {
             None => host,
         };
         let launch =
-            AgentLaunch { words: self.words(), root: self.tune, own: self.own(), keep: self.keep_agent };
+            AgentLaunch { words: self.words(), root: self.is_root(), own: self.own(), keep: self.keep_agent };
         Session::over_ssh(&host, &launch, options)
     }
 

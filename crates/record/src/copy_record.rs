@@ -7,8 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BitRate, Nanos};
 use crate::{
-    CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostTimes, CopyKept, CopyNetworkTimes,
-    CopyOutcome, CopyPath, CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes, Settings,
+    CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostSettings, CopyHostTimes, CopyKept,
+    CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes,
+    RestoreOutcome, Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -38,6 +39,8 @@ pub struct CopyPlan {
     pub flows_named: bool,
     /// The ends of the path.
     pub path: CopyPath,
+    /// What is set at both hosts while the copy lasts (`--tune`); null if nothing is to be.
+    pub tuned: Option<CopyHostSettings>,
     /// True if the copy ends only once everything is on stable storage.
     pub is_synced: bool,
     /// What is kept of each entry beside its name and content.
@@ -84,6 +87,8 @@ pub struct CopyEnd {
     pub ciphers: BTreeSet<String>,
     /// Which setting was chosen while it ran.
     pub choice: CopyChoice,
+    /// How the hosts' settings were restored; null if none was changed.
+    pub restored: Option<RestoreOutcome>,
 }
 
 /// What the stages of both ends did with their time, and what they know of the path and of their hosts.
@@ -189,6 +194,10 @@ pub struct CopyReport {
     pub choice: CopyChoice,
     /// What was decided about each setting that was compared, or that was to be.
     pub decisions: Vec<CopyDecision>,
+    /// What was set at both hosts while it lasted (`--tune`); null if nothing was to be.
+    pub tuned: Option<CopyHostSettings>,
+    /// How the hosts' settings were restored; null if none was changed.
+    pub restored: Option<RestoreOutcome>,
     /// What held the copy.
     pub held: CopyHeld,
     /// What the stages of both ends did with their time.
@@ -240,8 +249,8 @@ mod tests {
         let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
         let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
         let (not_as_asked, ciphers) = (vec!["b: no".to_owned()], BTreeSet::from(["aes-128-gcm".to_owned()]));
-        let choice = CopyChoice::default();
-        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers, choice };
+        let (choice, restored) = (CopyChoice::default(), Some(RestoreOutcome::untouched()));
+        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers, choice, restored };
         for line in
             [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
         {

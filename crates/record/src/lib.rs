@@ -21,6 +21,7 @@ mod copy;
 mod copy_choice;
 mod copy_record;
 mod copy_times;
+mod copy_tune;
 mod datagram;
 mod details;
 mod explain;
@@ -73,6 +74,7 @@ pub use copy_times::{
     CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyHostTimes, CopyNetworkTimes, CopyRelayTimes, CopyStage,
     CopyStageTimes, CopyTimes,
 };
+pub use copy_tune::CopyHostSettings;
 pub use datagram::{DatagramCounts, SegmentationFallbacks};
 pub use details::{Detail, DetailError, DetailRow, Details};
 pub use explain::{

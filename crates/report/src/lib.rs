@@ -35,7 +35,10 @@ mod words;
 
 pub use block::{CsvTable, DetailLevel, Document, csv, markdown_table, table};
 pub use compare::{about, compare, compare_progress};
-pub use copy::{choice_lines, copy, encrypted_words, entry_name, held_lines, held_words, loss_words};
+pub use copy::{
+    choice_lines, copy, encrypted_words, entry_name, held_lines, held_words, host_setting_lines,
+    host_setting_words, loss_words,
+};
 pub use diff::{DiffReport, DiffRow, diff};
 pub use explain::explain;
 pub use gauges::{Gauge, Labels, labels, open_metrics};

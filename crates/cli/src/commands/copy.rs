@@ -15,6 +15,7 @@ mod progress;
 mod recording;
 mod rules;
 mod summary;
+mod tuned;
 pub(crate) mod verify;
 
 use std::ffi::OsString;
@@ -26,13 +27,15 @@ use landspeed_agent::session::CopyRules;
 use landspeed_analysis::copy_report;
 use landspeed_engine::{
     ComparisonDone, ComparisonListener, CopyListener, CopyOptions, JoinedHosts, Landing, Meeting,
-    compare_files, copy, shown_place,
+    compare_files, copy, copy_tuned, shown_place,
 };
 use landspeed_record::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyCounts, CopyDiffering, CopyKeeping, CopyOutcome, CopyPlan,
     CopyProven, CopyReport, CopyRoute, CopyTimes, Line, Record, Side,
 };
-use landspeed_report::{choice_lines, counted, encrypted_words, held_lines, safe};
+use landspeed_report::{
+    choice_lines, counted, encrypted_words, held_lines, host_setting_lines, host_setting_words, safe,
+};
 
 use crate::exit::Exit;
 use crate::failure::because;
@@ -53,6 +56,7 @@ use progress::CopyLine;
 use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
+use tuned::CopyTuneArgs;
 
 /// The part of the long help that is about no single option.
 const HELP: &str = "\
@@ -87,6 +91,10 @@ On a lossy path, --set socket-congestion=bbr or --transport udt may carry more.
 Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
+--tune sets both hosts, while it copies, as the newest `landspeed tune` of this
+path has kept them, and restores all at the end of the copy, however it ends.
+It needs logins as root, because a copy does not become root by itself.
+
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
 path's rate, a relay, or --limit. `landspeed show last` prints it again from the
@@ -104,6 +112,7 @@ Examples:
   landspeed copy --ignore '*.o' run7 dtn2:      all but object files
   landspeed copy --clean dtn2:/scratch          give an interrupted copy up
   landspeed copy --transport quic run7 dtn2:    over QUIC
+  landspeed copy --tune run7 root@dtn2:/scratch with hosts as tune kept them
   landspeed copy --against rsync,scp run7 dtn2: beside rsync and scp, by turns";
 
 /// Copy files between hosts, encrypted, with every byte verified
@@ -157,6 +166,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     choose: ChooseArgs,
     #[command(flatten)]
+    tune: CopyTuneArgs,
+    #[command(flatten)]
     keep: KeepArgs,
     #[command(flatten)]
     pub(crate) rules: RuleArgs,
@@ -201,14 +212,15 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
     let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
     let (rules, only, flow) = (args.rules.asked()?, args.rules.only()?, args.flow.chosen()?);
+    args.tune.check(&places).map_err(usage)?;
     stop.at_once(match args.dry_run || args.verify {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
     // A session over the path of the flows hears of the path's return later: ssh's TCP waits up to twice the silence.
-    let outlasted = args.reach.patience.times(2 * COPY_PATIENCE_TIMES);
+    let outlasted = (!args.tune.is_asked()).then(|| args.reach.patience.times(2 * COPY_PATIENCE_TIMES));
     let meeting = if args.direct { Meeting::EitherWay } else { Meeting::Relayed };
-    let joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
+    let mut joined = joined_for_copy(&places.words(), &args.reach, outlasted, meeting, flow.ports)?;
     flow.check(&joined.group.first())?;
     let reads = joined.group.first().side_of_named(places.reads);
     let places = CopyPlaces { reads, ..places.without_tokens() };
@@ -218,13 +230,16 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
     let path = choose::path(&joined.group.first(), what.from);
+    let records = args.record.folder();
+    let tuned = args.tune.settings(&joined.group.first(), &places, &flow, records.as_deref())?;
     let plan = CopyPlan {
         flow: flow.settings.clone(),
         flows_named: args.flows.is_some(),
         path,
+        tuned,
         ..plan(&places, &what, shown, is_relayed)
     };
-    let what = CopyOptions { choosing: args.choose.choosing(&plan, args.record.folder().as_deref()), ..what };
+    let what = CopyOptions { choosing: args.choose.choosing(&plan, records.as_deref()), ..what };
     let route = CopyRoute { from: places.from, to: places.to, target, is_relayed };
     if args.dry_run {
         return dry_run::run(args, route, joined, (&what, &flow));
@@ -232,26 +247,41 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.verify {
         return verify::run(args, route, joined, (&what, &flow));
     }
-    let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());
+    if let Some(tuned) = &plan.tuned {
+        eprintln!("{}", host_setting_words(tuned));
+        if !tuned.is_empty() {
+            stop.in_order("ending: all settings are restored first. Ctrl-C again ends at once");
+        }
+    }
+    let recorder = CopyRecorder::begin(plan);
+    let (record, failed) = recorded(&mut joined, &what, recorder, manifest.as_ref(), &stop);
     drop(joined);
     args.record.keep(&record);
     if let Some(error) = failed {
         return Err(error);
     }
     let report = copy_report(&record, "")?;
+    let unrestored = tuned::unrestored(&report);
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    let manifest = manifest.map(Manifest::finish).transpose()?;
-    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
-    print(args, &document, lines)?;
-    Ok(exit(&document.report.outcome))
+    let shown = manifest.map(Manifest::finish).transpose().and_then(|manifest| {
+        let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
+        print(args, &document, lines)?;
+        Ok(document.report.outcome)
+    });
+    Ok(match (unrestored, shown) {
+        (Some((status, why)), Ok(_)) => because(status, &why),
+        (Some((status, why)), Err(error)) => because(status, &format!("{why}; {error:#}")),
+        (None, shown) => exit(&shown?),
+    })
 }
 
 /// Copies, and returns the record, and the error that ended the copy, if one did.
 fn recorded(
-    joined: &JoinedHosts,
+    joined: &mut JoinedHosts,
     what: &CopyOptions,
     recorder: CopyRecorder,
     manifest: Option<&Manifest>,
+    stop: &StopRequest,
 ) -> (Record, Option<anyhow::Error>) {
     let line = CopyLine::new();
     let on_counts = |counts: CopyCounts, times: CopyTimes| {
@@ -260,8 +290,13 @@ fn recorded(
     };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
     let on_line = |line: Line| recorder.take_line(line);
-    let listener = CopyListener { on_counts: &on_counts, on_proven: &on_proven, on_line: &on_line };
-    let done = copy(&joined.group.first(), what, &listener);
+    let stop = || stop.asked();
+    let listener =
+        CopyListener { on_counts: &on_counts, on_proven: &on_proven, on_line: &on_line, stop: &stop };
+    let done = match recorder.settings(what.from) {
+        Some(settings) => copy_tuned(&mut joined.group, &settings, what, &listener),
+        None => copy(&joined.group.first(), what, &listener),
+    };
     let record = recorder.record(done.as_ref());
     (record, done.err().map(Into::into))
 }
@@ -335,6 +370,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held_lines(&report.held));
     lines.extend(choice_lines(&report.choice, &report.decisions));
+    lines.extend(host_setting_lines(report));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         lines.push(format!("{target} has no room left: free some there, and the same command goes on"));

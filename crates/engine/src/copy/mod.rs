@@ -6,6 +6,7 @@ mod landing;
 mod named;
 mod one_tree;
 mod timed;
+mod tuned;
 mod watch;
 
 use std::cell::RefCell;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use landspeed_agent::session::{CopyFlows, CopyRoot, CopyRules, FoundPath, Reply, Request};
 use landspeed_record::{
     CopyChoice, CopyCounts, CopyKeeping, CopyLeftovers, CopyOutcome, CopyProven, CopyTimes, Line, PathBytes,
-    Role, Settings, Side,
+    RestoreOutcome, Role, Settings, Side,
 };
 
 use crate::answers::{RunCallbacks, both};
@@ -30,6 +31,7 @@ pub use landing::{
 };
 pub use one_tree::{check_apart, landed};
 pub use timed::{CPU_TICK, TimedCommand, cpu_of_children, timed};
+pub use tuned::{check_tunable, copy_tuned};
 use watch::CopyWatch;
 
 /// The time between two reports of a copy.
@@ -104,6 +106,8 @@ pub struct CopyDone {
     pub ciphers: BTreeSet<String>,
     /// Which setting was chosen while it ran.
     pub choice: CopyChoice,
+    /// How the hosts' settings were restored; `None` if none was changed.
+    pub restored: Option<RestoreOutcome>,
 }
 
 /// Hears of a copy while it goes on.
@@ -114,12 +118,15 @@ pub struct CopyListener<'a> {
     pub on_proven: &'a dyn Fn(Vec<CopyProven>),
     /// Receives what the record is to have of settings that are compared.
     pub on_line: &'a dyn Fn(Line),
+    /// Returns true if the copy must end.
+    pub stop: &'a dyn Fn() -> bool,
 }
 
 /// Copies files from one host of the pair to the other.
 ///
 /// # Errors
-/// Returns an error if a host fails, a flow breaks, or the target cannot be used. An entry that fails is in the outcome.
+/// Returns an error if a host fails, a flow breaks, the target cannot be used, or the listener ends the copy. An entry that
+/// fails is in the outcome.
 pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) -> Result<CopyDone, Error> {
     named::name(pair, what)?;
     let ends = pair.data_ends(&what.flow)?;
@@ -139,22 +146,33 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
             // A host that does not answer is noticed by its session.
             let _ = hand_over(pair, what, listener);
         }
-        false
+        (listener.stop)()
     };
     let callbacks = RunCallbacks { stop: &report, on_progress: &|_, _| {} };
-    let answers = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)?;
+    let Some(answers) = both([pair.a, pair.b], [client, server], LONGEST, &callbacks)? else {
+        return Err(stopped(pair));
+    };
     let ended = Instant::now();
     hand_over(pair, what, listener)?;
     let outcome = |answer| if let Reply::Copied { outcome } = answer { Some(outcome) } else { None };
-    match answers.into_iter().flatten().find_map(outcome) {
+    match answers.into_iter().find_map(outcome) {
         Some(outcome) => {
             let (choice, lines) = trials.into_inner().finish();
             lines.into_iter().for_each(listener.on_line);
             let (not_as_asked, ciphers) = said_of_flows(pair);
-            Ok(CopyDone { outcome: *outcome, ended, times: watch.end(), not_as_asked, ciphers, choice })
+            let times = watch.end();
+            Ok(CopyDone { outcome: *outcome, ended, times, not_as_asked, ciphers, choice, restored: None })
         }
         None => Err(pair.host(what.from).unexpected("send files")),
     }
+}
+
+/// Ends a copy at both ends, and returns the error that says so. An end that does not hear it ends with its session.
+fn stopped(pair: &Pair<'_>) -> Error {
+    for host in [pair.a, pair.b] {
+        drop(host.start(&Request::Cancel {}));
+    }
+    Error::Other("ended: what was copied stays, and the same command goes on from there".to_owned())
 }
 
 /// Returns which settings the flows of a copy or a comparison that is over had otherwise than asked for, and their ciphers. A

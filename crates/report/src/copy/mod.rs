@@ -5,9 +5,11 @@
 //! | `words` | what held it, and what became of entries, also for the command's own output |
 //! | `chart` | the copy over time |
 //! | `choice` | which settings it compared, and what it kept |
+//! | `hosts` | which settings of its hosts it set, and whether they were restored |
 
 mod chart;
 mod choice;
+mod hosts;
 mod words;
 
 use landspeed_analysis::{copy_intervals, copy_plan, hold_remedy};
@@ -18,6 +20,7 @@ use landspeed_record::{
 };
 
 pub use choice::choice_lines;
+pub use hosts::{host_setting_lines, host_setting_words};
 pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words};
 
 use crate::block::{
@@ -67,12 +70,13 @@ fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
     let relayed = route.is_relayed.then(|| StyledText::from(relayed));
     let not_as_asked = report.not_as_asked.iter().map(|line| format!("not as asked: {}", safe(line)).into());
     let encrypted = encrypted_words(report).map(StyledText::from);
+    let hosts = host_setting_lines(report).into_iter().map(StyledText::from);
     DocumentHead {
         kind: "copy",
         title: title.into(),
         lead: held_words(&report.held).unwrap_or_default().into(),
         warnings: cut_off.into_iter().map(StyledText::from).collect(),
-        remarks: relayed.into_iter().chain(not_as_asked).chain(encrypted).collect(),
+        remarks: relayed.into_iter().chain(not_as_asked).chain(encrypted).chain(hosts).collect(),
         ..DocumentHead::default()
     }
 }

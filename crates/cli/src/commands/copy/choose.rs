@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use landspeed_engine::{CopyChoosing, Pair};
 use landspeed_record::units::Nanos;
-use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, RecordKind, Side, outline};
+use landspeed_record::{CopyArm, CopyPath, CopyPlan, Line, PathFacts, RecordKind, Side, outline};
 
 use crate::data;
 
@@ -13,8 +13,6 @@ use crate::data;
 pub(super) const USUAL_FLOWS: u32 = 4;
 /// The setting of a flow that a copy may change while it runs.
 const CONTROL: &str = "socket-congestion";
-/// The number of records that are looked at, the newest first.
-const MOST_RECORDS: usize = 50;
 
 /// Whether a copy compares settings while it runs.
 #[derive(Debug, Args)]
@@ -51,7 +49,11 @@ impl ChooseArgs {
 
 /// Returns the ends of a pair's path. The host of `from` is the source.
 pub(super) fn path(pair: &Pair<'_>, from: Side) -> CopyPath {
-    let facts = pair.path;
+    path_of(pair.path, from)
+}
+
+/// Returns the ends of a path. The host of `from` is the source.
+pub(super) fn path_of(facts: &PathFacts, from: Side) -> CopyPath {
     let a = [facts.link_a.clone(), facts.address_a.clone()];
     let b = [facts.link_b.clone(), facts.address_b.clone()];
     let [source, target] = if from == Side::A { [a, b] } else { [b, a] };
@@ -61,13 +63,8 @@ pub(super) fn path(pair: &Pair<'_>, from: Side) -> CopyPath {
 /// Returns what the newest copy has kept that has judged a setting of the path of this plan, or has used what another
 /// one has kept. Those that were too short, or were not to choose, say nothing.
 fn remembered(folder: &Path, plan: &CopyPlan) -> Option<CopyArm> {
-    let beginning = format!("{}-", RecordKind::COPY.name);
-    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let mut records = data::records(folder).ok()?;
-    records.retain(|path| name(path).starts_with(&beginning));
-    // A name begins with the time.
-    records.sort_by_key(|path| std::cmp::Reverse(name(path)));
-    let ends = records.iter().take(MOST_RECORDS).filter_map(|path| outline(path).ok());
+    let records = data::newest_of(folder, RecordKind::COPY);
+    let ends = records.iter().filter_map(|path| outline(path).ok());
     let mut of_path = ends.filter_map(|outline| match (outline.second, outline.last) {
         (Some(Line::Copy(other)), Some(Line::CopyEnd(end))) if is_one_path(&other, plan) => Some(end.choice),
         _ => None,
@@ -85,12 +82,18 @@ fn is_one_path(one: &CopyPlan, other: &CopyPlan) -> bool {
         (plan.from.clone(), plan.to.clone(), source, target, plan.is_relayed)
     };
     let flows = |plan: &CopyPlan| (plan.flow.clone(), plan.flows, plan.flows_named);
-    ends(one) == ends(other) && flows(one) == flows(other) && are_near(one.path.rtt_ns, other.path.rtt_ns)
+    // With other settings of the hosts, another setting of the flows may be better.
+    let hosts = |plan: &CopyPlan| {
+        let tuned = plan.tuned.clone().unwrap_or_default();
+        (tuned.source, tuned.target)
+    };
+    let is_alike = flows(one) == flows(other) && hosts(one) == hosts(other);
+    ends(one) == ends(other) && is_alike && are_near(one.path.rtt_ns, other.path.rtt_ns)
 }
 
 /// Returns true if two round trips may be those of one path: the same addresses, such as those of a tunnel, may be ends
 /// of another one.
-fn are_near(one: Nanos, other: Nanos) -> bool {
+pub(super) fn are_near(one: Nanos, other: Nanos) -> bool {
     one.max(other) <= one.min(other).times(2) + Nanos::millis(10)
 }
 

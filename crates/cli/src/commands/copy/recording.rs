@@ -12,8 +12,8 @@ use clap::Args;
 use landspeed_engine::{CopyDone, CopyOptions};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyCounts, CopyEnd, CopyMoment, CopyPath, CopyPlan, CopyStages, CopyTimes, Header, Line, PathBytes,
-    Record, RecordKind, RecordWriter, Settings,
+    Cell, CopyCounts, CopyEnd, CopyMoment, CopyPath, CopyPlan, CopyStages, CopyTimes, Header, Line,
+    PathBytes, Record, RecordKind, RecordWriter, Settings, Side,
 };
 use landspeed_report::safe;
 
@@ -93,6 +93,12 @@ impl CopyRecorder {
         }
     }
 
+    /// Returns the settings of the hosts that the plan has, if there are any. The source is at side `from`.
+    pub(super) fn settings(&self, from: Side) -> Option<Cell> {
+        let tuned = self.plan.tuned.as_ref().filter(|tuned| !tuned.is_empty());
+        tuned.map(|tuned| tuned.cell(from))
+    }
+
     /// Takes what the copy has done so far.
     pub(super) fn take(&self, counts: CopyCounts, times: &CopyTimes) {
         let at_ns = Nanos::from(self.begun.elapsed());
@@ -115,6 +121,7 @@ impl CopyRecorder {
                 not_as_asked: done.not_as_asked.clone(),
                 ciphers: done.ciphers.clone(),
                 choice: done.choice.clone(),
+                restored: done.restored.clone(),
             })),
             Err(error) => Line::Note { text: error.to_string() },
         };
@@ -157,8 +164,8 @@ impl Moments {
     }
 }
 
-/// Returns the plan of a copy that is about to begin, without the settings of its flows, whether the user named their
-/// number, and the ends of its path. `target` is the path that the files get.
+/// Returns the plan of a copy that is about to begin, without the settings of its flows and of its hosts, whether the user named
+/// the number of flows, and the ends of its path. `target` is the path that the files get.
 pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_relayed: bool) -> CopyPlan {
     let sources = &places.paths.sources;
     let CopyOptions { keeping, flows, rules, only, is_synced, .. } = what;
@@ -171,6 +178,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
         is_relayed,
         flow: Settings::new(),
         path: CopyPath::default(),
+        tuned: None,
         flows: *flows,
         flows_named: false,
         is_synced: *is_synced,
@@ -186,7 +194,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyChoice, CopyOutcome};
+    use landspeed_record::{CopyChoice, CopyOutcome, RestoreOutcome};
 
     use super::*;
 
@@ -224,7 +232,8 @@ mod tests {
         let turn = Line::CopyTurn(Box::default());
         recorder.take_line(turn.clone());
         let choice = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
-        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, choice };
+        let restored = Some(RestoreOutcome::untouched());
+        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, choice, restored };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
         assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit"));
