@@ -15,6 +15,7 @@ mod full_path;
 mod fuse;
 mod gates;
 mod grid_coverage;
+mod kept;
 mod landspeed;
 mod netem;
 mod occasions;
