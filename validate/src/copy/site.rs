@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -178,11 +178,6 @@ impl Site {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(server)
-    }
-
-    /// Runs a command on the first host, with the words of [`super::rivals::Rival`] filled in.
-    pub(super) fn run(&self, command: &str) -> Result<ExitStatus> {
-        self.command(command).stdout(Stdio::null()).status().with_context(|| command.to_owned())
     }
 
     /// Returns a command on the first host, with the words of [`super::rivals::Rival`] filled in.
