@@ -317,7 +317,7 @@ mod tests {
         };
         let mut rounds = Interruption::ALL.map(whole);
         assert!(report(&rounds).is_ok());
-        assert_eq!(rounds[0].words(), "Controller: completed, 1.00 MiB sent again");
+        assert_eq!(rounds[0].words(), "Controller: completed, 1 MiB sent again");
         rounds[4].has_partial = true;
         assert!(report(&rounds).is_err() && rounds[4].words().contains("a part under a final name"));
     }
