@@ -14,6 +14,9 @@ use landspeed_lab::topology::{HostSet, Lab};
 
 /// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
+/// A firewall that lets in only logins, replies, and what a host sends to itself.
+const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
+    ct state established,related accept; tcp dport 22 accept; }; }";
 
 /// Ends what still runs there when dropped, and removes the namespaces and the folder.
 pub(super) struct Site {
@@ -266,6 +269,16 @@ impl Site {
     /// Sets the link between the hosts up or down.
     pub(super) fn link(&self, to: &str) -> Result<()> {
         shell(&format!("ip -n {} link set d0 {to}", self.names[0]))
+    }
+
+    /// Runs `work` while neither host lets the other in, except for logins.
+    pub(super) fn shut<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let each = |rules: &str| {
+            self.names.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft {rules}")))
+        };
+        let done = each(&format!("'{FIREWALL}'")).and_then(|()| work());
+        each("flush ruleset")?;
+        done
     }
 
     /// Begins a run over the emulated link.

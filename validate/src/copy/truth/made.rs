@@ -29,10 +29,6 @@ const BEGUN: Duration = Duration::from_secs(10);
 /// How far a busy loop comes before other programs on its core: one with this priority gets four fifths beside the four threads of
 /// an end.
 const NICE: i32 = -12;
-/// A firewall that lets in only logins, replies, and what a host sends to itself.
-const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
-    ct state established,related accept; tcp dport 22 accept; }; }";
-
 /// What a copy prints.
 #[derive(Deserialize)]
 struct CopyDocument {
@@ -168,10 +164,7 @@ impl Places {
     /// Copies where neither host lets the other in.
     fn relayed(&self, source: &Path, processors: f64) -> Result<MadeCopy> {
         let hosts = [self.site.namespace(0), self.site.namespace(1)];
-        let made = hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft '{FIREWALL}'")));
-        let copy = made.and_then(|()| self.by_slow_controller(hosts, source, processors));
-        hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft flush ruleset")))?;
-        copy
+        self.site.shut(|| self.by_slow_controller(hosts, source, processors))
     }
 
     /// Copies between two namespaces by a controller that has a quota. Both agents have none.
