@@ -199,7 +199,7 @@ copy-cost: build-validate
 
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
 # strangers in the place of messages (ten minutes, after the build). Whatever they try, nothing outside is touched, nothing panics, and memory is
-# bounded: a line for each attack says what it cost. ATTACKS=1000 takes a tenth.
+# bounded: each attack on memory says what it cost. ATTACKS=1000 takes a tenth.
 ATTACKS ?= 10000
 .PHONY: copy-attacks
 copy-attacks: setup

@@ -55,7 +55,7 @@ pub(super) fn look(site: &Site) -> Result<MemoryLook> {
     let mut look = MemoryLook::default();
     for end in 0..2 {
         for process in printed_by(&format!("ip netns pids {}", site.namespace(end)))?.split_whitespace() {
-            let Some(process) = Process::of(process) else { continue };
+            let Some(process) = CopyProcess::of(process) else { continue };
             for (of, bytes) in [(&mut look.now, process.now), (&mut look.peak, process.peak)] {
                 match (end, process.is_agent) {
                     (0, false) => of.controller += bytes,
@@ -69,15 +69,15 @@ pub(super) fn look(site: &Site) -> Result<MemoryLook> {
 }
 
 /// A process of landspeed.
-struct Process {
+struct CopyProcess {
     is_agent: bool,
     now: u64,
     peak: u64,
 }
 
-impl Process {
+impl CopyProcess {
     /// Returns `None` if a process is no landspeed, or is gone.
-    fn of(process: &str) -> Option<Process> {
+    fn of(process: &str) -> Option<CopyProcess> {
         let about = |file: &str| fs::read_to_string(format!("/proc/{process}/{file}")).ok();
         let program = fs::read_link(format!("/proc/{process}/exe")).ok()?;
         if program.file_name()? != "landspeed" {
@@ -85,7 +85,7 @@ impl Process {
         }
         let is_agent = about("cmdline")?.split('\0').any(|word| word == "agent");
         let status = about("status")?;
-        Some(Process { is_agent, now: bytes(&status, "VmRSS:")?, peak: bytes(&status, "VmHWM:")? })
+        Some(CopyProcess { is_agent, now: bytes(&status, "VmRSS:")?, peak: bytes(&status, "VmHWM:")? })
     }
 }
 
@@ -102,8 +102,8 @@ mod tests {
 
     #[test]
     fn only_landspeed_is_watched() {
-        assert!(Process::of(&std::process::id().to_string()).is_none());
-        assert!(Process::of("0").is_none());
+        assert!(CopyProcess::of(&std::process::id().to_string()).is_none());
+        assert!(CopyProcess::of("0").is_none());
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) struct Options {
 
 /// A run, as the study's file has it.
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptRun {
+struct KeptTruthRun {
     truth: String,
     seed: u64,
     /// The number of the run among those of its truth.
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let places = Places::new(&options.folder, &landspeed()?)?;
     let is_possible = |truth: &&&Truth| places.missing(truth.made).is_none();
     let can: Vec<&Truth> = asked.iter().filter(is_possible).copied().collect();
-    let mut kept = KeptRuns::<KeptRun>::open(&options.state)?;
+    let mut kept = KeptRuns::<KeptTruthRun>::open(&options.state)?;
     can.iter().try_for_each(|truth| places.prepare(truth))?;
     for (done, (which, number)) in order(can.len(), options).into_iter().enumerate() {
         let truth = can[which];
@@ -78,7 +78,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         // Ctrl-C ends the copies of a run too, which then says nothing. What was made is taken away.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {done} runs: the same command goes on");
         eprintln!("{} of {}, {}: {}", done + 1, can.len() * options.runs as usize, truth.name, run.words());
-        kept.add(KeptRun { truth: truth.name.to_owned(), seed: options.seed, number, run })?;
+        kept.add(KeptTruthRun { truth: truth.name.to_owned(), seed: options.seed, number, run })?;
     }
     println!("Seed {}. {}\n", options.seed, places.disk_words());
     for truth in asked {
@@ -95,8 +95,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Returns a run that the study's file has.
-fn found(kept: &KeptRuns<KeptRun>, truth: &Truth, seed: u64, number: u32) -> Option<TruthRun> {
-    let is_it = |run: &&KeptRun| run.truth == truth.name && run.seed == seed && run.number == number;
+fn found(kept: &KeptRuns<KeptTruthRun>, truth: &Truth, seed: u64, number: u32) -> Option<TruthRun> {
+    let is_it = |run: &&KeptTruthRun| run.truth == truth.name && run.seed == seed && run.number == number;
     kept.made().iter().find(is_it).map(|run| run.run.clone())
 }
 
