@@ -294,15 +294,20 @@ impl Site {
         link.map(|link| unfit(&link.since_mark().0)).unwrap_or_default()
     }
 
+    /// Returns true if an agent, or another process of landspeed, runs on a host.
+    pub(super) fn has_agent(&self, end: usize) -> bool {
+        let name = &self.names[end];
+        let runs = format!(
+            "for one in $(ip netns pids {name}); do \
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null; echo; done | grep -q '[l]andspeed'"
+        );
+        shell(&runs).is_ok()
+    }
+
     /// Waits until no agent runs on either host.
     pub(super) fn wait_for_agents(&self, within: Duration) -> Result<()> {
         let end = Instant::now() + within;
-        let [a, b] = &self.names;
-        let runs = format!(
-            "for one in $(ip netns pids {a}; ip netns pids {b}); do \
-             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null; echo; done | grep -q '[l]andspeed'"
-        );
-        while shell(&runs).is_ok() {
+        while [0, 1].into_iter().any(|host| self.has_agent(host)) {
             ensure!(Instant::now() < end, "an agent still runs {within:?} after its copy was ended");
             thread::sleep(Duration::from_millis(50));
         }

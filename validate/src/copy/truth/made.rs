@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,8 @@ use super::truths::{Bottleneck, CopyContent, CopyEnd, Truth};
 use crate::copy::site::{Sshd, printed_by, shell};
 use crate::fuse::MountedFolder;
 
-/// The longest time of a copy in seconds.
-const LONGEST: u32 = 120;
+/// The longest time of a copy, as arguments of timeout(1): what has not ended 30 s later is killed.
+const LONGEST: [&str; 2] = ["--kill-after=30", "120"];
 /// The time in which agents end after a copy.
 const ENDED: Duration = Duration::from_secs(10);
 /// The time in which agents begin.
@@ -29,6 +30,7 @@ const BEGUN: Duration = Duration::from_secs(10);
 /// How far a busy loop comes before other programs on its core: one with this priority gets four fifths beside the four threads of
 /// an end.
 const NICE: i32 = -12;
+
 /// What a copy prints.
 #[derive(Deserialize)]
 struct CopyDocument {
@@ -47,9 +49,11 @@ pub(super) struct MadeCopy {
 
 impl Places {
     /// Copies without what a truth makes, if it makes anything, and then with it.
-    pub(super) fn run_of(&self, truth: &Truth) -> Result<TruthRun> {
+    pub(super) fn run_of(&self, truth: &Truth, stop: &AtomicBool) -> Result<TruthRun> {
         let without = truth.without.map(|(content, made)| self.copied(content, made)).transpose();
         let without = without.context("the copy without it")?;
+        // timeout(1) keeps Ctrl-C from a copy, which takes its time.
+        ensure!(!stop.load(Ordering::Relaxed), "stopped");
         Ok(TruthRun::of(self.copied(truth.content, truth.made)?, without))
     }
 
@@ -100,7 +104,8 @@ impl Places {
         let mut groups = Vec::new();
         let sshd = self.site.start_sshd()?;
         // It waits until it is in its group.
-        let copy = format!("timeout {LONGEST} {pin}landspeed copy --no-record --json SSH_OPTIONS");
+        let copy =
+            format!("timeout {} {pin}landspeed copy --no-record --json SSH_OPTIONS", LONGEST.join(" "));
         let command = format!("read -r && exec {copy} {}/ HOST:TO < /dev/null", source.display());
         let mut command = self.site.command(&command);
         let mut copying = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().context("copy")?;
@@ -143,7 +148,9 @@ impl Places {
 
     /// Returns the process of the target's sshd, which has no session yet.
     fn sshd_process(&self) -> Result<u32> {
-        first_process(self.site.namespace(1))?.context("no sshd runs")
+        let listed = printed_by(&format!("ip netns pids {}", self.site.namespace(1)))?;
+        let first = listed.split_whitespace().next().context("no sshd runs")?;
+        first.parse::<u32>().context("the process of sshd")
     }
 
     /// Copies over a path of the lab, with a sysctl of the target and a congestion control of the flows.
@@ -172,17 +179,30 @@ impl Places {
         // An agent of the copy before would look like one of this copy.
         self.site.wait_for_agents(ENDED)?;
         let copying = self.between(hosts, source).spawn().context("copy")?;
-        let group = slow_controller(&copying, hosts, processors);
-        let copy = ended(copying, true);
+        let group = self.slow_controller(&copying, processors);
+        let copy = ended(copying, true)?;
         // The process of the group has ended.
         drop(group?);
-        copy
+        Ok(copy)
+    }
+
+    /// Limits the controller of a copy, once the agents have begun, so that they are not in its group. They look for each other
+    /// then, and copy nothing.
+    fn slow_controller(&self, copying: &Child, processors: f64) -> Result<ControlGroup> {
+        let end = Instant::now() + BEGUN;
+        while ![0, 1].into_iter().all(|host| self.site.has_agent(host)) {
+            ensure!(Instant::now() < end, "an agent does not begin");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let controller = printed_by(&format!("pgrep -P {}", copying.id()))?;
+        let controller = controller.trim().parse::<u32>().context("the process of the copy")?;
+        Ok(ControlGroup::around(controller, GroupLimit::Processors(processors))?)
     }
 
     /// Returns a copy between two namespaces, with the controller in neither.
     fn between(&self, [a, b]: [&str; 2], source: &Path) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(LONGEST.to_string()).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
+        command.args(LONGEST).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
         command.args(["--from", &format!("netns:{a}"), "--to", &format!("netns:{b}")]);
         command.arg(source.join("")).arg(self.site.target());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -193,27 +213,6 @@ impl Places {
 /// Returns the options of a file system that has a rate, or has none.
 fn options(name: &str, rate: Option<u64>) -> Vec<String> {
     rate.map(|rate| vec![name.to_owned(), rate.to_string()]).unwrap_or_default()
-}
-
-/// Returns a process of a namespace; `None` if it has none.
-fn first_process(namespace: &str) -> Result<Option<u32>> {
-    let listed = printed_by(&format!("ip netns pids {namespace}"))?;
-    listed.split_whitespace().next().map(|process| process.parse::<u32>().context("a process")).transpose()
-}
-
-/// Limits the controller of a copy, once the agents have begun, so that they are not in its group. They look for each other
-/// then, and copy nothing.
-fn slow_controller(copying: &Child, hosts: [&str; 2], processors: f64) -> Result<ControlGroup> {
-    let end = Instant::now() + BEGUN;
-    for host in hosts {
-        while first_process(host)?.is_none() {
-            ensure!(Instant::now() < end, "no agent begins in {host}");
-            thread::sleep(Duration::from_millis(5));
-        }
-    }
-    let controller = printed_by(&format!("pgrep -P {}", copying.id()))?;
-    let controller = controller.trim().parse::<u32>().context("the process of the copy")?;
-    Ok(ControlGroup::around(controller, GroupLimit::Processors(processors))?)
 }
 
 /// Lets a copy begin that waits for a line.
@@ -248,7 +247,7 @@ struct BusyLoop(Child);
 impl BusyLoop {
     fn begin() -> Result<BusyLoop> {
         let mut program = Command::new("timeout");
-        program.arg(LONGEST.to_string()).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
+        program.args(LONGEST).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
         let program = program.args(["sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
         Ok(BusyLoop(program.context("begin a busy loop")?))
     }

@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if found(&kept, truth, options.seed, number).is_some() {
             continue;
         }
-        let run = places.run_of(truth).unwrap_or_else(|error| TruthRun::Failed(format!("{error:#}")));
+        let run = places.run_of(truth, &stop).unwrap_or_else(|error| TruthRun::Failed(format!("{error:#}")));
         // Ctrl-C ends the copies of a run too, which then says nothing. What was made is taken away.
         ensure!(!stop.load(Ordering::Relaxed), "stopped after {done} runs: the same command goes on");
         eprintln!("{} of {}, {}: {}", done + 1, can.len() * options.runs as usize, truth.name, run.words());
