@@ -25,6 +25,9 @@ impl<T: Serialize + DeserializeOwned> KeptRuns<T> {
         };
         let lines = (1..).zip(BufReader::new(&file).lines());
         let made = lines.map(run).collect::<Result<Vec<T>>>().with_context(cannot)?;
+        if !made.is_empty() {
+            eprintln!("runs kept in {}: {}; remove it to begin anew", path.display(), made.len());
+        }
         Ok(KeptRuns { made, file })
     }
 

@@ -12,10 +12,10 @@ mod taken;
 mod watched;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::units::{BitRate, Bytes};
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ use watched::{MemoryCopy, WatchedCopy, watched};
 const MOST: u64 = 128 << 20;
 /// The most by which an end may grow from the second third of a long copy to its last one, as an allocator's arenas do.
 const MOST_GROWTH: u64 = 4 << 20;
+/// The least share of the time that it was given that a copy must take. A shorter one does not show whether it grows.
+const LEAST_TIME: f64 = 0.9;
 /// The longest time of a copy beyond the one that it was given.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
@@ -86,11 +88,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let mut kept = KeptRuns::<MemoryRun>::open(&options.state)?;
     let rows = options.rows();
+    ensure!(!rows.is_empty(), "no row has such a name");
     for row in &rows {
         if kept.made().iter().all(|run| run.name != row.name) {
             eprintln!("{}: makes what is copied", row.name);
-            let run = row.measured(&options.folder, &stop).with_context(|| row.name.clone())?;
-            kept.add(run)?;
+            let run = row.measured(&options.folder, &stop);
+            // Ctrl-C ends the programs of a row too, which then says nothing.
+            ensure!(!stop.load(Ordering::Relaxed), "stopped: the same command goes on");
+            kept.add(run.with_context(|| row.name.clone())?)?;
         }
     }
     let mut broken = BrokenPromises::default();
@@ -142,7 +147,7 @@ impl MemoryRow {
         let but = match self.content {
             // Without holes the long file would fill the target.
             MemoryContent::Holes(_) if !holds_holes(&site, &self.copy, stop)? => {
-                "holes are not kept".to_owned()
+                "a shorter one has not arrived with its holes".to_owned()
             }
             _ => String::new(),
         };
@@ -155,7 +160,8 @@ impl MemoryRow {
         self.content.make(site)?;
         site.mark();
         let WatchedCopy { is_complete, seconds, peaks, grown } = watched(site, &self.name, &self.copy, stop)?;
-        let is_whole = is_complete && self.content.has_arrived(site)?;
+        let takes = self.copy.takes.unwrap_or_default().as_secs_f64();
+        let is_whole = is_complete && seconds >= LEAST_TIME * takes && self.content.has_arrived(site)?;
         let but = site.unfit().first().map(|why| format!("the link: {why}")).unwrap_or_default();
         Ok(MemoryRun { name: self.name.clone(), is_complete: is_whole, seconds, peaks, grown, but })
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use landspeed_record::units::{BitRate, Bytes};
 
 use super::LONGEST;
@@ -95,11 +95,8 @@ fn watch(
             return Ok(status);
         }
         let elapsed = begun.elapsed();
-        match () {
-            () if stop.load(Ordering::Relaxed) => bail!("stopped in a copy: the same command goes on"),
-            () if elapsed > longest => bail!("a copy takes longer than {longest:?}"),
-            () => {}
-        }
+        ensure!(!stop.load(Ordering::Relaxed), "stopped in a copy");
+        ensure!(elapsed <= longest, "a copy takes longer than {longest:?}");
         let seen = look(site)?;
         course.add(&seen, elapsed.as_secs_f64() / takes.as_secs_f64().max(1.0));
         if elapsed >= said + SAID {
