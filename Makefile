@@ -152,36 +152,41 @@ copy-wan: build-validate
 	$(call VALIDATE,copy-wan $(WAN_OF))
 
 # 200 kills and 60 cuts of the link in the middle of a copy, ten of them for good: is a name ever given to a part of a file, and how much is
-# sent again? (three quarters of an hour)
+# sent again? (three quarters of an hour and 1 GB of memory) Rounds are kept in target/copy-kills.jsonl: a study that was ended goes on. Remove
+# that file to begin anew. KILLS_OF has options of `validate copy-kills`.
+KILLS_OF :=
 .PHONY: copy-kills
 copy-kills: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client
-	$(call VALIDATE,copy-kills $(COPY_OF))
+	$(call VALIDATE,copy-kills $(KILLS_OF))
 
-# The peak of both ends' memory in a copy of a million files, of a file of 1 TiB with holes, and over 16 flows and 100 ms: at most 128 MiB
-# (fifteen minutes, and 8 GB of memory for the files). MEMORY_OF has options of `validate copy-memory`.
+# The peak of both ends' memory in a copy of a million files, of a file of 1 TiB with holes, over 16 flows and 100 ms, and in one that takes 30
+# minutes, in which it must not grow: at most 128 MiB (forty minutes, two cores, and 6 GB of memory for the files). Rows are kept in
+# target/copy-memory.jsonl: a study that was ended goes on with the next row. Remove that file to begin anew. MEMORY_OF has options of
+# `validate copy-memory`, such as --minutes 5.
 MEMORY_OF :=
 .PHONY: copy-memory
 copy-memory: build-validate
-	@.ci/install ip:iproute2 tc:iproute2 sshd:openssh-server ssh:openssh-client
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client ss:iproute2
 	$(call VALIDATE,copy-memory $(MEMORY_OF))
 
 # Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
-# root and as another user; by landspeed also over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where openat2(2) is refused. What a
-# comparer of our own finds missing, and whether landspeed's exit status says so (a quarter of an hour). TREES_OF has options of
-# `validate copy-trees`.
+# root and as another user; by landspeed also over mptcp, udt and a relay, over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where
+# openat2(2) is refused. What a comparer of our own finds missing, and whether landspeed's exit status says so (twenty minutes, 1 GB of memory
+# and of /var/tmp; a row as soon as it is there). TREES_OF has options of `validate copy-trees`, such as --only relayed.
 TREES_OF :=
 .PHONY: copy-trees
 copy-trees: build-validate
-	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux
+	@.ci/install ip:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client rsync setpriv:util-linux ss:iproute2
 	$(call VALIDATE,copy-trees $(TREES_OF))
 
-# Bottlenecks made on purpose, twenty times each in an order of its own: is what `landspeed copy` names first what was made? (three quarters
-# of an hour and 7 GB of memory for the files, on a machine left alone). TRUTH_OF has options of `validate copy-truth`.
+# Bottlenecks made on purpose, twenty times each in an order of its own, each beside the same copy without it: is what `landspeed copy` names
+# first what was made? (an hour and 7 GB of memory for the files, on a machine left alone) Runs are kept in
+# target/copy-truth.jsonl: a study that was ended goes on. Remove that file to begin anew. TRUTH_OF has options of `validate copy-truth`.
 TRUTH_OF :=
 .PHONY: copy-truth
 copy-truth: build-validate
-	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps taskset:util-linux
+	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps pgrep:procps taskset:util-linux ss:iproute2
 	$(call VALIDATE,copy-truth $(TRUTH_OF))
 
 # What it costs that a copy accounts the time of its stages: by turns with it and without it, on one core (six minutes, on a machine left
@@ -193,7 +198,8 @@ copy-cost: build-validate
 	$(call VALIDATE,copy-cost $(COST_OF))
 
 # Peers that break the rules of a copy, at either end, and a user who swaps folders for links meanwhile, 10,000 times; then bytes of
-# strangers in the place of messages (ten minutes). Whatever they try, nothing outside is touched, nothing panics, and memory is bounded.
+# strangers in the place of messages (ten minutes, after the build). Whatever they try, nothing outside is touched, nothing panics, and memory is
+# bounded: each attack on memory says what it cost. ATTACKS=1000 takes a tenth.
 ATTACKS ?= 10000
 .PHONY: copy-attacks
 copy-attacks: setup

@@ -15,6 +15,7 @@ mod full_path;
 mod fuse;
 mod gates;
 mod grid_coverage;
+mod kept;
 mod landspeed;
 mod netem;
 mod occasions;
@@ -184,6 +185,8 @@ mod tests {
             "validate copy-kills --kills 8 --cuts 2 --long-cuts 1 --seed 3",
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
+            "validate copy-memory --minutes 5 --only minutes --state target/memory.jsonl",
+            "validate copy-trees --only relayed",
             "validate copy-wan --turns 3 --mib 256 --files 200 --seconds 4 --only 1e-5",
             "validate copy-cost --pairs 10 --mib 512 --folder /dev/shm",
             "validate copy-truth --runs 5 --only disk --seed 3 --folder /dev/shm",
@@ -220,6 +223,7 @@ mod tests {
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
             "validate copy-truth --runs 0",
+            "validate copy-memory --minutes 0",
             "validate fuse --over /dev/shm --at /mnt --read-rate 0",
         ] {
             assert!(parse(line).is_err(), "{line}");

@@ -31,9 +31,20 @@ pub(crate) fn interval(hits: u32, of: u32) -> String {
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
 }
 
-/// Returns a ratio with its interval as text; "-" for `None`.
+/// An interval that goes from less than its inverse to more than this has no ends: there was one value.
+const FARTHEST: f64 = 1e6;
+
+/// Returns a ratio with its interval as text; "-" for `None` and for what is no number, and "[-]" for an interval without ends.
 pub(crate) fn ratio(found: Option<Estimate>) -> String {
-    found.map_or("-".to_owned(), |found| format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high))
+    match found {
+        Some(found) if found.low < 1.0 / FARTHEST && found.high > FARTHEST => {
+            format!("{:.3} [-]", found.ratio)
+        }
+        Some(found) if [found.ratio, found.low, found.high].iter().all(|end| end.is_finite()) => {
+            format!("{:.3} [{:.3}, {:.3}]", found.ratio, found.low, found.high)
+        }
+        _ => "-".to_owned(),
+    }
 }
 
 /// Returns the answer to an expectation as text.
@@ -67,6 +78,8 @@ impl BrokenPromises {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_stats::{estimate, ratio_of};
+
     use super::*;
 
     #[test]
@@ -83,5 +96,9 @@ mod tests {
         assert_eq!(percent(share(1, 8)), "12.5 %");
         assert_eq!(percent(share(0, 0)), "0.0 %");
         assert_eq!(ratio(None), "-");
+        assert_eq!(ratio(Some(ratio_of(0.0, -0.1, 0.1))), "1.000 [0.905, 1.105]");
+        // One value has no interval, and no processor time no ratio.
+        assert_eq!(ratio(Some(estimate(&[2_f64.ln()], 0.95))), "2.000 [-]");
+        assert_eq!(ratio(Some(ratio_of(f64::NAN, f64::NAN, f64::NAN))), "-");
     }
 }

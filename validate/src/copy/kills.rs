@@ -4,19 +4,23 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ExitStatus};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
+use landspeed_engine::timed;
 use landspeed_record::units::Bytes;
 use landspeed_stats::Random;
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
+use super::turns::printed;
+use crate::kept::KeptRuns;
 use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
@@ -32,6 +36,8 @@ const CUT_FOR_GOOD: Duration = Duration::from_secs(45);
 const ENDING: Duration = Duration::from_secs(1);
 /// The time within which processes of an interrupted copy have ended.
 const ENDED: Duration = Duration::from_secs(60);
+/// The longest time of the copy that completes an interrupted one.
+const LONGEST: Duration = Duration::from_secs(300);
 const COPY: &str = "landspeed copy --no-record --json SSH_OPTIONS FROM/ HOST:TO";
 const IMPATIENT: &str = "landspeed copy --no-record --patience 2s --json SSH_OPTIONS FROM/ HOST:TO";
 
@@ -53,11 +59,15 @@ pub(crate) struct Options {
     seed: u64,
     /// The folder in which all is copied
     #[arg(long, default_value = "/dev/shm")]
-    folder: std::path::PathBuf,
+    folder: PathBuf,
+    /// Holds the rounds that were made. A study goes on with the rounds that its file lacks.
+    #[arg(long, value_name = "FILE", default_value = "target/copy-kills.jsonl")]
+    state: PathBuf,
 }
 
 /// What ends a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Interruption {
     Controller,
     Source,
@@ -115,8 +125,11 @@ impl Interruption {
 }
 
 /// What a round found.
-#[derive(Debug, Default, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Round {
+    what: Interruption,
+    /// Its number among the rounds of its kind, the seed and the content in MiB.
+    which: (u32, u64, u64),
     /// True if the copy was over before it was to be ended.
     is_late: bool,
     has_partial: bool,
@@ -135,30 +148,51 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let sshd = site.start_sshd()?;
     site.empty_target()?;
     let begun = Instant::now();
-    ensure!(site.run(COPY)?.success(), "an undisturbed copy fails");
+    printed(&site, COPY).context("an undisturbed copy")?;
     let longest = begun.elapsed();
-    let mut random = Random::new(options.seed);
-    let mut rounds: Vec<(Interruption, Round)> = Vec::new();
-    for what in order(options) {
-        let done = round(&site, what, longest.mul_f64(random.uniform()))?;
+    let mut kept = KeptRuns::<Round>::open(&options.state)?;
+    let rounds = options.rounds();
+    for (done, (what, number)) in rounds.iter().copied().enumerate() {
+        let which = (number, options.seed, options.mib);
+        if kept.made().iter().any(|round| (round.what, round.which) == (what, which)) {
+            continue;
+        }
+        let at = Random::stream(options.seed, done as u64).uniform();
+        let made = round(&site, (what, which), longest.mul_f64(at), &stop);
         // Ctrl-C ends the copies of the round too, which then says nothing.
-        ensure!(!stop.load(Ordering::Relaxed), "stopped after {} rounds", rounds.len());
-        rounds.push((what, done));
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {done} rounds: the same command goes on");
+        let made = made.with_context(|| format!("round {}, {what:?}", done + 1))?;
+        eprintln!("{} of {}, {}", done + 1, rounds.len(), made.words());
+        kept.add(made)?;
     }
     sshd.end()?;
-    report(&rounds)
+    let asked = |round: &&Round| {
+        let (number, ..) = round.which;
+        round.which == (number, options.seed, options.mib) && rounds.contains(&(round.what, number))
+    };
+    report(&kept.made().iter().filter(asked).copied().collect::<Vec<_>>())
 }
 
-/// Returns what ends the copy of each round.
-fn order(options: &Options) -> impl Iterator<Item = Interruption> {
-    let times = |what, number: u32| std::iter::repeat_n(what, number as usize);
-    let kills = Interruption::KILLS.into_iter().cycle().take(options.kills as usize);
-    let cuts = times(Interruption::Cut, options.cuts);
-    kills.chain(cuts).chain(times(Interruption::CutForGood, options.long_cuts))
+impl Options {
+    /// Returns what ends the copy of each round, with its number among the rounds of its kind.
+    fn rounds(&self) -> Vec<(Interruption, u32)> {
+        let times = |what, number: u32| (0..number).map(move |number| (what, number));
+        let kills = (0..self.kills).map(|number| {
+            let kinds = Interruption::KILLS.len() as u32;
+            (Interruption::KILLS[(number % kinds) as usize], number / kinds)
+        });
+        let cuts = times(Interruption::Cut, self.cuts);
+        kills.chain(cuts).chain(times(Interruption::CutForGood, self.long_cuts)).collect()
+    }
 }
 
 /// Starts a copy, ends it at this moment, looks at the target, and copies again.
-fn round(site: &Site, what: Interruption, at: Duration) -> Result<Round> {
+fn round(
+    site: &Site,
+    (what, which): (Interruption, (u32, u64, u64)),
+    at: Duration,
+    stop: &AtomicBool,
+) -> Result<Round> {
     site.empty_target()?;
     let mut copy = site.command(what.command()).spawn()?;
     thread::sleep(at);
@@ -169,12 +203,21 @@ fn round(site: &Site, what: Interruption, at: Duration) -> Result<Round> {
         what == Interruption::CutForGood && !is_late && (ended.success() || ended.code().is_none());
     site.wait_for_agents(ENDED)?;
     let (has_partial, present) = (site.differing()?.is_some(), present(&site.target())?);
-    let output = site.command(COPY).output().context("copy again")?;
-    let sent = || serde_json::from_slice::<serde_json::Value>(&output.stdout).ok()?["sent_bytes"].as_u64();
+    let completed = timed(&mut site.command(COPY), LONGEST, stop).and_then(|copy| copy.succeeded(None)).ok();
+    let sent = completed.as_ref().and_then(|copy| sent(&copy.printed));
     let missing = site.bytes()?.saturating_sub(present);
-    let again = sent().unwrap_or(u64::MAX).saturating_sub(missing);
-    let is_complete = output.status.success() && site.compare().is_ok();
-    Ok(Round { is_late, has_partial, is_complete, has_survived, again })
+    let again = sent.unwrap_or(u64::MAX).saturating_sub(missing);
+    let is_complete = completed.is_some() && site.compare().is_ok();
+    if completed.is_none() {
+        // It may have taken too long, and still run.
+        [0, 1].into_iter().try_for_each(|end| site.kill(end, "[l]andspeed"))?;
+    }
+    Ok(Round { what, which, is_late, has_partial, is_complete, has_survived, again })
+}
+
+/// Returns the bytes that a copy says that it has sent.
+fn sent(document: &[u8]) -> Option<u64> {
+    serde_json::from_slice::<serde_json::Value>(document).ok()?["sent_bytes"].as_u64()
 }
 
 /// Waits for the end of an interrupted copy. One that outlasts the cut of its link ends by itself.
@@ -202,14 +245,27 @@ fn present(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-fn report(rounds: &[(Interruption, Round)]) -> Result<()> {
+impl Round {
+    /// Returns what has become of it, in words.
+    fn words(&self) -> String {
+        let faults = [
+            (self.has_partial, "a part under a final name"),
+            (!self.is_complete, "not completed"),
+            (self.has_survived, "went on"),
+        ];
+        let faults: Vec<&str> = faults.into_iter().filter_map(|(is, words)| is.then_some(words)).collect();
+        let found = if faults.is_empty() { "completed".to_owned() } else { faults.join(", ") };
+        format!("{:?}: {found}, {} sent again", self.what, Bytes(self.again))
+    }
+}
+
+fn report(rounds: &[Round]) -> Result<()> {
     let mut broken = BrokenPromises::default();
     table::head(
         "ended | rounds | too late | went on | a part under a final name | not completed | most sent again | promise",
     );
     for what in Interruption::ALL {
-        let own: Vec<Round> =
-            rounds.iter().filter(|(other, _)| *other == what).map(|(_, round)| *round).collect();
+        let own: Vec<&Round> = rounds.iter().filter(|round| round.what == what).collect();
         let count = |is: fn(&Round) -> bool| own.iter().filter(|round| is(round)).count();
         let (parts, incomplete) = (count(|round| round.has_partial), count(|round| !round.is_complete));
         let again = own.iter().map(|round| round.again).max().unwrap_or_default();
@@ -228,4 +284,41 @@ fn report(rounds: &[(Interruption, Round)]) -> Result<()> {
         table::row(&cells);
     }
     broken.sum_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_its_rounds_and_each_round_its_number() {
+        let (folder, state) = (PathBuf::new(), PathBuf::new());
+        let options = Options { kills: 200, cuts: 50, long_cuts: 10, mib: 1, seed: 1, folder, state };
+        let rounds = options.rounds();
+        let count = |what| rounds.iter().filter(|(other, _)| *other == what).count();
+        assert_eq!(Interruption::ALL.map(count), [50, 50, 50, 50, 50, 10]);
+        let mut numbers =
+            rounds.iter().map(|(what, number)| (format!("{what:?}"), *number)).collect::<Vec<_>>();
+        numbers.sort();
+        numbers.dedup();
+        assert_eq!(numbers.len(), rounds.len());
+    }
+
+    #[test]
+    fn one_part_under_a_final_name_breaks_the_promise() {
+        let whole = |what| Round {
+            what,
+            which: (0, 1, 1),
+            is_late: false,
+            has_partial: false,
+            is_complete: true,
+            has_survived: false,
+            again: 1 << 20,
+        };
+        let mut rounds = Interruption::ALL.map(whole);
+        assert!(report(&rounds).is_ok());
+        assert_eq!(rounds[0].words(), "Controller: completed, 1 MiB sent again");
+        rounds[4].has_partial = true;
+        assert!(report(&rounds).is_err() && rounds[4].words().contains("a part under a final name"));
+    }
 }

@@ -167,9 +167,11 @@ fn measure(
                 site.use_memory(bytes)?;
             }
             place.settle(&site.source())?;
+            site.mark();
             let taken = turn(site, rival, bytes, seconds).with_context(|| rival.name);
             // Ctrl-C ends the program of the turn too, which says nothing of it.
             ensure!(!stop.load(Ordering::Relaxed), "stopped in round {round}");
+            say(round, rival.name, taken.as_ref().ok(), &site.unfit());
             match taken {
                 Ok(turn) => turns.push(turn),
                 Err(error) if number == 0 => return Err(error),
@@ -182,6 +184,14 @@ fn measure(
     }
     contestants.retain(|one| !one.is_out);
     Ok(())
+}
+
+/// Says what a turn has taken, and why the emulated link was another path than it was to be, if it was. Such a turn counts: it is
+/// the same link for all.
+fn say(round: u32, name: &str, turn: Option<&Turn>, unfit: &[String]) {
+    let took = turn.map_or_else(|| "failed".to_owned(), |turn| format!("{:.2} s", turn.seconds));
+    let late = unfit.first().map(|why| format!("; the link: {why}")).unwrap_or_default();
+    eprintln!("round {round}, {name}: {took}{late}");
 }
 
 fn report(contestants: &[Contestant], comparison: Comparison, setting: &str, bytes: u64) -> Result<()> {

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,9 @@ use landspeed_lab::topology::{HostSet, Lab};
 
 /// The address of the second host, unless a lab gives it one.
 const ADDRESS: &str = "10.97.0.2";
+/// A firewall that lets in only logins, replies, and what a host sends to itself.
+const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
+    ct state established,related accept; tcp dport 22 accept; }; }";
 
 /// Ends what still runs there when dropped, and removes the namespaces and the folder.
 pub(super) struct Site {
@@ -180,11 +183,6 @@ impl Site {
         Ok(server)
     }
 
-    /// Runs a command on the first host, with the words of [`super::rivals::Rival`] filled in.
-    pub(super) fn run(&self, command: &str) -> Result<ExitStatus> {
-        self.command(command).stdout(Stdio::null()).status().with_context(|| command.to_owned())
-    }
-
     /// Returns a command on the first host, with the words of [`super::rivals::Rival`] filled in.
     pub(super) fn command(&self, command: &str) -> Command {
         let mut shell = Command::new("ip");
@@ -273,6 +271,16 @@ impl Site {
         shell(&format!("ip -n {} link set d0 {to}", self.names[0]))
     }
 
+    /// Runs `work` while neither host lets the other in, except for logins.
+    pub(super) fn shut<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+        let each = |rules: &str| {
+            self.names.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft {rules}")))
+        };
+        let done = each(&format!("'{FIREWALL}'")).and_then(|()| work());
+        each("flush ruleset")?;
+        done
+    }
+
     /// Begins a run over the emulated link.
     pub(super) fn mark(&self) {
         if let Some(link) = self.lab.as_ref().and_then(|lab| lab.link()) {
@@ -286,15 +294,20 @@ impl Site {
         link.map(|link| unfit(&link.since_mark().0)).unwrap_or_default()
     }
 
+    /// Returns true if an agent, or another process of landspeed, runs on a host.
+    pub(super) fn has_agent(&self, end: usize) -> bool {
+        let name = &self.names[end];
+        let runs = format!(
+            "for one in $(ip netns pids {name}); do \
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null; echo; done | grep -q '[l]andspeed'"
+        );
+        shell(&runs).is_ok()
+    }
+
     /// Waits until no agent runs on either host.
     pub(super) fn wait_for_agents(&self, within: Duration) -> Result<()> {
         let end = Instant::now() + within;
-        let [a, b] = &self.names;
-        let runs = format!(
-            "for one in $(ip netns pids {a}; ip netns pids {b}); do \
-             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null; echo; done | grep -q '[l]andspeed'"
-        );
-        while shell(&runs).is_ok() {
+        while [0, 1].into_iter().any(|host| self.has_agent(host)) {
             ensure!(Instant::now() < end, "an agent still runs {within:?} after its copy was ended");
             thread::sleep(Duration::from_millis(50));
         }

@@ -208,14 +208,15 @@ fn print(name: &str, files: &str, turns: &[WanTurn], broken: &mut BrokenPromises
     let answer = broken.check(is_enough && ratio.low >= LEAST);
     let promise =
         if is_enough { format!("{LEAST}: {answer}") } else { format!("{LEAST_TURNS} turns decide") };
+    let shown = |found| table::ratio((!turns.is_empty()).then_some(found));
     table::row(&[
         &name,
         &files,
         &turns.len(),
         &format!("{:.0}", mean(|turn| turn.stream)),
         &format!("{:.0}", mean(|turn| turn.copy)),
-        &table::ratio(Some(ratio)),
-        &table::ratio(Some(over_stream(|turn| turn.with_login))),
+        &shown(ratio),
+        &shown(over_stream(|turn| turn.with_login)),
         &promise,
     ]);
 }

@@ -1,7 +1,9 @@
 //! Recorded data: a report of each kind except grids. tests/records/README.md describes the data.
 
+use std::path::Path;
+
 use landspeed_record::{CompareReport, ExplainReport, Header, Line, MeasureReport, Record, TuneSummary};
-use landspeed_report::{Document, compare, explain, measure, tune};
+use landspeed_report::{Document, compare, copy, explain, measure, tune};
 use serde_json::Value;
 
 /// A kind of report: the recorded data, and the function that makes the document.
@@ -39,16 +41,28 @@ pub(crate) fn all() -> Vec<ReportKind> {
         let record = record(json)?;
         Some(compare(&study(&record)?, &record))
     }
+    fn copied(json: &Value) -> Option<Document> {
+        let record = record(json)?;
+        Some(copy(&landspeed_analysis::copy_report(&record, "/data/copy.jsonl").ok()?, &record))
+    }
     let mut kinds: Vec<ReportKind> =
         ["stream", "sweep", "pingpong", "connect"].map(|name| ReportKind::of(name, measured)).into();
     kinds.extend(["explain", "sizes", "flow"].map(|name| ReportKind::of(name, explained)));
     kinds.push(ReportKind::of("tune", tuned));
     kinds.extend(["compare", "streams"].map(|name| ReportKind::of(name, studied)));
+    // No copy has been recorded yet. Its report is tested as soon as the file is there.
+    let copies = Some("copy").filter(|name| Path::new(&format!("{}.jsonl", path(name))).exists());
+    kinds.extend(copies.map(|name| ReportKind::of(name, copied)));
     kinds
 }
 
+/// Returns the path of recorded data, without what its name ends with.
+fn path(name: &str) -> String {
+    format!("{}/../../tests/records/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
 fn json(name: &str) -> Value {
-    let path = format!("{}/../../tests/records/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = path(name);
     match std::fs::read_to_string(format!("{path}.jsonl")) {
         Ok(text) => text.lines().map(|line| serde_json::from_str::<Value>(line).expect(name)).collect(),
         Err(_) => serde_json::from_slice(&std::fs::read(format!("{path}.json")).expect(name)).expect(name),

@@ -6,8 +6,8 @@ use std::path::Path;
 use anyhow::{Context, Result};
 
 use super::generate::{Ownership, empty_folder};
-use super::programs::{LANDSPEED, Medium, PROGRAMS, Reach};
-use super::{Study, TreeCopy};
+use super::programs::{LANDSPEED, Medium, PROGRAMS, Reach, TreeCarrier};
+use super::{Options, Study, TreeCopy};
 use crate::fuse::{MountedFolder, missing};
 
 /// The end of a copy that lacks something.
@@ -37,13 +37,14 @@ const WAYS: [LackingWay; 6] = [
 
 impl Study {
     /// Copies by landspeed over each of these ways; elsewhere each call of another program takes several times as long.
-    pub(super) fn lacking(&mut self, ownership: Ownership) -> Result<()> {
+    pub(super) fn lacking(&mut self, options: &Options, ownership: Ownership) -> Result<()> {
         if let Some(why) = missing() {
             let left_out = WAYS.map(|way| format!("LEFT OUT, {why}: {ownership:?}, {}", way.title));
             self.examples.extend(left_out);
             return Ok(());
         }
-        WAYS.iter().try_for_each(|way| self.lacking_way(way, ownership).with_context(|| way.title.to_owned()))
+        let mut asked = WAYS.iter().filter(|way| options.is_asked(way.title));
+        asked.try_for_each(|way| self.lacking_way(way, ownership).with_context(|| way.title.to_owned()))
     }
 
     /// The source lies in memory, and so does the target. What the source's file system does not tell cannot arrive: the copy is
@@ -61,7 +62,8 @@ impl Study {
             LackingEnd::Source => [shown.as_path(), to.as_path()],
             LackingEnd::Target => [from.as_path(), shown.as_path()],
         };
-        let copy = TreeCopy { title: way.title, ownership, program, places: [source, target], arrived: &to };
+        let (title, over, places) = (way.title, TreeCarrier::Usual, [source, target]);
+        let copy = TreeCopy { title, ownership, program, over, places, arrived: &to };
         self.judge(&copy, program.commands[Reach::Local as usize])?;
         drop(mounted);
         remove(&shown)

@@ -30,7 +30,7 @@ use crate::stop;
 use crate::table::{self, BrokenPromises};
 use compare::{TreeDifference, TreeDifferences, compare, count};
 use generate::{Ownership, TreeSize, empty_folder, generate};
-use programs::{LANDSPEED, Medium, PROGRAMS, Program, Reach, WAYS, Way, exit};
+use programs::{LANDSPEED, Medium, PROGRAMS, Program, Reach, TreeCarrier, WAYS, Way, exit};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -48,10 +48,21 @@ pub(crate) struct Options {
     /// A folder in memory
     #[arg(long, default_value = "/dev/shm")]
     memory: PathBuf,
+    /// Only ways whose titles contain this
+    #[arg(long, value_name = "PART-OF-A-TITLE")]
+    only: Option<String>,
+}
+
+impl Options {
+    fn is_asked(&self, title: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| title.contains(only))
+    }
 }
 
 /// The user as whom trees are copied that are not root's.
 const NOBODY: Ownership = Ownership::User { user: 65_534, group: 65_534 };
+/// How each of landspeed's commands begins.
+const COPY: &str = "landspeed copy --no-record";
 /// The depth of the deepest folder.
 const DEPTH: u64 = 200;
 
@@ -81,10 +92,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::head(&format!("tree of | way | program | exit | --verify | {kinds} | exit status is true"));
     for ownership in [Ownership::Anybody, NOBODY] {
         study.trees(options, ownership)?;
-        for way in WAYS.iter().filter(|way| ownership == Ownership::Anybody || way.reach == Reach::Local) {
+        let is_possible = |way: &&Way| ownership == Ownership::Anybody || way.reach == Reach::Local;
+        for way in WAYS.iter().filter(is_possible).filter(|way| options.is_asked(way.title)) {
             study.way(way, ownership)?;
         }
-        study.lacking(ownership)?;
+        study.lacking(options, ownership)?;
     }
     sshd.end()?;
     study.denied()?;
@@ -98,6 +110,7 @@ struct TreeCopy<'a> {
     title: &'a str,
     ownership: Ownership,
     program: &'a Program,
+    over: TreeCarrier,
     /// The folders that the program gets.
     places: [&'a Path; 2],
     /// Where the copy is then held against the source.
@@ -135,10 +148,15 @@ impl Study {
 
     /// Copies one way by each program that is installed and can.
     fn way(&mut self, way: &Way, ownership: Ownership) -> Result<()> {
-        for program in &PROGRAMS {
+        if let Some(why) = way.over.missing() {
+            self.examples.push(format!("LEFT OUT, {why}: {}", way.title));
+            return Ok(());
+        }
+        for program in PROGRAMS.iter().filter(|one| way.over == TreeCarrier::Usual || one.name == LANDSPEED) {
             let command = program.commands[way.reach as usize];
             if !command.is_empty() && self.site.has(program.needs) {
-                self.one(way, ownership, program, command).with_context(|| program.name.to_owned())?;
+                let command = command.replace(COPY, &format!("{COPY}{}", way.over.options()));
+                self.one(way, ownership, program, &command).with_context(|| program.name.to_owned())?;
             }
         }
         Ok(())
@@ -147,17 +165,21 @@ impl Study {
     fn one(&mut self, way: &Way, ownership: Ownership, program: &Program, command: &str) -> Result<()> {
         let (from, to) = (self.at(way.from).join("from"), self.at(way.to).join("out/to"));
         self.empty_target(way.to, ownership)?;
-        let copy = TreeCopy { title: way.title, ownership, program, places: [&from, &to], arrived: &to };
+        let (title, over) = (way.title, way.over);
+        let copy = TreeCopy { title, ownership, program, over, places: [&from, &to], arrived: &to };
         self.judge(&copy, command)
     }
 
     /// Copies, verifies by landspeed, compares, and prints a row.
     fn judge(&mut self, copy: &TreeCopy, command: &str) -> Result<()> {
-        let TreeCopy { ownership, program, .. } = *copy;
-        let run = |command: &str| exit(&self.site, command, copy.places, ownership);
+        let TreeCopy { ownership, program, over, .. } = *copy;
+        let run = |command: &str| {
+            let exit = || exit(&self.site, command, copy.places, ownership);
+            if over == TreeCarrier::Relay { self.site.shut(exit) } else { exit() }
+        };
         let code = run(command)?;
         let verified = match program.name == LANDSPEED {
-            true => run(&command.replace("landspeed copy --no-record", "landspeed copy --verify"))?,
+            true => run(&command.replace(COPY, "landspeed copy --verify"))?,
             false => None,
         };
         // Ctrl-C ends the programs too, which says nothing of them.

@@ -38,15 +38,51 @@ pub(super) struct Way {
     pub(super) from: Medium,
     pub(super) to: Medium,
     pub(super) reach: Reach,
+    pub(super) over: TreeCarrier,
 }
 
-pub(super) const WAYS: [Way; 6] = [
-    Way { title: "memory to disk", from: Medium::Memory, to: Medium::Disk, reach: Reach::Local },
-    Way { title: "disk to memory", from: Medium::Disk, to: Medium::Memory, reach: Reach::Local },
-    Way { title: "disk to disk", from: Medium::Disk, to: Medium::Disk, reach: Reach::Local },
-    Way { title: "to a host, ssh", from: Medium::Memory, to: Medium::Disk, reach: Reach::ToHost },
-    Way { title: "from a host, ssh", from: Medium::Disk, to: Medium::Memory, reach: Reach::FromHost },
-    Way { title: "between hosts", from: Medium::Disk, to: Medium::Disk, reach: Reach::BetweenHosts },
+/// What carries a tree. Only landspeed has more than one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TreeCarrier {
+    /// What the program takes by itself.
+    Usual,
+    Mptcp,
+    Udt,
+    /// The controller, because neither host lets the other in.
+    Relay,
+}
+
+impl TreeCarrier {
+    /// Returns the options of landspeed.
+    pub(super) fn options(self) -> &'static str {
+        match self {
+            TreeCarrier::Mptcp => " --transport mptcp",
+            TreeCarrier::Udt => " --transport udt",
+            TreeCarrier::Usual | TreeCarrier::Relay => "",
+        }
+    }
+
+    /// Returns why this cannot be on this machine; `None` if it can.
+    pub(super) fn missing(self) -> Option<&'static str> {
+        let is_missing = self == TreeCarrier::Mptcp && !Path::new("/proc/sys/net/mptcp/enabled").exists();
+        is_missing.then_some("this kernel has no Multipath TCP")
+    }
+}
+
+const fn way(title: &'static str, [from, to]: [Medium; 2], reach: Reach, over: TreeCarrier) -> Way {
+    Way { title, from, to, reach, over }
+}
+
+pub(super) const WAYS: [Way; 9] = [
+    way("memory to disk", [Medium::Memory, Medium::Disk], Reach::Local, TreeCarrier::Usual),
+    way("disk to memory", [Medium::Disk, Medium::Memory], Reach::Local, TreeCarrier::Usual),
+    way("disk to disk", [Medium::Disk, Medium::Disk], Reach::Local, TreeCarrier::Usual),
+    way("to a host, ssh", [Medium::Memory, Medium::Disk], Reach::ToHost, TreeCarrier::Usual),
+    way("from a host, ssh", [Medium::Disk, Medium::Memory], Reach::FromHost, TreeCarrier::Usual),
+    way("between hosts", [Medium::Disk, Medium::Disk], Reach::BetweenHosts, TreeCarrier::Usual),
+    way("between hosts, mptcp", [Medium::Memory, Medium::Memory], Reach::BetweenHosts, TreeCarrier::Mptcp),
+    way("between hosts, udt", [Medium::Memory, Medium::Memory], Reach::BetweenHosts, TreeCarrier::Udt),
+    way("between hosts, relayed", [Medium::Memory, Medium::Memory], Reach::BetweenHosts, TreeCarrier::Relay),
 ];
 
 /// A program that copies trees.
@@ -123,7 +159,9 @@ pub(super) fn exit(
             return Ok(status.code());
         }
         if Instant::now() > end {
-            child.kill()?;
+            // What the command has started would still write into the copy.
+            site.kill(0, ".")?;
+            site.kill(1, "[l]andspeed")?;
         }
         thread::sleep(Duration::from_millis(20));
     }

@@ -3,96 +3,116 @@
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use landspeed_lab::faults::{ControlGroup, GroupLimit};
 use landspeed_lab::topology::{HostSet, ReachMethod, open};
-use landspeed_record::CopyHeld;
 use landspeed_record::units::BitRate;
+use landspeed_record::{CopyHeld, CopyHolder};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use super::places::Places;
 use super::score::TruthRun;
-use super::truths::{Bottleneck, CopyEnd, Truth};
-use crate::copy::site::{Sshd, shell};
+use super::truths::{Bottleneck, CopyContent, CopyEnd, Truth};
+use crate::copy::site::{Sshd, printed_by, shell};
 use crate::fuse::MountedFolder;
 
-/// The longest time of a copy in seconds.
-const LONGEST: u32 = 120;
+/// The longest time of a copy, as arguments of timeout(1): what has not ended 30 s later is killed.
+const LONGEST: [&str; 2] = ["--kill-after=30", "120"];
 /// The time in which agents end after a copy.
 const ENDED: Duration = Duration::from_secs(10);
+/// The time in which agents begin.
+const BEGUN: Duration = Duration::from_secs(10);
 /// How far a busy loop comes before other programs on its core: one with this priority gets four fifths beside the four threads of
 /// an end.
 const NICE: i32 = -12;
-/// A firewall that lets in only logins, replies, and what a host sends to itself.
-const FIREWALL: &str = "table inet f { chain c { type filter hook input priority 0; policy drop; iif lo accept; \
-    ct state established,related accept; tcp dport 22 accept; }; }";
 
 /// What a copy prints.
 #[derive(Deserialize)]
 struct CopyDocument {
     held: CopyHeld,
     is_relayed: bool,
+    goodput_bps: BitRate,
+}
+
+/// What a copy came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MadeCopy {
+    /// What it names first, if anything.
+    pub(super) first: Option<CopyHolder>,
+    pub(super) rate: BitRate,
 }
 
 impl Places {
+    /// Copies without what a truth makes, if it makes anything, and then with it.
+    pub(super) fn run_of(&self, truth: &Truth, stop: &AtomicBool) -> Result<TruthRun> {
+        let without = truth.without.map(|(content, made)| self.copied(content, made)).transpose();
+        let without = without.context("the copy without it")?;
+        // timeout(1) keeps Ctrl-C from a copy, which takes its time.
+        ensure!(!stop.load(Ordering::Relaxed), "stopped");
+        Ok(TruthRun::of(self.copied(truth.content, truth.made)?, without))
+    }
+
     /// Makes a bottleneck, and copies. The target is empty before.
-    pub(super) fn copy_with(&self, truth: &Truth) -> Result<TruthRun> {
+    fn copied(&self, content: CopyContent, made: Bottleneck) -> Result<MadeCopy> {
         self.site.empty_target()?;
-        let source = self.content(truth.content);
-        match truth.made {
+        let source = self.content(content);
+        match made {
             Bottleneck::Path { lab, target, control } => self.over_path(&source, lab, (target, control)),
-            Bottleneck::Relay => self.relayed(&source),
-            Bottleneck::SourceDisk(rate) => self.copy_from_disk(truth, rate),
+            Bottleneck::Relay(processors) => self.relayed(&source, processors),
+            Bottleneck::SourceDisk(rate) => self.copy_from_disk(content, rate),
             Bottleneck::TargetDisk(rate) => {
                 let below = self.beside_target("below")?;
-                let options = ["--write-rate".to_owned(), rate.to_string()];
-                let _slow = MountedFolder::new(&below, &self.site.target(), &options)?;
-                self.over_ssh(&source, truth.made)
+                let _slow = MountedFolder::new(&below, &self.site.target(), &options("--write-rate", rate))?;
+                self.over_ssh(&source, made)
             }
             Bottleneck::TokenBucket(megabits) => {
                 let host = self.site.namespace(0);
                 let bucket = format!("tbf rate {megabits}mbit burst 128k latency 20ms");
                 shell(&format!("tc -n {host} qdisc replace dev d0 root {bucket}"))?;
-                let named = self.over_ssh(&source, truth.made);
+                let copy = self.over_ssh(&source, made);
                 shell(&format!("tc -n {host} qdisc del dev d0 root"))?;
-                named
+                copy
             }
-            Bottleneck::Nothing | Bottleneck::Quota(..) | Bottleneck::BusyCore => {
-                self.over_ssh(&source, truth.made)
+            Bottleneck::Nothing | Bottleneck::Quota(..) | Bottleneck::OwnCores { .. } => {
+                self.over_ssh(&source, made)
             }
         }
     }
 
-    /// Copies from a slow disk, or from a slow file system where no control group makes a disk slow.
-    fn copy_from_disk(&self, truth: &Truth, rate: u64) -> Result<TruthRun> {
+    /// Copies from a disk, or from a file system of the tests where no control group makes a disk slow.
+    fn copy_from_disk(&self, content: CopyContent, rate: Option<u64>) -> Result<MadeCopy> {
         if self.has_slow_disk() {
-            return self.over_ssh(&self.content_on_disk(truth.content)?, truth.made);
+            return self.over_ssh(&self.content_on_disk(content)?, Bottleneck::SourceDisk(rate));
         }
         let shown = self.beside_target("shown")?;
-        let options = ["--read-rate".to_owned(), rate.to_string()];
-        let _slow = MountedFolder::new(&self.content(truth.content), &shown, &options)?;
+        let _slow = MountedFolder::new(&self.content(content), &shown, &options("--read-rate", rate))?;
         self.over_ssh(&shown, Bottleneck::Nothing)
     }
 
     /// Copies from the first host, on which the controller is, to the second one.
-    fn over_ssh(&self, source: &Path, made: Bottleneck) -> Result<TruthRun> {
-        let neighbour = (made == Bottleneck::BusyCore).then(BusyLoop::begin).transpose()?;
-        let pin = if neighbour.is_some() { "taskset -c 0 " } else { "" };
+    fn over_ssh(&self, source: &Path, made: Bottleneck) -> Result<MadeCopy> {
+        let has_neighbour = made == Bottleneck::OwnCores { has_neighbour: true };
+        let _neighbour = has_neighbour.then(BusyLoop::begin).transpose()?;
+        let has_own_core = matches!(made, Bottleneck::OwnCores { .. });
+        let pin = if has_own_core { "taskset -c 0 " } else { "" };
         // A group's last process must have ended before the group is dropped.
         let mut groups = Vec::new();
         let sshd = self.site.start_sshd()?;
         // It waits until it is in its group.
-        let copy = format!("timeout {LONGEST} {pin}landspeed copy --no-record --json SSH_OPTIONS");
+        let copy =
+            format!("timeout {} {pin}landspeed copy --no-record --json SSH_OPTIONS", LONGEST.join(" "));
         let command = format!("read -r && exec {copy} {}/ HOST:TO < /dev/null", source.display());
         let mut command = self.site.command(&command);
         let mut copying = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().context("copy")?;
         let limited = self.limit(&copying, made, &mut groups);
-        let named = limited.and_then(|()| begin(&mut copying)).and_then(|()| ended(copying, false));
+        let copy = limited.and_then(|()| begin(&mut copying)).and_then(|()| ended(copying, false));
         self.end(sshd)?;
-        named
+        copy
     }
 
     /// Waits for the end of both ends. What does not end is killed, because it would stay in its control group and take part in the
@@ -116,19 +136,20 @@ impl Places {
             Bottleneck::Quota(CopyEnd::Target, share) => {
                 group(self.sshd_process()?, GroupLimit::Processors(share))
             }
-            Bottleneck::SourceDisk(rate) => {
+            Bottleneck::SourceDisk(Some(rate)) => {
                 group(copying.id(), GroupLimit::DiskReads(BitRate(rate as f64 * 8.0)))
             }
-            Bottleneck::BusyCore => shell(&format!("taskset -pc 1 {} > /dev/null", self.sshd_process()?)),
+            Bottleneck::OwnCores { .. } => {
+                shell(&format!("taskset -pc 1 {} > /dev/null", self.sshd_process()?))
+            }
             _ => Ok(()),
         }
     }
 
     /// Returns the process of the target's sshd, which has no session yet.
     fn sshd_process(&self) -> Result<u32> {
-        let listed = Command::new("ip").args(["netns", "pids", self.site.namespace(1)]).output()?;
-        let text = String::from_utf8_lossy(&listed.stdout);
-        let first = text.split_whitespace().next().context("no sshd runs")?;
+        let listed = printed_by(&format!("ip netns pids {}", self.site.namespace(1)))?;
+        let first = listed.split_whitespace().next().context("no sshd runs")?;
         first.parse::<u32>().context("the process of sshd")
     }
 
@@ -138,7 +159,7 @@ impl Places {
         source: &Path,
         lab: &str,
         (target, control): (Option<&str>, Option<&str>),
-    ) -> Result<TruthRun> {
+    ) -> Result<MadeCopy> {
         let hosts = open(&[lab.to_owned()])?;
         let [a, b] = [namespace(&*hosts, 0)?, namespace(&*hosts, 1)?];
         target.map_or(Ok(()), |sysctl| shell(&format!("ip netns exec {b} sysctl -qw '{sysctl}'")))?;
@@ -148,24 +169,50 @@ impl Places {
     }
 
     /// Copies where neither host lets the other in.
-    fn relayed(&self, source: &Path) -> Result<TruthRun> {
+    fn relayed(&self, source: &Path, processors: f64) -> Result<MadeCopy> {
         let hosts = [self.site.namespace(0), self.site.namespace(1)];
-        let made = hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft '{FIREWALL}'")));
-        let copying = made.and_then(|()| self.between(hosts, source).spawn().context("copy"));
-        let named = copying.and_then(|copying| ended(copying, true));
-        hosts.iter().try_for_each(|host| shell(&format!("ip netns exec {host} nft flush ruleset")))?;
-        named
+        self.site.shut(|| self.by_slow_controller(hosts, source, processors))
+    }
+
+    /// Copies between two namespaces by a controller that has a quota. Both agents have none.
+    fn by_slow_controller(&self, hosts: [&str; 2], source: &Path, processors: f64) -> Result<MadeCopy> {
+        // An agent of the copy before would look like one of this copy.
+        self.site.wait_for_agents(ENDED)?;
+        let copying = self.between(hosts, source).spawn().context("copy")?;
+        let group = self.slow_controller(&copying, processors);
+        let copy = ended(copying, true)?;
+        // The process of the group has ended.
+        drop(group?);
+        Ok(copy)
+    }
+
+    /// Limits the controller of a copy, once the agents have begun, so that they are not in its group. They look for each other
+    /// then, and copy nothing.
+    fn slow_controller(&self, copying: &Child, processors: f64) -> Result<ControlGroup> {
+        let end = Instant::now() + BEGUN;
+        while ![0, 1].into_iter().all(|host| self.site.has_agent(host)) {
+            ensure!(Instant::now() < end, "an agent does not begin");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let controller = printed_by(&format!("pgrep -P {}", copying.id()))?;
+        let controller = controller.trim().parse::<u32>().context("the process of the copy")?;
+        Ok(ControlGroup::around(controller, GroupLimit::Processors(processors))?)
     }
 
     /// Returns a copy between two namespaces, with the controller in neither.
     fn between(&self, [a, b]: [&str; 2], source: &Path) -> Command {
         let mut command = Command::new("timeout");
-        command.arg(LONGEST.to_string()).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
+        command.args(LONGEST).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
         command.args(["--from", &format!("netns:{a}"), "--to", &format!("netns:{b}")]);
         command.arg(source.join("")).arg(self.site.target());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
+}
+
+/// Returns the options of a file system that has a rate, or has none.
+fn options(name: &str, rate: Option<u64>) -> Vec<String> {
+    rate.map(|rate| vec![name.to_owned(), rate.to_string()]).unwrap_or_default()
 }
 
 /// Lets a copy begin that waits for a line.
@@ -174,8 +221,8 @@ fn begin(copying: &mut Child) -> Result<()> {
     Ok(input.write_all(b"\n")?)
 }
 
-/// Waits for a copy, and returns what it has named.
-fn ended(copying: Child, is_relayed: bool) -> Result<TruthRun> {
+/// Waits for a copy, and returns what it came to.
+fn ended(copying: Child, is_relayed: bool) -> Result<MadeCopy> {
     let output = copying.wait_with_output()?;
     let said = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
@@ -183,7 +230,7 @@ fn ended(copying: Child, is_relayed: bool) -> Result<TruthRun> {
     }
     let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;
     ensure!(document.is_relayed == is_relayed, "is_relayed is {}", document.is_relayed);
-    Ok(TruthRun::Named(document.held.by.first().copied()))
+    Ok(MadeCopy { first: document.held.by.first().copied(), rate: document.goodput_bps })
 }
 
 /// Returns the name of a host's namespace.
@@ -200,7 +247,7 @@ struct BusyLoop(Child);
 impl BusyLoop {
     fn begin() -> Result<BusyLoop> {
         let mut program = Command::new("timeout");
-        program.arg(LONGEST.to_string()).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
+        program.args(LONGEST).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
         let program = program.args(["sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
         Ok(BusyLoop(program.context("begin a busy loop")?))
     }

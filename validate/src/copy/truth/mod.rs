@@ -1,5 +1,6 @@
 //! `make copy-truth`: bottlenecks made on purpose, one at a time, in an order that is drawn anew for each seed. Is what
-//! `landspeed copy` names first what was made?
+//! `landspeed copy` names first what was made? Beside each of these copies is the same one without what was made: where that is
+//! hardly faster, something else was slower, and the run is counted apart.
 //!
 //! | module | content |
 //! |---|---|
@@ -19,8 +20,10 @@ use std::sync::atomic::Ordering;
 use anyhow::{Result, ensure};
 use clap::Args;
 use landspeed_stats::Random;
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::kept::KeptRuns;
 use crate::landspeed::landspeed;
 use crate::stop;
 use places::Places;
@@ -41,6 +44,19 @@ pub(crate) struct Options {
     /// The folder in which all is copied, in memory
     #[arg(long, default_value = "/dev/shm")]
     folder: PathBuf,
+    /// Holds the runs that were made. A study goes on with the runs that its file lacks.
+    #[arg(long, value_name = "FILE", default_value = "target/copy-truth.jsonl")]
+    state: PathBuf,
+}
+
+/// A run, as the study's file has it.
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptTruthRun {
+    truth: String,
+    seed: u64,
+    /// The number of the run among those of its truth.
+    number: u32,
+    run: TruthRun,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -51,16 +67,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let places = Places::new(&options.folder, &landspeed()?)?;
     let is_possible = |truth: &&&Truth| places.missing(truth.made).is_none();
     let can: Vec<&Truth> = asked.iter().filter(is_possible).copied().collect();
-    let mut scores: Vec<TruthScore> =
-        can.iter().map(|truth| TruthScore { truth, runs: Vec::new() }).collect();
-    can.iter().try_for_each(|truth| places.prepare(truth.content))?;
-    for (number, which) in order(can.len(), options).into_iter().enumerate() {
-        // The current run takes away what it has made before this ends.
-        ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} runs");
+    let mut kept = KeptRuns::<KeptTruthRun>::open(&options.state)?;
+    can.iter().try_for_each(|truth| places.prepare(truth))?;
+    for (done, (which, number)) in order(can.len(), options).into_iter().enumerate() {
         let truth = can[which];
-        let named = places.copy_with(truth).unwrap_or_else(|error| TruthRun::Failed(format!("{error:#}")));
-        eprintln!("{} {}: {}", number + 1, truth.name, named.words());
-        scores[which].runs.push(named);
+        if found(&kept, truth, options.seed, number).is_some() {
+            continue;
+        }
+        let run = places.run_of(truth, &stop).unwrap_or_else(|error| TruthRun::Failed(format!("{error:#}")));
+        // Ctrl-C ends the copies of a run too, which then says nothing. What was made is taken away.
+        ensure!(!stop.load(Ordering::Relaxed), "stopped after {done} runs: the same command goes on");
+        eprintln!("{} of {}, {}: {}", done + 1, can.len() * options.runs as usize, truth.name, run.words());
+        kept.add(KeptTruthRun { truth: truth.name.to_owned(), seed: options.seed, number, run })?;
     }
     println!("Seed {}. {}\n", options.seed, places.disk_words());
     for truth in asked {
@@ -69,12 +87,23 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     ensure!(!can.is_empty(), "none of it can be made here");
+    let runs = |truth: &Truth| -> Vec<TruthRun> {
+        (0..options.runs).filter_map(|number| found(&kept, truth, options.seed, number)).collect()
+    };
+    let scores: Vec<TruthScore> = can.iter().map(|truth| TruthScore { truth, runs: runs(truth) }).collect();
     report(&scores)
 }
 
-/// Returns which truth each run makes.
-fn order(truths: usize, options: &Options) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..options.runs).flat_map(|_| 0..truths).collect();
+/// Returns a run that the study's file has.
+fn found(kept: &KeptRuns<KeptTruthRun>, truth: &Truth, seed: u64, number: u32) -> Option<TruthRun> {
+    let is_it = |run: &&KeptTruthRun| run.truth == truth.name && run.seed == seed && run.number == number;
+    kept.made().iter().find(is_it).map(|run| run.run.clone())
+}
+
+/// Returns which truth each run makes, and its number among the runs of this truth.
+fn order(truths: usize, options: &Options) -> Vec<(usize, u32)> {
+    let mut order: Vec<(usize, u32)> =
+        (0..options.runs).flat_map(|number| (0..truths).map(move |truth| (truth, number))).collect();
     Random::new(options.seed).shuffle(&mut order);
     order
 }
@@ -85,11 +114,12 @@ mod tests {
 
     #[test]
     fn each_truth_has_all_its_runs_and_a_seed_its_own_order() {
-        let options = |seed| Options { runs: 20, only: None, seed, folder: PathBuf::new() };
+        let options =
+            |seed| Options { runs: 20, only: None, seed, folder: PathBuf::new(), state: PathBuf::new() };
         let one = order(12, &options(1));
         assert_eq!(one, order(12, &options(1)));
         assert_ne!(one, order(12, &options(2)));
-        let count = |truth| one.iter().filter(|run| **run == truth).count();
-        assert!((0..12).all(|truth| count(truth) == 20));
+        let mut runs = (0..12).flat_map(|truth| (0..20).map(move |number| (truth, number)));
+        assert!(one.len() == 12 * 20 && runs.all(|run| one.contains(&run)));
     }
 }

@@ -9,7 +9,7 @@ use landspeed_lab::faults::{ControlGroup, DISK_FOLDER, GroupLimit};
 use landspeed_record::units::BitRate;
 use rustix::fs::{Advice, fadvise};
 
-use super::truths::{Bottleneck, CopyContent};
+use super::truths::{Bottleneck, CopyContent, Truth};
 use crate::copy::site::Site;
 use crate::fuse;
 
@@ -45,8 +45,8 @@ impl Places {
             Bottleneck::SourceDisk(_) => {
                 fuse::missing().map(|why| format!("{}; {why}", self.no_slow_disk.clone().unwrap_or_default()))
             }
-            Bottleneck::Quota(..) => self.no_quota.clone(),
-            Bottleneck::BusyCore if cores < 2 => Some("this machine has one core".to_owned()),
+            Bottleneck::Quota(..) | Bottleneck::Relay(_) => self.no_quota.clone(),
+            Bottleneck::OwnCores { .. } if cores < 2 => Some("this machine has one core".to_owned()),
             _ => None,
         }
     }
@@ -64,8 +64,14 @@ impl Places {
         }
     }
 
+    /// Makes what the copies of a truth copy.
+    pub(super) fn prepare(&self, truth: &Truth) -> Result<()> {
+        let without = truth.without.map(|(content, _)| content);
+        std::iter::once(truth.content).chain(without).try_for_each(|content| self.make(content))
+    }
+
     /// Makes what is copied, unless it is there.
-    pub(super) fn prepare(&self, content: CopyContent) -> Result<()> {
+    fn make(&self, content: CopyContent) -> Result<()> {
         let folder = self.content(content);
         if folder.exists() {
             return Ok(());
