@@ -29,7 +29,7 @@ use crate::topology::error::Error;
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
-use crate::topology::vm::{CAVEAT, Guests};
+use crate::topology::vm::Guests;
 pub use held::{find_held, hold, hosts};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
@@ -204,7 +204,7 @@ impl HostSet for Lab {
     }
 
     fn caveat(&self) -> Option<&'static str> {
-        self.plan.has_guests().then_some(CAVEAT)
+        self.guests.as_ref().map(|guests| guests.accelerator().caveat())
     }
 
     fn link(&self) -> Option<&dyn PathLink> {
