@@ -11,7 +11,9 @@ use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
-use super::{alike, compare, devices, experiments, kills, network, persist, programs, rsocket, smc};
+use super::{
+    alike, compare, devices, experiments, kills, network, path_kills, persist, programs, rsocket, smc,
+};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -30,6 +32,7 @@ const TABLES: &[&[Check]] = &[
     persist::CHECKS,
     smc::CHECKS,
     rsocket::CHECKS,
+    path_kills::CHECKS,
     alike::CHECKS,
     compare::CHECKS,
     experiments::CHECKS,
@@ -55,7 +58,8 @@ pub(super) fn checks() -> impl Iterator<Item = &'static Check> {
 
 /// The time within which a device that was reset has its link again.
 pub(super) const SETTLED: Duration = Duration::from_secs(20);
-/// The time that each command of a long check may take. Without KVM, a run of `tune` takes several times its budget.
+/// The time that each command of a long check may take, where the pair has that much left. Without KVM, a run of `tune`
+/// takes several times its budget.
 pub(super) const LONG: Duration = Duration::from_secs(45 * 60);
 
 impl Check {

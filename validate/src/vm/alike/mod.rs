@@ -3,6 +3,7 @@
 mod bulk;
 mod checks;
 mod costs;
+mod forking;
 mod program;
 
 use anyhow::{Context, Result, ensure};
@@ -24,7 +25,7 @@ const PROGRAM: &str = "/run/validate";
 const LOG: &str = "/run/alike";
 /// The address of the server.
 const ADDRESS: &str = "198.18.0.2";
-const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
+pub(super) const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
 /// The modules of each path. A kernel without them does not have the path.
 const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
 
@@ -65,6 +66,11 @@ pub(super) fn installed(guests: &Guests) -> Result<&'static str> {
     (1..=2).try_for_each(|number| guests.copied(&own, number, PROGRAM))?;
     guests.installed(1)?;
     guests.installed(2)
+}
+
+/// Returns the command line of an end of the program whose server forks.
+pub(super) fn forking_command(end: &str) -> String {
+    format!("{PROGRAM} sockets-alike {end} {ADDRESS} --forking")
 }
 
 fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) -> Result<Seen> {

@@ -9,7 +9,8 @@ pub const ACCELERATOR_VARIABLE: &str = "LANDSPEED_VM_ACCEL";
 const DEVICE: &str = "/dev/kvm";
 /// QEMU's arguments for a guest that runs one program of the initrd, and ends: a kernel panics when its first process
 /// ends, and restarts.
-const PROBE: &str = "-M q35 -accel kvm -cpu max -smp 2 -m 512M -display none -monitor none -serial stdio -nic none -no-reboot";
+const PROBE: &str = "-M q35 -accel kvm -cpu max -smp 2 -m 512M -display none -monitor none -serial stdio \
+                     -nic none -no-reboot";
 const PROBE_WORDS: &str = "console=ttyS0 panic=-1 mitigations=off quiet rdinit=/bin/sleep -- 0";
 /// What the kernel says then, if the program ran to its end.
 const ENDED: &str = "Attempted to kill init! exitcode=0x00000000";
