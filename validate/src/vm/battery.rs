@@ -1,5 +1,6 @@
 //! The checks of a pair of guests: the tables, the checks of settings, and what all checks share.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::process::{Command, Output};
 use std::thread;
@@ -147,16 +148,48 @@ pub(super) fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Res
     done
 }
 
+/// Runs a check that may load modules, and then compares all settings that both guests had before. What modules bring is
+/// new.
+pub(super) fn keeps_settings(guests: &Guests, look: fn(&Guests) -> Result<String>) -> Result<String> {
+    let before = guests.settings()?;
+    let found = look(guests);
+    let kept = again(guests, SETTLED, |now| still(&before, now));
+    let found = found?;
+    kept?;
+    Ok(found)
+}
+
 /// Waits until both guests have all settings as `before`: a device that was reset needs a moment for its link, and a
 /// guardian for its work.
 pub(super) fn become_again(guests: &Guests, before: &str, within: Duration) -> Result<()> {
+    again(guests, within, |now| same(before, now))
+}
+
+/// Reads the settings of both guests until they are as `judge` wants them.
+fn again(guests: &Guests, within: Duration, judge: impl Fn(&str) -> Result<()>) -> Result<()> {
     let end = Instant::now() + within;
     loop {
-        match same(before, &guests.settings()?) {
+        match judge(&guests.settings()?) {
             Err(_) if Instant::now() < end => thread::sleep(Duration::from_secs(1)),
             other => return other.with_context(|| format!("after {within:?}")),
         }
     }
+}
+
+/// Returns an error that names settings of `before` that are no longer there, each as often as before.
+fn still(before: &str, now: &str) -> Result<()> {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    now.lines().for_each(|line| *left.entry(line).or_default() += 1);
+    let is_gone = |line: &&str| match left.get_mut(*line) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let gone: Vec<&str> = before.lines().filter(is_gone).take(3).collect();
+    ensure!(gone.is_empty(), "no longer \"{}\"", gone.join("\", \""));
+    Ok(())
 }
 
 fn same(before: &str, after: &str) -> Result<()> {
@@ -320,6 +353,18 @@ mod tests {
         assert!(matches!(on("5.10.0-46-amd64"), CheckOutcome::Refused(_)));
         assert!(matches!(on("5.14.0"), CheckOutcome::Failed(_)));
         assert!(matches!(on("6.1.0-50-amd64"), CheckOutcome::Failed(_)));
+    }
+
+    #[test]
+    fn a_setting_that_is_gone_is_named_and_one_that_a_module_brings_is_not() {
+        let before = "ethtool -c d0\nmtu 1500\nethtool -c d0\n";
+        assert!(still(before, "net.smc.wmem = 65536\nethtool -c d0\nmtu 1500\nethtool -c d0\n").is_ok());
+        let why = still(before, "ethtool -c d0\nmtu 1400\nethtool -c d0\n").unwrap_err().to_string();
+        assert_eq!(why, "no longer \"mtu 1500\"");
+        assert!(
+            still(before, "ethtool -c d0\nmtu 1500\n").is_err(),
+            "a line that was there twice is there once"
+        );
     }
 
     #[test]

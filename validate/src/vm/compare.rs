@@ -4,12 +4,15 @@ use anyhow::{Context, Result, bail, ensure};
 use landspeed_analysis::paths::predicted;
 use landspeed_record::{Estimate, GridReport, SocketUsage};
 
-use super::battery::{Check, LONG, printed};
+use super::battery::{Check, LONG, keeps_settings, printed};
 use super::guests::Guests;
 use super::{alike, rsocket, smc};
 
-pub(super) const CHECKS: &[Check] =
-    &[Check { name: "compare --paths over RDMA", is_short: false, look: compare }];
+pub(super) const CHECKS: &[Check] = &[Check {
+    name: "compare --paths over RDMA",
+    is_short: false,
+    look: |guests| keeps_settings(guests, compare),
+}];
 
 /// What every report of these comparisons must say. Figures of an adapter are others.
 const MARK: &str = "soft RDMA in a virtual machine";

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, succeeded};
+use super::battery::{Check, keeps_settings, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::Guests;
 use super::wait::{until, until_counted};
 use super::{rdma, rsocket, smc};
 
-pub(super) const CHECKS: &[Check] = &[Check { name: "50 kills over RDMA", is_short: false, look: kills }];
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "50 kills over RDMA", is_short: false, look: |guests| keeps_settings(guests, kills) }];
 
 /// The kills of each of both paths.
 const KILLS: usize = 25;

@@ -3,14 +3,17 @@
 use anyhow::{Context, Result, ensure};
 
 use super::alike;
-use super::battery::{Check, succeeded};
+use super::battery::{Check, keeps_settings, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
 
-pub(super) const CHECKS: &[Check] =
-    &[Check { name: "exec --path rsocket", is_short: false, look: exec_rsocket }];
+pub(super) const CHECKS: &[Check] = &[Check {
+    name: "exec --path rsocket",
+    is_short: false,
+    look: |guests| keeps_settings(guests, exec_rsocket),
+}];
 
 /// Loads what rsockets need.
 pub(super) const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";

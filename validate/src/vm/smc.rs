@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, succeeded};
+use super::battery::{Check, keeps_settings, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
 
-pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "exec --path smc", is_short: false, look: |guests| keeps_settings(guests, exec_smc) }];
 
 /// Loads what SMC needs. A kernel without it has no SMC.
 pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";

@@ -9,7 +9,7 @@ mod program;
 use anyhow::{Context, Result, ensure};
 use landspeed_record::PathCost;
 
-use super::battery::{Check, is_due, succeeded};
+use super::battery::{Check, is_due, keeps_settings, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::Guests;
 use super::wait::{until, until_counted};
@@ -17,8 +17,11 @@ use super::{rdma, rsocket, smc};
 
 pub(crate) use program::{ProgramOptions, run};
 
-pub(super) const CHECKS: &[Check] =
-    &[Check { name: "sockets over RDMA beside TCP", is_short: false, look: compared }];
+pub(super) const CHECKS: &[Check] = &[Check {
+    name: "sockets over RDMA beside TCP",
+    is_short: false,
+    look: |guests| keeps_settings(guests, compared),
+}];
 
 /// This program on the guests, and what its server and landspeed print on guest 2.
 const PROGRAM: &str = "/run/validate";
