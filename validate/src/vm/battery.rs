@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use landspeed_record::{ExplainReport, ExplainedHost, PathTrace};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -62,6 +63,9 @@ pub(super) const SETTLED: Duration = Duration::from_secs(20);
 /// The time that each command of a long check may take, where the pair has that much left. Without KVM, a run of `tune`
 /// takes several times its budget.
 pub(super) const LONG: Duration = Duration::from_secs(45 * 60);
+
+/// The oldest kernel here on which the tracer must have traced packets.
+const TRACED: [u32; 2] = [6, 1];
 
 impl Check {
     pub(super) fn run(&self, guests: &Guests) -> CheckOutcome {
@@ -305,8 +309,18 @@ fn tune(guests: &Guests) -> Result<String> {
     leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words)).map(|_| String::new())
 }
 
+/// Explains a stream. Where BPF programs attach to all that the tracer needs, both guests must have traced packets.
 fn explain(guests: &Guests) -> Result<String> {
-    leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s"])).map(|_| String::new())
+    let output = leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s", "--json"]))?;
+    let report: ExplainReport = serde_json::from_slice(&output.stdout).with_context(|| said(&output))?;
+    let of = |host: &ExplainedHost| {
+        host.observed.get::<Option<PathTrace>>().as_ref().map_or(0, |trace| trace.hops.len())
+    };
+    let hops: Vec<usize> = report.hosts.iter().map(of).collect();
+    let why: Vec<&String> = report.hosts.iter().flat_map(|host| &host.observed.unseen).collect();
+    let is_traced = hops.len() == 2 && hops.iter().all(|hops| *hops > 0);
+    ensure!(is_traced || is_older(guests.release(), TRACED), "hops by host: {hops:?}; {why:?}");
+    Ok(format!("hops traced: {hops:?}"))
 }
 
 #[cfg(test)]

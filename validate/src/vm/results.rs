@@ -148,10 +148,10 @@ pub(super) fn print(results: &[PairResults]) {
     };
     let ran = |name: &str| results.iter().any(|pair| pair.runs.contains_key(name));
     for check in checks().filter(|check| ran(check.name)) {
-        row(check.name, &|pair| pair.cell(check.name));
+        row(check.name, &|pair: &PairResults| pair.cell(check.name));
     }
     row("accelerator", &PairResults::accelerators);
-    row("minutes", &|pair| pair.minutes().to_string());
+    row("minutes", &|pair: &PairResults| pair.minutes().to_string());
     results.iter().for_each(explain);
 }
 
