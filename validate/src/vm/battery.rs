@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
-use landspeed_record::{ExplainReport, ExplainedHost, PathTrace};
+use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, TuneSummary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -304,9 +304,15 @@ fn every_knob(guests: &Guests) -> Result<String> {
     Ok(format!("{} knobs", all.len()))
 }
 
+/// Tunes from the settings of 2003, so that there is something to keep, and to restore.
 fn tune(guests: &Guests) -> Result<String> {
-    let words = ["tune", "--yes", "--only", "mtu,tcp-rmem", "--budget", "4m"];
-    leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words)).map(|_| String::new())
+    let words =
+        ["tune", "--yes", "--json", "--baseline", "sc03", "--only", "tcp-rmem,tso,gro", "--budget", "4m"];
+    let output = leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words))?;
+    let summary: TuneSummary = serde_json::from_slice(&output.stdout).with_context(|| said(&output))?;
+    ensure!(summary.restored, "not restored: {}", summary.restored_notes.join("; "));
+    let kept = summary.steps.iter().filter(|step| step.kept).count();
+    Ok(format!("{kept} of {} settings kept, all restored", summary.steps.len()))
 }
 
 /// Explains a stream. Where BPF programs attach to all that the tracer needs, both guests must have traced packets.
