@@ -39,8 +39,7 @@ const SEGMENTS: u64 = 1_000;
 /// iperf between the guests by RDMA and over TCP, then Redis, whose epoll the library of Debian 12 lacks, and at last
 /// without an RDMA device.
 fn exec_rsocket(guests: &Guests) -> Result<String> {
-    let program = guests.installed(1)?;
-    guests.installed(2)?;
+    let program = alike::installed(guests)?;
     let refused = is_refused(guests, 1, program)?;
     if !guests.try_on(1, MODULES)?.status.success() {
         return Ok(refused);
@@ -60,7 +59,7 @@ fn with_devices(guests: &Guests, program: &str) -> Result<String> {
     let carried = over_rdma(guests, program)?;
     let left = to_a_server_on_tcp(guests, program)?;
     lacks_epoll(guests, program)?;
-    let forked = forking_server(guests)?;
+    let forked = forking_server(guests, program)?;
     guests.on(2, rdma::REMOVE)?;
     let refused = is_refused(guests, 2, program)?;
     let other = to_a_host_without_devices(guests, program)?;
@@ -120,11 +119,10 @@ fn lacks_epoll(guests: &Guests, program: &str) -> Result<()> {
 }
 
 /// Checks that landspeed counts the fork of a server that answers a connection in a child, and that neither end hangs.
-fn forking_server(guests: &Guests) -> Result<String> {
-    let landspeed = alike::installed(guests)?;
+fn forking_server(guests: &Guests, program: &str) -> Result<String> {
     let exec = |end: &str| {
         format!(
-            "timeout --kill-after 10 {FORKED_S} {landspeed} exec --path rsocket --json -- {}",
+            "timeout --kill-after 10 {FORKED_S} {program} exec --path rsocket --json -- {}",
             alike::forking_command(end)
         )
     };
