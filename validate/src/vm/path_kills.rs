@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::battery::{Check, keeps_settings, succeeded};
-use super::exec_counts::ExecCounts;
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::wait::{until, until_counted};
 use super::{rdma, rsocket, smc};
@@ -64,6 +64,7 @@ fn with_devices(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
             guests.on(number, &format!("{} && {}", rsocket::MODULES, rdma::MAKE)).map(drop)
         })?;
     }
+    can_exec(guests, landspeed, path)?;
     for kill in 0..KILLS {
         let (victim, moment) = (VICTIMS[kill % VICTIMS.len()], MOMENTS_MS[kill % MOMENTS_MS.len()]);
         killed(guests, landspeed, path, victim, Duration::from_millis(moment)).with_context(|| {

@@ -3,8 +3,8 @@
 use anyhow::{Context, Result, ensure};
 
 use super::alike;
-use super::battery::{Check, keeps_settings, succeeded};
-use super::exec_counts::ExecCounts;
+use super::battery::{Check, failure, keeps_settings, succeeded};
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
@@ -56,6 +56,7 @@ fn with_devices(guests: &Guests, program: &str) -> Result<String> {
     for number in 1..=2 {
         guests.on(number, &format!("{MODULES} && {}", rdma::MAKE))?;
     }
+    can_exec(guests, program, "rsocket")?;
     let carried = over_rdma(guests, program)?;
     let left = to_a_server_on_tcp(guests, program)?;
     lacks_epoll(guests, program)?;
@@ -71,7 +72,7 @@ fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
     let output = guests.try_on(number, &format!("{program} exec --path rsocket -- true"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let line = errors.lines().find(|line| line.contains("no RDMA device on any interface"));
-    let line = line.with_context(|| said(&output))?;
+    let Some(line) = line else { return Err(failure(&output)) };
     ensure!(!output.status.success(), "it ran all the same: {line}");
     Ok("refused without a device".to_owned())
 }

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 use super::battery::{Check, keeps_settings, succeeded};
-use super::exec_counts::ExecCounts;
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
@@ -52,7 +52,7 @@ fn exec_smc(guests: &Guests) -> Result<String> {
 
 fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     set_up(guests)?;
-    succeeded(guests.try_on(1, &format!("{program} exec --path smc -- true"))?)?;
+    can_exec(guests, program, "smc")?;
     let carried = over_rdma(guests, program)?;
     let bulk = bulk(guests, program)?;
     let left = without_rdma(guests, program)?;

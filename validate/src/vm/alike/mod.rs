@@ -10,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use landspeed_record::PathCost;
 
 use super::battery::{Check, is_due, keeps_settings, succeeded};
-use super::exec_counts::ExecCounts;
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::wait::{until, until_counted};
 use super::{rdma, rsocket, smc};
@@ -84,6 +84,7 @@ fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) ->
             guests.on(number, &format!("{modules} && {}", rdma::MAKE))?;
         }
     }
+    can_exec(guests, landspeed, path)?;
     over(guests, landspeed, path)
 }
 
