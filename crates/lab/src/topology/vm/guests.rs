@@ -67,11 +67,22 @@ struct Guest {
 }
 
 impl Guests {
+    /// Returns what will run the guests' instructions. Where this machine has KVM, each kernel is tried with it first.
+    pub(crate) fn accelerator_for(spec: &GuestSpec) -> Result<Accelerator, Error> {
+        let images = images::folder();
+        let mut kernels = spec.kernels.to_vec();
+        kernels.dedup();
+        let kernels = kernels.iter().map(|kernel| images::kernel(kernel, &images));
+        let chosen = kernels
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|kernels| Accelerator::choose(&images::qemu(spec.driver, &images)?, &kernels));
+        chosen.map_err(cannot_run)
+    }
+
     /// Starts both guests in a namespace that has their bridges. [`Guests::wait`] returns when they have booted.
-    pub(crate) fn start(namespace: &str, spec: &GuestSpec) -> Result<Self, Error> {
+    pub(crate) fn start(namespace: &str, spec: &GuestSpec, accelerator: Accelerator) -> Result<Self, Error> {
         let images = images::folder();
         let qemu = images::qemu(spec.driver, &images).map_err(cannot_run)?;
-        let accelerator = accelerator(spec, &qemu, &images).map_err(cannot_run)?;
         let (namespace, machines) = (namespace.to_owned(), Mutex::default());
         let guests = Guests { namespace, spec: spec.clone(), images, qemu, accelerator, machines };
         for number in 1..=2 {
@@ -238,15 +249,6 @@ impl GuestNetwork {
         }
         Ok(())
     }
-}
-
-/// Returns what runs the instructions of guests.
-fn accelerator(spec: &GuestSpec, qemu: &Path, folder: &Path) -> Result<Accelerator, String> {
-    let mut kernels = spec.kernels.to_vec();
-    kernels.dedup();
-    let kernels =
-        kernels.iter().map(|kernel| images::kernel(kernel, folder)).collect::<Result<Vec<_>, _>>()?;
-    Accelerator::choose(qemu, &kernels)
 }
 
 /// Returns QEMU's device for a driver.
