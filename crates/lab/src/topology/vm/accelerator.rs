@@ -1,8 +1,12 @@
 //! What runs the instructions of guests: KVM where it boots their kernels, and QEMU itself elsewhere.
 
 use std::fmt;
+use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 /// The environment variable that chooses: auto, kvm or tcg.
 pub const ACCELERATOR_VARIABLE: &str = "LANDSPEED_VM_ACCEL";
@@ -48,7 +52,8 @@ impl Accelerator {
     /// # Errors
     /// Returns the reason if the variable has another word.
     pub(super) fn choose(qemu: &Path, kernels: &[PathBuf]) -> Result<Accelerator, String> {
-        let chosen = chosen(&std::env::var(ACCELERATOR_VARIABLE).unwrap_or_default())?;
+        let word = std::env::var_os(ACCELERATOR_VARIABLE).unwrap_or_default();
+        let chosen = chosen(&word.to_string_lossy())?;
         Ok(chosen.unwrap_or_else(|| {
             let boots =
                 Path::new(DEVICE).exists() && kernels.iter().all(|kernel| boots(qemu, kernel, LIMIT_S));
@@ -82,14 +87,23 @@ fn chosen(word: &str) -> Result<Option<Accelerator>, String> {
 /// Returns true if KVM boots the kernel of a folder to its first program within a time limit.
 fn boots(qemu: &Path, kernel: &Path, limit_s: u32) -> bool {
     let mut command = Command::new("timeout");
-    command.args(["--signal=KILL", &limit_s.to_string()]).arg(qemu).args(PROBE.split(' '));
+    command.args(["-s", "KILL", &limit_s.to_string()]).arg(qemu).args(PROBE.split(' '));
     command.arg("-kernel").arg(kernel.join("vmlinuz")).arg("-initrd").arg(kernel.join("initrd"));
-    let printed = command.args(["-append", PROBE_WORDS]).stdin(Stdio::null()).output();
+    command.args(["-append", PROBE_WORDS]).stdin(Stdio::null());
+    let printed = ends_with_this_process(&mut command).output();
     printed.is_ok_and(|printed| String::from_utf8_lossy(&printed.stdout).contains(ENDED))
+}
+
+/// Makes a process get SIGTERM when this one ends, as by Ctrl-C. timeout(1) passes the signal on to what it runs.
+fn ends_with_this_process(command: &mut Command) -> &mut Command {
+    let ask = || set_parent_process_death_signal(Some(Signal::TERM)).map_err(io::Error::from);
+    // SAFETY: between fork and exec, the closure makes one system call and touches no memory of the parent.
+    unsafe { command.pre_exec(ask) }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::{Duration, Instant};
 
     use super::*;
@@ -130,5 +144,20 @@ mod tests {
         assert!(!boots_with("exec sleep 600"));
         assert!(began.elapsed() < Duration::from_secs(60), "a guest that hangs is not ended");
         assert!(!boots(Path::new("/no/such/qemu"), Path::new("/"), 2));
+    }
+
+    #[test]
+    fn what_tries_a_kernel_ends_with_what_started_it() {
+        // Linux sends the signal when the thread ends that started the process.
+        let start = || {
+            let mut command = Command::new("timeout");
+            ends_with_this_process(command.args(["60", "sleep", "60"])).spawn().unwrap()
+        };
+        let mut tried = thread::spawn(start).join().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while tried.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "it goes on");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 }
