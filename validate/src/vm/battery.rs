@@ -153,14 +153,19 @@ pub(super) fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Res
 }
 
 /// Runs a check that may load modules, and then compares all settings that both guests had before. What modules bring is
-/// new.
+/// new. A refusal that leaves a setting changed is a failure.
 pub(super) fn keeps_settings(guests: &Guests, look: fn(&Guests) -> Result<String>) -> Result<String> {
     let before = guests.settings()?;
     let found = look(guests);
-    let kept = again(guests, SETTLED, |now| still(&before, now));
-    let found = found?;
-    kept?;
-    Ok(found)
+    both(found, again(guests, SETTLED, |now| still(&before, now)))
+}
+
+/// Returns what was found where all was kept, or else every error.
+fn both(found: Result<String>, kept: Result<()>) -> Result<String> {
+    match (found, kept) {
+        (Err(why), Err(changed)) => Err(anyhow!("{why:#}; {changed:#}")),
+        (found, kept) => kept.and(found),
+    }
 }
 
 /// Waits until both guests have all settings as `before`: a device that was reset needs a moment for its link, and a
@@ -373,6 +378,17 @@ mod tests {
         assert!(matches!(on("5.10.0-46-amd64"), CheckOutcome::Refused(_)));
         assert!(matches!(on("5.14.0"), CheckOutcome::Failed(_)));
         assert!(matches!(on("6.1.0-50-amd64"), CheckOutcome::Failed(_)));
+    }
+
+    #[test]
+    fn a_refusal_that_leaves_a_setting_changed_is_a_failure() {
+        let refused = || Err(failure(&output("error: it needs Linux 5.14\n")));
+        let changed = || Err(anyhow!("no longer \"mtu 1500\""));
+        assert!(both(refused(), Ok(())).unwrap_err().is::<Refusal>());
+        let why = both(refused(), changed()).unwrap_err();
+        assert!(!why.is::<Refusal>() && why.to_string().contains("Linux 5.14; no longer"), "{why}");
+        assert!(both(Ok("1 of 1".to_owned()), changed()).is_err());
+        assert_eq!(both(Ok("1 of 1".to_owned()), Ok(())).unwrap(), "1 of 1");
     }
 
     #[test]

@@ -146,7 +146,11 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
         let outcome = check.run(&guests);
         // What the time limit cut off says nothing.
         if guests.time_left().is_zero() && matches!(outcome, CheckOutcome::Failed(_)) {
-            bail!("{} was cut off after {} minutes: run it again to go on", check.name, options.minutes);
+            let Options { minutes, .. } = options;
+            bail!(
+                "{} was cut off after {minutes} minutes: another run begins with it; --minutes gives it longer",
+                check.name
+            );
         }
         let took = began.elapsed();
         eprintln!("{pair}: {}: {outcome} ({:.1} min)", check.name, took.as_secs_f64() / 60.0);

@@ -69,7 +69,10 @@ impl PairResults {
         let file = folder.join(format!("{}-{}.json", pair.kernel, pair.driver));
         let runs = match fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).with_context(|| {
-                format!("read {}, which another version may have written", file.display())
+                format!(
+                    "read {} (if another version wrote it, remove it: all checks run again)",
+                    file.display()
+                )
             })?,
             Err(_) => BTreeMap::new(),
         };
@@ -80,14 +83,18 @@ impl PairResults {
         self.runs.get(check).map(|run| &run.outcome)
     }
 
-    /// Returns true if the check has an outcome that another run would not change.
-    pub(super) fn is_settled(&self, check: &str) -> bool {
-        matches!(self.outcome(check), Some(CheckOutcome::Passed(_) | CheckOutcome::Refused(_)))
+    /// Returns the outcome of a check that another run would not change, if there is one.
+    fn settled(&self, check: &str) -> Option<&CheckOutcome> {
+        self.outcome(check).filter(|outcome| !matches!(outcome, CheckOutcome::Failed(_)))
     }
 
-    /// Keeps what a check found, and compares it with what the check found before, if it ran before.
+    pub(super) fn is_settled(&self, check: &str) -> bool {
+        self.settled(check).is_some()
+    }
+
+    /// Keeps what a check found, and compares it with what the check found before, unless it had failed.
     pub(super) fn add(&mut self, check: &Check, run: CheckRun) -> Result<()> {
-        match self.outcome(check.name).cloned() {
+        match self.settled(check.name).cloned() {
             Some(before) if !is_same(check, &before, &run.outcome) => {
                 self.changed.push(format!("{}: was {before}, is {}", check.name, run.outcome));
             }
@@ -95,7 +102,9 @@ impl PairResults {
             None => {}
         }
         self.runs.insert(check.name.to_owned(), run);
-        fs::write(&self.file, serde_json::to_vec_pretty(&self.runs)?)
+        let part = self.file.with_extension("part");
+        fs::write(&part, serde_json::to_vec_pretty(&self.runs)?)
+            .and_then(|()| fs::rename(&part, &self.file))
             .with_context(|| format!("write {}", self.file.display()))
     }
 
@@ -186,11 +195,24 @@ mod tests {
         let mut found = PairResults::open(folder.path(), &pair).unwrap();
         found.add(&check("doctor", true), passed("")).unwrap();
         found.add(&check("undo", false), run(CheckOutcome::Failed("mtu is 1400".into()))).unwrap();
-        let again = PairResults::open(folder.path(), &pair).unwrap();
+        let mut again = PairResults::open(folder.path(), &pair).unwrap();
         assert!(again.is_settled("doctor") && !again.is_settled("undo") && !again.is_settled("knobs"));
         assert!(!again.is_good());
         assert_eq!(again.cell("undo"), "FAILED: mtu is 1400");
         assert_eq!((again.accelerators().as_str(), again.minutes()), ("TCG", 3));
+        again.add(&check("undo", false), passed("")).unwrap();
+        assert!(again.is_good(), "what failed and was mended is no change");
+    }
+
+    #[test]
+    fn results_of_another_version_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
+        let file = folder.path().join("6.12-igb.json");
+        fs::write(&file, r#"{"doctor": {"passed": "7 findings"}}"#).unwrap();
+        let why = format!("{:#}", PairResults::open(folder.path(), &pair).unwrap_err());
+        assert!(why.contains("6.12-igb.json") && why.contains("remove it"), "{why}");
+        assert!(file.exists());
     }
 
     #[test]
