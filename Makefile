@@ -486,14 +486,15 @@ bench-wan: setup
 	$(SUDO) env "PATH=$$PATH" $(CARGO) test --release --quiet --locked -p landspeed-lab --test witness -- \
 		--ignored --nocapture
 
-# landspeed on Debian's kernels with other network drivers, in pairs of virtual machines without KVM: every knob, kills and undo,
+# landspeed on Debian's kernels with other network drivers, in pairs of virtual machines (LANDSPEED_VM_ACCEL=tcg: without KVM): every knob, kills and undo,
 # devices above the link, a power cut, refusals, programs over RDMA in software. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
-# pairs; SHORT=--short runs eight minutes a pair. What passed is not run again; AGAIN=--again runs it. Everything is kept in
-# the folder LANDSPEED_VM (3 GB).
+# pairs, ONLY=kill the checks with that in their names; SHORT=--short runs eight minutes a pair. After MINUTES (60) a pair ends, and the next run
+# goes on with the rest. What passed is not run again; AGAIN=--again runs it, and says what came out another way. Everything is kept in the
+# folder LANDSPEED_VM (3 GB).
 .PHONY: vm vm-images setup-vm
 LANDSPEED_VM ?= $(CURDIR)/target/vm
 vm: setup-vm static build-validate
-	$(SUDO) env LANDSPEED_VM=$(LANDSPEED_VM) target/release/validate vm $(SHORT) $(AGAIN) $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
+	$(SUDO) env LANDSPEED_VM=$(LANDSPEED_VM) LANDSPEED_VM_ACCEL=$(LANDSPEED_VM_ACCEL) target/release/validate vm $(SHORT) $(AGAIN) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only "$(ONLY)") $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
 		$(if $(DRIVERS),--drivers $(subst $(SPACE),$(COMMA),$(strip $(DRIVERS))))
 
 # What `lab:vm` boots, in the folder LANDSPEED_VM: Debian's kernels that KERNELS names (all four), and a root file system. `qemu` among them

@@ -1,17 +1,21 @@
 //! The checks of a pair of guests: the tables, the checks of settings, and what all checks share.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, ensure};
+use landspeed_record::{ExplainReport, ExplainedHost, PathTrace, TuneSummary};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::guests::{Guests, said};
 use super::results::CheckOutcome;
-use super::{alike, compare, devices, experiments, kills, network, persist, programs, rsocket, smc};
+use super::{
+    alike, compare, devices, experiments, kills, network, path_kills, persist, programs, rsocket, smc,
+};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -30,6 +34,7 @@ const TABLES: &[&[Check]] = &[
     persist::CHECKS,
     smc::CHECKS,
     rsocket::CHECKS,
+    path_kills::CHECKS,
     alike::CHECKS,
     compare::CHECKS,
     experiments::CHECKS,
@@ -55,8 +60,12 @@ pub(super) fn checks() -> impl Iterator<Item = &'static Check> {
 
 /// The time within which a device that was reset has its link again.
 pub(super) const SETTLED: Duration = Duration::from_secs(20);
-/// The time that each command of a long check may take. Without KVM, a run of `tune` takes several times its budget.
+/// The time that each command of a long check may take, where the pair has that much left. Without KVM, a run of `tune`
+/// takes several times its budget.
 pub(super) const LONG: Duration = Duration::from_secs(45 * 60);
+
+/// The oldest kernel here on which the tracer must have traced packets.
+const TRACED: [u32; 2] = [6, 1];
 
 impl Check {
     pub(super) fn run(&self, guests: &Guests) -> CheckOutcome {
@@ -143,16 +152,53 @@ pub(super) fn leaves_all_as_it_was(guests: &Guests, mut command: Command) -> Res
     done
 }
 
+/// Runs a check that may load modules, and then compares all settings that both guests had before. What modules bring is
+/// new. A refusal that leaves a setting changed is a failure.
+pub(super) fn keeps_settings(guests: &Guests, look: fn(&Guests) -> Result<String>) -> Result<String> {
+    let before = guests.settings()?;
+    let found = look(guests);
+    both(found, again(guests, SETTLED, |now| still(&before, now)))
+}
+
+/// Returns what was found where all was kept, or else every error.
+fn both(found: Result<String>, kept: Result<()>) -> Result<String> {
+    match (found, kept) {
+        (Err(why), Err(changed)) => Err(anyhow!("{why:#}; {changed:#}")),
+        (found, kept) => kept.and(found),
+    }
+}
+
 /// Waits until both guests have all settings as `before`: a device that was reset needs a moment for its link, and a
 /// guardian for its work.
 pub(super) fn become_again(guests: &Guests, before: &str, within: Duration) -> Result<()> {
+    again(guests, within, |now| same(before, now))
+}
+
+/// Reads the settings of both guests until they are as `judge` wants them.
+fn again(guests: &Guests, within: Duration, judge: impl Fn(&str) -> Result<()>) -> Result<()> {
     let end = Instant::now() + within;
     loop {
-        match same(before, &guests.settings()?) {
+        match judge(&guests.settings()?) {
             Err(_) if Instant::now() < end => thread::sleep(Duration::from_secs(1)),
             other => return other.with_context(|| format!("after {within:?}")),
         }
     }
+}
+
+/// Returns an error that names settings of `before` that are no longer there, each as often as before.
+fn still(before: &str, now: &str) -> Result<()> {
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    now.lines().for_each(|line| *left.entry(line).or_default() += 1);
+    let is_gone = |line: &&str| match left.get_mut(*line) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _ => true,
+    };
+    let gone: Vec<&str> = before.lines().filter(is_gone).take(3).collect();
+    ensure!(gone.is_empty(), "no longer \"{}\"", gone.join("\", \""));
+    Ok(())
 }
 
 fn same(before: &str, after: &str) -> Result<()> {
@@ -263,13 +309,29 @@ fn every_knob(guests: &Guests) -> Result<String> {
     Ok(format!("{} knobs", all.len()))
 }
 
+/// Tunes from the settings of 2003, so that there is something to keep, and to restore.
 fn tune(guests: &Guests) -> Result<String> {
-    let words = ["tune", "--yes", "--only", "mtu,tcp-rmem", "--budget", "4m"];
-    leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words)).map(|_| String::new())
+    let words =
+        ["tune", "--yes", "--json", "--baseline", "sc03", "--only", "tcp-rmem,tso,gro", "--budget", "4m"];
+    let output = leaves_all_as_it_was(guests, guests.landspeed_within(LONG, &words))?;
+    let summary: TuneSummary = serde_json::from_slice(&output.stdout).with_context(|| said(&output))?;
+    ensure!(summary.restored, "not restored: {}", summary.restored_notes.join("; "));
+    let kept = summary.steps.iter().filter(|step| step.kept).count();
+    Ok(format!("{kept} of {} settings kept, all restored", summary.steps.len()))
 }
 
+/// Explains a stream. Where BPF programs attach to all that the tracer needs, both guests must have traced packets.
 fn explain(guests: &Guests) -> Result<String> {
-    leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s"])).map(|_| String::new())
+    let output = leaves_all_as_it_was(guests, guests.landspeed(&["explain", "--time", "3s", "--json"]))?;
+    let report: ExplainReport = serde_json::from_slice(&output.stdout).with_context(|| said(&output))?;
+    let of = |host: &ExplainedHost| {
+        host.observed.get::<Option<PathTrace>>().as_ref().map_or(0, |trace| trace.hops.len())
+    };
+    let hops: Vec<usize> = report.hosts.iter().map(of).collect();
+    let why: Vec<&String> = report.hosts.iter().flat_map(|host| &host.observed.unseen).collect();
+    let is_traced = hops.len() == 2 && hops.iter().all(|hops| *hops > 0);
+    ensure!(is_traced || is_older(guests.release(), TRACED), "hops by host: {hops:?}; {why:?}");
+    Ok(format!("hops traced: {hops:?}"))
 }
 
 #[cfg(test)]
@@ -316,6 +378,29 @@ mod tests {
         assert!(matches!(on("5.10.0-46-amd64"), CheckOutcome::Refused(_)));
         assert!(matches!(on("5.14.0"), CheckOutcome::Failed(_)));
         assert!(matches!(on("6.1.0-50-amd64"), CheckOutcome::Failed(_)));
+    }
+
+    #[test]
+    fn a_refusal_that_leaves_a_setting_changed_is_a_failure() {
+        let refused = || Err(failure(&output("error: it needs Linux 5.14\n")));
+        let changed = || Err(anyhow!("no longer \"mtu 1500\""));
+        assert!(both(refused(), Ok(())).unwrap_err().is::<Refusal>());
+        let why = both(refused(), changed()).unwrap_err();
+        assert!(!why.is::<Refusal>() && why.to_string().contains("Linux 5.14; no longer"), "{why}");
+        assert!(both(Ok("1 of 1".to_owned()), changed()).is_err());
+        assert_eq!(both(Ok("1 of 1".to_owned()), Ok(())).unwrap(), "1 of 1");
+    }
+
+    #[test]
+    fn a_setting_that_is_gone_is_named_and_one_that_a_module_brings_is_not() {
+        let before = "ethtool -c d0\nmtu 1500\nethtool -c d0\n";
+        assert!(still(before, "net.smc.wmem = 65536\nethtool -c d0\nmtu 1500\nethtool -c d0\n").is_ok());
+        let why = still(before, "ethtool -c d0\nmtu 1400\nethtool -c d0\n").unwrap_err().to_string();
+        assert_eq!(why, "no longer \"mtu 1500\"");
+        assert!(
+            still(before, "ethtool -c d0\nmtu 1500\n").is_err(),
+            "a line that was there twice is there once"
+        );
     }
 
     #[test]

@@ -1,7 +1,15 @@
-//! What `landspeed exec --json` prints of a program's connections.
+//! What `landspeed exec` says of a path, and prints of a program's connections (`--json`).
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+
+use super::battery::succeeded;
+use super::guests::Guests;
+
+/// Returns the error, if guest 1 cannot run a program over a path. The error may be that its kernel is too old.
+pub(super) fn can_exec(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
+    succeeded(guests.try_on(1, &format!("{landspeed} exec --path {path} -- true"))?).map(drop)
+}
 
 /// The connections of a program that ran over a path.
 pub(super) struct ExecCounts {

@@ -5,15 +5,23 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use landspeed_record::{ExpectationAgreement, GridReport};
 
-use super::battery::{Check, LONG, printed};
+use super::battery::{Check, LONG, keeps_settings, printed};
 use super::compare::is_marked;
 use super::guests::{Guests, said};
 use super::smc;
 use crate::table;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check { name: "balaji's sockets over SMC", is_short: false, look: balaji },
-    Check { name: "feng with held-back interrupts", is_short: false, look: feng },
+    Check {
+        name: "balaji's sockets over SMC",
+        is_short: false,
+        look: |guests| keeps_settings(guests, balaji),
+    },
+    Check {
+        name: "feng with held-back interrupts",
+        is_short: false,
+        look: |guests| keeps_settings(guests, feng),
+    },
 ];
 
 /// The experiments that vary what carries a program's bytes below its sockets.

@@ -4,10 +4,10 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use landspeed_lab::topology::vm::{self, GuestLogin};
+use landspeed_lab::topology::vm::{self, Accelerator, GuestLogin};
 use landspeed_lab::topology::{Lab, ReachMethod};
 
 /// The time that a command on a guest or between guests may take, unless its check gives it more.
@@ -36,14 +36,25 @@ pub(super) struct Guests {
     landspeed: PathBuf,
     snapshot: String,
     release: String,
+    accelerator: Accelerator,
+    /// When every command ends.
+    deadline: Instant,
 }
 
 impl Guests {
-    pub(super) fn boot(scripts: &Path, landspeed: &Path, pair: &GuestPair) -> Result<Guests> {
+    pub(super) fn boot(
+        scripts: &Path,
+        landspeed: &Path,
+        pair: &GuestPair,
+        deadline: Instant,
+    ) -> Result<Guests> {
         let release = vm::folder().join(&pair.kernel).join("release");
         let release = fs::read_to_string(release).context("the mirror does not have this kernel")?;
+        let lab = Lab::open(&format!("lab:vm:{},driver={}", pair.kernel, pair.driver))?;
         Ok(Guests {
-            lab: Lab::open(&format!("lab:vm:{},driver={}", pair.kernel, pair.driver))?,
+            accelerator: lab.guests().context("a lab of guests")?.accelerator(),
+            deadline,
+            lab,
             work: tempfile::tempdir()?,
             landspeed: landspeed.to_owned(),
             snapshot: fs::read_to_string(scripts.join("snapshot"))?,
@@ -59,6 +70,16 @@ impl Guests {
 
     pub(super) fn release(&self) -> &str {
         &self.release
+    }
+
+    /// Returns what runs the guests' instructions.
+    pub(super) fn accelerator(&self) -> Accelerator {
+        self.accelerator
+    }
+
+    /// Returns the time until every command ends.
+    pub(super) fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
     }
 
     /// Returns how a guest is logged in to.
@@ -86,12 +107,14 @@ impl Guests {
         ssh.output().context("run ssh")
     }
 
-    /// Returns a command that runs in the namespace, for at most this time.
+    /// Returns a command that runs in the namespace, for at most this time and until the deadline.
     fn here(&self, program: impl AsRef<std::ffi::OsStr>, limit: Duration) -> Command {
+        // timeout(1) takes 0 for no limit.
+        let limit = limit.min(self.time_left()).as_secs().max(1);
         let mut command = Command::new("ip");
         command
             .args(["netns", "exec", &self.login(1).netns, "timeout", "--kill-after", "10"])
-            .arg(limit.as_secs().to_string())
+            .arg(limit.to_string())
             .arg(program);
         // Wide enough for every column of a table.
         command.env("COLUMNS", "1000").env("XDG_DATA_HOME", self.work.path()).stdin(Stdio::null());

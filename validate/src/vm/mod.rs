@@ -2,8 +2,8 @@
 //! guests for each pair of a kernel and a driver, runs a battery of checks, and prints the table of
 //! docs/results/kernels.md.
 //!
-//! No speed is judged: without KVM the guests are far slower than hardware. What is judged is whether
-//! settings are read, written, refused and restored as promised.
+//! No speed is judged: the guests are slower than hardware, without KVM by far. What is judged is whether settings are
+//! read, written, refused and restored as promised.
 //!
 //! ```text
 //! namespace ls-ID-vm on this host: the controller, 10.78.0.254
@@ -20,6 +20,7 @@ mod experiments;
 mod guests;
 mod kills;
 mod network;
+mod path_kills;
 mod persist;
 mod programs;
 mod rdma;
@@ -30,15 +31,16 @@ mod wait;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use clap::Args;
 use landspeed_lab::topology::vm;
 
 pub(crate) use self::alike::{ProgramOptions, run as run_program};
 use self::battery::checks;
 use self::guests::{GuestPair, Guests};
-use self::results::PairResults;
+use self::results::{CheckOutcome, CheckRun, PairResults};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -54,9 +56,12 @@ pub(crate) struct Options {
     /// Run only the checks that take eight minutes a pair together
     #[arg(long)]
     short: bool,
-    /// Run the checks again that passed before
+    /// Run the checks again that passed before, and compare what they find
     #[arg(long)]
     again: bool,
+    /// Minutes after which the checks of a pair end; another run goes on with the rest
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=24 * 60))]
+    minutes: u64,
     /// The folder of the scripts that prepare the guests
     #[arg(long, default_value = "validate/vm")]
     scripts: PathBuf,
@@ -133,12 +138,23 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
     if due.is_empty() {
         return Ok(());
     }
-    let guests = Guests::boot(&options.scripts, landspeed, pair)?;
-    eprintln!("{pair}: two guests are up, {}", guests.release());
+    let deadline = Instant::now() + Duration::from_secs(60 * options.minutes);
+    let guests = Guests::boot(&options.scripts, landspeed, pair, deadline)?;
+    eprintln!("{pair}: two guests are up, {}, {}", guests.release(), guests.accelerator());
     for check in due {
+        let began = Instant::now();
         let outcome = check.run(&guests);
-        eprintln!("{pair}: {}: {outcome}", check.name);
-        found.add(check.name, outcome)?;
+        // What the time limit cut off says nothing.
+        if guests.time_left().is_zero() && matches!(outcome, CheckOutcome::Failed(_)) {
+            let Options { minutes, .. } = options;
+            bail!(
+                "{} was cut off after {minutes} minutes: another run begins with it; --minutes gives it longer",
+                check.name
+            );
+        }
+        let took = began.elapsed();
+        eprintln!("{pair}: {}: {outcome} ({:.1} min)", check.name, took.as_secs_f64() / 60.0);
+        found.add(check, CheckRun::new(outcome, took, guests.accelerator()))?;
     }
     Ok(())
 }

@@ -3,11 +3,11 @@
 use anyhow::{Context, Result, ensure};
 use landspeed_record::MeasureReport;
 
-use super::battery::{Check, SETTLED, become_again, printed};
+use super::battery::{Check, SETTLED, become_again, keeps_settings, printed};
 use super::guests::Guests;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check { name: "pktgen beside a stream", is_short: false, look: pktgen },
+    Check { name: "pktgen beside a stream", is_short: false, look: |guests| keeps_settings(guests, pktgen) },
     Check { name: "pacing by fq", is_short: false, look: fq },
 ];
 

@@ -4,17 +4,17 @@
 use anyhow::{Context, Result, ensure};
 use landspeed_record::{CompareReport, MeasureReport};
 
-use super::battery::{Check, is_due, is_older, leaves_all_as_it_was, succeeded};
+use super::battery::{Check, is_due, is_older, keeps_settings, leaves_all_as_it_was, succeeded};
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::kills::KILL_ALL;
 
 pub(super) const CHECKS: &[Check] = &[
-    Check { name: "lab", is_short: false, look: lab },
-    Check { name: "exec over each path", is_short: false, look: exec_paths },
+    Check { name: "lab", is_short: false, look: |guests| keeps_settings(guests, lab) },
+    Check { name: "exec over each path", is_short: false, look: |guests| keeps_settings(guests, exec_paths) },
     Check { name: "cc load", is_short: false, look: control },
     Check { name: "congestion control of a session", is_short: false, look: control_of_a_session },
-    Check { name: "agents by hand", is_short: false, look: agents_by_hand },
+    Check { name: "agents by hand", is_short: false, look: |guests| keeps_settings(guests, agents_by_hand) },
 ];
 
 /// The first kernel that loads landspeed's congestion controls.

@@ -1,14 +1,16 @@
 //! What the battery found, kept in a file a pair so that a battery that was cut off goes on, and printed as a table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
+use std::mem::discriminant;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use super::battery::checks;
+use super::battery::{Check, checks};
 use super::guests::GuestPair;
 use crate::table;
 
@@ -33,12 +35,31 @@ impl fmt::Display for CheckOutcome {
     }
 }
 
-/// The outcomes of a pair's checks by name.
+/// A check that ran.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct CheckRun {
+    pub(super) outcome: CheckOutcome,
+    pub(super) took_s: u64,
+    /// What ran the guests' instructions: KVM or TCG.
+    pub(super) accelerator: String,
+}
+
+impl CheckRun {
+    pub(super) fn new(outcome: CheckOutcome, took: Duration, accelerator: impl fmt::Display) -> Self {
+        CheckRun { outcome, took_s: took.as_secs(), accelerator: accelerator.to_string() }
+    }
+}
+
+/// The checks of a pair that ran, by name.
 #[derive(Debug)]
 pub(super) struct PairResults {
     pair: String,
     file: PathBuf,
-    outcomes: BTreeMap<String, CheckOutcome>,
+    runs: BTreeMap<String, CheckRun>,
+    /// How many checks came out as they had before.
+    same: usize,
+    /// What came out another way than before.
+    changed: Vec<String>,
     /// Why the battery did not go on.
     pub(super) aborted: Option<String>,
 }
@@ -46,31 +67,55 @@ pub(super) struct PairResults {
 impl PairResults {
     pub(super) fn open(folder: &Path, pair: &GuestPair) -> Result<PairResults> {
         let file = folder.join(format!("{}-{}.json", pair.kernel, pair.driver));
-        let outcomes = match fs::read(&file) {
-            Ok(text) => serde_json::from_slice(&text).with_context(|| format!("read {}", file.display()))?,
+        let runs = match fs::read(&file) {
+            Ok(text) => serde_json::from_slice(&text).with_context(|| {
+                format!(
+                    "read {} (if another version wrote it, remove it: all checks run again)",
+                    file.display()
+                )
+            })?,
             Err(_) => BTreeMap::new(),
         };
-        Ok(PairResults { pair: pair.to_string(), file, outcomes, aborted: None })
+        Ok(PairResults { pair: pair.to_string(), file, runs, same: 0, changed: Vec::new(), aborted: None })
     }
 
-    /// Returns true if the check has an outcome that another run would not change.
+    fn outcome(&self, check: &str) -> Option<&CheckOutcome> {
+        self.runs.get(check).map(|run| &run.outcome)
+    }
+
+    /// Returns the outcome of a check that another run would not change, if there is one.
+    fn settled(&self, check: &str) -> Option<&CheckOutcome> {
+        self.outcome(check).filter(|outcome| !matches!(outcome, CheckOutcome::Failed(_)))
+    }
+
     pub(super) fn is_settled(&self, check: &str) -> bool {
-        matches!(self.outcomes.get(check), Some(CheckOutcome::Passed(_) | CheckOutcome::Refused(_)))
+        self.settled(check).is_some()
     }
 
-    pub(super) fn add(&mut self, check: &str, outcome: CheckOutcome) -> Result<()> {
-        self.outcomes.insert(check.to_owned(), outcome);
-        fs::write(&self.file, serde_json::to_vec_pretty(&self.outcomes)?)
+    /// Keeps what a check found, and compares it with what the check found before, unless it had failed.
+    pub(super) fn add(&mut self, check: &Check, run: CheckRun) -> Result<()> {
+        match self.settled(check.name).cloned() {
+            Some(before) if !is_same(check, &before, &run.outcome) => {
+                self.changed.push(format!("{}: was {before}, is {}", check.name, run.outcome));
+            }
+            Some(_) => self.same += 1,
+            None => {}
+        }
+        self.runs.insert(check.name.to_owned(), run);
+        let part = self.file.with_extension("part");
+        fs::write(&part, serde_json::to_vec_pretty(&self.runs)?)
+            .and_then(|()| fs::rename(&part, &self.file))
             .with_context(|| format!("write {}", self.file.display()))
     }
 
     pub(super) fn is_good(&self) -> bool {
-        self.aborted.is_none() && !self.outcomes.values().any(|one| matches!(one, CheckOutcome::Failed(_)))
+        let has_failed = self.runs.values().any(|run| matches!(run.outcome, CheckOutcome::Failed(_)));
+        self.aborted.is_none() && self.changed.is_empty() && !has_failed
     }
 
     /// Returns what a check found, as short as a table needs it.
     fn cell(&self, check: &str) -> String {
-        let cell = match (self.outcomes.get(check), &self.aborted) {
+        let cell = match (self.outcome(check), &self.aborted) {
             (Some(CheckOutcome::Passed(what)), _) if !what.is_empty() => what.clone(),
             (Some(CheckOutcome::Refused(why)), _) => format!("refused: {}", kernel(why)),
             (Some(outcome), _) => outcome.to_string(),
@@ -79,6 +124,22 @@ impl PairResults {
         };
         cell.replace('|', "/")
     }
+
+    /// Returns what ran the guests' instructions, in all boots.
+    fn accelerators(&self) -> String {
+        let all: BTreeSet<&str> = self.runs.values().map(|run| run.accelerator.as_str()).collect();
+        all.into_iter().collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns the minutes that all checks took.
+    fn minutes(&self) -> u64 {
+        self.runs.values().map(|run| run.took_s).sum::<u64>().div_ceil(60)
+    }
+}
+
+/// Returns true if a check came out as before: with the same words, or the same way if it has figures.
+fn is_same(check: &Check, before: &CheckOutcome, now: &CheckOutcome) -> bool {
+    if check.is_short { before == now } else { discriminant(before) == discriminant(now) }
 }
 
 /// Returns the part of a refusal that names the kernel which it takes.
@@ -90,33 +151,89 @@ fn kernel(refusal: &str) -> &str {
 pub(super) fn print(results: &[PairResults]) {
     let pairs: Vec<&str> = results.iter().map(|pair| pair.pair.as_str()).collect();
     table::head(&format!("check | {}", pairs.join(" | ")));
-    let ran = |name: &str| results.iter().any(|pair| pair.outcomes.contains_key(name));
+    let row = |name: &str, cell: &dyn Fn(&PairResults) -> String| {
+        let cells: Vec<String> = results.iter().map(cell).collect();
+        println!("| {name} | {} |", cells.join(" | "));
+    };
+    let ran = |name: &str| results.iter().any(|pair| pair.runs.contains_key(name));
     for check in checks().filter(|check| ran(check.name)) {
-        let cells: Vec<String> = results.iter().map(|pair| pair.cell(check.name)).collect();
-        println!("| {} | {} |", check.name, cells.join(" | "));
+        row(check.name, &|pair: &PairResults| pair.cell(check.name));
     }
-    for pair in results {
-        if let Some(why) = &pair.aborted {
-            println!("\n{}: {why}", pair.pair);
-        }
+    row("accelerator", &PairResults::accelerators);
+    row("minutes", &|pair: &PairResults| pair.minutes().to_string());
+    results.iter().for_each(explain);
+}
+
+/// Prints what the table does not say: what came out another way than before, and why the battery ended.
+fn explain(pair: &PairResults) {
+    if pair.same + pair.changed.len() > 0 {
+        println!("\n{}: {} checks as before, {} not", pair.pair, pair.same, pair.changed.len());
     }
+    pair.changed.iter().chain(&pair.aborted).for_each(|line| println!("\n{}: {line}", pair.pair));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn check(name: &'static str, is_short: bool) -> Check {
+        Check { name, is_short, look: |_| Ok(String::new()) }
+    }
+
+    fn run(outcome: CheckOutcome) -> CheckRun {
+        CheckRun::new(outcome, Duration::from_secs(61), "TCG")
+    }
+
+    fn passed(what: &str) -> CheckRun {
+        run(CheckOutcome::Passed(what.into()))
+    }
+
     #[test]
     fn a_battery_goes_on_where_it_was_cut_off() {
         let folder = tempfile::tempdir().unwrap();
         let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
         let mut found = PairResults::open(folder.path(), &pair).unwrap();
-        found.add("doctor", CheckOutcome::Passed(String::new())).unwrap();
-        found.add("undo", CheckOutcome::Failed("mtu is 1400".into())).unwrap();
-        let again = PairResults::open(folder.path(), &pair).unwrap();
+        found.add(&check("doctor", true), passed("")).unwrap();
+        found.add(&check("undo", false), run(CheckOutcome::Failed("mtu is 1400".into()))).unwrap();
+        let mut again = PairResults::open(folder.path(), &pair).unwrap();
         assert!(again.is_settled("doctor") && !again.is_settled("undo") && !again.is_settled("knobs"));
         assert!(!again.is_good());
         assert_eq!(again.cell("undo"), "FAILED: mtu is 1400");
+        assert_eq!((again.accelerators().as_str(), again.minutes()), ("TCG", 3));
+        again.add(&check("undo", false), passed("")).unwrap();
+        assert!(again.is_good(), "what failed and was mended is no change");
+    }
+
+    #[test]
+    fn results_of_another_version_are_refused_and_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
+        let file = folder.path().join("6.12-igb.json");
+        fs::write(&file, r#"{"doctor": {"passed": "7 findings"}}"#).unwrap();
+        let why = format!("{:#}", PairResults::open(folder.path(), &pair).unwrap_err());
+        assert!(why.contains("6.12-igb.json") && why.contains("remove it"), "{why}");
+        assert!(file.exists());
+    }
+
+    #[test]
+    fn a_second_run_must_come_out_as_the_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
+        let [doctor, compare] = [check("doctor", true), check("compare", false)];
+        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        found.add(&doctor, passed("7 findings")).unwrap();
+        found.add(&compare, passed("0.52")).unwrap();
+        let mut again = PairResults::open(folder.path(), &pair).unwrap();
+        again.add(&doctor, passed("7 findings")).unwrap();
+        // A figure differs from run to run.
+        again.add(&compare, passed("0.57")).unwrap();
+        assert!(again.is_good());
+        assert_eq!((again.same, again.changed.len()), (2, 0));
+        again.add(&doctor, passed("6 findings")).unwrap();
+        again.add(&compare, run(CheckOutcome::Refused("it needs Linux 6.4".into()))).unwrap();
+        assert!(!again.is_good());
+        assert_eq!(again.changed[0], "doctor: was passed: 7 findings, is passed: 6 findings");
+        assert_eq!(again.changed.len(), 2);
     }
 
     #[test]
@@ -131,9 +248,9 @@ mod tests {
             ("mtu", CheckOutcome::Refused(refused.into()), "refused: it needs Linux 5.14"),
             ("undo", CheckOutcome::Failed("a | b".into()), "FAILED: a / b"),
         ];
-        for (check, outcome, cell) in outcomes {
-            found.add(check, outcome).unwrap();
-            assert_eq!(found.cell(check), cell);
+        for (name, outcome, cell) in outcomes {
+            found.add(&check(name, false), run(outcome)).unwrap();
+            assert_eq!(found.cell(name), cell);
         }
         assert_eq!(found.cell("lab"), "-");
     }

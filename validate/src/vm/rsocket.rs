@@ -2,14 +2,18 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, succeeded};
-use super::exec_counts::ExecCounts;
+use super::alike;
+use super::battery::{Check, failure, keeps_settings, succeeded};
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
-use super::rdma::{self, SentCounts};
+use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
 
-pub(super) const CHECKS: &[Check] =
-    &[Check { name: "exec --path rsocket", is_short: false, look: exec_rsocket }];
+pub(super) const CHECKS: &[Check] = &[Check {
+    name: "exec --path rsocket",
+    is_short: false,
+    look: |guests| keeps_settings(guests, exec_rsocket),
+}];
 
 /// Loads what rsockets need.
 pub(super) const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
@@ -25,17 +29,17 @@ const REDIS: &str =
     "timeout 120 redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save '' </dev/null";
 const TEAR_DOWN: &str = "pkill -KILL -x iperf";
 
-/// The packets that the client sends at least: its bytes over the largest payload of rxe's packets, which is 4096 bytes on
-/// a link with an MTU of 9000. On 6.12 it sent 4,616, the library's own messages among them.
-const PACKETS: u64 = (16 << 20) / 4096;
+/// The bytes of [`CLIENT`].
+const BYTES: u64 = 16 << 20;
+/// The time within which both ends of a forking server's connection must end.
+const FORKED_S: u32 = 180;
 /// The most segments that TCP may send meanwhile, because commands go over ssh. The client's bytes would be 1,875.
 const SEGMENTS: u64 = 1_000;
 
 /// iperf between the guests by RDMA and over TCP, then Redis, whose epoll the library of Debian 12 lacks, and at last
 /// without an RDMA device.
 fn exec_rsocket(guests: &Guests) -> Result<String> {
-    let program = guests.installed(1)?;
-    guests.installed(2)?;
+    let program = alike::installed(guests)?;
     let refused = is_refused(guests, 1, program)?;
     if !guests.try_on(1, MODULES)?.status.success() {
         return Ok(refused);
@@ -52,12 +56,15 @@ fn with_devices(guests: &Guests, program: &str) -> Result<String> {
     for number in 1..=2 {
         guests.on(number, &format!("{MODULES} && {}", rdma::MAKE))?;
     }
+    can_exec(guests, program, "rsocket")?;
     let carried = over_rdma(guests, program)?;
     let left = to_a_server_on_tcp(guests, program)?;
     lacks_epoll(guests, program)?;
+    let forked = forking_server(guests, program)?;
     guests.on(2, rdma::REMOVE)?;
     let refused = is_refused(guests, 2, program)?;
-    Ok(format!("{carried}; {left}; Redis told that epoll is missing; {refused}"))
+    let other = to_a_host_without_devices(guests, program)?;
+    Ok(format!("{carried}; {left}; Redis told that epoll is missing; {forked}; {refused}; {other}"))
 }
 
 /// Checks that landspeed says that a guest has no RDMA device, and runs nothing.
@@ -65,7 +72,7 @@ fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
     let output = guests.try_on(number, &format!("{program} exec --path rsocket -- true"))?;
     let errors = String::from_utf8_lossy(&output.stderr);
     let line = errors.lines().find(|line| line.contains("no RDMA device on any interface"));
-    let line = line.with_context(|| said(&output))?;
+    let Some(line) = line else { return Err(failure(&output)) };
     ensure!(!output.status.success(), "it ran all the same: {line}");
     Ok("refused without a device".to_owned())
 }
@@ -74,20 +81,21 @@ fn is_refused(guests: &Guests, number: u32, program: &str) -> Result<String> {
 fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     let server = format!("setsid {program} exec --path rsocket --json -- {SERVER} >{LOG} 2>&1 </dev/null");
     guests.on(2, &format!("{server} & {}", until(LISTENS, LOG)))?;
-    let before = SentCounts::read(guests)?;
+    let before = RdmaCounts::read(guests)?;
     let client = asked(guests, &format!("{program} exec --path rsocket --require --json -- {CLIENT}"))?;
-    let after = SentCounts::read(guests)?;
+    let after = RdmaCounts::read(guests)?;
     let server = ExecCounts::read(&guests.on(2, &format!("{TEAR_DOWN}; {}", until_counted(LOG)))?)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         let (carried, all) = (counts.carried, counts.all);
         ensure!(carried == all && all == 1, "the {end}: {carried} of {all} carried, {}", counts.left);
     }
-    let sent = [after[0].since(before[0]), after[1].since(before[1])];
-    let packets = sent[0].packets;
-    ensure!((PACKETS..2 * PACKETS).contains(&packets), "the client's rxe0 sent {packets} packets");
-    ensure!(sent[1].packets > 0, "the server's rxe0 sent nothing");
-    ensure!(sent.iter().all(|sent| sent.segments < SEGMENTS), "TCP sent too: {sent:?}");
-    Ok(format!("{packets} packets by RDMA, {} segments by TCP", sent[0].segments))
+    let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
+    let sent = SentPackets::new(&own, &peer, SendUser::Manager);
+    let share = sent.share(BYTES, rdma::path_mtu(guests)?)?;
+    ensure!(peer.packets > 0, "the server's rxe0 sent nothing");
+    ensure!([own, peer].iter().all(|end| end.segments < SEGMENTS), "TCP sent too: {own:?} {peer:?}");
+    let SentPackets { data, others } = sent;
+    Ok(format!("{data} packets of data by RDMA, {share:.2} times what they fill, {others} others"))
 }
 
 /// Checks that a client reaches a server that does not run over rsockets, and why landspeed counts it as left on TCP.
@@ -109,6 +117,48 @@ fn lacks_epoll(guests: &Guests, program: &str) -> Result<()> {
     let times = counts.lacks["epoll"].as_u64().unwrap_or_default();
     ensure!(times > 0, "nothing is missing for Redis: {}", said(&output));
     Ok(())
+}
+
+/// Checks that landspeed counts the fork of a server that answers a connection in a child, and that neither end hangs.
+fn forking_server(guests: &Guests, program: &str) -> Result<String> {
+    let exec = |end: &str| {
+        format!(
+            "timeout --kill-after 10 {FORKED_S} {program} exec --path rsocket --json -- {}",
+            alike::forking_command(end)
+        )
+    };
+    let server =
+        format!("rm -f {LOG}; setsid {} >{LOG} 2>&1 </dev/null & {}", exec("server"), until(LISTENS, LOG));
+    guests.on(2, &server)?;
+    let client = guests.try_on(1, &format!("{} 2>&1 </dev/null", exec("client")))?;
+    let server = guests.on(2, &until_counted(LOG));
+    let said = String::from_utf8_lossy(&client.stdout).into_owned();
+    for number in 1..=2 {
+        guests.try_on(number, alike::TEAR_DOWN)?;
+    }
+    let (client, server) = (ExecCounts::read(&said)?, ExecCounts::read(&server?)?);
+    ensure!(
+        server.lacks["fork"].as_u64().unwrap_or_default() > 0,
+        "the fork is not counted: {}",
+        server.lacks
+    );
+    let (carried, all) = (client.carried, client.all);
+    ensure!(carried == all && all == 1, "{carried} of {all} carried, {}", client.left);
+    let saw =
+        said.lines().find_map(|line| line.strip_prefix("saw forking ")).context("the client saw nothing")?;
+    Ok(format!("a forking server counted, its client {saw}"))
+}
+
+/// Checks that a client whose peer has no RDMA device is counted as left on TCP.
+fn to_a_host_without_devices(guests: &Guests, program: &str) -> Result<String> {
+    let server = format!("setsid {SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(LISTENS_ON_TCP, LOG)))?;
+    let counts = asked(guests, &format!("{program} exec --path rsocket --json -- {CLIENT}"));
+    guests.on(2, TEAR_DOWN)?;
+    let counts = counts?;
+    let why = "no-rdma-connection";
+    ensure!(counts.carried == 0 && counts.left[why] == 1, "not {why}: {}", counts.left);
+    Ok("without a device at the server counted too".to_owned())
 }
 
 /// Runs a client on guest 1 to its end, and returns what landspeed counted.

@@ -2,13 +2,14 @@
 
 use anyhow::{Context, Result, ensure};
 
-use super::battery::{Check, succeeded};
-use super::exec_counts::ExecCounts;
+use super::battery::{Check, keeps_settings, succeeded};
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
-use super::rdma::{self, SentCounts};
+use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
 
-pub(super) const CHECKS: &[Check] = &[Check { name: "exec --path smc", is_short: false, look: exec_smc }];
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "exec --path smc", is_short: false, look: |guests| keeps_settings(guests, exec_smc) }];
 
 /// Loads what SMC needs. A kernel without it has no SMC.
 pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";
@@ -22,6 +23,12 @@ const LOG: &str = "/run/smc";
 const PING: &str = "redis-cli -h 198.18.0.2 -p 6400 ping";
 const BENCHMARK: &str = "redis-benchmark -h 198.18.0.2 -p 6400 -t set,get --csv";
 const TEAR_DOWN: &str = "pkill redis-server";
+const BULK_TEAR_DOWN: &str = "pkill -KILL -x iperf";
+/// The server and the client of a large transfer, its bytes, and what finds that the server listens.
+const BULK_SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
+const BULK_CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --num 16M";
+const BULK_BYTES: u64 = 16 << 20;
+const BULK_LISTENS: &str = "ss -ltn | grep -q :5010";
 /// The clients of a benchmark, of which each opens a connection for each of two tests.
 const CLIENTS: u64 = 20;
 /// The packets that a guest sends by RDMA for thousands of requests, at least.
@@ -37,6 +44,7 @@ fn exec_smc(guests: &Guests) -> Result<String> {
     let found = carried_and_not(guests, program);
     for number in 1..=2 {
         guests.try_on(number, TEAR_DOWN)?;
+        guests.try_on(number, BULK_TEAR_DOWN)?;
         guests.try_on(number, rdma::REMOVE)?;
     }
     found
@@ -44,10 +52,11 @@ fn exec_smc(guests: &Guests) -> Result<String> {
 
 fn carried_and_not(guests: &Guests, program: &str) -> Result<String> {
     set_up(guests)?;
-    succeeded(guests.try_on(1, &format!("{program} exec --path smc -- true"))?)?;
+    can_exec(guests, program, "smc")?;
     let carried = over_rdma(guests, program)?;
+    let bulk = bulk(guests, program)?;
     let left = without_rdma(guests, program)?;
-    Ok(format!("{carried}; {left}"))
+    Ok(format!("{carried}; {bulk}; {left}"))
 }
 
 /// Runs `look` while both guests have an RDMA device that SMC can use. Returns what it found, or that there is no SMC
@@ -87,9 +96,9 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     // The first connection sets the link between the two kernels up, which takes long.
     let pong = guests.on(1, &format!("{program} exec --path smc -- {PING}"))?;
     ensure!(pong.trim() == "PONG", "the server said {pong}");
-    let before = SentCounts::read(guests)?;
+    let before = RdmaCounts::read(guests)?;
     let client = asked(guests, program, 2000)?;
-    let after = SentCounts::read(guests)?;
+    let after = RdmaCounts::read(guests)?;
     let server = stopped(guests)?;
     for (end, counts) in [("client", &client), ("server", &server)] {
         ensure!(
@@ -105,6 +114,27 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     let risen = [0, 1].map(|end: usize| after[end].since(before[end]).packets);
     ensure!(risen.iter().all(|packets| *packets > PACKETS), "rxe0 sent {risen:?} packets");
     Ok(format!("{} of {} by RDMA, {risen:?} packets", client.carried, client.all))
+}
+
+/// Checks that the packets of a large transfer are as many as its bytes fill. Redis' messages fill none.
+fn bulk(guests: &Guests, program: &str) -> Result<String> {
+    let server = format!("setsid {program} exec --path smc --json -- {BULK_SERVER} >{LOG} 2>&1 </dev/null");
+    guests.on(2, &format!("{server} & {}", until(BULK_LISTENS, LOG)))?;
+    let before = RdmaCounts::read(guests)?;
+    let client =
+        format!("timeout 600 {program} exec --path smc --require --json -- {BULK_CLIENT} </dev/null");
+    let client = succeeded(guests.try_on(1, &client)?)?;
+    let after = RdmaCounts::read(guests)?;
+    guests.on(2, &format!("{BULK_TEAR_DOWN}; {}", until_counted(LOG)))?;
+    let counts = ExecCounts::read(&String::from_utf8_lossy(&client.stderr))?;
+    ensure!(counts.carried == 1 && counts.all == 1, "{} carried, {}", counts.carried, counts.left);
+    let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
+    let sent = SentPackets::new(&own, &peer, SendUser::Connection);
+    let share = sent.share(BULK_BYTES, rdma::path_mtu(guests)?)?;
+    Ok(format!(
+        "iperf: {} packets of data, {share:.2} times what they fill, {} others",
+        sent.data, sent.others
+    ))
 }
 
 /// The server starts with an RDMA device, and loses it before a client connects.

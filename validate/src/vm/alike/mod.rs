@@ -3,28 +3,32 @@
 mod bulk;
 mod checks;
 mod costs;
+mod forking;
 mod program;
 
 use anyhow::{Context, Result, ensure};
 use landspeed_record::PathCost;
 
-use super::battery::{Check, is_due, succeeded};
-use super::exec_counts::ExecCounts;
+use super::battery::{Check, is_due, keeps_settings, succeeded};
+use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::wait::{until, until_counted};
 use super::{rdma, rsocket, smc};
 
 pub(crate) use program::{ProgramOptions, run};
 
-pub(super) const CHECKS: &[Check] =
-    &[Check { name: "sockets over RDMA beside TCP", is_short: false, look: compared }];
+pub(super) const CHECKS: &[Check] = &[Check {
+    name: "sockets over RDMA beside TCP",
+    is_short: false,
+    look: |guests| keeps_settings(guests, compared),
+}];
 
 /// This program on the guests, and what its server and landspeed print on guest 2.
 const PROGRAM: &str = "/run/validate";
 const LOG: &str = "/run/alike";
 /// The address of the server.
 const ADDRESS: &str = "198.18.0.2";
-const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
+pub(super) const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
 /// The modules of each path. A kernel without them does not have the path.
 const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
 
@@ -67,6 +71,11 @@ pub(super) fn installed(guests: &Guests) -> Result<&'static str> {
     guests.installed(2)
 }
 
+/// Returns the command line of an end of the program whose server forks.
+pub(super) fn forking_command(end: &str) -> String {
+    format!("{PROGRAM} sockets-alike {end} {ADDRESS} --forking")
+}
+
 fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) -> Result<Seen> {
     if path == "smc" {
         smc::set_up(guests)?;
@@ -75,6 +84,7 @@ fn over_rdma(guests: &Guests, landspeed: &str, (path, modules): (&str, &str)) ->
             guests.on(number, &format!("{modules} && {}", rdma::MAKE))?;
         }
     }
+    can_exec(guests, landspeed, path)?;
     over(guests, landspeed, path)
 }
 

@@ -14,6 +14,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::checks::{AlikeCheck, CHECKS};
 use super::costs::EXCHANGES;
+use super::forking::FORKING;
 
 /// The port of the server.
 const PORT: u16 = 5011;
@@ -29,6 +30,9 @@ pub(crate) struct ProgramOptions {
     end: ProgramEnd,
     /// The address of the server
     address: IpAddr,
+    /// Make the server answer one connection in a child, and do nothing else
+    #[arg(long)]
+    forking: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,12 +64,14 @@ pub(crate) fn run(options: &ProgramOptions) -> Result<()> {
         let half = if options.end == ProgramEnd::Server { check.server } else { check.client };
         half(&end).with_context(|| check.name.to_owned()).map(|()| end.saw.take())
     };
-    for check in CHECKS {
+    let checks = if options.forking { FORKING } else { CHECKS };
+    let exchanges: &[AlikeCheck] = if options.forking { &[] } else { EXCHANGES };
+    for check in checks {
         for (what, value) in done(check)? {
             println!("saw {} {what} {value}", check.name);
         }
     }
-    for exchange in EXCHANGES {
+    for exchange in exchanges {
         for (what, value) in done(exchange)? {
             println!("cost {what} {value}");
         }

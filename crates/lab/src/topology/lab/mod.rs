@@ -29,7 +29,7 @@ use crate::topology::error::Error;
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
-use crate::topology::vm::{CAVEAT, Guests};
+use crate::topology::vm::{Accelerator, Guests};
 pub use held::{find_held, hold, hosts};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
@@ -110,6 +110,8 @@ impl Lab {
 
     /// Creates a lab with a random ID, and with a name under which a user can hold it, if one is given.
     fn make_named(plan: LabPlan, name: Option<&str>) -> Result<Self, Error> {
+        // A signal that ends this process does not wait until a kernel was tried.
+        let accelerator = plan.guest_spec().map(Guests::accelerator_for).transpose()?;
         let making = sweep::making();
         let store = LabStore::open()?;
         let layout = LabLayout::new(LabId::random()?, plan);
@@ -129,7 +131,7 @@ impl Lab {
         for name in layout.namespaces() {
             lab.namespaces.push(Namespace::create(&name)?);
         }
-        lab.join(&layout)?;
+        lab.join(&layout, accelerator)?;
         // Another command may have taken the lab down meanwhile, with what was there by then. Nothing would find the rest if
         // this process were killed.
         if !lab.store.has(&lab.id) {
@@ -142,7 +144,7 @@ impl Lab {
     }
 
     /// Joins the hosts, whose namespaces exist.
-    fn join(&mut self, layout: &LabLayout) -> Result<(), Error> {
+    fn join(&mut self, layout: &LabLayout, accelerator: Option<Accelerator>) -> Result<(), Error> {
         build::build(layout)?;
         match layout.middle() {
             Some((middle, LabInterconnect::Link(spec))) => {
@@ -151,7 +153,8 @@ impl Lab {
                 self.link = Some(with_namespace(&middle, start)??);
             }
             Some((middle, LabInterconnect::Guests(spec))) => {
-                self.guests = Some(Guests::start(&middle, spec)?);
+                let start = |accelerator| Guests::start(&middle, spec, accelerator);
+                self.guests = accelerator.map(start).transpose()?;
             }
             Some((_, LabInterconnect::Bridge(_))) | None => {}
         }
@@ -204,7 +207,7 @@ impl HostSet for Lab {
     }
 
     fn caveat(&self) -> Option<&'static str> {
-        self.plan.has_guests().then_some(CAVEAT)
+        self.guests.as_ref().map(|guests| guests.accelerator().caveat())
     }
 
     fn link(&self) -> Option<&dyn PathLink> {

@@ -133,7 +133,15 @@ impl LabPlan {
 
     /// Returns true if the hosts are virtual machines, which have a kernel each.
     pub(crate) fn has_guests(&self) -> bool {
-        matches!(self.middle, Some((_, LabInterconnect::Guests(_))))
+        self.guest_spec().is_some()
+    }
+
+    /// Returns what the virtual machines are that are the hosts; `None` if the hosts are namespaces.
+    pub(super) fn guest_spec(&self) -> Option<&GuestSpec> {
+        match &self.middle {
+            Some((_, LabInterconnect::Guests(spec))) => Some(spec),
+            _ => None,
+        }
     }
 
     /// Returns the words that name the lab on a command line, such as "lab:switch:4".

@@ -12,6 +12,7 @@ use landspeed_kernel::netlink::{LinkChange, Rtnl};
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
 
+use super::accelerator::{ACCELERATOR_VARIABLE, Accelerator};
 use super::{GuestSpec, cannot_run, images};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
@@ -26,8 +27,8 @@ const DISK_BYTES: u64 = 64 << 20;
 /// The largest MTU that a guest can use.
 const MTU: u32 = 9000;
 /// QEMU's arguments for every guest. The guest's console is QEMU's standard output.
-const MACHINE: &str = "-M q35 -accel tcg,thread=multi -cpu max -smp 2 -display none -monitor none -serial stdio -nic none \
-                       -no-reboot -device virtio-rng-pci";
+const MACHINE: &str = "-M q35 -cpu max -smp 2 -display none -monitor none -serial stdio -nic none -no-reboot \
+                       -device virtio-rng-pci";
 
 /// A network of the guests.
 #[derive(Debug)]
@@ -50,6 +51,7 @@ pub struct Guests {
     /// The folder of the images.
     images: PathBuf,
     qemu: PathBuf,
+    accelerator: Accelerator,
     machines: Mutex<Vec<Guest>>,
 }
 
@@ -65,12 +67,24 @@ struct Guest {
 }
 
 impl Guests {
+    /// Returns what will run the guests' instructions. Where this machine has KVM, each kernel is tried with it first.
+    pub(crate) fn accelerator_for(spec: &GuestSpec) -> Result<Accelerator, Error> {
+        let images = images::folder();
+        let mut kernels = spec.kernels.to_vec();
+        kernels.dedup();
+        let kernels = kernels.iter().map(|kernel| images::kernel(kernel, &images));
+        let chosen = kernels
+            .collect::<Result<Vec<_>, _>>()
+            .and_then(|kernels| Accelerator::choose(&images::qemu(spec.driver, &images)?, &kernels));
+        chosen.map_err(cannot_run)
+    }
+
     /// Starts both guests in a namespace that has their bridges. [`Guests::wait`] returns when they have booted.
-    pub(crate) fn start(namespace: &str, spec: &GuestSpec) -> Result<Self, Error> {
+    pub(crate) fn start(namespace: &str, spec: &GuestSpec, accelerator: Accelerator) -> Result<Self, Error> {
         let images = images::folder();
         let qemu = images::qemu(spec.driver, &images).map_err(cannot_run)?;
         let (namespace, machines) = (namespace.to_owned(), Mutex::default());
-        let guests = Guests { namespace, spec: spec.clone(), images, qemu, machines };
+        let guests = Guests { namespace, spec: spec.clone(), images, qemu, accelerator, machines };
         for number in 1..=2 {
             let disk = in_memory("disk")?;
             disk.set_len(DISK_BYTES).during(|| "make a guest's disk in memory".into())?;
@@ -81,12 +95,18 @@ impl Guests {
         Ok(guests)
     }
 
+    /// Returns what runs the guests' instructions.
+    pub fn accelerator(&self) -> Accelerator {
+        self.accelerator
+    }
+
     /// Waits until both guests have booted.
     pub(crate) fn wait(&self) -> Result<(), Error> {
         let deadline = Instant::now() + BOOT;
         loop {
             self.check()?;
-            let late = |guest: &Guest| guest.failure(&format!("has not booted within {BOOT:?}"));
+            let late =
+                |guest: &Guest| guest.failure(&format!("has not booted within {BOOT:?}{}", self.remedy()));
             let late = self.machines.lock().iter().find(|guest| !guest.is_ready()).map(late);
             match late {
                 None => return Ok(()),
@@ -125,7 +145,8 @@ impl Guests {
         let [data, login] = &NETWORKS;
         // Guests leave the processors to the programs that wait for them, such as ssh.
         let mut command = Command::new("nice");
-        command.arg(&self.qemu).args(MACHINE.split(' ')).args(["-m", &format!("{}M", self.spec.memory_mib)]);
+        command.arg(&self.qemu).args(MACHINE.split(' ')).args(["-accel", self.accelerator.argument()]);
+        command.args(["-m", &format!("{}M", self.spec.memory_mib)]);
         command.arg("-kernel").arg(kernel.join("vmlinuz")).arg("-initrd").arg(kernel.join("initrd"));
         command
             .args(drive("root", &self.images.join("root.sqfs"), "on"))
@@ -148,12 +169,20 @@ impl Guests {
         joined.map_err(|error| self.check().err().unwrap_or(error))
     }
 
+    /// Returns what helps where KVM boots a kernel alone, and not the whole guest.
+    fn remedy(&self) -> String {
+        match self.accelerator {
+            Accelerator::Kvm => format!(" with KVM ({ACCELERATOR_VARIABLE}=tcg does without)"),
+            Accelerator::Tcg => String::new(),
+        }
+    }
+
     /// Returns an error if the QEMU of a guest has ended.
     fn check(&self) -> Result<(), Error> {
         let mut machines = self.machines.lock();
         let ended = |guest: &mut Guest| {
             let status = guest.qemu.try_wait().ok().flatten()?;
-            Some(guest.failure(&format!("ended ({status})")))
+            Some(guest.failure(&format!("ended ({status}){}", self.remedy())))
         };
         machines.iter_mut().find_map(ended).map_or(Ok(()), Err)
     }

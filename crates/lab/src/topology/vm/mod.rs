@@ -1,13 +1,15 @@
 //! The topology `lab:vm`: two virtual machines, each with a kernel of its own.
 //!
-//! landspeed boots them in QEMU without KVM, and reaches them by ssh from the lab's namespace. They show what a kernel
-//! makes of a setting, whatever the kernel of this machine. Their speeds say nothing about hardware.
+//! landspeed boots them in QEMU, and reaches them by ssh from the lab's namespace. They show what a kernel makes of a
+//! setting, whatever the kernel of this machine. Their speeds say nothing about hardware, with KVM or without.
 
+mod accelerator;
 mod guests;
 mod images;
 mod login;
 mod spec;
 
+pub use accelerator::{ACCELERATOR_VARIABLE, Accelerator};
 pub(crate) use guests::NETWORKS;
 pub use guests::{Guests, drive};
 pub use images::{FOLDER_VARIABLE, folder, has_device, kernel};
@@ -20,8 +22,8 @@ use crate::topology::lab::{self, LabPlan, parameters};
 use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 
 const NAME: &str = "lab:vm";
-/// What a reader must know of the figures of such a lab.
-pub(crate) const CAVEAT: &str = "virtual machines without KVM: settings hold, speeds do not";
+/// What a reader must know of the figures of such a lab. A lab that runs says whether it has KVM.
+const CAVEAT: &str = "virtual machines: settings hold, speeds do not";
 
 const DRAWING: &str = "   guest a                          netns ls-ID-vm                          guest b
    +---------------------+          +--------------+          +---------------------+

@@ -1,0 +1,120 @@
+//! The check that nothing hangs when a program over SMC or rsockets, or landspeed beneath it, is killed on a guest.
+
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use super::battery::{Check, keeps_settings, succeeded};
+use super::exec_counts::{ExecCounts, can_exec};
+use super::guests::Guests;
+use super::wait::{until, until_counted};
+use super::{rdma, rsocket, smc};
+
+pub(super) const CHECKS: &[Check] =
+    &[Check { name: "50 kills over RDMA", is_short: false, look: |guests| keeps_settings(guests, kills) }];
+
+/// The kills of each of both paths.
+const KILLS: usize = 25;
+/// The program's ends, on guests 1 and 2. The client ends by itself after two seconds.
+const CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --time 2";
+const SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
+/// What an end prints on its guest, and landspeed of it.
+const LOG: &str = "/run/path-kills";
+const LISTENS: &str = "{ ss -ltn | grep -q :5010 || rdma resource show cm_id | grep -q LISTEN; }";
+/// Ends the program; landspeed then ends by itself.
+const END: &str = "pkill -KILL -x iperf";
+const GONE: &str = "! pgrep -x iperf >/dev/null && ! pgrep -f '[l]andspeed exec|[k]eep-path' >/dev/null";
+/// Kills landspeed, whose keeper then takes over, or the keeper with it.
+const SUPERVISOR: &str = "pkill -KILL -f '[l]andspeed exec'";
+const KEEPER_TOO: &str = "pkill -KILL -f '[l]andspeed exec|[k]eep-path'";
+
+/// What is killed: the guest, and the command line that kills there.
+const VICTIMS: [(u32, &str); 6] =
+    [(1, END), (1, SUPERVISOR), (1, KEEPER_TOO), (2, END), (2, SUPERVISOR), (2, KEEPER_TOO)];
+/// How long after its client's start a run goes on before the kill, by turns.
+const MOMENTS_MS: [u64; 5] = [0, 300, 800, 1500, 2200];
+
+fn kills(guests: &Guests) -> Result<String> {
+    guests.installed(1)?;
+    let landspeed = guests.installed(2)?;
+    let mut found = Vec::new();
+    for path in ["smc", "rsocket"] {
+        let made = if path == "smc" { smc::MODULES } else { rsocket::MODULES };
+        if !guests.try_on(1, made)?.status.success() {
+            found.push(format!("{path}: not on this kernel"));
+            continue;
+        }
+        let killed = with_devices(guests, landspeed, path);
+        for number in 1..=2 {
+            guests.try_on(number, END)?;
+            guests.try_on(number, rdma::REMOVE)?;
+        }
+        killed.with_context(|| path.to_owned())?;
+        found.push(format!("{path}: {KILLS}"));
+    }
+    Ok(found.join(", "))
+}
+
+fn with_devices(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
+    if path == "smc" {
+        smc::set_up(guests)?;
+    } else {
+        (1..=2).try_for_each(|number| {
+            guests.on(number, &format!("{} && {}", rsocket::MODULES, rdma::MAKE)).map(drop)
+        })?;
+    }
+    can_exec(guests, landspeed, path)?;
+    for kill in 0..KILLS {
+        let (victim, moment) = (VICTIMS[kill % VICTIMS.len()], MOMENTS_MS[kill % MOMENTS_MS.len()]);
+        killed(guests, landspeed, path, victim, Duration::from_millis(moment)).with_context(|| {
+            format!("kill {} of {KILLS}, {} on guest {} after {moment} ms", kill + 1, victim.1, victim.0)
+        })?;
+    }
+    still_carries(guests, landspeed, path).context("after the last kill")
+}
+
+/// Kills one process of a run, and waits until nothing of it is left on either guest.
+fn killed(guests: &Guests, landspeed: &str, path: &str, victim: (u32, &str), moment: Duration) -> Result<()> {
+    serve(guests, landspeed, path)?;
+    let client = format!("setsid {landspeed} exec --path {path} --json -- {CLIENT} >{LOG} 2>&1 </dev/null &");
+    guests.on(1, &client)?;
+    thread::sleep(moment);
+    // A process that has ended already cannot be killed.
+    guests.try_on(victim.0, victim.1)?;
+    guests.on(1, &until(GONE, LOG)).context("the client hangs")?;
+    guests.on(2, &format!("{END}; {}", until(GONE, LOG))).context("the server hangs").map(drop)
+}
+
+/// Starts the server on guest 2, and waits until it listens.
+fn serve(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
+    let server = format!("setsid {landspeed} exec --path {path} --json -- {SERVER} >{LOG} 2>&1 </dev/null &");
+    guests.on(2, &format!("{server} {}", until(LISTENS, LOG))).context("the server").map(drop)
+}
+
+/// Checks that a run that is not killed is carried.
+fn still_carries(guests: &Guests, landspeed: &str, path: &str) -> Result<()> {
+    serve(guests, landspeed, path)?;
+    let client = format!("timeout 120 {landspeed} exec --path {path} --json -- {CLIENT} 2>&1 </dev/null");
+    let client = succeeded(guests.try_on(1, &client)?)?;
+    guests.on(2, &format!("{END}; {}", until_counted(LOG)))?;
+    let counts = ExecCounts::read(&String::from_utf8_lossy(&client.stdout))?;
+    ensure!(counts.carried == counts.all && counts.all == 1, "{} carried, {}", counts.carried, counts.left);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn no_victim_is_killed_twice_at_one_moment() {
+        let pairs = (0..KILLS).map(|kill| (kill % VICTIMS.len(), kill % MOMENTS_MS.len()));
+        let pairs: BTreeSet<_> = pairs.collect();
+        assert_eq!(pairs.len(), KILLS);
+        let of = |victim| pairs.iter().filter(|pair| pair.0 == victim).count();
+        assert!((0..VICTIMS.len()).all(|victim| of(victim) >= 4), "{pairs:?}");
+    }
+}
