@@ -103,6 +103,14 @@ bench bench-udp transports: build install-bench
 		$(SUDO) target/release/landspeed run bench/$$one $(SHORT) --html target/bench-$$one.html || exit; \
 	done
 
+# What the flow FLOW (bbr, udt, udt-steady or quic-cubic) leaves to CUBIC beside it over a long path, two rounds (35 minutes, on a machine
+# left alone). Each call is an occasion of its own; from the second one on, it shows what all in target/shares/FLOW say together.
+.PHONY: shares
+shares: FLOW ?= udt
+shares: build
+	$(SUDO) target/release/landspeed run bench/shares --short --values flow=cubic,$(FLOW) --data-dir target/shares/$(FLOW)
+	set -- target/shares/$(FLOW)/*; [ $$# -lt 2 ] || target/release/landspeed show "$$@" --full
+
 # The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
 VALIDATE = $(SUDO) target/release/validate $(1)
 .PHONY: build-validate
