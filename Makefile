@@ -384,6 +384,19 @@ agree: build-validate
 	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
 	$(call VALIDATE,agree target/agree/kernel/* target/agree/simulator/*)
 
+# The study of Cottrell et al. on the kernel's sockets, RUNS runs of what is missing. STUDY is `full` (five protocols at full size: fifteen
+# runs of sixteen minutes, four hours), `round-trips` (the same at a quarter of the length over three paths: 45 runs of four minutes, three
+# hours) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s, fifty minutes). Records are in target/study: the same command
+# goes on, and 50 minutes of it is what RUNS is by default. On a machine left alone.
+STUDY ?= full
+RUNS_OF_full := 3
+RUNS_OF_round-trips := 4
+RUNS_OF_streams := 30
+.PHONY: study
+study: RUNS ?= $(RUNS_OF_$(STUDY))
+study: build-validate
+	$(SUDO) .ci/study target/release $(STUDY) $(RUNS) target/study
+
 # One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
 # hour and a half, on a machine left alone; pages and records in INTO). ONLY=cottrell takes those with that in their names, FULL=--full all
 # at full size.

@@ -135,6 +135,23 @@ fn an_interrupted_study_is_resumed() {
 }
 
 #[test]
+fn a_study_is_made_in_parts() {
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let args = ["--simulate", "-p", "reno,cubic", "--scale", "0.02", "--repeats", "3", SMALL];
+    assert!(compare(whole.path(), &args).status.success());
+    let first = compare(parts.path(), &[&args[..], &["--runs", "4"]].concat());
+    assert!(first.status.success() && text(&first).1.contains("2 runs are left"), "{first:?}");
+    let second = compare(parts.path(), &["--runs", "4", "--resume", "last"]);
+    assert!(second.status.success() && !text(&second).1.contains("are left"), "{second:?}");
+    let lines = |folder: &std::path::Path| -> Vec<String> {
+        let record = records(folder).pop().expect("a record");
+        let text = std::fs::read_to_string(record).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect()
+    };
+    assert_eq!(lines(parts.path()), lines(whole.path()), "all but the header, which has the command");
+}
+
+#[test]
 fn what_makes_no_study_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none.jsonl").display().to_string();
