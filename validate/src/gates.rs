@@ -31,7 +31,7 @@ const WRONG: f64 = 0.05;
 const LOST: f64 = 0.1;
 /// The part of each core that the neighbour takes, in percent: that of `make disturbed`.
 const LOAD: u32 = 40;
-/// The blocks of the experiment: no file that ships has fewer. With two, a look would refuse what spreads by over 0.6 %.
+/// The blocks of the experiment: no file that ships has fewer at full size. With two, a look refuses what spreads by over 0.6 %.
 const BLOCKS: u32 = 6;
 /// The longest time of a run. A look takes some eight seconds, and a run some forty.
 const LONGEST: &str = "10m";
