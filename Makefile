@@ -109,7 +109,7 @@ bench bench-udp transports: build install-bench
 shares: FLOW ?= udt
 shares: build
 	$(SUDO) target/release/landspeed run bench/shares --short --values flow=cubic,$(FLOW) --data-dir target/shares/$(FLOW)
-	set -- target/shares/$(FLOW)/*; [ $$# -lt 2 ] || target/release/landspeed show "$$@" --full
+	set -- target/shares/$(FLOW)/*.jsonl; [ $$# -lt 2 ] || target/release/landspeed show "$$@" --full
 
 # The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
 VALIDATE = $(SUDO) target/release/validate $(1)
