@@ -386,11 +386,12 @@ agree: build-validate
 
 # The study of Cottrell et al. on the kernel's sockets, RUNS runs of what is missing. STUDY is `full` (five protocols at full size: fifteen
 # runs of sixteen minutes, four hours), `round-trips` (the same at a quarter of the length over three paths: 45 runs of four minutes, three
-# hours) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s, fifty minutes). Records are in target/study: the same command
+# hours), `simulated` (that in the simulator, at full size: ten minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s, fifty minutes). Records are in target/study: the same command
 # goes on, and 50 minutes of it is what RUNS is by default. On a machine left alone.
 STUDY ?= full
 RUNS_OF_full := 3
 RUNS_OF_round-trips := 4
+RUNS_OF_simulated := 45
 RUNS_OF_streams := 30
 .PHONY: study
 study: RUNS ?= $(RUNS_OF_$(STUDY))
