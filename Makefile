@@ -104,12 +104,13 @@ bench bench-udp transports: build install-bench
 	done
 
 # What the flow FLOW (bbr, udt, udt-steady or quic-cubic) leaves to CUBIC beside it over a long path, two rounds (35 minutes, on a machine
-# left alone). Each call is an occasion of its own; from the second one on, it shows what all in target/shares/FLOW say together.
+# left alone). Each call is an occasion of its own; from the second one on, it shows what all in target/shares/FLOW say together. Remove the
+# record of one that was ended early.
 .PHONY: shares
 shares: FLOW ?= udt
 shares: build
 	$(SUDO) target/release/landspeed run bench/shares --short --values flow=cubic,$(FLOW) --data-dir target/shares/$(FLOW)
-	set -- target/shares/$(FLOW)/*.jsonl; [ $$# -lt 2 ] || target/release/landspeed show "$$@" --full
+	set -- target/shares/$(FLOW)/*.jsonl; [ $$# -lt 2 ] || $(SUDO) target/release/landspeed show "$$@" --full
 
 # The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
 VALIDATE = $(SUDO) target/release/validate $(1)
@@ -386,17 +387,17 @@ agree: build-validate
 
 # The study of Cottrell et al. on the kernel's sockets, RUNS runs of what is missing. STUDY is `full` (five protocols at full size: fifteen
 # runs of sixteen minutes, four hours), `round-trips` (the same at a quarter of the length over three paths: 45 runs of four minutes, three
-# hours), `simulated` (that in the simulator, at full size: ten minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s, fifty minutes). Records are in target/study: the same command
-# goes on, and 50 minutes of it is what RUNS is by default. On a machine left alone.
+# hours), `simulated` (that in the simulator, at full size: ten minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s,
+# fifty minutes). Records are in target/study: the same command goes on. By default RUNS takes fifty minutes at most. On a machine left alone.
 STUDY ?= full
 RUNS_OF_full := 3
-RUNS_OF_round-trips := 4
+RUNS_OF_round-trips := 12
 RUNS_OF_simulated := 45
 RUNS_OF_streams := 30
 .PHONY: study
 study: RUNS ?= $(RUNS_OF_$(STUDY))
 study: build-validate
-	$(SUDO) .ci/study target/release $(STUDY) $(RUNS) target/study
+	$(SUDO) .ci/study target/release $(STUDY) target/study $(RUNS)
 
 # One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
 # hour and a half, on a machine left alone; pages and records in INTO). ONLY=cottrell takes those with that in their names, FULL=--full all

@@ -61,12 +61,15 @@ impl Experiment {
     /// Keeps only some values of a factor that the file varies. `text` is such as "flow=cubic,bbr".
     ///
     /// # Errors
-    /// Returns an error if the file does not vary the factor, or if the factor does not have such a value.
+    /// Returns an error if the file does not vary the factor, if the factor does not have such a value, or if the file has a
+    /// control and none of its cells is left.
     pub fn keep(&mut self, text: &str) -> Result<(), Error> {
         let wrong = |why: String| Error::Other(format!("--values {text}: {why}"));
         let expected = || wrong("expected FACTOR=VALUE,VALUE, such as flow=cubic,bbr".to_owned());
         let (name, values) = text.split_once('=').ok_or_else(expected)?;
-        keep(&mut self.grid.factors, name.trim(), values).map_err(wrong)
+        keep(&mut self.grid.factors, name.trim(), values)
+            .and_then(|()| check_control(&self.grid))
+            .map_err(wrong)
     }
 }
 
@@ -309,6 +312,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
         return Err(FileMistake { at: None, why });
     }
     declared(file, &grid)?;
+    check_control(&grid).map_err(|why| FileMistake { at: None, why: format!("short.values: {why}") })?;
     let first = || file.vary.first().map(|vary| vary.factor.span());
     check_grid(&grid).map_err(|error| FileMistake { at: first(), why: error.to_string() })?;
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
@@ -435,6 +439,16 @@ fn control(section: &ControlSection, factors: &[GridFactor]) -> Result<GridContr
         return Err(FileMistake { at: None, why: why.to_owned() });
     }
     Ok(GridControl { cells, mean, within })
+}
+
+/// Returns an error if no cell of the grid's control is measured: the report would judge nothing.
+fn check_control(grid: &Grid) -> Result<(), String> {
+    match &grid.control {
+        Some(control) if grid.matching(&control.cells).next().is_none() => {
+            Err("this leaves out all cells of the control".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the index of a value among a factor's levels, or an error that lists the known values.

@@ -113,10 +113,14 @@ fn a_control_names_cells_that_are_there_and_a_mean() {
         ("cells = {}\nmean = 0.5\nwithin = 0.03", "[control] has cells"),
         ("cells = { step = \"stock\" }\nmean = 0.5\nwithin = 0.0", "both above zero"),
         ("cells = { step = \"stock\" }\nmean = inf\nwithin = 0.03", "both above zero"),
+        ("cells = { write-size = \"4K\" }\nmean = 0.5\nwithin = 0.03", "leaves out all cells of the control"),
     ] {
         let error = with(wrong).map(|_| ()).unwrap_err();
         assert!(error.contains(why), "{error}");
     }
+    let mut found = with("cells = { write-size = \"64K\" }\nmean = 0.5\nwithin = 0.03").unwrap();
+    let error = found.keep("write-size=1K").unwrap_err().to_string();
+    assert!(error.contains("leaves out all cells of the control"), "{error}");
 }
 
 /// Each error names the line of the mistake, the cause and the remedy.

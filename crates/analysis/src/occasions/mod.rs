@@ -60,13 +60,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
         false => answer,
     });
-    let figures = first.figures.iter().filter_map(|curves| over(curves, &reports));
-    let figures: Vec<OccasionCurves> = figures
-        .map(|curves| match control.as_ref().filter(|one| !one.holds()) {
-            Some(control) if control.figure == curves.figure => without_means(curves),
-            _ => curves,
-        })
-        .collect();
+    let figures = figures_over(first, &reports, control.as_ref());
     let unsteady = control.iter().flat_map(|control| unsteady(&figures, control.figure));
     let notes = caveat(first)
         .into_iter()
@@ -179,6 +173,17 @@ fn over(curves: &GridCurves, reports: &[&GridReport]) -> Option<OccasionCurves> 
     };
     let cells = curves.cells.iter().enumerate().skip(1).map(cell).collect();
     Some(OccasionCurves { program: curves.program.clone(), figure: curves.figure, cells })
+}
+
+/// Returns the curves of all figures that all occasions have. Nothing is concluded of a figure whose control failed.
+fn figures_over(
+    first: &GridReport,
+    reports: &[&GridReport],
+    control: Option<&GridControlReport>,
+) -> Vec<OccasionCurves> {
+    let failed = control.filter(|control| !control.holds()).map(|control| control.figure);
+    let all = first.figures.iter().filter_map(|curves| over(curves, reports));
+    all.map(|curves| if failed == Some(curves.figure) { without_means(curves) } else { curves }).collect()
 }
 
 /// Returns the curves of a figure whose control failed: the ratios of the occasions, and nothing that is concluded of them.

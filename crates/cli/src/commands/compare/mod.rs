@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
-use landspeed_analysis::compare::study_order;
+use landspeed_analysis::compare::{study_order, too_many_invalid};
 use landspeed_engine::{Error, Pairing, RecordSink, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{
     CompareReport, Contest, Header, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
     StudyRunKey,
 };
-use landspeed_report::{DetailLevel, json, quoted};
+use landspeed_report::{DetailLevel, counted, json, quoted};
 use landspeed_simulator::study_run;
 
 use crate::data;
@@ -45,20 +45,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
     present(&report, &record, &args.output.form, DetailLevel::Brief)?;
-    match left(&record)? {
-        left if left > 0 && args.runs.is_some() && !stop.asked() => {
-            let file = quoted(&job.file.display().to_string());
-            eprintln!("landspeed: {left} runs are left: landspeed compare --resume {file}");
-            Ok(ExitCode::SUCCESS)
-        }
-        _ => Ok(void(report.void.as_deref())),
+    let left = report.runs_planned.saturating_sub(report.runs);
+    let counts = !too_many_invalid(report.runs, report.invalid_runs);
+    if args.runs.is_some() && left > 0 && counts && !stop.asked() {
+        let file = quoted(&job.file.display().to_string());
+        eprintln!("landspeed: {} to go: landspeed compare --resume {file}", counted(left, "run"));
+        return Ok(ExitCode::SUCCESS);
     }
-}
-
-/// Returns the number of runs that a study's record lacks.
-fn left(record: &Record) -> Result<usize> {
-    let (study, done) = resume(record)?;
-    Ok(study_order(&study).iter().filter(|run| !done.contains(run)).count())
+    Ok(void(report.void.as_deref()))
 }
 
 struct StudyJob {
