@@ -59,7 +59,8 @@ pub struct GridReport {
     /// Cells that were measured twice under two names. Their ratios are 1 in truth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub placebos: Vec<GridPlacebo>,
-    /// Cells whose mean is known, and what they have; `None` without any. Where they do not have it, no figure has ratios.
+    /// Cells whose mean is known, and what they have; `None` without any. Where they do not have it, their figure has no ratios,
+    /// and no expectation an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<GridControlReport>,
     /// Conditions that differed between cells although no factor varies them, and placebos whose interval excludes 1,
