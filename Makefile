@@ -103,6 +103,15 @@ bench bench-udp transports: build install-bench
 		$(SUDO) target/release/landspeed run bench/$$one $(SHORT) --html target/bench-$$one.html || exit; \
 	done
 
+# What the flow FLOW (bbr, udt, udt-steady or quic-cubic) leaves to CUBIC beside it over a long path, two rounds (35 minutes, on a machine
+# left alone). Each call is an occasion of its own; from the second one on, it shows what all in target/shares/FLOW say together. Remove the
+# record of one that was ended early.
+.PHONY: shares
+shares: FLOW ?= udt
+shares: build
+	$(SUDO) target/release/landspeed run bench/shares --short --values flow=cubic,$(FLOW) --data-dir target/shares/$(FLOW)
+	set -- target/shares/$(FLOW)/*.jsonl; [ $$# -lt 2 ] || $(SUDO) target/release/landspeed show "$$@" --full
+
 # The studies that check what landspeed promises: $(call VALIDATE,STUDY OPTIONS).
 VALIDATE = $(SUDO) target/release/validate $(1)
 .PHONY: build-validate
@@ -382,6 +391,20 @@ agree: build-validate
 	target/release/landspeed compare $(WAN) --scale $(SCALE) --repeats 12 --simulate --data-dir target/agree/simulator
 	$(call VALIDATE,agree target/agree/kernel/* target/agree/simulator/*)
 
+# The study of Cottrell et al. on the kernel's sockets, RUNS runs of what is missing. STUDY is `full` (five protocols at full size: fifteen
+# runs of sixteen minutes, four hours), `round-trips` (the same at a quarter of the length over three paths: 45 runs of four minutes, three
+# hours), `simulated` (that in the simulator, at full size: ten minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s,
+# fifty minutes). Records are in target/study: the same command goes on. By default RUNS takes fifty minutes at most. On a machine left alone.
+STUDY ?= full
+RUNS_OF_full := 3
+RUNS_OF_round-trips := 12
+RUNS_OF_simulated := 45
+RUNS_OF_streams := 30
+.PHONY: study
+study: RUNS ?= $(RUNS_OF_$(STUDY))
+study: build-validate
+	$(SUDO) .ci/study target/release $(STUDY) target/study $(RUNS)
+
 # One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
 # hour and a half, on a machine left alone; pages and records in INTO). ONLY=cottrell takes those with that in their names, FULL=--full all
 # at full size.
@@ -472,7 +495,8 @@ cc-linux: setup
 		--ignored linux:: --nocapture --test-threads 1
 
 # Does the look at the machine before an experiment refuse only what cannot be answered, and are the answers right beside a
-# program that takes a part of each core (an hour, on a machine left alone)? Runs are kept in target/gates.jsonl: a study that was
+# program that takes a part of each core (an hour, on a machine left alone: 200 looks of some eight seconds, and 40 runs of some forty)? It
+# prints the table of docs/results/gates.md. Runs are kept in target/gates.jsonl: a study that was
 # ended, by a signal or after MINUTES, goes on. Remove that file to begin anew.
 .PHONY: gates
 gates: build-validate

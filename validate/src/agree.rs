@@ -10,9 +10,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_analysis::compare::RunFigures;
-use landspeed_record::{Contest, Line, RunFlow, Study, StudyRegion, StudyRun};
+use landspeed_record::{Contest, RunFlow, Study, StudyRegion, StudyRun};
 use landspeed_stats::{apart, mean_and_deviation, unpaired};
 
+use crate::study_runs::study_runs;
 use crate::table;
 
 const CONFIDENCE: f64 = 0.95;
@@ -72,19 +73,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 fn columns(file: &Path) -> Result<Vec<ProtocolFigures>> {
-    let record = landspeed_record::read(file)?;
-    let study = record.lines.iter().find_map(|line| match line {
-        Line::Study(study) => Some(study),
-        _ => None,
-    });
-    let study = study.with_context(|| format!("{} holds no study", file.display()))?;
-    let runs = record.lines.iter().filter_map(|line| match line {
-        Line::Run(run) if run.invalid.is_empty() => Some(run),
-        _ => None,
-    });
+    let (study, runs) = study_runs(file)?;
     let column = |contest: &Contest| {
-        let runs = runs.clone().filter(|run| run.contest == contest.name);
-        let runs = runs.filter_map(|run| figures(study, run)).collect();
+        let runs = runs.iter().filter(|run| run.contest == contest.name);
+        let runs = runs.filter_map(|run| figures(&study, run)).collect();
         ProtocolFigures { protocol: contest.name.clone(), runs }
     };
     Ok(study.contests.iter().map(column).collect())

@@ -4,6 +4,7 @@
 
 mod runs;
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_record::{ExpectationAgreement, GridReport};
 use libc::{SIGINT, SIGTERM};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::landspeed::landspeed;
@@ -29,8 +31,14 @@ const WRONG: f64 = 0.05;
 const LOST: f64 = 0.1;
 /// The part of each core that the neighbour takes, in percent: that of `make disturbed`.
 const LOAD: u32 = 40;
-/// The longest time of a run. One takes ten to thirty seconds.
+/// The blocks of the experiment: no file that ships has fewer at full size. With two, a look refuses what spreads by over 0.6 %.
+const BLOCKS: u32 = 6;
+/// The longest time of a run. A look takes some eight seconds, and a run some forty.
 const LONGEST: &str = "10m";
+/// What `landspeed run` says of a machine on which it goes on.
+const PASSED: &str = "can decide something";
+/// The exit status of a run that left a setting changed.
+const UNRESTORED: i32 = 3;
 /// The number of failures in a row that end the study, because the next run would fail too. They do not count: their cause
 /// is none of the study's, and the same command makes these runs again.
 const IN_A_ROW: usize = 3;
@@ -55,16 +63,16 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Returns the scenes that were asked for, with the number of runs and of blocks of each.
-    fn scenes(&self) -> impl Iterator<Item = (GateScene, u32, u32)> {
-        let all = [(GateScene::Quiet, self.gates, 2), (GateScene::Disturbed, self.runs, 6)];
+    /// Returns the scenes that were asked for, with the number of runs of each.
+    fn scenes(&self) -> impl Iterator<Item = (GateScene, u32)> {
+        let all = [(GateScene::Quiet, self.gates), (GateScene::Disturbed, self.runs)];
         let only = self.only;
-        all.into_iter().filter(move |(scene, ..)| only.is_none_or(|only| only == *scene))
+        all.into_iter().filter(move |(scene, _)| only.is_none_or(|only| only == *scene))
     }
 }
 
-/// The experiment, with this number of blocks and this seed. The first claim is true and the second one is not.
-fn experiment(blocks: u32, seed: u32) -> String {
+/// The experiment, with this seed. The first claim is true and the second one is not.
+fn experiment(seed: u32) -> String {
     format!(
         r#"
         title = "Two rates"
@@ -73,7 +81,7 @@ fn experiment(blocks: u32, seed: u32) -> String {
         as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
         set = {{ time = "200ms" }}
         vary = [{{ factor = "rate", values = "100M,150M" }}]
-        stop = {{ blocks = {blocks} }}
+        stop = {{ blocks = {BLOCKS} }}
         seed = {seed}
         [[expect]]
         claim = "The faster link carries 1.5 times as much"
@@ -107,7 +115,7 @@ impl GateStudy {
     }
 
     /// Makes the runs of a scene that are missing, until the study's time is over or a signal ends it.
-    fn complete(&self, scene: GateScene, planned: u32, blocks: u32, runs: &mut GateRuns) -> Result<()> {
+    fn complete(&self, scene: GateScene, planned: u32, runs: &mut GateRuns) -> Result<()> {
         // The last runs that failed wait for one that does not.
         let mut failed: Vec<GateRun> = Vec::new();
         for seed in runs.missing(scene, planned) {
@@ -116,13 +124,13 @@ impl GateStudy {
             }
             let is_disturbed = scene == GateScene::Disturbed;
             let neighbour = is_disturbed.then(|| NoisyNeighbour::begin(LOAD)).transpose()?;
-            let output = self.measured(blocks, seed)?;
+            let output = self.measured(scene, seed)?;
             drop(neighbour);
             // A signal to this program's group ends landspeed too.
             if self.stop.load(Ordering::Relaxed) {
                 break;
             }
-            let (result, why) = came_to(&output);
+            let (result, why) = came_to(scene, &output);
             let run = GateRun { scene, seed, result, why };
             if run.result == GateResult::Failed {
                 ensure!(failed.len() + 1 < IN_A_ROW, "{IN_A_ROW} runs in a row failed: {}", run.why);
@@ -135,37 +143,56 @@ impl GateStudy {
         failed.into_iter().try_for_each(|run| runs.add(run))
     }
 
-    fn measured(&self, blocks: u32, seed: u32) -> Result<Output> {
+    fn measured(&self, scene: GateScene, seed: u32) -> Result<Output> {
         let file = self.folder.path().join("rates.toml");
-        std::fs::write(&file, experiment(blocks, seed)).context("write the experiment")?;
+        std::fs::write(&file, experiment(seed)).context("write the experiment")?;
         let mut command = Command::new("timeout");
         command.args(["--foreground", "--kill-after=1m", LONGEST]).arg(&self.landspeed).arg("run").arg(&file);
         command.args(["--json", "--data-dir"]).arg(self.folder.path()).stdin(Stdio::null());
-        command.output().context("run landspeed")
-    }
-}
-
-/// Returns what a run came to, and why it failed if it did.
-fn came_to(output: &Output) -> (GateResult, String) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("too noisy now") {
-        return (GateResult::Refused, String::new());
-    }
-    match serde_json::from_slice::<GridReport>(&output.stdout) {
-        Ok(report) => (judged(&report), String::new()),
-        Err(_) => {
-            (GateResult::Failed, format!("{}: {}", output.status, said.lines().last().unwrap_or_default()))
+        match scene {
+            GateScene::Quiet => look(&mut command),
+            GateScene::Disturbed => command.output().context("run landspeed"),
         }
     }
 }
 
+/// Runs landspeed and ends it once it has said that it goes on. Returns what it said on standard error.
+fn look(command: &mut Command) -> Result<Output> {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().context("run landspeed")?;
+    let mut said = String::new();
+    for line in child.stderr.take().into_iter().flat_map(|pipe| BufReader::new(pipe).lines()) {
+        let Ok(line) = line else { break };
+        if line.contains(PASSED) {
+            // `timeout` passes it on.
+            let _ = kill_process(Pid::from_child(&child), Signal::TERM);
+        }
+        said += &line;
+        said.push('\n');
+    }
+    let status = child.wait().context("wait for landspeed")?;
+    Ok(Output { status, stdout: Vec::new(), stderr: said.into_bytes() })
+}
+
+/// Returns what a run came to, and why it failed if it did.
+fn came_to(scene: GateScene, output: &Output) -> (GateResult, String) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let failed = || format!("{}: {}", output.status, said.lines().last().unwrap_or_default());
+    match (scene, serde_json::from_slice::<GridReport>(&output.stdout)) {
+        _ if output.status.code() == Some(UNRESTORED) => (GateResult::Failed, failed()),
+        _ if said.contains("too noisy now") => (GateResult::Refused, String::new()),
+        (GateScene::Quiet, _) if said.contains(PASSED) => (GateResult::Passed, String::new()),
+        (GateScene::Disturbed, Ok(report)) => (judged(&report), String::new()),
+        _ => (GateResult::Failed, failed()),
+    }
+}
+
 fn judged(report: &GridReport) -> GateResult {
-    use ExpectationAgreement::{Differs, Reproduces, Undecided};
+    use ExpectationAgreement::{Differs, Reproduces};
     let answers: Vec<ExpectationAgreement> = report.expected.iter().map(|one| one.agreement).collect();
     match answers.as_slice() {
         [Differs, _] | [_, Reproduces] => GateResult::Wrong,
-        [Undecided, _] | [_, Undecided] => GateResult::Undecided,
-        _ => GateResult::Right,
+        [Reproduces, Differs] => GateResult::Right,
+        _ => GateResult::Undecided,
     }
 }
 
@@ -178,29 +205,32 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         stop: stop::on(&[SIGINT, SIGTERM])?,
     };
     let mut runs = GateRuns::open(&options.state)?;
-    for (scene, planned, blocks) in options.scenes() {
-        study.complete(scene, planned, blocks, &mut runs)?;
+    for (scene, planned) in options.scenes() {
+        study.complete(scene, planned, &mut runs)?;
     }
     report(options, &runs)
 }
 
 fn report(options: &Options, runs: &GateRuns) -> Result<()> {
-    use GateResult::{Failed, Refused, Right, Undecided, Wrong};
+    use GateResult::{Failed, Passed, Refused, Right, Undecided, Wrong};
     let mut broken = BrokenPromises::default();
-    table::head("where | runs | refused | undecided | right | wrong | failed | promise");
-    for (scene, planned, blocks) in options.scenes() {
+    table::head(
+        "where | runs | refused | passed | right | undecided | wrong | failed | promise | of all, with its 95 % interval",
+    );
+    for (scene, planned) in options.scenes() {
         let found = runs.results(scene, planned);
         let missing = planned.saturating_sub(found.len() as u32);
         let kept = match missing {
             0 => broken.check(keeps(scene, &found)).to_owned(),
             missing => format!("{missing} runs are missing: the same command makes them"),
         };
-        let [refused, undecided, right, wrong, failed] =
-            [Refused, Undecided, Right, Wrong, Failed].map(|result| count(&found, result));
+        let counts = [Refused, Passed, Right, Undecided, Wrong, Failed].map(|result| count(&found, result));
+        let counts = counts.map(|count| count.to_string()).join(" | ");
         let (name, promise) = promised(scene);
-        let name = format!("{name}, {blocks} blocks");
         let promise = format!("{promise}: {kept}");
-        table::row(&[&name, &found.len(), &refused, &undecided, &right, &wrong, &failed, &promise]);
+        let (lost, all) = (lost(scene, &found), found.len() as u32);
+        let lost = format!("{} ({})", percent(share(lost, all)), table::interval(lost, all));
+        table::row(&[&name, &found.len(), &counts, &promise, &lost]);
     }
     broken.sum_up()
 }
@@ -220,18 +250,29 @@ fn promised(scene: GateScene) -> (&'static str, String) {
     }
 }
 
+/// Returns the number of runs that count against the promise of a scene.
+fn lost(scene: GateScene, found: &[GateResult]) -> u32 {
+    let bad = match scene {
+        GateScene::Quiet => GateResult::Refused,
+        GateScene::Disturbed => GateResult::Wrong,
+    };
+    count(found, bad) + count(found, GateResult::Failed)
+}
+
 /// Returns true if all runs of a scene keep its promise.
 fn keeps(scene: GateScene, found: &[GateResult]) -> bool {
-    let of = |result| share(count(found, result), found.len() as u32);
-    let (wrong, failed) = (of(GateResult::Wrong), of(GateResult::Failed));
+    let all = found.len() as u32;
+    let lost = share(lost(scene, found), all);
     match scene {
-        GateScene::Quiet => of(GateResult::Refused) + failed <= REFUSED,
-        GateScene::Disturbed => wrong <= WRONG && wrong + failed <= LOST,
+        GateScene::Quiet => lost <= REFUSED,
+        GateScene::Disturbed => share(count(found, GateResult::Wrong), all) <= WRONG && lost <= LOST,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::ExpectationReport;
+
     use super::*;
 
     /// Returns `all` results, of which the first `few` are as given and the others undecided.
@@ -263,10 +304,41 @@ mod tests {
     fn a_run_without_a_report_has_failed() {
         let said = |text: &str| {
             let script = format!("echo '{text}' >&2; exit 1");
-            came_to(&Command::new("sh").args(["-c", &script]).output().expect("a shell"))
+            let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
+            [GateScene::Quiet, GateScene::Disturbed].map(|scene| came_to(scene, &output))
         };
-        assert_eq!(said("rates.toml: too noisy now").0, GateResult::Refused);
-        let (result, why) = said("landspeed needs root");
-        assert!(result == GateResult::Failed && why.ends_with("landspeed needs root"), "{why}");
+        assert!(said("rates.toml: too noisy now").iter().all(|one| one.0 == GateResult::Refused));
+        for (result, why) in said("landspeed needs root") {
+            assert!(result == GateResult::Failed && why.ends_with("landspeed needs root"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_look_ends_once_it_has_passed() {
+        let script = format!("echo it {PASSED} >&2; exec sleep 60");
+        let began = Instant::now();
+        let output = look(Command::new("sh").args(["-c", &script]).stdin(Stdio::null())).expect("a shell");
+        assert!(!output.status.success() && began.elapsed() < Duration::from_secs(30), "{output:?}");
+        assert_eq!(came_to(GateScene::Quiet, &output).0, GateResult::Passed);
+        assert_eq!(came_to(GateScene::Disturbed, &output).0, GateResult::Failed, "it has no report");
+    }
+
+    #[test]
+    fn only_both_answers_together_are_right() {
+        use ExpectationAgreement::{Differs, NotHere, Reproduces, Undecided};
+        for (answers, result) in [
+            (&[Reproduces, Differs][..], GateResult::Right),
+            (&[Differs, Differs], GateResult::Wrong),
+            (&[Undecided, Reproduces], GateResult::Wrong),
+            (&[Reproduces, Undecided], GateResult::Undecided),
+            (&[NotHere, NotHere], GateResult::Undecided),
+            (&[], GateResult::Undecided),
+        ] {
+            let expected = answers
+                .iter()
+                .map(|agreement| ExpectationReport { agreement: *agreement, ..ExpectationReport::default() });
+            let report = GridReport { expected: expected.collect(), ..GridReport::default() };
+            assert_eq!(judged(&report), result, "{answers:?}");
+        }
     }
 }

@@ -21,12 +21,14 @@ mod netem;
 mod occasions;
 mod placebos;
 mod rejudge;
+mod round_trips;
 mod scene;
 mod series;
 mod simulate;
 mod stalled;
 mod stolen;
 mod stop;
+mod study_runs;
 mod table;
 mod vm;
 
@@ -92,6 +94,8 @@ enum ValidationStudy {
     Rejudge(rejudge::Options),
     /// Do the commands that `explain` names win what it expects?
     Remedies(faults::remedies::Options),
+    /// Do stability and fairness of a study change with the round trip of its path?
+    RoundTrips(round_trips::Options),
     /// Is a stalled window made and unmade at will?
     Stalled(stalled::Options),
     /// Which paths of 2004 give what cottrell-2005 has of Reno, and what do they predict of all else?
@@ -140,6 +144,7 @@ fn main() -> ExitCode {
         ValidationStudy::Placebos(options) => placebos::run(&options),
         ValidationStudy::Rejudge(options) => rejudge::run(&options),
         ValidationStudy::Remedies(options) => faults::remedies::run(&options),
+        ValidationStudy::RoundTrips(options) => round_trips::run(&options),
         ValidationStudy::Stalled(options) => stalled::run(&options),
         ValidationStudy::Scene(options) => scene::run(&options),
         ValidationStudy::Series(options) => series::run(&options),

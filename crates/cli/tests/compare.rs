@@ -135,6 +135,39 @@ fn an_interrupted_study_is_resumed() {
 }
 
 #[test]
+fn a_study_is_made_in_parts() {
+    let [whole, parts] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let args = ["--simulate", "-p", "reno,cubic", "--scale", "0.02", "--repeats", "3", SMALL];
+    assert!(compare(whole.path(), &args).status.success());
+    let first = compare(parts.path(), &[&args[..], &["--runs", "4"]].concat());
+    assert!(first.status.success() && text(&first).1.contains("2 runs to go"), "{first:?}");
+    let second = compare(parts.path(), &["--runs", "4", "--resume", "last"]);
+    assert!(second.status.success() && !text(&second).1.contains("to go"), "{second:?}");
+    let lines = |folder: &std::path::Path| -> Vec<String> {
+        let record = records(folder).pop().expect("a record");
+        let text = std::fs::read_to_string(record).unwrap();
+        text.lines().skip(1).map(str::to_owned).collect()
+    };
+    assert_eq!(lines(parts.path()), lines(whole.path()), "all but the header, which has the command");
+}
+
+/// A script that makes a study in parts must not go on where the link cannot carry it.
+#[test]
+fn a_part_whose_runs_do_not_count_fails() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = ["--simulate", "-p", "reno", "--scale", "0.02", "--repeats", "3", "--runs", "1", SMALL];
+    assert!(compare(folder.path(), &args).status.success());
+    let record = records(folder.path()).pop().expect("a record");
+    let made = std::fs::read_to_string(&record).unwrap();
+    let (head, run) = made.trim_end().rsplit_once('\n').expect("a run");
+    let mut run: Value = serde_json::from_str(run).unwrap();
+    run["invalid"] = serde_json::json!(["the link was late"]);
+    std::fs::write(&record, format!("{head}\n{run}\n")).unwrap();
+    let second = compare(folder.path(), &["--runs", "1", "--resume", "last"]);
+    assert!(!second.status.success() && text(&second).1.contains("1 of 2 runs do not count"), "{second:?}");
+}
+
+#[test]
 fn what_makes_no_study_is_refused_before_anything_is_made() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none.jsonl").display().to_string();

@@ -8,8 +8,8 @@ use landspeed_record::factor::Condition;
 use landspeed_record::strict::{FileError, FileMistake, here, read};
 use landspeed_record::units::{Nanos, did_you_mean, parse_duration};
 use landspeed_record::{
-    CurveShape, Expectation, ExpectationTest, Grid, GridFactor, GridFigure, GridSetting, GridSettingTarget,
-    Settings, Workload,
+    CurveShape, Expectation, ExpectationTest, Grid, GridControl, GridFactor, GridFigure, GridSetting,
+    GridSettingTarget, Settings, Workload,
 };
 use landspeed_workload::{WORKLOADS, WorkloadRunner};
 use serde::Deserialize;
@@ -57,6 +57,20 @@ impl Experiment {
         }
         Ok(())
     }
+
+    /// Keeps only some values of a factor that the file varies. `text` is such as "flow=cubic,bbr".
+    ///
+    /// # Errors
+    /// Returns an error if the file does not vary the factor, if the factor does not have such a value, or if the file has a
+    /// control and none of its cells is left.
+    pub fn keep(&mut self, text: &str) -> Result<(), Error> {
+        let wrong = |why: String| Error::Other(format!("--values {text}: {why}"));
+        let expected = || wrong("expected FACTOR=VALUE,VALUE, such as flow=cubic,bbr".to_owned());
+        let (name, values) = text.split_once('=').ok_or_else(expected)?;
+        keep(&mut self.grid.factors, name.trim(), values)
+            .and_then(|()| check_control(&self.grid))
+            .map_err(wrong)
+    }
 }
 
 /// The keys of an experiment's file.
@@ -97,6 +111,17 @@ struct ExperimentFile {
     short: ShortSection,
     #[serde(default)]
     expect: Vec<ExpectSection>,
+    #[serde(default)]
+    control: Option<ControlSection>,
+}
+
+/// Cells whose mean is known. Where they do not have it, nothing is judged.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ControlSection {
+    cells: FileSettings,
+    mean: f64,
+    within: f64,
 }
 
 /// The conditions under which the experiment ends.
@@ -241,6 +266,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
     let mut factors = file.vary.iter().map(|vary| varied(vary, names)).collect::<Result<Vec<_>, _>>()?;
     let expectations =
         file.expect.iter().map(|expect| sourced(expect, &factors)).collect::<Result<Vec<_>, _>>()?;
+    let control = file.control.as_ref().map(|section| control(section, &factors)).transpose()?;
     if short {
         shorten(&mut factors, &file.short)?;
     }
@@ -273,6 +299,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
         title: file.title.clone(),
         baseline,
         expectations,
+        control,
         ..Grid::default()
     };
     if grid.factors.is_empty() {
@@ -285,6 +312,7 @@ fn experiment(file: &ExperimentFile, short: bool) -> Result<Experiment, FileMist
         return Err(FileMistake { at: None, why });
     }
     declared(file, &grid)?;
+    check_control(&grid).map_err(|why| FileMistake { at: None, why: format!("short.values: {why}") })?;
     let first = || file.vary.first().map(|vary| vary.factor.span());
     check_grid(&grid).map_err(|error| FileMistake { at: first(), why: error.to_string() })?;
     Ok(Experiment { title: file.title.clone(), source: file.source.clone(), words, grid })
@@ -382,21 +410,45 @@ fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<Gr
 /// Removes the values that the short version leaves out.
 fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileMistake> {
     for (name, values) in &short.values {
-        let wrong = here(values);
-        let known = factors.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
-        let Some(factor) = factors.iter_mut().find(|factor| factor.name == *name) else {
-            let near = did_you_mean(name, known.iter().map(String::as_str));
-            return Err(wrong(format!("short.values: {name} is not varied{near}")));
-        };
-        let kept = values
-            .get_ref()
-            .text()
-            .split(',')
-            .map(|value| place(factor, value.trim()).map_err(&wrong))
-            .collect::<Result<Vec<_>, _>>()?;
-        factor.keep(&kept);
+        keep(factors, name, &values.get_ref().text()).map_err(here(values))?;
     }
     Ok(())
+}
+
+/// Keeps only `values` of a factor, a list with commas. Returns why it cannot as an error.
+fn keep(factors: &mut [GridFactor], name: &str, values: &str) -> Result<(), String> {
+    let known: Vec<String> = factors.iter().map(|factor| factor.name.clone()).collect();
+    let Some(factor) = factors.iter_mut().find(|factor| factor.name == name) else {
+        let near = did_you_mean(name, known.iter().map(String::as_str));
+        return Err(format!("{name} is not varied{near}"));
+    };
+    let kept = values.split(',').map(|value| place(factor, value.trim())).collect::<Result<Vec<_>, _>>()?;
+    if let Some(twice) = (1..kept.len()).find(|n| kept[..*n].contains(&kept[*n])) {
+        return Err(format!("{name} has the value {} once", factor.levels[kept[twice]]));
+    }
+    factor.keep(&kept);
+    Ok(())
+}
+
+fn control(section: &ControlSection, factors: &[GridFactor]) -> Result<GridControl, FileMistake> {
+    let cells = selected(&section.cells, factors)?;
+    let is_known = |value: f64| value > 0.0 && value.is_finite();
+    let ControlSection { mean, within, .. } = *section;
+    if cells.is_empty() || !is_known(mean) || !is_known(within) {
+        let why = "[control] has cells, the mean that they must have, and within, how far from it they may be; both above zero";
+        return Err(FileMistake { at: None, why: why.to_owned() });
+    }
+    Ok(GridControl { cells, mean, within })
+}
+
+/// Returns an error if no cell of the grid's control is measured: the report would judge nothing.
+fn check_control(grid: &Grid) -> Result<(), String> {
+    match &grid.control {
+        Some(control) if grid.matching(&control.cells).next().is_none() => {
+            Err("this leaves out all cells of the control".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Returns the index of a value among a factor's levels, or an error that lists the known values.

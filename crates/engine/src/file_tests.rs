@@ -84,6 +84,45 @@ fn the_short_version_has_fewer_values_and_its_own_end() {
     assert_eq!(grid.expectations.len(), 2, "what it leaves out is told as not measured");
 }
 
+#[test]
+fn some_values_of_a_factor_can_be_kept() {
+    let mut found = read(WHOLE, false).unwrap();
+    found.keep("write-size=1K,64K").unwrap();
+    found.keep("step=jumbo").unwrap();
+    assert_eq!((found.grid.cells(), found.grid.factors[1].amounts.as_slice()), (4, &[1024.0, 65536.0][..]));
+    for (text, why) in [
+        ("write-size", "expected FACTOR=VALUE,VALUE"),
+        ("size=1K", "size is not varied"),
+        ("write-size=2K", "has no value '2K'"),
+        ("write-size=1K,1K", "has the value 1024 once"),
+    ] {
+        let error = found.keep(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("--values {text}: ")) && error.contains(why), "{error}");
+    }
+}
+
+#[test]
+fn a_control_names_cells_that_are_there_and_a_mean() {
+    let with = |control: &str| read(&format!("{WHOLE}\n[control]\n{control}"), true);
+    let control =
+        with("cells = { write-size = \"64K\" }\nmean = 0.5\nwithin = 0.03").unwrap().grid.control.unwrap();
+    assert_eq!((control.cells.get("write-size").map(String::as_str), control.mean), (Some("65536"), 0.5));
+    assert_eq!(read(WHOLE, true).unwrap().grid.control, None);
+    for (wrong, why) in [
+        ("cells = { size = 1 }\nmean = 0.5\nwithin = 0.03", "size is not varied"),
+        ("cells = {}\nmean = 0.5\nwithin = 0.03", "[control] has cells"),
+        ("cells = { step = \"stock\" }\nmean = 0.5\nwithin = 0.0", "both above zero"),
+        ("cells = { step = \"stock\" }\nmean = inf\nwithin = 0.03", "both above zero"),
+        ("cells = { write-size = \"4K\" }\nmean = 0.5\nwithin = 0.03", "leaves out all cells of the control"),
+    ] {
+        let error = with(wrong).map(|_| ()).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+    let mut found = with("cells = { write-size = \"64K\" }\nmean = 0.5\nwithin = 0.03").unwrap();
+    let error = found.keep("write-size=1K").unwrap_err().to_string();
+    assert!(error.contains("leaves out all cells of the control"), "{error}");
+}
+
 /// Each error names the line of the mistake, the cause and the remedy.
 #[test]
 fn each_kind_of_mistake_is_told_with_its_line() {

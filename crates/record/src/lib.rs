@@ -91,9 +91,10 @@ pub use figure::{CustomQuantity, Figure, FigureValue, HOST_LIMITED, Headline, LI
 pub use grid::{
     CurveShape, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport, ExpectationTest,
     FactorEffect, FactorialEffect, FigureRow, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
-    GridCurves, GridEndReason, GridFactor, GridFigure, GridPlacebo, GridReport, GridSetting,
-    GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel, OCCASIONS_FORMAT, Occasion, OccasionCell,
-    OccasionCurves, OccasionExpectation, OccasionsReport, PathCost, PathPrediction, SocketUsage,
+    GridControl, GridControlReport, GridCurves, GridEndReason, GridFactor, GridFigure, GridPlacebo,
+    GridReport, GridSetting, GridSettingTarget, GridTrial, HERE, LevelKind, MissingLevel, OCCASIONS_FORMAT,
+    Occasion, OccasionCell, OccasionCurves, OccasionExpectation, OccasionsReport, PathCost, PathPrediction,
+    SocketUsage,
 };
 pub use host::{ConflictingProgram, CpuAccounting, HostFacts, LinkFacts};
 pub use incoming::{DecodeError, decode};

@@ -23,6 +23,8 @@ pub(super) enum GateScene {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum GateResult {
     Refused,
+    /// The look at the machine let it pass. A run on a quiet machine ends there.
+    Passed,
     Right,
     Undecided,
     Wrong,

@@ -52,6 +52,22 @@ const SHARED: [usize; 5] = [1, 2, 3, 4, 5];
 /// What a table's two digits hide of a fairness, and what keeps its logarithm finite.
 const ROUNDED: f64 = 0.01;
 
+/// Returns the names of the figures that [`SceneFigures::judged`] returns.
+pub(super) fn judged_names() -> [String; JUDGED] {
+    std::array::from_fn(|n| match n {
+        0 => "mean".to_owned(),
+        1 => "S".to_owned(),
+        2 => "deviation of the round trip".to_owned(),
+        n if n < 3 + REGIONS => format!("S, region {}", n - 2),
+        n => format!("F, region {}", SHARED[n - 3 - REGIONS] + 1),
+    })
+}
+
+/// Returns -1 for a figure that [`SceneFigures::judged`] turns around, so that less of it is more: fairness; 1 for all others.
+pub(super) fn judged_sign(figure: usize) -> f64 {
+    if figure < 3 + REGIONS { 1.0 } else { -1.0 }
+}
+
 impl SceneFigures {
     /// Returns the figures of a run; `None` if one of them is missing.
     pub(super) fn of(run: &RunFigures) -> Option<SceneFigures> {
@@ -102,5 +118,13 @@ mod tests {
         assert_eq!(PAPERS[0].1, PAPERS_RENO.table());
         assert!(PAPERS_RENO.judged().iter().all(|figure| figure.is_finite()));
         assert_eq!(JUDGED, 15);
+        let names = judged_names();
+        assert_eq!(
+            [&names[0], &names[3], &names[9], &names[10], &names[14]],
+            ["mean", "S, region 1", "S, region 7", "F, region 2", "F, region 6"]
+        );
+        let fairer = SceneFigures { fairness: [1.0; REGIONS], ..PAPERS_RENO };
+        let [fairer, papers] = [fairer, PAPERS_RENO].map(|figures| judged_sign(10) * figures.judged()[10]);
+        assert!(fairer > papers, "{fairer} {papers}");
     }
 }

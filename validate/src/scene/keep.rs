@@ -26,6 +26,9 @@ pub(super) struct JudgedSetting {
     pub(super) setting: u32,
     /// The distance of the paper's run.
     pub(super) distance: f64,
+    /// By how much the paper's run exceeds the mean in each figure, in deviations of a further run. `distance` is the sum of
+    /// their squares.
+    pub(super) deviations: [f64; JUDGED],
     /// The share of the settings' own runs that are at least as far.
     pub(super) share: f64,
     /// True if in at least one run the aggregate does not come back.
@@ -62,11 +65,13 @@ pub(super) fn judged(settings: &[SettingRuns], paper: &SceneFigures) -> JudgedSe
     own.sort_by(f64::total_cmp);
     let paper = paper.judged();
     let judge = |(setting, runs): (&&SettingRuns, &Vec<[f64; JUDGED]>)| {
-        let distance = distance(&paper, runs, &common);
+        let deviations = deviations(&paper, runs, &common);
+        let distance = squared(&deviations);
         let farther = own.len() - own.partition_point(|own| *own < distance);
         JudgedSetting {
             setting: setting.setting,
             distance,
+            deviations,
             share: farther as f64 / own.len() as f64,
             stays_low: setting.runs.iter().any(|run| run.last_over_first < RETURNED),
         }
@@ -80,16 +85,20 @@ fn own_distances(runs: &[[f64; JUDGED]], common: &[f64; JUDGED]) -> Vec<f64> {
     let without = |n: usize| {
         let mut others = runs.to_vec();
         let one = others.remove(n);
-        distance(&one, &others, common)
+        squared(&deviations(&one, &others, common))
     };
     (0..runs.len()).map(without).collect()
 }
 
-fn distance(one: &[f64; JUDGED], runs: &[[f64; JUDGED]], common: &[f64; JUDGED]) -> f64 {
+/// Returns by how much a run exceeds the mean of `runs` in each figure, in deviations of a further run.
+fn deviations(one: &[f64; JUDGED], runs: &[[f64; JUDGED]], common: &[f64; JUDGED]) -> [f64; JUDGED] {
     let (mean, own) = moments(runs);
     let further = 1.0 + 1.0 / runs.len() as f64;
-    let squared = |n: usize| (one[n] - mean[n]).powi(2) / ((own[n] + common[n]) / 2.0 * further);
-    (0..JUDGED).map(squared).sum()
+    std::array::from_fn(|n| (one[n] - mean[n]) / ((own[n] + common[n]) / 2.0 * further).sqrt())
+}
+
+fn squared(deviations: &[f64; JUDGED]) -> f64 {
+    deviations.iter().map(|deviation| deviation.powi(2)).sum()
 }
 
 /// Returns the means of figures over runs, and their variances.

@@ -9,12 +9,16 @@ use landspeed_simulator::{SCENE_2004, SCENE_RATES, SceneSetting};
 use landspeed_stats::quantile;
 
 use super::Options;
-use super::figures::{PAPERS, PAPERS_RENO, SceneFigures};
-use super::keep::{JudgedSettings, SettingRuns};
+use super::figures::{JUDGED, PAPERS, PAPERS_RENO, SceneFigures, judged_names, judged_sign};
+use super::keep::{JudgedSetting, JudgedSettings, SettingRuns};
 use super::runs::{CONTRASTS, ScenePrediction};
 
 /// The settings that are shown in full.
 const SHOWN: usize = 12;
+/// The nearest settings whose distance is told by figure where no setting is kept.
+const AWAY: usize = 5;
+/// The figures that are named as those that keep these settings away.
+const NAMED: usize = 3;
 /// The share of the settings in which a finding must hold, or fail, to be settled.
 const SETTLED: f64 = 0.9;
 
@@ -29,8 +33,9 @@ pub(super) fn page(
     text += &family();
     text += &counts(options, reno, judged);
     text += &nearest(options, reno, judged);
-    if judged.kept().count() > 0 {
-        text += &ranges(reno, judged, predictions);
+    match judged.kept().count() {
+        0 => text += &away(judged),
+        _ => text += &ranges(reno, judged, predictions),
     }
     if !predictions.is_empty() {
         text += &findings(predictions);
@@ -74,10 +79,49 @@ fn counts(options: &Options, reno: &[SettingRuns], judged: &JudgedSettings) -> S
     )
 }
 
-/// Returns a table of the settings to which the paper's run is nearest, with means over their runs.
-fn nearest(options: &Options, reno: &[SettingRuns], judged: &JudgedSettings) -> String {
+/// Returns the settings, the nearest to the paper's run first.
+fn nearest_first(judged: &JudgedSettings) -> Vec<JudgedSetting> {
     let mut settings = judged.settings.clone();
     settings.sort_by(|a, b| a.distance.total_cmp(&b.distance));
+    settings
+}
+
+/// Returns the share of the distance of each of the nearest settings that each figure makes.
+fn away(judged: &JudgedSettings) -> String {
+    let settings: Vec<JudgedSetting> = nearest_first(judged).into_iter().take(AWAY).collect();
+    if settings.is_empty() {
+        return String::new();
+    }
+    let part = |one: &JudgedSetting, n: usize| one.deviations[n].powi(2) / one.distance;
+    let parts: [f64; JUDGED] =
+        std::array::from_fn(|n| settings.iter().map(|one| part(one, n)).sum::<f64>() / settings.len() as f64);
+    let mut order: Vec<usize> = (0..JUDGED).collect();
+    order.sort_by(|a, b| parts[*b].total_cmp(&parts[*a]));
+    let names = judged_names();
+    let most = order.iter().take(NAMED);
+    let most =
+        most.map(|n| format!("{} ({:.0} %)", names[*n], parts[*n] * 100.0)).collect::<Vec<_>>().join(", ");
+    let numbers = settings.iter().map(|one| one.setting.to_string()).collect::<Vec<_>>().join(" | ");
+    let mut text = format!(
+        "\n## What keeps the nearest settings away\n\n**{most}** make most of the distance of the {} nearest settings. The part of each \
+         figure in percent; + where the paper's run has more of it than the mean of the setting's runs, - where it has less.\n\n\
+         | figure | {numbers} | mean |\n|---|{}---|\n",
+        settings.len(),
+        "---|".repeat(settings.len())
+    );
+    for n in order {
+        let cell = |one: &JudgedSetting| {
+            let sign = if one.deviations[n] * judged_sign(n) < 0.0 { '-' } else { '+' };
+            format!("{sign} {:.0}", part(one, n) * 100.0)
+        };
+        let cells = settings.iter().map(cell).collect::<Vec<_>>().join(" | ");
+        _ = writeln!(text, "| {} | {cells} | {:.0} |", names[n], parts[n] * 100.0);
+    }
+    text
+}
+
+/// Returns a table of the settings to which the paper's run is nearest, with means over their runs.
+fn nearest(options: &Options, reno: &[SettingRuns], judged: &JudgedSettings) -> String {
     let mut text = "\n| setting | rate | queue, BDP | loss | burst | load | on, s | off/on | short | Mb/s | S | least F | RTT, ms | last/first | distance | as far | kept |\n".to_owned();
     text += &format!("|{}\n", "---|".repeat(17));
     let papers = PAPERS_RENO.table();
@@ -86,7 +130,7 @@ fn nearest(options: &Options, reno: &[SettingRuns], judged: &JudgedSettings) -> 
         "| the paper | | | | | | | | | {:.0} | {:.2} | {:.2} | {:.0} | | | | |",
         papers[0], papers[1], papers[2], papers[3]
     );
-    for one in settings.iter().take(SHOWN) {
+    for one in nearest_first(judged).iter().take(SHOWN) {
         let Some(runs) = reno.iter().find(|runs| runs.setting == one.setting) else { continue };
         let setting = SceneSetting::draw(options.seed, one.setting);
         let [queue, loss, burst, load, on, off, short] = setting.values;
@@ -204,5 +248,44 @@ fn ratio(predictions: &[ScenePrediction], name: &str, figure: usize) -> String {
     match quantile(&ratios, 0.5) {
         Some(median) => format!("{median:.2} ({})", range(&ratios, 2)),
         None => "-".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keep;
+    use super::*;
+
+    /// Five runs around the paper's, with half of its S. They are less fair in the second region.
+    fn steadier(setting: u32) -> SettingRuns {
+        let run = |n: u32| {
+            let factor = 0.96 + 0.02 * f64::from((n + setting) % 5);
+            let mut run = SceneFigures {
+                mean_mbps: PAPERS_RENO.mean_mbps * factor,
+                stability: PAPERS_RENO.stability * factor / 2.0,
+                rtt_sd_ms: PAPERS_RENO.rtt_sd_ms * factor,
+                stabilities: PAPERS_RENO.stabilities.map(|stability| stability * factor),
+                fairness: PAPERS_RENO.fairness.map(|fairness| 1.0 - (1.0 - fairness) * factor),
+                last_over_first: 0.5,
+            };
+            run.fairness[1] -= 0.05;
+            run
+        };
+        SettingRuns { setting, runs: (0..5).map(run).collect() }
+    }
+
+    #[test]
+    fn the_figures_that_keep_settings_away_are_told() {
+        let all: Vec<SettingRuns> = (0..6).map(steadier).collect();
+        let judged = keep::judged(&all, &PAPERS_RENO);
+        assert_eq!(judged.kept().count(), 0);
+        let text = away(&judged);
+        assert!(text.contains("**S (9") && text.contains(", F, region 2 ("), "{text}");
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
+        assert_eq!(rows.len(), 1 + JUDGED, "{text}");
+        assert!(rows[1].starts_with("| S | + 9") && rows[2].starts_with("| F, region 2 | + "), "{text}");
+        assert!(rows.iter().all(|row| row.matches('|').count() == AWAY + 3), "{text}");
+        let none = JudgedSettings { settings: Vec::new(), bound: f64::NAN };
+        assert_eq!(away(&none), "");
     }
 }

@@ -120,10 +120,15 @@ fn void(contests: &StudyContests<'_>, path: &str) -> Option<String> {
         };
         reasons.push(format!("it is unfinished: {runs} of {} runs were made{again}", contests.planned));
     }
-    if u64::from(invalid) * 5 > u64::from(runs) {
+    if too_many_invalid(runs, invalid) {
         reasons.push(format!("{invalid} of {runs} runs do not count, which is over a fifth"));
     }
     (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Returns true if over a fifth of the runs that were made do not count.
+pub fn too_many_invalid(runs: u32, invalid: u32) -> bool {
+    u64::from(invalid) * 5 > u64::from(runs)
 }
 
 /// Returns the notes that a reader needs beside the figures.

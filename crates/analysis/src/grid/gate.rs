@@ -1,6 +1,6 @@
 //! Forecasts, from a few trials before a grid, whether its blocks can answer what its expectations ask.
 
-use landspeed_record::{Expectation, ExpectationTest, Grid, Settings};
+use landspeed_record::{Expectation, ExpectationTest, Grid};
 use landspeed_stats::{deviation_at_least, half_width};
 
 use super::design::planned_passes;
@@ -58,21 +58,12 @@ fn questions(grid: &Grid) -> Vec<GateQuestion> {
 fn question(grid: &Grid, test: &ExpectationTest) -> Option<GateQuestion> {
     let (within, cells) = match test {
         ExpectationTest::Ratio { from, to, within, .. } => {
-            (*within, matching(grid, from).min(matching(grid, to)))
+            (*within, grid.matching(from).count().min(grid.matching(to).count()))
         }
         ExpectationTest::Shape { within, .. } => (*within, 1),
         ExpectationTest::Order { .. } | ExpectationTest::Crossing { .. } => return None,
     };
     (within > 0.0 && cells > 0).then_some(GateQuestion { half_ln: within.ln_1p(), cells })
-}
-
-/// Returns the number of cells with these values.
-fn matching(grid: &Grid, values: &Settings) -> usize {
-    let has = |cell: u32| {
-        let own = grid.factors.iter().zip(grid.values_of(cell));
-        own.filter(|(factor, value)| values.get(&factor.name).is_some_and(|wanted| wanted == value)).count()
-    };
-    (0..grid.cells()).filter(|cell| has(*cell) == values.len()).count()
 }
 
 /// Returns the forecast from the log figures of trials of the reference, in the order in which they were made. `None` if
@@ -109,7 +100,7 @@ const MOST_BLOCKS: u32 = 10_000;
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::GridFactor;
+    use landspeed_record::{GridFactor, Settings};
     use landspeed_stats::Random;
 
     use super::*;

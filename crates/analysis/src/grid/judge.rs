@@ -9,16 +9,21 @@ use landspeed_record::{
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
 use super::fitted::{CellStep, FigureModel, layout, points};
-use super::{called, conditions, kinds, placebo};
+use super::{called, conditions, control, kinds, placebo};
 use crate::disturbance::over_trials;
 use crate::fit::BothEnds;
 use crate::paths::{is_about_paths, over_interconnects, predicted, used};
 
-/// Returns the report of a grid's record, whose name is `path`.
+/// Returns the report of a grid's record, whose name is `path`. Nothing is judged where the grid's control failed.
 ///
 /// # Errors
 /// Returns an error if the record is not that of a grid.
 pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
+    judged(record, path).map(control::applied)
+}
+
+/// Returns the report as it would be if the grid's control held.
+pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
     let grid = lines_of!(record, Line::Grid(grid) => grid).next();
     let grid = grid.ok_or_else(|| RecordKind::GRID.missing(record, path))?;
     let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
@@ -64,6 +69,7 @@ pub fn report(record: &Record, path: &str) -> Result<GridReport, WrongKind> {
         void: void(record).or_else(|| without_figures(&trials)),
         doubts: conditions::doubts(grid, &trials).into_iter().chain(placebo::doubts(&placebos)).collect(),
         placebos,
+        control: control::measured(grid, &trials),
         notes: notes(grid, record, &trials, blocks),
         record: Some(path.to_owned()),
     })
@@ -342,7 +348,7 @@ mod tests {
     use super::*;
 
     /// Returns the notes and the figures of a grid about `figure` whose trials have a goodput.
-    fn judged(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
+    fn told(figure: GridFigure) -> (Vec<String>, Vec<&'static str>) {
         let levels = vec!["1500".to_owned(), "9000".to_owned()];
         let factors = vec![GridFactor { name: "mtu".into(), levels, ..GridFactor::default() }];
         let figures = TrialFigures { rate_bps: BitRate(1e9), ..TrialFigures::default() };
@@ -355,10 +361,10 @@ mod tests {
 
     #[test]
     fn a_requested_figure_that_no_trial_has_is_noted() {
-        let (notes, figures) = judged(GridFigure::named("latency-p99").unwrap());
+        let (notes, figures) = told(GridFigure::named("latency-p99").unwrap());
         assert_eq!(figures, ["goodput"]);
         assert!(notes.iter().any(|note| note.contains("no trial has the figure latency-p99")), "{notes:?}");
-        let (notes, _) = judged(GridFigure::GOODPUT);
+        let (notes, _) = told(GridFigure::GOODPUT);
         assert!(notes.iter().all(|note| !note.contains("no trial has")), "{notes:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod called;
 mod conditions;
+mod control;
 mod design;
 mod expect;
 mod fitted;
@@ -12,8 +13,10 @@ mod order;
 mod placebo;
 mod precision;
 
+pub(crate) use control::over as control_over;
 pub use design::{GridDesigner, GridVisit, planned_blocks, planned_trials};
 pub use gate::{GateForecast, asks, forecast};
+pub(crate) use judge::judged;
 pub use judge::report;
 pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
 pub use precision::Precision;

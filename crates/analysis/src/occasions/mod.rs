@@ -9,8 +9,9 @@ mod deviation;
 use std::collections::BTreeSet;
 
 use landspeed_record::{
-    ExpectationAgreement, ExpectationKind, ExpectationReport, GridCurves, GridReport, OCCASIONS_FORMAT,
-    Occasion, OccasionCell, OccasionCurves, OccasionExpectation, OccasionsReport, Record,
+    ExpectationAgreement, ExpectationKind, ExpectationReport, GridControlReport, GridCurves, GridFigure,
+    GridReport, OCCASIONS_FORMAT, Occasion, OccasionCell, OccasionCurves, OccasionExpectation,
+    OccasionsReport, Record,
 };
 use landspeed_stats::{over_occasions, spread_by_chance};
 
@@ -21,6 +22,8 @@ const FEW: usize = 5;
 const FEW_BOOTS: usize = 2;
 /// The probability below which the placebos of a series spread more than by chance.
 const CHANCE: f64 = 0.01;
+/// The ratio of the ends of a mean above which a figure with a control is unsteady.
+const UNSTEADY: f64 = 1.5;
 
 /// Returns the report of records of one grid, each with its path.
 ///
@@ -28,7 +31,7 @@ const CHANCE: f64 = 0.01;
 /// Returns a line if a record is not that of a grid, if fewer than two are given, or if their designs differ.
 pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<OccasionsReport, String> {
     let judged = |(record, path): &(Record, String)| {
-        crate::grid::report(record, path).map_err(|error| error.to_string())
+        crate::grid::judged(record, path).map_err(|error| error.to_string())
     };
     let all: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
     let (first, others) = all
@@ -48,11 +51,24 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     let by_chance = spread_by_chance(&statistics(&all));
     let is_wide = by_chance.is_some_and(|chance| chance < CHANCE);
     let is_today = are_of_today(&reports);
+    // One occasion's mean varies more than that of all, so the control is of all occasions together.
+    let control = crate::grid::control_over(&reports);
+    let failed = control.as_ref().and_then(GridControlReport::complaint);
+    let is_open = is_wide || failed.is_some();
     let expected = claims(&all).into_iter().filter_map(|claim| judged_over(&all, claim));
-    let expected = expected.map(|answer| match is_wide {
+    let expected = expected.map(|answer| match is_open {
         true => OccasionExpectation { agreement: answer.agreement.withdrawn(), is_firm: false, ..answer },
         false => answer,
     });
+    let figures = figures_over(first, &reports, control.as_ref());
+    let unsteady = control.iter().flat_map(|control| unsteady(&figures, control.figure));
+    let notes = caveat(first)
+        .into_iter()
+        .chain(failed)
+        .chain(notes(&all, is_today, is_wide))
+        .chain(unsteady)
+        .chain(deviating)
+        .collect();
     Ok(OccasionsReport {
         format: OCCASIONS_FORMAT,
         landspeed: landspeed.to_owned(),
@@ -63,10 +79,11 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
             .map(|((record, path), report)| occasion(record, path, report))
             .collect(),
         boots: boots(&reports) as u32,
-        figures: first.figures.iter().filter_map(|curves| over(curves, &reports)).collect(),
+        figures,
         expected: expected.collect(),
         placebos_by_chance: by_chance,
-        notes: caveat(first).into_iter().chain(notes(&all, is_today, is_wide)).chain(deviating).collect(),
+        notes,
+        control,
     })
 }
 
@@ -156,6 +173,33 @@ fn over(curves: &GridCurves, reports: &[&GridReport]) -> Option<OccasionCurves> 
     };
     let cells = curves.cells.iter().enumerate().skip(1).map(cell).collect();
     Some(OccasionCurves { program: curves.program.clone(), figure: curves.figure, cells })
+}
+
+/// Returns the curves of all figures that all occasions have. Nothing is concluded of a figure whose control failed.
+fn figures_over(
+    first: &GridReport,
+    reports: &[&GridReport],
+    control: Option<&GridControlReport>,
+) -> Vec<OccasionCurves> {
+    let failed = control.filter(|control| !control.holds()).map(|control| control.figure);
+    let all = first.figures.iter().filter_map(|curves| over(curves, reports));
+    all.map(|curves| if failed == Some(curves.figure) { without_means(curves) } else { curves }).collect()
+}
+
+/// Returns the curves of a figure whose control failed: the ratios of the occasions, and nothing that is concluded of them.
+fn without_means(curves: OccasionCurves) -> OccasionCurves {
+    let bare = |cell: OccasionCell| OccasionCell { mean: None, another: None, deviation_ln: None, ..cell };
+    OccasionCurves { cells: curves.cells.into_iter().map(bare).collect(), ..curves }
+}
+
+/// Returns a line for each cell of a figure whose mean is known too badly to be read as a figure.
+fn unsteady(figures: &[OccasionCurves], figure: GridFigure) -> Vec<String> {
+    let cells = figures.iter().filter(|curves| curves.figure == figure).flat_map(|curves| &curves.cells);
+    let wide = cells.filter(|cell| cell.mean.is_some_and(|mean| mean.high > UNSTEADY * mean.low));
+    let line = |cell: &OccasionCell| {
+        format!("{} is unsteady: the ends of its mean are over {UNSTEADY} times apart", cell.values.join(" "))
+    };
+    wide.map(line).collect()
 }
 
 fn pooled(values: Vec<String>, ratios: Vec<f64>) -> OccasionCell {
@@ -347,6 +391,19 @@ mod tests {
         assert_eq!((old.occasions, old.is_today), (vec![0, 1, 2, 3, 4, 6], false));
         assert_eq!((new.alone.len(), new.occasions, new.is_today), (3, vec![3, 4, 6], true));
         assert_eq!(judged_over(&all[5..6], "new"), None, "a record that does not count");
+    }
+
+    #[test]
+    fn a_mean_whose_ends_are_far_apart_is_unsteady() {
+        let figure = GridFigure::default();
+        let cells = [[1.0, 1.01, 1.02], [0.5, 1.0, 2.0]];
+        let cells = cells.map(|ratios| pooled(vec![format!("x={}", ratios[0])], ratios.into())).into();
+        let curves = [OccasionCurves { figure, cells, ..OccasionCurves::default() }];
+        let told = unsteady(&curves, figure);
+        assert!(told.len() == 1 && told[0].starts_with("x=0.5 is unsteady"), "{told:?}");
+        let bare = without_means(curves[0].clone());
+        assert!(unsteady(std::slice::from_ref(&bare), figure).is_empty());
+        assert_eq!((bare.cells[1].mean, bare.cells[1].ratios.len()), (None, 3));
     }
 
     #[test]

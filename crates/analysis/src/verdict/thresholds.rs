@@ -272,6 +272,15 @@ pub(super) const LEAST_USED: f64 = 0.7;
 /// The factor by which the share of lost acknowledgements must exceed that of lost data to be the cause.
 pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 
+/// The distance of the two counts of lost acknowledgements, by payload and by time, beyond which there is no count. Over
+/// fourteen recorded paths they are 0.7 % apart at most where 200 or more acknowledgements were sent. A lab at rest, where
+/// none is lost, was told that 4 % were, by the smaller of two that did not agree.
+pub(super) const RETURN_APART: f64 = 0.03;
+
+/// The distance of these two counts as a part of the smaller one up to which they agree all the same: where a fifth is
+/// lost, a jump at the edge of a window does not change the answer.
+pub(super) const RETURN_APART_SHARE: f64 = 0.25;
+
 /// The share of a policer's rate at which a sender should pace its payload, so that it stays below that rate with its
 /// headers.
 pub(super) const PACE_BELOW: f64 = 0.95;

@@ -250,6 +250,32 @@ fn acknowledgements_that_one_end_sent_and_the_other_missed_are_losses_on_the_way
     assert!(verdict.findings[0].evidence[0].starts_with("30 %"), "{:#?}", verdict.findings[0]);
 }
 
+/// The sender has 92 % of the acknowledgements that the receiver sent, whose window has `more` times the payload of the
+/// sender's.
+fn missed(more: f64) -> Verdict {
+    let mut path =
+        WatchedPath::busy(BitRate(300e6), Nanos::millis(1), [0.05, 0.05], [[0.15, 0.05], [0.1, 0.03]]);
+    path.receiver(|_, _, t| {
+        t.segments_sent = t.data_segments_received / 2;
+        t.received_bytes = Bytes((t.received_bytes.0 as f64 * more) as u64);
+    });
+    path.sender(|_, _, t| {
+        t.segments_received = t.data_segments_sent / 2 * 92 / 100;
+        t.not_sent_bytes = Bytes(1 << 20);
+        t.unacked_segments = t.cwnd_segments / 3;
+    });
+    path.verdict()
+}
+
+#[test]
+fn counts_of_windows_that_hardly_overlap_show_no_lost_acknowledgements() {
+    let verdict = missed(1.0);
+    assert_eq!(verdict.findings[0].cause, Cause::ReturnPath, "{verdict:#?}");
+    // By time 8 % are lost, by payload 4 %.
+    let verdict = missed(1.045);
+    assert!(!causes(&verdict).contains(&Cause::ReturnPath), "{verdict:#?}");
+}
+
 #[test]
 fn every_gain_is_a_range_that_ends_at_the_next_limit() {
     for (_, fault) in crate::faults::FAULTS {

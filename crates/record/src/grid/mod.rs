@@ -8,8 +8,10 @@
 //! | `expect` | expectations and their results |
 //! | `paths` | costs of paths below a program's sockets, and predictions |
 //! | `occasions` | what `show R1 R2 ... --json` prints: one grid over several occasions |
+//! | `control` | cells whose mean is known, and what they have |
 //! | `report` | what `--json` prints: computed from the trials alone |
 
+mod control;
 mod expect;
 mod figure;
 mod occasions;
@@ -18,6 +20,7 @@ mod plan;
 mod report;
 mod trial;
 
+pub use control::{GridControl, GridControlReport};
 pub use expect::{
     CurveShape, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport, ExpectationTest,
 };

@@ -3,7 +3,7 @@
 use crate::{Estimate, ProgramMetric};
 use serde::{Deserialize, Serialize};
 
-use super::{ExpectationAgreement, ExpectationKind, GridFigure};
+use super::{ExpectationAgreement, ExpectationKind, GridControlReport, GridFigure};
 
 pub const OCCASIONS_FORMAT: u32 = 1;
 
@@ -26,6 +26,10 @@ pub struct OccasionsReport {
     /// Probability that placebos without any effect spread as much as those of all occasions together; `None` without
     /// placebos. Below 0.01, no answer counts.
     pub placebos_by_chance: Option<f64>,
+    /// Cells whose mean is known, and what they have over all occasions; `None` without any. Where they do not have it, no
+    /// answer counts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<GridControlReport>,
     pub notes: Vec<String>,
 }
 

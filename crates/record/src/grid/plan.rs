@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
-use super::{Expectation, GridFigure};
-use crate::{ProgramMetric, Workload, unknown};
+use super::{Expectation, GridControl, GridFigure};
+use crate::{ProgramMetric, Settings, Workload, unknown};
 
 /// Name of the workload in a grid that runs an unchanged program on the local host.
 pub const HERE: &str = "program";
@@ -155,6 +155,9 @@ pub struct Grid {
     pub baseline: String,
     /// Expectations of the result.
     pub expectations: Vec<Expectation>,
+    /// Cells whose mean is known; `None` without any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<GridControl>,
 }
 
 impl Grid {
@@ -193,6 +196,16 @@ impl Grid {
     pub fn name_of(&self, cell: u32) -> String {
         let values = self.factors.iter().zip(self.values_of(cell));
         values.map(|(factor, value)| format!("{}={value}", factor.name)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Returns every cell that has these values.
+    pub fn matching(&self, values: &Settings) -> impl Iterator<Item = u32> {
+        let has = move |cell: u32| {
+            let own = self.factors.iter().zip(self.values_of(cell));
+            own.filter(|(factor, value)| values.get(&factor.name).is_some_and(|wanted| wanted == value))
+                .count()
+        };
+        (0..self.cells()).filter(move |cell| has(*cell) == values.len())
     }
 
     /// Returns all settings of a cell. A later setting replaces an earlier setting of the same name.
@@ -242,6 +255,10 @@ mod tests {
         assert_eq!(grid.name_of(0), "mtu=1500 write-size=1 tso=on");
         assert_eq!(grid.name_of(11), "mtu=9000 write-size=3 tso=off");
         assert_eq!(grid.levels_of(8), [1, 1, 0]);
+        let large =
+            Settings::from([("mtu".to_owned(), "9000".to_owned()), ("tso".to_owned(), "off".to_owned())]);
+        assert!(grid.matching(&large).eq([7, 9, 11]));
+        assert_eq!(grid.matching(&Settings::from([("mtu".to_owned(), "1280".to_owned())])).count(), 0);
         assert_eq!((grid.plot_of(0), grid.plot_of(3), grid.plot_of(8), grid.plot_of(11)), (0, 1, 2, 3));
     }
 }

@@ -4,8 +4,8 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    ExpectationReport, GridEndReason, GridFactor, GridFigure, GridTrial, MissingLevel, PathPrediction,
-    SocketUsage,
+    ExpectationReport, GridControlReport, GridEndReason, GridFactor, GridFigure, GridTrial, MissingLevel,
+    PathPrediction, SocketUsage,
 };
 use crate::{Estimate, HostFacts, PathFacts, ProgramMetric, Workload};
 
@@ -59,6 +59,10 @@ pub struct GridReport {
     /// Cells that were measured twice under two names. Their ratios are 1 in truth.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub placebos: Vec<GridPlacebo>,
+    /// Cells whose mean is known, and what they have; `None` without any. Where they do not have it, their figure has no ratios,
+    /// and no expectation an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub control: Option<GridControlReport>,
     /// Conditions that differed between cells although no factor varies them, and placebos whose interval excludes 1,
     /// one sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -79,7 +79,12 @@ fn head(report: &GridReport, record: &Record) -> DocumentHead {
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&report.path).into_iter().chain(conditions).chain(placebos(report)).collect(),
+        remarks: crate::remarks(&report.path)
+            .into_iter()
+            .chain(conditions)
+            .chain(placebos(report))
+            .chain(control(report))
+            .collect(),
         blocks: first.map(|curves| effects(&curves.effects).into()).into_iter().collect(),
         ..DocumentHead::default()
     }
@@ -93,6 +98,11 @@ fn placebos(report: &GridReport) -> Option<StyledText> {
     });
     let each = each.collect::<Vec<_>>().join(", ");
     (!each.is_empty()).then(|| format!("placebos, each a cell beside itself (1 in truth): {each}").into())
+}
+
+/// Returns a line about the cells whose mean is known; `None` without any.
+fn control(report: &GridReport) -> Option<StyledText> {
+    report.control.as_ref().map(|control| format!("control: {}", safe(&control.told())).into())
 }
 
 /// Returns published results beside the measured ones, and what this hardware lacks.

@@ -44,6 +44,7 @@ fn head(report: &OccasionsReport) -> DocumentHead {
                 .to_owned()
                 .into(),
         facts: facts.map(StyledText::from).into(),
+        remarks: report.control.iter().map(|one| format!("control: {}", safe(&one.told())).into()).collect(),
         ..DocumentHead::default()
     }
 }

@@ -272,6 +272,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_failed_control_is_in_the_headline_and_names_no_best_cell() {
+        let cell = |mean: f64| GridCell { mean: Some(mean), ..GridCell::default() };
+        let why = "the control failed, so nothing is judged: flow=cubic has a mean of 0.680 over 4 trials";
+        let curves = GridCurves {
+            cells: vec![cell(0.68), cell(0.9)],
+            no_intervals: Some(why.to_owned()),
+            ..GridCurves::default()
+        };
+        let report = GridReport { figures: vec![curves], ..GridReport::default() };
+        assert_eq!(headline(&report), format!("not enough for an answer: {why}"));
+    }
+
+    #[test]
     fn answers_say_that_their_hosts_are_virtual_machines() {
         let one =
             ExpectationReport { agreement: ExpectationAgreement::Reproduces, ..ExpectationReport::default() };

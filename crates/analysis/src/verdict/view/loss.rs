@@ -3,7 +3,7 @@
 use landspeed_record::{QdiscWatch, TcpState};
 
 use super::{EndView, FlowView, counter};
-use crate::verdict::thresholds::{AT_RATE, FEW_ACKS, SHORT_QUEUE_BYTES};
+use crate::verdict::thresholds::{AT_RATE, FEW_ACKS, RETURN_APART, RETURN_APART_SHARE, SHORT_QUEUE_BYTES};
 use crate::verdict::words::share;
 
 /// The losses that the sender knows of over the window, all its flows together.
@@ -99,15 +99,19 @@ fn packet_segments(sender: &EndView<'_>, receiver: &EndView<'_>) -> f64 {
 
 /// Returns the share of the receiver's segments that did not reach the sender. The windows of the two ends do not begin
 /// and end at the same time, so each end's count is divided by the payload and by the time of the same end. Where
-/// packets arrive out of order, one end's payload may jump at the edge of its window. The smaller share counts.
+/// packets arrive out of order, one end's payload may jump at the edge of its window. The smaller share counts. Returns
+/// `None` where the two are too far apart for either to be trusted.
 fn lost_on_return(sender: &EndView<'_>, receiver: &EndView<'_>) -> Option<f64> {
     let (from, to) = (sender.main()?, receiver.main()?);
     let arrived = from.delta(|t| t.segments_received) as f64;
     let left = to.delta(|t| t.segments_sent) as f64;
     let by_payload = from.delta(|t| t.acked_bytes.0) as f64 / to.delta(|t| t.received_bytes.0) as f64;
     let by_time = from.span.as_secs_f64() / to.span.as_secs_f64();
-    let lost = [by_payload, by_time].map(|ratio| 1.0 - arrived / (left * ratio));
-    (left >= FEW_ACKS as f64 && lost.iter().all(|lost| lost.is_finite())).then(|| share(lost[0].min(lost[1])))
+    let [one, other] = [by_payload, by_time].map(|ratio| 1.0 - arrived / (left * ratio));
+    let least = one.min(other);
+    // False as well if one of them is no number.
+    let agree = (one - other).abs() <= RETURN_APART.max(RETURN_APART_SHARE * least);
+    (left >= FEW_ACKS as f64 && agree).then(|| share(least))
 }
 
 fn dispersion(flow: &FlowView<'_>) -> f64 {

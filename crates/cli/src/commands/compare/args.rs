@@ -80,6 +80,9 @@ pub(crate) struct CompareArgs {
     /// Runs of each protocol, for intervals
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
+    /// Make at most this many runs now; --resume makes the others
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: Option<u32>,
     /// With --ask streams: largest number of parallel streams
     ///
     /// The paper's best was 16 streams of 2 MB.
@@ -102,7 +105,7 @@ pub(crate) struct CompareArgs {
     ///
     /// `landspeed exec --help` has their names.
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = paths(), help_heading = "Paths",
-        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "parallel", "flows", "simulate", "scene", "resume"])]
+        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "runs", "parallel", "flows", "simulate", "scene", "resume"])]
     pub(crate) paths: Vec<String>,
     /// With --paths: run this application of `landspeed app list`, or of a file, between two hosts
     #[arg(long, value_name = "NAME|FILE", help_heading = "Paths", requires = "paths", conflicts_with_all = ["workload", "program"])]

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, anyhow, bail};
+use landspeed_analysis::compare::{study_order, too_many_invalid};
 use landspeed_engine::{Error, Pairing, RecordSink, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{
     CompareReport, Contest, Header, Line, Record, RecordKind, RecordWriter, Study, StudyEngine, StudyRun,
     StudyRunKey,
 };
-use landspeed_report::{DetailLevel, json};
+use landspeed_report::{DetailLevel, counted, json, quoted};
 use landspeed_simulator::study_run;
 
 use crate::data;
@@ -38,12 +39,19 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     };
     stop.at_once("nothing was changed");
     match job.engine {
-        StudyEngine::Simulator => job.simulate(&stop)?,
+        StudyEngine::Simulator => job.simulate(args.runs, &stop)?,
         StudyEngine::Kernel => job.on_hosts(args, &stop)?,
     }
     let record = landspeed_record::read(&job.file)?;
     let report = landspeed_analysis::compare(&record, &job.file.display().to_string())?;
     present(&report, &record, &args.output.form, DetailLevel::Brief)?;
+    let left = report.runs_planned.saturating_sub(report.runs);
+    let counts = !too_many_invalid(report.runs, report.invalid_runs);
+    if args.runs.is_some() && left > 0 && counts && !stop.asked() {
+        let file = quoted(&job.file.display().to_string());
+        eprintln!("landspeed: {} to go: landspeed compare --resume {file}", counted(left, "run"));
+        return Ok(ExitCode::SUCCESS);
+    }
     Ok(void(report.void.as_deref()))
 }
 
@@ -119,10 +127,17 @@ impl StudyJob {
         Ok(recorder)
     }
 
-    fn simulate(&mut self, stop: &StopRequest) -> Result<()> {
+    /// Returns the runs that are not made now: those that the record has, and those after the next `most`.
+    fn not_now(&self, study: &Study, most: Option<u32>) -> HashSet<StudyRunKey> {
+        let missing = study_order(study).into_iter().filter(|run| !self.done.contains(run));
+        let later = missing.skip(most.map_or(usize::MAX, |most| most as usize));
+        self.done.iter().cloned().chain(later).collect()
+    }
+
+    fn simulate(&mut self, most: Option<u32>, stop: &StopRequest) -> Result<()> {
         let study = self.study.clone().context("a simulated study has a path in words")?;
         let mut recorder = self.recorder(&study, stop)?;
-        Ok(compare(&study, &self.done, &mut StudySimulator(&study), &mut recorder)?)
+        Ok(compare(&study, &self.not_now(&study, most), &mut StudySimulator(&study), &mut recorder)?)
     }
 
     fn on_hosts(&mut self, args: &CompareArgs, stop: &StopRequest) -> Result<()> {
@@ -145,7 +160,8 @@ impl StudyJob {
             agree(&study::warning(&study, &group.first()))?;
         }
         let mut recorder = self.recorder(&study, stop)?;
-        Ok(compare_on(group, hosts, (&study, &self.done), &mut recorder)?)
+        let not_now = self.not_now(&study, args.runs);
+        Ok(compare_on(group, hosts, (&study, &not_now), &mut recorder)?)
     }
 }
 

@@ -29,6 +29,7 @@ use series::Series;
              sudo landspeed run cottrell/streams --short measure one of them in a few minutes\n  \
              sudo landspeed run balaji/streams --set socket-congestion=reno\n  \
              sudo landspeed run balaji/streams --occasions 5 --apart 1h\n  \
+             sudo landspeed run bench/shares --short --values flow=cubic,udt\n  \
              sudo landspeed run balaji/latency lab:vm:6.12,driver=e1000e   in two virtual machines\n  \
              landspeed run --check mine.toml             look for mistakes, measure nothing"
 )]
@@ -41,6 +42,9 @@ pub(crate) struct RunArgs {
     /// Set a factor in all cells, in place of what the file sets (may be repeated)
     #[arg(long, value_name = "FACTOR=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Keep only these values of a factor that the file varies (may be repeated)
+    #[arg(long, value_name = "FACTOR=VALUE,VALUE")]
+    pub(crate) values: Vec<String>,
     /// Measure the whole design this many times, each with hosts, processes and a lab made anew
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=100))]
     pub(crate) occasions: Option<u64>,
@@ -75,6 +79,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let (path, text) = found(&args.file)?;
     let mut experiment = read_experiment(&path, &text, args.short).map_err(usage)?;
     args.set.iter().try_for_each(|text| experiment.set(text)).map_err(usage)?;
+    args.values.iter().try_for_each(|text| experiment.keep(text)).map_err(usage)?;
     let words = hosts::words(&experiment, &args.hosts.hosts)?;
     if args.check {
         out(&format!("{}: no mistakes; {}", path.display(), told(&experiment)))?;
