@@ -93,6 +93,11 @@ impl Copies {
         Ok(Reply::CopyTurned { counted: Box::new(counted) })
     }
 
+    /// Writes pieces of long files past the page cache from now on, or through it again.
+    pub(crate) fn write_direct(&self, is_direct: bool) -> Result<Reply, String> {
+        self.progress().write_direct(is_direct).map(|()| Reply::Done {})
+    }
+
     fn progress(&self) -> Arc<CopyProgress> {
         Arc::clone(&self.0.lock().progress)
     }
