@@ -15,6 +15,7 @@ mod full_path;
 mod fuse;
 mod gates;
 mod grid_coverage;
+mod kept;
 mod landspeed;
 mod netem;
 mod occasions;
@@ -52,6 +53,8 @@ enum ValidationStudy {
     Capacity(capacity::Options),
     /// `landspeed copy` beside other programs that copy.
     Copy(copy::Options),
+    /// Does a copy keep better settings while it runs, and what does it cost where there are none?
+    CopyChoice(copy::choice::Options),
     /// What does it cost that a copy accounts the time of its stages?
     CopyCost(copy::cost::Options),
     /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         ValidationStudy::Applications(options) => applications::run(&options),
         ValidationStudy::Capacity(options) => capacity::run(&options),
         ValidationStudy::Copy(options) => copy::run(&options),
+        ValidationStudy::CopyChoice(options) => copy::choice::run(&options),
         ValidationStudy::CopyCost(options) => copy::cost::run(&options),
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
@@ -185,6 +189,8 @@ mod tests {
             "validate copy-memory --files 20000 --mib 64 --folder /tmp",
             "validate copy-trees --folders 20 --links 100 --seed 3 --disk /var/tmp --memory /dev/shm",
             "validate copy-wan --turns 3 --mib 256 --files 200 --seconds 4 --only 1e-5",
+            "validate copy-choice --seconds 120 --only loss --state target/choice.jsonl --minutes 60 --folder /dev/shm",
+            "validate copy-choice --only simulated --simulated 200",
             "validate copy-cost --pairs 10 --mib 512 --folder /dev/shm",
             "validate copy-truth --runs 5 --only disk --seed 3 --folder /dev/shm",
             "validate experiments --only cottrell --full",
@@ -219,6 +225,7 @@ mod tests {
             "validate copy --turns 0",
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
+            "validate copy-choice --seconds 10",
             "validate copy-truth --runs 0",
             "validate fuse --over /dev/shm --at /mnt --read-rate 0",
         ] {

@@ -1,12 +1,12 @@
-//! The runs of the study, each a line of a file, so that a study that ends can go on.
+//! The runs of the study.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
+
+use crate::kept::KeptRuns;
 
 /// What runs beside the experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
@@ -40,43 +40,28 @@ pub(super) struct GateRun {
     pub(super) why: String,
 }
 
-/// All runs so far, and the file that has them.
-pub(super) struct GateRuns {
-    made: Vec<GateRun>,
-    file: File,
-}
+/// All runs so far, which a file keeps.
+pub(super) struct GateRuns(KeptRuns<GateRun>);
 
 impl GateRuns {
     /// Reads the runs that a file has. Makes the file if it is not there.
     pub(super) fn open(path: &Path) -> Result<GateRuns> {
-        let cannot = || format!("cannot open {}", path.display());
-        let file = OpenOptions::new().create(true).read(true).append(true).open(path).with_context(cannot)?;
-        let run = |(number, line): (u32, io::Result<String>)| -> Result<GateRun> {
-            let run = serde_json::from_str(&line?);
-            run.with_context(|| format!("line {number} is no run: remove it, and the run is made again"))
-        };
-        let lines = (1..).zip(BufReader::new(&file).lines());
-        let made = lines.map(run).collect::<Result<Vec<GateRun>>>().with_context(cannot)?;
-        Ok(GateRuns { made, file })
+        Ok(GateRuns(KeptRuns::open(path)?))
     }
 
     pub(super) fn add(&mut self, run: GateRun) -> Result<()> {
-        // By one call, so that a study that is killed leaves whole lines.
-        let line = serde_json::to_string(&run)? + "\n";
-        self.file.write_all(line.as_bytes()).context("keep a run")?;
-        self.made.push(run);
-        Ok(())
+        self.0.add(run)
     }
 
     /// Returns the seeds below `planned` that have no run yet.
     pub(super) fn missing(&self, scene: GateScene, planned: u32) -> Vec<u32> {
-        let is_made = |seed: u32| self.made.iter().any(|run| run.scene == scene && run.seed == seed);
+        let is_made = |seed: u32| self.0.made().iter().any(|run| run.scene == scene && run.seed == seed);
         (0..planned).filter(|seed| !is_made(*seed)).collect()
     }
 
     /// Returns the results of the seeds below `planned`.
     pub(super) fn results(&self, scene: GateScene, planned: u32) -> Vec<GateResult> {
-        let of = self.made.iter().filter(|run| run.scene == scene && run.seed < planned);
+        let of = self.0.made().iter().filter(|run| run.scene == scene && run.seed < planned);
         of.map(|run| run.result).collect()
     }
 }
@@ -95,13 +80,10 @@ mod tests {
         runs.add(run(GateScene::Quiet, 1)).unwrap();
         runs.add(run(GateScene::Disturbed, 0)).unwrap();
         let again = GateRuns::open(&path).unwrap();
-        assert_eq!(again.made, runs.made);
+        assert_eq!(again.0.made(), runs.0.made());
         assert_eq!(again.missing(GateScene::Quiet, 3), [0, 2]);
         assert_eq!(again.missing(GateScene::Disturbed, 1), [0_u32; 0]);
         assert_eq!(again.results(GateScene::Quiet, 3), [GateResult::Failed]);
         assert!(again.results(GateScene::Quiet, 1).is_empty());
-        runs.file.write_all(b"{").unwrap();
-        let error = GateRuns::open(&path).err().expect("a line that is cut off");
-        assert!(format!("{error:#}").contains("line 3 is no run"), "{error:#}");
     }
 }

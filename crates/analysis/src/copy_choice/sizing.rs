@@ -22,7 +22,10 @@ const BETWEEN: Nanos = Nanos::millis(150);
 /// The least number of blocks of a candidate, and what each of several candidates has at the least.
 const LEAST_BLOCKS: u64 = 4;
 const USUAL_BLOCKS: u64 = 6;
-/// The largest number.
+/// The largest number of blocks; beyond this one, they take no more than a smaller share: half of the turns have a setting that is
+/// worse, and what is hard to tell apart is worth little.
+const ENOUGH_BLOCKS: u64 = 8;
+const FURTHER_SHARE: f64 = 0.1;
 const MOST_BLOCKS: u64 = 24;
 
 /// What is known of a copy before its trials.
@@ -40,6 +43,11 @@ impl CopyOutlook {
     /// Returns the time that the copy is expected to take at the least, in seconds.
     fn expected_s(&self) -> f64 {
         self.elapsed.as_secs_f64() + self.left.0 as f64 * 8.0 / self.rate.0.max(1.0)
+    }
+
+    /// Returns a part of that time.
+    fn part(&self, share: f64) -> Nanos {
+        Nanos((self.expected_s().min(1e9) * share * 1e9) as u64)
     }
 
     /// Returns true if the copy is long enough to compare anything.
@@ -93,11 +101,10 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     if first > LONGEST_TURN {
         return Err(format!("a turn would take {first}, as the path is slow or long"));
     }
-    let budget = Nanos((outlook.expected_s().min(1e9) * SHARE * 1e9) as u64);
+    let times = [SHARE, FURTHER_SHARE].map(|share| outlook.part(share));
     let blocks = |candidates: usize| {
         let round: u64 = turns[..candidates].iter().map(|turn| (*turn + BETWEEN + rtt).0).sum();
-        // Each candidate has one turn before its blocks.
-        ((budget.0 / round.max(1)).saturating_sub(1) / 4).min(MOST_BLOCKS)
+        blocks_of(Nanos(round), times)
     };
     let is_enough = |candidates: &usize| {
         blocks(*candidates) >= if *candidates == 1 { LEAST_BLOCKS } else { USUAL_BLOCKS }
@@ -110,7 +117,15 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     };
     // Both are small numbers.
     let [candidates, blocks] = [candidates as u32, blocks(candidates) as u32];
-    Ok(TrialSize { least, of_flow, candidates, blocks, budget })
+    Ok(TrialSize { least, of_flow, candidates, blocks, budget: times[0] })
+}
+
+/// Returns the number of blocks of each candidate, if one turn of all of them takes `round`. They take no more than the first of
+/// these times, and, if they are more than enough, than the second one.
+fn blocks_of(round: Nanos, [most, further]: [Nanos; 2]) -> u64 {
+    // Each candidate has one turn before its blocks.
+    let within = |time: Nanos| (time.0 / round.0.max(1)).saturating_sub(1) / 4;
+    within(most).min(within(further).clamp(ENOUGH_BLOCKS, MOST_BLOCKS))
 }
 
 fn turn_of(least: Nanos, of_flow: Nanos, flows: u32) -> Nanos {
@@ -172,6 +187,14 @@ mod tests {
         let longer =
             trial_size(&outlook(600, 134e6), Nanos::millis(10), &[4, 8, 4, 4]).expect("there is time");
         assert_eq!(longer.candidates, 4);
+    }
+
+    #[test]
+    fn blocks_that_are_not_needed_are_made_only_where_they_cost_little() {
+        let blocks = |seconds| {
+            trial_size(&outlook(seconds, 1e9), Nanos::millis(1), &[4]).expect("there is time").blocks
+        };
+        assert_eq!([blocks(120), blocks(300), blocks(500), blocks(100_000)], [8, 11, 18, 24]);
     }
 
     #[test]
