@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(writes.ask(true), Err("this end writes no files".to_owned()));
         writes.allow();
         let piece: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
-        assert!(!writes.write(&file, &piece, 0).unwrap(), "nobody has asked");
+        assert!(!writes.write(&file, &piece, 0).unwrap(), "it was not asked for");
         writes.ask(true).unwrap();
         assert!(!writes.write(&file, &piece[..5_000], 0).unwrap(), "no whole block");
         assert!(!writes.write(&file, &piece, 100).unwrap(), "within a block");
