@@ -407,6 +407,13 @@ mod tests {
     }
 
     #[test]
+    fn only_an_end_that_writes_files_writes_past_the_page_cache() {
+        let none = Copies::default();
+        assert!(none.write_direct(true).unwrap_err().contains("writes no files"));
+        assert_eq!(none.write_direct(false), Ok(Reply::Done {}), "as it does anyway");
+    }
+
+    #[test]
     fn no_flow_of_a_copy_can_be_read_on_the_way() {
         for (name, encrypts) in
             [("tls", true), ("quic", true), ("tcp", false), ("udp", false), ("none", false)]
