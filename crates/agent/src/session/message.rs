@@ -240,8 +240,8 @@ pub enum Request {
         /// The time that is counted.
         count_ns: Nanos,
     },
-    /// Write pieces of long files past the page cache from now on, or through it again. Only the target of a copy can do it.
-    /// Answered with [`Reply::Done`].
+    /// Write pieces of long files past the page cache from now on, or through it again. Only the target of a copy can
+    /// do it. Answered with [`Reply::Done`].
     CopyWrites { direct: bool },
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {

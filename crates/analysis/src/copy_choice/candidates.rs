@@ -59,8 +59,8 @@ struct Candidate {
     changes: fn(&CopyLevers) -> Vec<CopyChange>,
 }
 
-/// What is worth a try. Against each thing that holds a copy, the rows come in this order. Against a limit, a relay and a
-/// file system's metadata, there is none: there the data wait for no flow.
+/// What is worth a try. Against each thing that holds a copy, the rows come in this order. Against a limit, a relay
+/// and a file system's metadata, there is none: there the data wait for no flow.
 static CANDIDATES: [Candidate; 6] = [
     Candidate { against: &[CopyHold::TargetDisk], changes: direct_writes },
     // Each flow has a window, a buffer and a wait for answers of its own.

@@ -6,10 +6,10 @@
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
 //!
-//! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block, ABBA or BAAB by chance. A block
-//! gives a log ratio of the bytes that the target took, and the ladder's statistics judge it: a candidate is kept only
-//! if it is proven to be better, with an error of 5 % over all candidates of the copy. What is not decided leaves the
-//! setting in force as it is (docs/decisions/0086-choosing-while-it-copies.md).
+//! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block,
+//! ABBA or BAAB by chance. A block gives a log ratio of the bytes that the target took, and the ladder's statistics
+//! judge it: a candidate is kept only if it is proven to be better, with an error of 5 % over all candidates of the
+//! copy. What is not decided leaves the setting in force as it is (docs/decisions/0086-choosing-while-it-copies.md).
 
 mod candidates;
 mod sizing;
@@ -140,7 +140,8 @@ impl CopyChooser {
         self.has_kept.then_some(&self.incumbent)
     }
 
-    /// Returns the larger number of flows of the candidate that is tried, or of the next one, and the setting in force.
+    /// Returns the larger number of flows of the candidate that is tried, or of the next one, and the setting in
+    /// force.
     fn flows(&self) -> u32 {
         let next = || self.waiting.front().map(|change| change.applied(&self.incumbent).flows);
         let candidate = self.trial.as_ref().map(|trial| trial.arm().flows).or_else(next);

@@ -9,8 +9,8 @@ const SHARE: f64 = 0.3;
 /// The least length of a turn, as a time and in round trips.
 const LEAST_TURN: Nanos = Nanos::millis(500);
 const ROUND_TRIPS: u64 = 20;
-/// The content that the target takes in a turn for each flow in use, at the least: four pieces, each of which counts as a
-/// whole. Those that were under way before the change end in the part that is not counted.
+/// The content that the target takes in a turn for each flow in use, at the least: four pieces, each of which counts
+/// as a whole. Those that were under way before the change end in the part that is not counted.
 const LEAST_OF_FLOW: Bytes = Bytes::mib(4);
 /// The longest turn.
 const LONGEST_TURN: Nanos = Nanos::secs(20);
@@ -22,10 +22,11 @@ const BETWEEN: Nanos = Nanos::millis(150);
 /// The least number of blocks of a candidate, and what each of several candidates has at the least.
 const LEAST_BLOCKS: u64 = 4;
 const USUAL_BLOCKS: u64 = 6;
-/// The largest number of blocks; beyond this one, they take no more than a smaller share: half of the turns have a setting that is
-/// worse, and what is hard to tell apart is worth little.
+/// The number of blocks beyond which all trials take no more than this share of the time. Half of the turns have a
+/// setting that is worse, and what is hard to tell apart is worth little.
 const ENOUGH_BLOCKS: u64 = 8;
 const FURTHER_SHARE: f64 = 0.1;
+/// The largest number of blocks of a candidate.
 const MOST_BLOCKS: u64 = 24;
 
 /// What is known of a copy before its trials.
@@ -72,8 +73,8 @@ pub struct TrialSize {
 }
 
 impl TrialSize {
-    /// Returns the parts of a turn: the one that is not counted, and the one that is. `flows` is the larger number of the
-    /// two settings that are compared, because their turns are equally long.
+    /// Returns the parts of a turn: the one that is not counted, and the one that is. `flows` is the larger number of
+    /// the two settings that are compared, because their turns are equally long.
     pub fn turn(&self, flows: u32) -> [Nanos; 2] {
         let turn = turn_of(self.least, self.of_flow, flows);
         let settle = Nanos(turn.0 / SETTLE);
@@ -86,9 +87,9 @@ impl TrialSize {
     }
 }
 
-/// Returns the size of the trials of a copy over a path with this round trip. `flows` has the larger number of flows of
-/// each candidate and the setting in force, in the order of the candidates. Where the time is short, only the first
-/// candidates have some.
+/// Returns the size of the trials of a copy over a path with this round trip. `flows` has the larger number of flows
+/// of each candidate and the setting in force, in the order of the candidates. Where the time is short, only the
+/// first candidates have some.
 ///
 /// # Errors
 /// Returns the reason, in words, if the copy has no time for one of them.
@@ -120,8 +121,8 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     Ok(TrialSize { least, of_flow, candidates, blocks, budget: times[0] })
 }
 
-/// Returns the number of blocks of each candidate, if one turn of all of them takes `round`. They take no more than the first of
-/// these times, and, if they are more than enough, than the second one.
+/// Returns the number of blocks of each candidate, if one turn of all of them takes `round`. They take no more than
+/// the first of these times, and, if they are more than enough, than the second one.
 fn blocks_of(round: Nanos, [most, further]: [Nanos; 2]) -> u64 {
     // Each candidate has one turn before its blocks.
     let within = |time: Nanos| (time.0 / round.0.max(1)).saturating_sub(1) / 4;

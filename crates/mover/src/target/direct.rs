@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT): no smaller than the blocks of
-/// usual disks.
+/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT): no smaller than the blocks
+/// of usual disks.
 const BLOCK: usize = 4096;
 
 /// Whether an end writes pieces of long files past the page cache. By default it does not.
@@ -44,8 +44,8 @@ impl DirectWrites {
         Ok(())
     }
 
-    /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if nothing is to be relied on:
-    /// the caller then writes all of them. No other thread uses the file's description.
+    /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if nothing is to be
+    /// relied on: the caller then writes all of them. No other thread uses the file's description.
     pub(super) fn write(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
         let fits = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
         if !self.is_asked.load(Ordering::Acquire) || !fits || bytes.is_empty() {
@@ -68,8 +68,8 @@ impl DirectWrites {
     }
 }
 
-/// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so that it
-/// needs no turn.
+/// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so
+/// that it needs no turn.
 fn write_direct(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     let mut memory = vec![0_u8; bytes.len() + BLOCK];
     let first = memory.as_ptr().align_offset(BLOCK);

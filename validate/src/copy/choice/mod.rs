@@ -1,7 +1,9 @@
-//! `make copy-choice`: does a copy that compares settings while it runs keep what is better, and what does it cost where nothing is?
+//! `make copy-choice`: does a copy that compares settings while it runs keep what is better, and what does it cost
+//! where nothing is?
 //!
-//! Simulated copies have equal settings. Real ones run over links of the lab: first short ones with each of twelve settings, which
-//! say which one is best there; then long ones that choose, each beside one that has the best setting from its beginning, by turns.
+//! Simulated copies have equal settings. Real ones run over links of the lab: first short ones with each of twelve
+//! settings, which say which one is best there; then long ones that choose, each beside one that has the best setting
+//! from its beginning, by turns.
 //!
 //! | module | content |
 //! |---|---|

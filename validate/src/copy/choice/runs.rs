@@ -92,7 +92,8 @@ impl ChoiceRuns {
         self.0.made().iter().find(is_it)
     }
 
-    /// Returns the mean goodput of the short copies with each setting, in bits per second; `None` while some are missing.
+    /// Returns the mean goodput of the short copies with each setting, in bits per second; `None` while some are
+    /// missing.
     pub(super) fn looks(&self, link: &ChoiceLink, options: &Options) -> Option<Vec<(CopyArm, f64)>> {
         let mean = |(setting, arm): (u32, CopyArm)| {
             let looks = (0..options.looks).map(|number| {
@@ -104,8 +105,8 @@ impl ChoiceRuns {
         (0..).zip(settings()).map(mean).collect()
     }
 
-    /// Returns the setting that was the fastest in the short copies. Where settings are to be equal, or the default to be best,
-    /// that is the default.
+    /// Returns the setting that was the fastest in the short copies. Where settings are to be equal, or the default
+    /// to be best, that is the default.
     pub(super) fn best(&self, link: &ChoiceLink, options: &Options) -> Option<CopyArm> {
         match link.asks {
             LinkQuestion::Equal | LinkQuestion::Default => Some(link.default_setting()),
@@ -117,8 +118,8 @@ impl ChoiceRuns {
     }
 }
 
-/// Returns the copies of a link, in the order in which they are made: first the short ones, each round in an order of its own, then
-/// the long ones by turns.
+/// Returns the copies of a link, in the order in which they are made: first the short ones, each round in an order of
+/// its own, then the long ones by turns.
 fn planned(link: &ChoiceLink, options: &Options) -> Vec<(ChoiceWork, u32)> {
     let mut all = Vec::new();
     for round in 0..options.looks {

@@ -50,7 +50,8 @@ impl<'a> LinkScore<'a> {
         self.looks.iter().max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
-    /// Returns the goodput of the short copies with a setting. Whether the target wrote past its page cache is not among them.
+    /// Returns the goodput of the short copies with a setting. Whether the target wrote past its page cache is not
+    /// among them.
     fn look(&self, arm: &CopyArm) -> Option<f64> {
         let is_it = |look: &&(CopyArm, f64)| look.0.flows == arm.flows && look.0.control == arm.control;
         self.looks.iter().find(is_it).map(|look| look.1)
@@ -219,8 +220,8 @@ mod tests {
     use super::super::runs::ChoiceRun;
     use super::*;
 
-    /// Returns whether all promises are kept if the default has 50 Mb/s, the best setting 100, and the copies that choose `chosen`
-    /// with the setting `kept`.
+    /// Returns whether all promises are kept if the default has 50 Mb/s, the best setting 100, and the copies that
+    /// choose `chosen` with the setting `kept`.
     fn is_kept(link: usize, chosen: f64, kept: Option<CopyArm>, lacks: u32) -> bool {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { share: 100, ..Options::small(PathBuf::new()) };

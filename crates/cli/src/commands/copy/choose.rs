@@ -21,9 +21,9 @@ const MOST_RECORDS: usize = 50;
 pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
-    /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past the
-    /// target's page cache, for at most 30 % of its time. A shorter one uses what the last one over the same path has kept. What --flows and --set
-    /// socket-congestion name stays.
+    /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past
+    /// the target's page cache, for at most 30 % of its time. A shorter one uses what the last one over the same path
+    /// has kept. What --flows and --set socket-congestion name stays.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -88,8 +88,8 @@ fn is_one_path(one: &CopyPlan, other: &CopyPlan) -> bool {
     ends(one) == ends(other) && flows(one) == flows(other) && are_near(one.path.rtt_ns, other.path.rtt_ns)
 }
 
-/// Returns true if two round trips may be those of one path: the same addresses, such as those of a tunnel, may be ends
-/// of another one.
+/// Returns true if two round trips may be those of one path: the same addresses, such as those of a tunnel, may be
+/// ends of another one.
 fn are_near(one: Nanos, other: Nanos) -> bool {
     one.max(other) <= one.min(other).times(2) + Nanos::millis(10)
 }
