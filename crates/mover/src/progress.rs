@@ -75,8 +75,8 @@ impl CopyProgress {
         self.ciphers.lock().iter().map(|cipher| (*cipher).to_owned()).collect()
     }
 
-    /// Writes pieces of long files past the page cache from now on, or through it again. Only an end that writes files can
-    /// do it.
+    /// Writes pieces of long files past the page cache from now on, or through it again. Only an end that writes files
+    /// can do it.
     ///
     /// # Errors
     /// Returns the reason, in words, if this end cannot.

@@ -63,9 +63,15 @@ struct Candidate {
 /// and a file system's metadata, there is none: there the data wait for no flow.
 static CANDIDATES: [Candidate; 6] = [
     Candidate { against: &[CopyHold::TargetDisk], changes: direct_writes },
-    // Each flow has a window, a buffer and a wait for answers of its own.
+    // Each flow has a window, a buffer, a wait for answers and threads of its own.
     Candidate {
-        against: &[CopyHold::NetworkWindow, CopyHold::SendBuffer, CopyHold::Answers],
+        against: &[
+            CopyHold::NetworkWindow,
+            CopyHold::SendBuffer,
+            CopyHold::Answers,
+            CopyHold::SourceProcessor,
+            CopyHold::TargetProcessor,
+        ],
         changes: more_flows,
     },
     Candidate {
@@ -93,14 +99,7 @@ static CANDIDATES: [Candidate; 6] = [
         changes: fewer_flows,
     },
     Candidate {
-        against: &[
-            CopyHold::NetworkLoss,
-            CopyHold::NetworkRate,
-            CopyHold::SourceProcessor,
-            CopyHold::TargetProcessor,
-            CopyHold::SourceDisk,
-            CopyHold::TargetDisk,
-        ],
+        against: &[CopyHold::NetworkLoss, CopyHold::NetworkRate, CopyHold::SourceDisk, CopyHold::TargetDisk],
         changes: more_flows,
     },
     // The page cache costs processor time.
@@ -180,7 +179,8 @@ mod tests {
         assert_eq!(words(&[CopyHold::TargetDisk, CopyHold::NetworkRate], &own), "direct 2 8 bbr");
         assert_eq!(words(&[CopyHold::SourceDisk], &own), "2 8", "the source reads as it does");
         assert_eq!(words(&[CopyHold::NetworkWindow], &own), "8 bbr");
-        assert_eq!(words(&[CopyHold::TargetProcessor], &own), "2 8 direct");
+        assert_eq!(words(&[CopyHold::TargetProcessor], &own), "8 2 direct");
+        assert_eq!(words(&[CopyHold::TargetQuota], &own), "2 direct");
         assert_eq!(words(&[CopyHold::Limit], &own), "");
         let reno = CopyArm { flows: 1, control: Some("reno".to_owned()), direct: false };
         let reno = CopyLevers { start: reno, ..levers() };

@@ -12,7 +12,7 @@ const ROUND_TRIPS: u64 = 20;
 /// The content that the target takes in a turn for each flow in use, at the least: four pieces, each of which counts
 /// as a whole. Those that were under way before the change end in the part that is not counted.
 const LEAST_OF_FLOW: Bytes = Bytes::mib(4);
-/// The longest turn.
+/// The longest turn of the first candidate. A later one may have twice as many flows.
 const LONGEST_TURN: Nanos = Nanos::secs(20);
 /// The part of a turn that is not counted, as its divisor: 5 of 20 round trips. The bytes that were under way before
 /// the change arrive in it.

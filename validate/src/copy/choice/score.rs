@@ -148,8 +148,8 @@ pub(super) fn report(
 ) {
     let scores: Vec<LinkScore<'_>> = links.iter().map(|link| LinkScore::of(link, options, runs)).collect();
     table::head(
-        "link | what it is | default, Mb/s | best of twelve settings, Mb/s | copies that choose | in force at their end | goodput, Mb/s | \
-         lost beside the best setting, with the 95 % interval",
+        "link | what it is | default, Mb/s | best of twelve settings, Mb/s | copies that choose | \
+         in force at their end | goodput, Mb/s | lost beside the best setting, with the 95 % interval",
     );
     scores.iter().for_each(LinkScore::row);
     println!(
