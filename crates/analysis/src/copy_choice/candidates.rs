@@ -52,7 +52,7 @@ pub struct CopyLevers {
 }
 
 /// A row of the table of candidates.
-struct Candidate {
+struct CandidateRow {
     /// What may hold a copy that the changes make faster.
     against: &'static [CopyHold],
     /// The changes, the most promising first; none where it cannot be changed.
@@ -61,10 +61,10 @@ struct Candidate {
 
 /// What is worth a try. Against each thing that holds a copy, the rows come in this order. Against a limit, a relay
 /// and a file system's metadata, there is none: there the data wait for no flow.
-static CANDIDATES: [Candidate; 6] = [
-    Candidate { against: &[CopyHold::TargetDisk], changes: direct_writes },
+static CANDIDATES: [CandidateRow; 6] = [
+    CandidateRow { against: &[CopyHold::TargetDisk], changes: direct_writes },
     // Each flow has a window, a buffer, a wait for answers and threads of its own.
-    Candidate {
+    CandidateRow {
         against: &[
             CopyHold::NetworkWindow,
             CopyHold::SendBuffer,
@@ -74,7 +74,7 @@ static CANDIDATES: [Candidate; 6] = [
         ],
         changes: more_flows,
     },
-    Candidate {
+    CandidateRow {
         against: &[
             CopyHold::NetworkLoss,
             CopyHold::NetworkRate,
@@ -84,7 +84,7 @@ static CANDIDATES: [Candidate; 6] = [
         ],
         changes: other_controls,
     },
-    Candidate {
+    CandidateRow {
         against: &[
             CopyHold::NetworkRate,
             CopyHold::SourceProcessor,
@@ -98,12 +98,12 @@ static CANDIDATES: [Candidate; 6] = [
         ],
         changes: fewer_flows,
     },
-    Candidate {
+    CandidateRow {
         against: &[CopyHold::NetworkLoss, CopyHold::NetworkRate, CopyHold::SourceDisk, CopyHold::TargetDisk],
         changes: more_flows,
     },
     // The page cache costs processor time.
-    Candidate {
+    CandidateRow {
         against: &[CopyHold::TargetProcessor, CopyHold::TargetQuota, CopyHold::TargetSteal],
         changes: direct_writes,
     },

@@ -98,9 +98,10 @@ Where the path breaks for a while, flows are opened again for ten times
 --patience, 5 minutes by default, and nothing that has arrived is sent again.
 
 A copy of a minute and more compares settings on its own data: other numbers of
-flows and other congestion controls take turns, for at most 30 % of its time.
-What is proven to be faster is kept, and shorter copies over the same path begin
-with it; --choose never leaves this out.
+flows, other congestion controls, and writes past the target's page cache take
+turns, for at most 30 % of its time. What is proven to be faster is kept, and
+shorter copies over the same path begin with it, but for such writes; --choose
+never leaves this out.
 
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
