@@ -198,6 +198,15 @@ copy-truth: build-validate
 	@.ci/install ip:iproute2 tc:iproute2 nft:nftables sshd:openssh-server ssh:openssh-client sysctl:procps pgrep:procps taskset:util-linux ss:iproute2
 	$(call VALIDATE,copy-truth $(TRUTH_OF))
 
+# Does a copy that compares settings while it runs keep what is better? 2,000 simulated copies with equal settings over each of four paths; then real
+# ones of 300 s over links of the lab, each beside one that has the best of twelve settings (fifteen hours and 8 GB of memory for the files, on a
+# machine left alone; it goes on where it was ended). CHOICE_OF has options of `validate copy-choice`: --minutes 80, --seconds 120, --only simulated.
+CHOICE_OF :=
+.PHONY: copy-choice
+copy-choice: build-validate
+	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client sysctl:procps
+	$(call VALIDATE,copy-choice $(CHOICE_OF))
+
 # What it costs that a copy accounts the time of its stages: by turns with it and without it, on one core (six minutes, on a machine left
 # alone). COST_OF has options of `validate copy-cost`.
 COST_OF :=

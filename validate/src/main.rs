@@ -55,6 +55,8 @@ enum ValidationStudy {
     Capacity(capacity::Options),
     /// `landspeed copy` beside other programs that copy.
     Copy(copy::Options),
+    /// Does a copy keep better settings while it runs, and what does it cost where there are none?
+    CopyChoice(copy::choice::Options),
     /// What does it cost that a copy accounts the time of its stages?
     CopyCost(copy::cost::Options),
     /// Copies that end in the middle: is a name ever given to a part, and how much is sent again?
@@ -125,6 +127,7 @@ fn main() -> ExitCode {
         ValidationStudy::Applications(options) => applications::run(&options),
         ValidationStudy::Capacity(options) => capacity::run(&options),
         ValidationStudy::Copy(options) => copy::run(&options),
+        ValidationStudy::CopyChoice(options) => copy::choice::run(&options),
         ValidationStudy::CopyCost(options) => copy::cost::run(&options),
         ValidationStudy::CopyKills(options) => copy::kills::run(&options),
         ValidationStudy::CopyMemory(options) => copy::memory::run(&options),
@@ -193,6 +196,8 @@ mod tests {
             "validate copy-memory --minutes 5 --only minutes --state target/memory.jsonl",
             "validate copy-trees --only relayed",
             "validate copy-wan --turns 3 --mib 256 --files 200 --seconds 4 --only 1e-5",
+            "validate copy-choice --seconds 120 --only loss --state target/choice.jsonl --minutes 60 --folder /dev/shm",
+            "validate copy-choice --only simulated --simulated 200",
             "validate copy-cost --pairs 10 --mib 512 --folder /dev/shm",
             "validate copy-truth --runs 5 --only disk --seed 3 --folder /dev/shm",
             "validate experiments --only cottrell --full",
@@ -229,6 +234,7 @@ mod tests {
             "validate copy --turns 0",
             "validate copy-wan --files 0",
             "validate copy --pool one.jsonl --into two.jsonl",
+            "validate copy-choice --seconds 10",
             "validate copy-truth --runs 0",
             "validate copy-memory --minutes 0",
             "validate fuse --over /dev/shm --at /mnt --read-rate 0",

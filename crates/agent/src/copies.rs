@@ -93,6 +93,11 @@ impl Copies {
         Ok(Reply::CopyTurned { counted: Box::new(counted) })
     }
 
+    /// Writes pieces of long files past the page cache from now on, or through it again.
+    pub(crate) fn write_direct(&self, is_direct: bool) -> Result<Reply, String> {
+        self.progress().write_direct(is_direct).map(|()| Reply::Done {})
+    }
+
     fn progress(&self) -> Arc<CopyProgress> {
         Arc::clone(&self.0.lock().progress)
     }
@@ -399,6 +404,13 @@ mod tests {
         };
         assert!(of("../t").is_err() && of("/t").is_err());
         assert_eq!(of("t").unwrap().names, [RelativeName::parse(b"t").unwrap()]);
+    }
+
+    #[test]
+    fn only_an_end_that_writes_files_writes_past_the_page_cache() {
+        let none = Copies::default();
+        assert!(none.write_direct(true).unwrap_err().contains("writes no files"));
+        assert_eq!(none.write_direct(false), Ok(Reply::Done {}), "as it does anyway");
     }
 
     #[test]

@@ -177,6 +177,10 @@ impl Agent {
                 self.may_run.check_copy()?;
                 self.copies.turn(&arm, [settle_ns, count_ns], &self.cancel())
             }
+            Request::CopyWrites { direct } => {
+                self.may_run.check_copy()?;
+                self.copies.write_direct(direct)
+            }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 if landspeed_workload::writes_files(&spec) {

@@ -13,6 +13,7 @@ use crate::Error;
 use crate::compare::CopyListing;
 use crate::stage::StageTotals;
 use crate::steering::Steering;
+use crate::target::DirectWrites;
 
 /// The setting whose value decides how a flow shares a path: another one in its place is not taken.
 const DECIDING: &str = "socket-congestion";
@@ -32,6 +33,7 @@ pub struct CopyProgress {
     pub(crate) proven: CopyListing<CopyProven>,
     pub(crate) stages: Arc<StageTotals>,
     pub(crate) steering: Steering,
+    pub(crate) direct: Arc<DirectWrites>,
 }
 
 impl CopyProgress {
@@ -71,6 +73,15 @@ impl CopyProgress {
     /// Returns the ciphers of the flows of this end: one, unless flows chose differently.
     pub fn ciphers(&self) -> Vec<String> {
         self.ciphers.lock().iter().map(|cipher| (*cipher).to_owned()).collect()
+    }
+
+    /// Writes pieces of long files past the page cache from now on, or through it again. Only an end that writes files
+    /// can do it.
+    ///
+    /// # Errors
+    /// Returns the reason, in words, if this end cannot.
+    pub fn write_direct(&self, is_direct: bool) -> Result<(), String> {
+        self.direct.ask(is_direct)
     }
 
     /// Takes what a flow that has opened says of its settings.

@@ -14,6 +14,8 @@ pub struct CopyArm {
     pub flows: u32,
     /// The congestion control of the sockets that send; null if it is left as it is.
     pub control: Option<String>,
+    /// True if the target writes pieces of long files past its page cache.
+    pub direct: bool,
 }
 
 /// What was counted while a copy ran with one setting.
@@ -126,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_a_line_says_comes_back() {
-        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()) };
+        let arm = CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: true };
         let counted = CopyCount { taken_bytes: Bytes(7), is_clean: true, ..CopyCount::default() };
         let turn = CopyTurn { arm: arm.clone(), candidate: 2, counted, ..CopyTurn::default() };
         let ratio = Some(Estimate { ratio: 1.2, low: 1.1, high: 1.3 });

@@ -240,6 +240,9 @@ pub enum Request {
         /// The time that is counted.
         count_ns: Nanos,
     },
+    /// Write pieces of long files past the page cache from now on, or through it again. Only the target of a copy can
+    /// do it. Answered with [`Reply::Done`].
+    CopyWrites { direct: bool },
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
@@ -284,6 +287,7 @@ impl Request {
             Request::CopyState {} => "report the copy",
             Request::CopyWiden { .. } => "open further flows",
             Request::CopyTurn { .. } => "use a setting in a copy",
+            Request::CopyWrites { .. } => "write past the page cache",
             Request::Run { .. } => "run",
         }
     }

@@ -15,14 +15,25 @@ pub struct CopyChange {
     pub flows: Option<u32>,
     /// Another congestion control.
     pub control: Option<String>,
+    /// Whether the target writes past its page cache.
+    pub direct: Option<bool>,
 }
 
 impl CopyChange {
+    fn flows(flows: u32) -> Self {
+        CopyChange { flows: Some(flows), ..CopyChange::default() }
+    }
+
+    fn of(arm: &CopyArm) -> Self {
+        CopyChange { flows: Some(arm.flows), control: arm.control.clone(), direct: Some(arm.direct) }
+    }
+
     /// Returns the setting that this change makes of another one.
     pub fn applied(&self, to: &CopyArm) -> CopyArm {
         CopyArm {
             flows: self.flows.unwrap_or(to.flows),
             control: self.control.clone().or_else(|| to.control.clone()),
+            direct: self.direct.unwrap_or(to.direct),
         }
     }
 }
@@ -40,44 +51,71 @@ pub struct CopyLevers {
     pub remembered: Option<CopyArm>,
 }
 
-/// A kind of change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lever {
-    MoreFlows,
-    FewerFlows,
-    Control,
+/// A row of the table of candidates.
+struct CandidateRow {
+    /// What may hold a copy that the changes make faster.
+    against: &'static [CopyHold],
+    /// The changes, the most promising first; none where it cannot be changed.
+    changes: fn(&CopyLevers) -> Vec<CopyChange>,
 }
 
-/// Returns the changes that may make a copy faster that is held so, the most promising first. Where the data wait for
-/// no flow, there is none.
-fn levers_of(hold: CopyHold) -> &'static [Lever] {
-    use Lever::{Control, FewerFlows, MoreFlows};
-    match hold {
-        CopyHold::NetworkLoss => &[Control, MoreFlows],
-        CopyHold::NetworkRate => &[Control, FewerFlows, MoreFlows],
-        // Each flow has a window, a buffer and a wait for answers of its own.
-        CopyHold::NetworkWindow | CopyHold::SendBuffer | CopyHold::Answers => &[MoreFlows, Control],
-        CopyHold::SourceProcessor | CopyHold::TargetProcessor => &[MoreFlows, FewerFlows],
-        CopyHold::SourceDisk | CopyHold::TargetDisk => &[FewerFlows, MoreFlows],
-        CopyHold::SourceQuota | CopyHold::TargetQuota | CopyHold::SourceSteal | CopyHold::TargetSteal => {
-            &[FewerFlows]
-        }
-        CopyHold::SourceMetadata
-        | CopyHold::TargetMetadata
-        | CopyHold::Limit
-        | CopyHold::RelayProcessor
-        | CopyHold::RelaySource
-        | CopyHold::RelayTarget => &[],
-    }
-}
+/// What is worth a try. Against each thing that holds a copy, the rows come in this order. Against a limit, a relay
+/// and a file system's metadata, there is none: there the data wait for no flow.
+static CANDIDATES: [CandidateRow; 6] = [
+    CandidateRow { against: &[CopyHold::TargetDisk], changes: direct_writes },
+    // Each flow has a window, a buffer, a wait for answers and threads of its own.
+    CandidateRow {
+        against: &[
+            CopyHold::NetworkWindow,
+            CopyHold::SendBuffer,
+            CopyHold::Answers,
+            CopyHold::SourceProcessor,
+            CopyHold::TargetProcessor,
+        ],
+        changes: more_flows,
+    },
+    CandidateRow {
+        against: &[
+            CopyHold::NetworkLoss,
+            CopyHold::NetworkRate,
+            CopyHold::NetworkWindow,
+            CopyHold::SendBuffer,
+            CopyHold::Answers,
+        ],
+        changes: other_controls,
+    },
+    CandidateRow {
+        against: &[
+            CopyHold::NetworkRate,
+            CopyHold::SourceProcessor,
+            CopyHold::TargetProcessor,
+            CopyHold::SourceQuota,
+            CopyHold::TargetQuota,
+            CopyHold::SourceSteal,
+            CopyHold::TargetSteal,
+            CopyHold::SourceDisk,
+            CopyHold::TargetDisk,
+        ],
+        changes: fewer_flows,
+    },
+    CandidateRow {
+        against: &[CopyHold::NetworkLoss, CopyHold::NetworkRate, CopyHold::SourceDisk, CopyHold::TargetDisk],
+        changes: more_flows,
+    },
+    // The page cache costs processor time.
+    CandidateRow {
+        against: &[CopyHold::TargetProcessor, CopyHold::TargetQuota, CopyHold::TargetSteal],
+        changes: direct_writes,
+    },
+];
 
 /// Returns the candidates of a copy that is held so, at most four: first what an earlier copy has kept, then what may
 /// help against what holds it, then against what would hold it next.
 pub fn candidates(held: &CopyHeld, levers: &CopyLevers) -> Vec<CopyChange> {
-    let remembered = levers.remembered.clone();
-    let remembered = remembered.map(|arm| CopyChange { flows: Some(arm.flows), control: arm.control });
-    let of_holds = held.by.iter().flat_map(|holder| levers_of(holder.hold));
-    let changes = of_holds.flat_map(|lever| levers.changes(*lever));
+    let remembered = levers.remembered.as_ref().map(CopyChange::of);
+    let against = |hold: CopyHold| CANDIDATES.iter().filter(move |row| row.against.contains(&hold));
+    let rows = held.by.iter().flat_map(|holder| against(holder.hold));
+    let changes = rows.flat_map(|row| (row.changes)(levers));
     let mut found: Vec<CopyChange> = Vec::new();
     for change in remembered.into_iter().chain(changes) {
         if change.applied(&levers.start) != levers.start && !found.contains(&change) {
@@ -88,23 +126,24 @@ pub fn candidates(held: &CopyHeld, levers: &CopyLevers) -> Vec<CopyChange> {
     found
 }
 
-impl CopyLevers {
-    fn changes(&self, lever: Lever) -> Vec<CopyChange> {
-        let flows = |flows| vec![CopyChange { flows: Some(flows), ..CopyChange::default() }];
-        match (lever, self.most_flows) {
-            (Lever::Control, _) => self.other_controls(),
-            (_, None) => Vec::new(),
-            (Lever::MoreFlows, Some(most)) => flows(self.start.flows.saturating_mul(2).min(most)),
-            (Lever::FewerFlows, Some(_)) => flows((self.start.flows / 2).max(1)),
-        }
-    }
+fn direct_writes(_: &CopyLevers) -> Vec<CopyChange> {
+    vec![CopyChange { direct: Some(true), ..CopyChange::default() }]
+}
 
-    fn other_controls(&self) -> Vec<CopyChange> {
-        let Some(own) = &self.start.control else { return Vec::new() };
-        let are_there =
-            CONTROLS.into_iter().filter(|name| *name != own && self.controls.iter().any(|has| has == name));
-        are_there.map(|name| CopyChange { control: Some(name.to_owned()), ..CopyChange::default() }).collect()
-    }
+fn more_flows(levers: &CopyLevers) -> Vec<CopyChange> {
+    let doubled = |most: u32| CopyChange::flows(levers.start.flows.saturating_mul(2).min(most));
+    levers.most_flows.map(doubled).into_iter().collect()
+}
+
+fn fewer_flows(levers: &CopyLevers) -> Vec<CopyChange> {
+    levers.most_flows.map(|_| CopyChange::flows((levers.start.flows / 2).max(1))).into_iter().collect()
+}
+
+fn other_controls(levers: &CopyLevers) -> Vec<CopyChange> {
+    let Some(own) = &levers.start.control else { return Vec::new() };
+    let is_there = |name: &&str| *name != own && levers.controls.iter().any(|has| has == name);
+    let change = |name: &str| CopyChange { control: Some(name.to_owned()), ..CopyChange::default() };
+    CONTROLS.into_iter().filter(is_there).map(change).collect()
 }
 
 #[cfg(test)]
@@ -120,14 +159,15 @@ mod tests {
 
     fn levers() -> CopyLevers {
         let controls = ["reno", "cubic", "bbr"].map(str::to_owned).to_vec();
-        let start = CopyArm { flows: 4, control: Some("cubic".to_owned()) };
+        let start = CopyArm { flows: 4, control: Some("cubic".to_owned()), direct: false };
         CopyLevers { start, most_flows: Some(8), controls, remembered: None }
     }
 
     fn words(by: &[CopyHold], levers: &CopyLevers) -> String {
         let word = |change: &CopyChange| {
             let flows = change.flows.map(|flows| flows.to_string());
-            flows.into_iter().chain(change.control.clone()).collect::<Vec<_>>().join("+")
+            let direct = change.direct.filter(|direct| *direct).map(|_| "direct".to_owned());
+            flows.into_iter().chain(change.control.clone()).chain(direct).collect::<Vec<_>>().join("+")
         };
         candidates(&held(by), levers).iter().map(word).collect::<Vec<_>>().join(" ")
     }
@@ -135,25 +175,29 @@ mod tests {
     #[test]
     fn what_holds_the_copy_decides_the_order() {
         let own = levers();
-        assert_eq!(words(&[CopyHold::NetworkLoss, CopyHold::TargetDisk], &own), "bbr 8 2");
-        assert_eq!(words(&[CopyHold::TargetDisk, CopyHold::NetworkRate], &own), "2 8 bbr");
+        assert_eq!(words(&[CopyHold::NetworkLoss, CopyHold::TargetDisk], &own), "bbr 8 direct 2");
+        assert_eq!(words(&[CopyHold::TargetDisk, CopyHold::NetworkRate], &own), "direct 2 8 bbr");
+        assert_eq!(words(&[CopyHold::SourceDisk], &own), "2 8", "the source reads as it does");
+        assert_eq!(words(&[CopyHold::NetworkWindow], &own), "8 bbr");
+        assert_eq!(words(&[CopyHold::TargetProcessor], &own), "8 2 direct");
+        assert_eq!(words(&[CopyHold::TargetQuota], &own), "2 direct");
         assert_eq!(words(&[CopyHold::Limit], &own), "");
-        let reno = CopyArm { flows: 1, control: Some("reno".to_owned()) };
+        let reno = CopyArm { flows: 1, control: Some("reno".to_owned()), direct: false };
         let reno = CopyLevers { start: reno, ..levers() };
         assert_eq!(words(&[CopyHold::NetworkRate], &reno), "bbr cubic 2", "one flow cannot be fewer");
     }
 
     #[test]
     fn what_cannot_be_changed_is_no_candidate() {
-        let no_tcp = CopyLevers { start: CopyArm { flows: 4, control: None }, ..levers() };
+        let no_tcp = CopyLevers { start: CopyArm { flows: 4, ..CopyArm::default() }, ..levers() };
         assert_eq!(words(&[CopyHold::NetworkLoss], &no_tcp), "8");
         let own_number = CopyLevers { most_flows: None, ..levers() };
-        assert_eq!(words(&[CopyHold::NetworkLoss, CopyHold::TargetDisk], &own_number), "bbr");
+        assert_eq!(words(&[CopyHold::NetworkLoss, CopyHold::TargetDisk], &own_number), "bbr direct");
     }
 
     #[test]
     fn what_an_earlier_copy_kept_comes_first() {
-        let remembered = Some(CopyArm { flows: 8, control: Some("bbr".to_owned()) });
+        let remembered = Some(CopyArm { flows: 8, control: Some("bbr".to_owned()), direct: false });
         let levers = CopyLevers { remembered, ..levers() };
         assert_eq!(words(&[CopyHold::NetworkRate], &levers), "8+bbr bbr 2 8");
     }

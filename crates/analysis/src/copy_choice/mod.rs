@@ -6,10 +6,10 @@
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
 //!
-//! A candidate and the setting in force take turns of equal length, four in a block, ABBA or BAAB by chance. A block
-//! gives a log ratio of the bytes that the target took, and the ladder's statistics judge it: a candidate is kept only
-//! if it is proven to be better, with an error of 5 % over all candidates of the copy. What is not decided leaves the
-//! setting in force as it is (docs/decisions/0086-choosing-while-it-copies.md).
+//! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block,
+//! ABBA or BAAB by chance. A block gives a log ratio of the bytes that the target took, and the ladder's statistics
+//! judge it: a candidate is kept only if it is proven to be better, with an error of 5 % over all candidates of the
+//! copy. What is not decided leaves the setting in force as it is (docs/decisions/0086-choosing-while-it-copies.md).
 
 mod candidates;
 mod sizing;
@@ -84,7 +84,7 @@ impl CopyChooser {
     /// Returns the next turn of trials that have taken `spent` so far; `None` once all is decided.
     pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
         let is_between = self.trial.as_ref().is_none_or(CandidateTrial::is_between_blocks);
-        if is_between && spent + self.size.block() > self.size.budget {
+        if is_between && spent + self.size.block(self.flows()) > self.size.budget {
             self.finish("no time was left for it", CandidateTrial::out_of_time);
         }
         if self.trial.is_none() && self.tried >= self.size.candidates {
@@ -93,10 +93,11 @@ impl CopyChooser {
         if self.trial.is_none() {
             self.take_up();
         }
+        let flows = self.flows();
         let trial = self.trial.as_mut()?;
         let is_candidate = trial.is_candidates_turn(&mut self.random);
         let arm = if is_candidate { trial.arm().clone() } else { self.incumbent.clone() };
-        let TrialSize { settle, count, .. } = self.size;
+        let [settle, count] = self.size.turn(flows);
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
     }
 
@@ -137,6 +138,14 @@ impl CopyChooser {
     /// Returns the setting that was kept; `None` if that is the one of the beginning.
     pub fn kept(&self) -> Option<&CopyArm> {
         self.has_kept.then_some(&self.incumbent)
+    }
+
+    /// Returns the larger number of flows of the candidate that is tried, or of the next one, and the setting in
+    /// force.
+    fn flows(&self) -> u32 {
+        let next = || self.waiting.front().map(|change| change.applied(&self.incumbent).flows);
+        let candidate = self.trial.as_ref().map(|trial| trial.arm().flows).or_else(next);
+        candidate.unwrap_or_default().max(self.incumbent.flows)
     }
 
     /// Takes up the next candidate that differs from the setting in force. Returns false if there is none.

@@ -9,10 +9,10 @@ const SHARE: f64 = 0.3;
 /// The least length of a turn, as a time and in round trips.
 const LEAST_TURN: Nanos = Nanos::millis(500);
 const ROUND_TRIPS: u64 = 20;
-/// The number of bytes that the target takes in a turn at the least. It takes pieces of 1 MiB, and each counts as a
-/// whole.
-const LEAST_BYTES: Bytes = Bytes::mib(32);
-/// The longest turn.
+/// The content that the target takes in a turn for each flow in use, at the least: four pieces, each of which counts
+/// as a whole. Those that were under way before the change end in the part that is not counted.
+const LEAST_OF_FLOW: Bytes = Bytes::mib(4);
+/// The longest turn of the first candidate. A later one may have twice as many flows.
 const LONGEST_TURN: Nanos = Nanos::secs(20);
 /// The part of a turn that is not counted, as its divisor: 5 of 20 round trips. The bytes that were under way before
 /// the change arrive in it.
@@ -22,7 +22,11 @@ const BETWEEN: Nanos = Nanos::millis(150);
 /// The least number of blocks of a candidate, and what each of several candidates has at the least.
 const LEAST_BLOCKS: u64 = 4;
 const USUAL_BLOCKS: u64 = 6;
-/// The largest number.
+/// The number of blocks beyond which all trials take no more than this share of the time. Half of the turns have a
+/// setting that is worse, and what is hard to tell apart is worth little.
+const ENOUGH_BLOCKS: u64 = 8;
+const FURTHER_SHARE: f64 = 0.1;
+/// The largest number of blocks of a candidate.
 const MOST_BLOCKS: u64 = 24;
 
 /// What is known of a copy before its trials.
@@ -42,6 +46,11 @@ impl CopyOutlook {
         self.elapsed.as_secs_f64() + self.left.0 as f64 * 8.0 / self.rate.0.max(1.0)
     }
 
+    /// Returns a part of that time.
+    fn part(&self, share: f64) -> Nanos {
+        Nanos((self.expected_s().min(1e9) * share * 1e9) as u64)
+    }
+
     /// Returns true if the copy is long enough to compare anything.
     pub fn is_long(&self) -> bool {
         self.expected_s() >= LEAST_COPY.as_secs_f64()
@@ -51,10 +60,10 @@ impl CopyOutlook {
 /// The size of a copy's trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TrialSize {
-    /// The time at the beginning of a turn that is not counted.
-    pub settle: Nanos,
-    /// The time that is counted.
-    pub count: Nanos,
+    /// The least length of a turn.
+    pub least: Nanos,
+    /// The length of a turn for each flow in use, at the least.
+    pub of_flow: Nanos,
     /// The number of candidates for which there is time.
     pub candidates: u32,
     /// The largest number of blocks of each of them.
@@ -64,41 +73,64 @@ pub struct TrialSize {
 }
 
 impl TrialSize {
+    /// Returns the parts of a turn: the one that is not counted, and the one that is. `flows` is the larger number of
+    /// the two settings that are compared, because their turns are equally long.
+    pub fn turn(&self, flows: u32) -> [Nanos; 2] {
+        let turn = turn_of(self.least, self.of_flow, flows);
+        let settle = Nanos(turn.0 / SETTLE);
+        [settle, turn - settle]
+    }
+
     /// Returns the time of a block of four turns.
-    pub fn block(&self) -> Nanos {
-        (self.settle + self.count).times(4)
+    pub fn block(&self, flows: u32) -> Nanos {
+        turn_of(self.least, self.of_flow, flows).times(4)
     }
 }
 
-/// Returns the size of the trials of a copy with this number of candidates, over a path with this round trip.
+/// Returns the size of the trials of a copy over a path with this round trip. `flows` has the larger number of flows
+/// of each candidate and the setting in force, in the order of the candidates. Where the time is short, only the
+/// first candidates have some.
 ///
 /// # Errors
 /// Returns the reason, in words, if the copy has no time for one of them.
-pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, candidates: u32) -> Result<TrialSize, String> {
-    let expected = outlook.expected_s();
-    let turn = turn_of(outlook.rate, rtt);
-    if turn > LONGEST_TURN {
-        return Err(format!("a turn would take {turn}, as the path is slow or long"));
+pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<TrialSize, String> {
+    let least = LEAST_TURN.max(rtt.times(ROUND_TRIPS));
+    let filled = LEAST_OF_FLOW.0 as f64 * 8.0 / outlook.rate.0.max(1.0);
+    let of_flow = Nanos((filled.min(1e6) * 1e9) as u64);
+    let turns: Vec<Nanos> = flows.iter().map(|flows| turn_of(least, of_flow, *flows)).collect();
+    let first = turns.first().copied().unwrap_or(least);
+    if first > LONGEST_TURN {
+        return Err(format!("a turn would take {first}, as the path is slow or long"));
     }
-    let budget = Nanos((expected.min(1e9) * SHARE * 1e9) as u64);
-    let blocks = budget.0 / (turn + BETWEEN + rtt).times(4).0;
-    // Each candidate has one turn before its blocks.
-    let several = blocks / (USUAL_BLOCKS + 1);
-    let candidates = u64::from(candidates).min(several.max(u64::from(blocks > LEAST_BLOCKS)));
-    if candidates == 0 {
+    let times = [SHARE, FURTHER_SHARE].map(|share| outlook.part(share));
+    let blocks = |candidates: usize| {
+        let round: u64 = turns[..candidates].iter().map(|turn| (*turn + BETWEEN + rtt).0).sum();
+        blocks_of(Nanos(round), times)
+    };
+    let is_enough = |candidates: &usize| {
+        blocks(*candidates) >= if *candidates == 1 { LEAST_BLOCKS } else { USUAL_BLOCKS }
+    };
+    let Some(candidates) = (1..=turns.len()).rev().find(is_enough) else {
+        let blocks = if turns.is_empty() { 0 } else { blocks(1) };
         return Err(format!(
-            "30 % of the copy has time for {blocks} blocks of four turns of {turn}, which are too few"
+            "30 % of the copy has time for {blocks} blocks of four turns of {first}, which are too few"
         ));
-    }
-    let each = (blocks / candidates - 1).min(MOST_BLOCKS);
-    let settle = Nanos(turn.0 / SETTLE);
+    };
     // Both are small numbers.
-    Ok(TrialSize { settle, count: turn - settle, candidates: candidates as u32, blocks: each as u32, budget })
+    let [candidates, blocks] = [candidates as u32, blocks(candidates) as u32];
+    Ok(TrialSize { least, of_flow, candidates, blocks, budget: times[0] })
 }
 
-fn turn_of(rate: BitRate, rtt: Nanos) -> Nanos {
-    let filled = LEAST_BYTES.0 as f64 * 8.0 / rate.0.max(1.0);
-    LEAST_TURN.max(rtt.times(ROUND_TRIPS)).max(Nanos((filled.min(1e9) * 1e9) as u64))
+/// Returns the number of blocks of each candidate, if one turn of all of them takes `round`. They take no more than
+/// the first of these times, and, if they are more than enough, than the second one.
+fn blocks_of(round: Nanos, [most, further]: [Nanos; 2]) -> u64 {
+    // Each candidate has one turn before its blocks.
+    let within = |time: Nanos| (time.0 / round.0.max(1)).saturating_sub(1) / 4;
+    within(most).min(within(further).clamp(ENOUGH_BLOCKS, MOST_BLOCKS))
+}
+
+fn turn_of(least: Nanos, of_flow: Nanos, flows: u32) -> Nanos {
+    least.max(of_flow.times(flows.into()))
 }
 
 #[cfg(test)]
@@ -120,20 +152,58 @@ mod tests {
     #[test]
     fn trials_take_at_most_their_share() {
         for (seconds, rate, rtt) in [(61, 10e9, 1), (300, 1e9, 40), (300, 10e9, 180), (100_000, 100e6, 40)] {
-            let size = trial_size(&outlook(seconds, rate), Nanos::millis(rtt), 4).expect("there is time");
-            let turn = size.settle + size.count;
+            let flows = [8, 4, 4, 4];
+            let size =
+                trial_size(&outlook(seconds, rate), Nanos::millis(rtt), &flows).expect("there is time");
+            let [settle, count] = size.turn(4);
+            let turn = settle + count;
             assert!(turn >= Nanos::millis(500) && turn >= Nanos::millis(20 * rtt), "{size:?}");
-            assert!(size.settle >= Nanos::millis(5 * rtt) && size.blocks >= 4, "{size:?}");
-            let all = size.block().times(u64::from(size.candidates * (size.blocks + 1)));
-            assert!(all.as_secs_f64() <= 0.3 * seconds as f64, "{size:?} takes {all}");
+            assert!(settle >= Nanos::millis(5 * rtt) && size.blocks >= 4, "{size:?}");
+            let all = |flows: &u32| size.block(*flows).as_secs_f64() * (f64::from(size.blocks) + 0.25);
+            let all: f64 = flows[..size.candidates as usize].iter().map(all).sum();
+            assert!(all <= 0.3 * seconds as f64, "{size:?} takes {all} s");
         }
+    }
+
+    /// What is under way on each flow before a change ends in the part of a turn that is not counted.
+    #[test]
+    fn more_flows_have_longer_turns() {
+        let size = trial_size(&outlook(3_000, 100e6), Nanos::millis(10), &[8, 2]).expect("there is time");
+        for flows in [2, 4, 8, 64] {
+            let [settle, count] = size.turn(flows);
+            let pieces = |time: Nanos| time.as_secs_f64() * 100e6 / 8.0 / f64::from(1 << 20);
+            assert!(pieces(settle) + 1e-6 >= f64::from(flows), "{settle} at {flows} flows");
+            assert!(pieces(count) + 1e-6 >= 3.0 * f64::from(flows), "{count} at {flows} flows");
+        }
+        assert!(size.turn(2)[1] < size.turn(8)[1]);
+    }
+
+    /// Two minutes at 134 Mb/s had time for four blocks of turns of 32 MiB, and made none.
+    #[test]
+    fn two_minutes_compare_the_first_candidate_at_least() {
+        let size = |flows: &[u32]| trial_size(&outlook(120, 134e6), Nanos::millis(10), flows);
+        let first = size(&[4, 8, 4, 4]).expect("there is time");
+        assert_eq!(first.candidates, 1);
+        assert!(first.blocks >= 6, "{first:?}");
+        let longer =
+            trial_size(&outlook(600, 134e6), Nanos::millis(10), &[4, 8, 4, 4]).expect("there is time");
+        assert_eq!(longer.candidates, 4);
+    }
+
+    #[test]
+    fn blocks_that_are_not_needed_are_made_only_where_they_cost_little() {
+        let blocks = |seconds| {
+            trial_size(&outlook(seconds, 1e9), Nanos::millis(1), &[4]).expect("there is time").blocks
+        };
+        assert_eq!([blocks(120), blocks(300), blocks(500), blocks(100_000)], [8, 11, 18, 24]);
     }
 
     #[test]
     fn a_path_without_time_for_turns_says_so() {
-        let slow = trial_size(&outlook(70, 10e6), Nanos::millis(10), 4).unwrap_err();
+        let slow = trial_size(&outlook(70, 5e6), Nanos::millis(10), &[4, 4]).unwrap_err();
         assert!(slow.contains("a turn would take"), "{slow}");
-        let few = trial_size(&outlook(70, 300e6), Nanos::millis(10), 4).unwrap_err();
+        let few = trial_size(&outlook(70, 100e6), Nanos::millis(10), &[4, 4]).unwrap_err();
         assert!(few.contains("too few"), "{few}");
+        assert!(trial_size(&outlook(70, 1e9), Nanos::millis(10), &[]).is_err());
     }
 }

@@ -3,15 +3,15 @@ use landspeed_record::units::Bytes;
 use super::*;
 
 const SIZE: TrialSize = TrialSize {
-    settle: Nanos::millis(125),
-    count: Nanos::millis(375),
+    least: Nanos::millis(500),
+    of_flow: Nanos(0),
     candidates: 4,
     blocks: 11,
     budget: Nanos::secs(1_000),
 };
 
 fn arm(flows: u32, control: &str) -> CopyArm {
-    CopyArm { flows, control: Some(control.to_owned()) }
+    CopyArm { flows, control: Some(control.to_owned()), direct: false }
 }
 
 fn flows(flows: u32) -> CopyChange {
@@ -195,4 +195,31 @@ fn as_many_are_tried_as_there_is_time_for_and_the_others_are_named() {
     assert!(decided[2].why.contains("no room for it"), "{decided:?}");
     let numbers: Vec<u32> = decided.iter().map(|one| one.candidate).collect();
     assert_eq!(numbers, [0, 1, 2]);
+}
+
+#[test]
+fn the_turns_of_both_settings_are_as_long_as_the_one_with_more_flows_takes() {
+    let size = TrialSize { of_flow: Nanos::millis(200), ..SIZE };
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![flows(8), flows(2)], size, 7);
+    let mut lengths = [Vec::new(), Vec::new()];
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        lengths[turn.candidate as usize].push(turn.settle + turn.count);
+        chooser.take(&counted(&turn, 1e8));
+    }
+    assert!(lengths.iter().all(|of_candidate| of_candidate.len() > 4), "{lengths:?}");
+    assert!(lengths[0].iter().all(|turn| *turn == Nanos::millis(1_600)), "8 flows");
+    assert!(lengths[1].iter().all(|turn| *turn == Nanos::millis(800)), "4 flows, also while 2 are in use");
+}
+
+#[test]
+fn direct_writes_are_a_setting_like_others() {
+    let direct = CopyChange { direct: Some(true), ..CopyChange::default() };
+    let mut chooser = CopyChooser::new(arm(4, "cubic"), vec![direct, flows(8)], SIZE, 7);
+    while let Some(turn) = chooser.next_turn(Nanos(0)) {
+        let bytes = if turn.arm.direct { 2e8 } else { 1e8 };
+        chooser.take(&counted(&turn, bytes));
+    }
+    let kept = CopyArm { direct: true, ..arm(4, "cubic") };
+    assert_eq!(chooser.kept(), Some(&kept));
+    assert_eq!(chooser.decided()[1].from, kept, "the next one is compared with it");
 }

@@ -63,9 +63,14 @@ enum Asked {
     Kept,
 }
 
+/// What the source is to do: a setting, the times of the turn, and what it is for.
+type SourceTurn = (CopyArm, [Nanos; 2], Asked);
+
 enum Stage {
     /// Nothing was moved yet, so that the ends may not have begun.
     Begins,
+    /// The target was asked to write another way, before the source begins.
+    Writes(PendingReply, SourceTurn),
     Asked(PendingReply, Asked),
     /// The copy may turn out to be long, or to have long files.
     Waits,
@@ -80,6 +85,8 @@ pub(super) struct CopyTrials<'a> {
     most_flows: Option<u32>,
     /// The setting of the copy's beginning, which is the default.
     start: CopyArm,
+    /// True if the target writes past its page cache.
+    is_direct: bool,
     stage: Stage,
     seen: SeenCounts,
     times: CopyTimes,
@@ -101,7 +108,8 @@ impl<'a> CopyTrials<'a> {
             from: what.from,
             choosing: what.choosing.clone().unwrap_or_default(),
             most_flows: what.most_flows(),
-            start: CopyArm { flows: what.flows, control: None },
+            start: CopyArm { flows: what.flows, ..CopyArm::default() },
+            is_direct: false,
             stage,
             seen: SeenCounts::default(),
             times: CopyTimes::default(),
@@ -126,6 +134,7 @@ impl<'a> CopyTrials<'a> {
                 self.turn(self.start.clone(), [Nanos(0); 2], Asked::First)
             }
             Stage::Asked(pending, asked) => self.poll(pending, asked),
+            Stage::Writes(pending, turn) => self.poll_writes(pending, turn),
             Stage::Waits => self.look(),
             stage => stage,
         };
@@ -148,8 +157,35 @@ impl<'a> CopyTrials<'a> {
         self.take_decisions();
     }
 
+    /// Has both ends use a setting, and the source count after the first of these times for the second one.
+    fn turn(&mut self, arm: CopyArm, times: [Nanos; 2], asked: Asked) -> Stage {
+        if arm.direct == self.is_direct {
+            return self.turn_source((arm, times, asked));
+        }
+        match self.pair.host(self.from.other()).start(&Request::CopyWrites { direct: arm.direct }) {
+            Ok(pending) => Stage::Writes(pending, (arm, times, asked)),
+            Err(error) => self.give_up(&error.to_string()),
+        }
+    }
+
+    /// Goes on with a turn once the target writes as its setting says. A target that refuses has refused the setting.
+    fn poll_writes(&mut self, pending: PendingReply, (arm, times, asked): SourceTurn) -> Stage {
+        let target = self.pair.host(self.from.other());
+        match target.poll(&pending, Duration::ZERO) {
+            None => Stage::Writes(pending, (arm, times, asked)),
+            Some((_, Ok(Reply::Done {}))) => {
+                self.is_direct = arm.direct;
+                self.turn_source((arm, times, asked))
+            }
+            Some((_, Ok(_))) => self.give_up("the target gave another answer"),
+            Some((_, Err(error))) => {
+                self.answered(asked, &CopyCount { refused: error.to_string(), ..CopyCount::default() })
+            }
+        }
+    }
+
     /// Asks the source to use a setting, and to count after the first of these times for the second one.
-    fn turn(&mut self, arm: CopyArm, [settle_ns, count_ns]: [Nanos; 2], asked: Asked) -> Stage {
+    fn turn_source(&mut self, (arm, [settle_ns, count_ns], asked): SourceTurn) -> Stage {
         match self.pair.host(self.from).start(&Request::CopyTurn { arm, settle_ns, count_ns }) {
             Ok(pending) => Stage::Asked(pending, asked),
             Err(error) => self.give_up(&error.to_string()),
@@ -170,9 +206,11 @@ impl<'a> CopyTrials<'a> {
         match &self.chooser {
             Some(chooser) => {
                 let (arm, none) = (chooser.incumbent().clone(), Nanos(0));
+                let writes = Request::CopyWrites { direct: arm.direct };
                 // If the source does not hear it either, the setting that was tried stays, and the error says so.
                 let back = Request::CopyTurn { arm, settle_ns: none, count_ns: none };
                 drop(self.pair.host(self.from).start(&back));
+                drop(self.pair.host(self.from.other()).start(&writes));
                 self.end(why);
             }
             None => why.clone_into(&mut self.choice.untried),
@@ -257,8 +295,7 @@ impl<'a> CopyTrials<'a> {
             self.choice.untried = nothing_to_try(&held);
             return Stage::Over;
         }
-        // There are at most four.
-        match trial_size(&outlook, counted.rtt_ns, found.len() as u32) {
+        match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
             Ok(size) => {
                 self.widen(most_of(&found));
                 self.choice = CopyChoice::default();
@@ -273,6 +310,11 @@ impl<'a> CopyTrials<'a> {
                 Stage::Over
             }
         }
+    }
+
+    /// Returns the larger number of flows of each candidate and the default.
+    fn flows_of(&self, found: &[CopyChange]) -> Vec<u32> {
+        found.iter().map(|change| change.applied(&self.start).flows.max(self.start.flows)).collect()
     }
 
     fn levers(&self) -> CopyLevers {

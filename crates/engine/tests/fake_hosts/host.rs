@@ -265,7 +265,8 @@ impl RequestHandler for FakeHost {
             | Request::CopyClean { .. }
             | Request::CopyState {}
             | Request::CopyWiden { .. }
-            | Request::CopyTurn { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },
+            | Request::CopyTurn { .. }
+            | Request::CopyWrites { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }
 

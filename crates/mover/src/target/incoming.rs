@@ -253,9 +253,12 @@ impl IncomingFile {
         for (first, number) in between(data, bytes.len() as u32).into_iter().filter(|_| self.may_have_old) {
             clear(&file, offset + u64::from(first), number.into()).map_err(written)?;
         }
-        self.write_in_turn(&file, bytes, data, offset).map_err(written)?;
+        let is_whole = matches!(data, [(0, number)] if *number as usize == bytes.len());
+        if !is_whole || !work.direct.write(&file, bytes, offset).map_err(written)? {
+            self.write_in_turn(&file, bytes, data, offset).map_err(written)?;
+            start_writeback(&file, offset, bytes.len());
+        }
         self.in_place.iter().for_each(InPlace::write);
-        start_writeback(&file, offset, bytes.len());
         stage::enter(CopyStage::Metadata);
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The end that writes: it answers what it has, takes pieces, and puts whole files in place.
 
 mod commit;
+mod direct;
 mod discard;
 mod fresh;
 mod hard_links;
@@ -36,6 +37,7 @@ use crate::wire::{
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
+pub(crate) use direct::DirectWrites;
 pub use discard::{DiscardedFiles, discard};
 use fresh::FreshFolders;
 use hard_links::LinkableFiles;
@@ -84,7 +86,7 @@ pub fn receive(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<(), Error> {
-    let receiving = &Receiving::open(target)?;
+    let receiving = &Receiving::open(target)?.writing(&progress.direct);
     std::thread::scope(|scope| {
         let (commits, queue) = sync_channel(MOST_WAITING);
         scope.spawn(move || {
@@ -170,6 +172,13 @@ impl Receiving {
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
+    }
+
+    /// Takes how pieces of long files are written.
+    fn writing(mut self, direct: &Arc<DirectWrites>) -> Self {
+        direct.allow();
+        self.work.direct = Arc::clone(direct);
+        self
     }
 
     fn answer(

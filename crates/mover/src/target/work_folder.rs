@@ -6,10 +6,12 @@ mod clean;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, statat};
 use rustix::io::Errno;
 
+use super::direct::DirectWrites;
 use super::hard_links::{Inode, inode};
 use crate::Error;
 use crate::beneath::Root;
@@ -35,6 +37,8 @@ pub(super) struct WorkFolder {
     folder: OwnedFd,
     /// The target's folder, from which this one is removed at the end.
     above: OwnedFd,
+    /// How pieces of long files are written.
+    pub(super) direct: Arc<DirectWrites>,
 }
 
 impl WorkFolder {
@@ -63,7 +67,7 @@ impl WorkFolder {
                 continue;
             }
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
-            let work = WorkFolder { folder, above };
+            let work = WorkFolder { folder, above, direct: Arc::default() };
             work.write_holder().map_err(Error::at(&path, "write to it"))?;
             work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
             return Ok(work);

@@ -14,7 +14,7 @@ use crate::{MIB, bytes, flows, is_same, source, target};
 const COUNTED: Duration = Duration::from_millis(300);
 
 fn arm(flows: u32, control: Option<&str>) -> CopyArm {
-    CopyArm { flows, control: control.map(str::to_owned) }
+    CopyArm { flows, control: control.map(str::to_owned), ..CopyArm::default() }
 }
 
 /// Makes turns with a setting until one is as wanted.
@@ -60,4 +60,33 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
     is_same(from.path(), to.path());
     let late = sent.turn(&arm(1, None), Duration::from_secs(60), Duration::from_secs(60), &cancel);
     assert!(!late.is_clean, "{late:?}");
+}
+
+/// Whether the file system takes such writes or refuses them, all bytes arrive.
+#[test]
+fn pieces_that_go_past_the_page_cache_in_the_middle_of_a_copy_arrive_too() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // Its last piece is no whole block.
+    fs::write(from.path().join("long"), bytes(48 * MIB + 77, 9)).unwrap();
+    let rules = CopyRules { limit: Some(BitRate(64e6)), ..CopyRules::default() };
+    let (source, target) = (Source { rules, ..source(from.path()) }, target(to.path()));
+    let [sent, received] = [CopyProgress::default(), CopyProgress::default()];
+    let cancel = CancelFlag::default();
+    let [sending, receiving] = flows("tls", 4);
+    assert!(received.write_direct(true).unwrap_err().contains("writes no files"), "it has not begun");
+    thread::scope(|scope| {
+        scope.spawn(|| receive(receiving, &target, &received, &cancel).unwrap());
+        let copied = scope.spawn(|| send(sending, &source, &sent, &cancel).unwrap());
+        let moves = |counted: &CopyCount| counted.taken_bytes > Bytes(0);
+        turn_until(&sent, &arm(4, None), &moves);
+        for is_direct in [true, false, true] {
+            if let Err(refused) = received.write_direct(is_direct) {
+                assert!(refused.contains("takes no direct writes"), "{refused}");
+            }
+            turn_until(&sent, &arm(4, None), &moves);
+        }
+        assert!(copied.join().expect("no panic").is_complete());
+    });
+    is_same(from.path(), to.path());
+    assert!(sent.write_direct(true).is_err(), "the source writes no files");
 }

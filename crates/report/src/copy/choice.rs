@@ -51,10 +51,12 @@ fn result_words(result: CopyTrialResult) -> &'static str {
     }
 }
 
-/// Returns a setting: "8 flows, bbr".
+/// Returns a setting: "8 flows, bbr, direct writes".
 fn arm_words(arm: &CopyArm) -> String {
-    let flows = counted(arm.flows, "flow");
-    arm.control.as_ref().map_or(flows.clone(), |control| format!("{flows}, {}", safe(control)))
+    let control = arm.control.as_deref().map(safe);
+    let writes = arm.direct.then(|| "direct writes".to_owned());
+    let words = [Some(counted(arm.flows, "flow")), control, writes];
+    words.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// Returns what was compared, and what came of it.
@@ -89,8 +91,8 @@ mod tests {
 
     fn decided(result: CopyTrialResult, ratio: Option<f64>, why: &str) -> CopyDecision {
         CopyDecision {
-            from: CopyArm { flows: 4, control: Some("cubic".to_owned()) },
-            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()) },
+            from: CopyArm { flows: 4, control: Some("cubic".to_owned()), direct: false },
+            to: CopyArm { flows: 8, control: Some("bbr\u{1b}".to_owned()), direct: true },
             result,
             ratio: ratio.map(|ratio| Estimate { ratio, low: ratio / 1.1, high: ratio * 1.1 }),
             why: why.to_owned(),
@@ -104,10 +106,13 @@ mod tests {
         let missing = decided(CopyTrialResult::NotTried, None, "4 of 8 flows were open");
         let choice = CopyChoice { kept: Some(kept.to.clone()), ..CopyChoice::default() };
         let lines = choice_lines(&choice, &[kept, missing.clone()]);
-        assert!(lines[0].starts_with("chose while it ran: 8 flows, bbr\\u{1b} ("), "{lines:?}");
-        let tried = "tried 8 flows, bbr\\u{1b} instead of 4 flows, cubic: 1.5";
+        assert!(
+            lines[0].starts_with("chose while it ran: 8 flows, bbr\\u{1b}, direct writes ("),
+            "{lines:?}"
+        );
+        let tried = "tried 8 flows, bbr\\u{1b}, direct writes instead of 4 flows, cubic: 1.5";
         assert!(lines[1].starts_with(tried) && lines[1].ends_with("], kept"), "{lines:?}");
-        assert_eq!(lines[2], "not tried: 8 flows, bbr\\u{1b} (4 of 8 flows were open)");
+        assert_eq!(lines[2], "not tried: 8 flows, bbr\\u{1b}, direct writes (4 of 8 flows were open)");
         let lines = choice_lines(&CopyChoice::default(), &[missing]);
         assert_eq!(lines[0], "no gain proven: the default settings stay");
     }
@@ -117,7 +122,7 @@ mod tests {
         assert!(choice_lines(&CopyChoice::default(), &[]).is_empty());
         let untried = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
         assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit sets the rate"]);
-        let kept = Some(CopyArm { flows: 1, control: None });
+        let kept = Some(CopyArm { flows: 1, ..CopyArm::default() });
         let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
         assert_eq!(choice_lines(&used, &[]), ["used what an earlier copy over this path has kept: 1 flow"]);
     }

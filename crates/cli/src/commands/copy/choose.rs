@@ -19,9 +19,9 @@ const CONTROL: &str = "socket-congestion";
 pub(crate) struct ChooseArgs {
     /// Compare settings while a long copy runs, on its own data, and keep what is proven to be faster
     ///
-    /// A copy of a minute and more has turns with other numbers of flows and other congestion controls, for at most
-    /// 30 % of its time. A shorter one uses what the last one over the same path has kept. What --flows and --set
-    /// socket-congestion name stays.
+    /// A copy of a minute and more has turns with other numbers of flows, other congestion controls, and writes past
+    /// the target's page cache, for at most 30 % of its time. A shorter one uses what the last one over the same path
+    /// has kept. What --flows and --set socket-congestion name stays.
     #[arg(
         long, value_name = "WHEN", value_enum, default_value_t = Choose::Auto, help_heading = "Flow",
         conflicts_with_all = ["clean", "dry_run", "verify"]
@@ -69,10 +69,10 @@ fn remembered(folder: &Path, plan: &CopyPlan) -> Option<CopyArm> {
         (Some(Line::Copy(other)), Some(Line::CopyEnd(end))) if is_one_path(&other, plan) => Some(end.choice),
         _ => None,
     });
-    of_path
-        .find(|choice| choice.is_judged || choice.is_remembered)?
-        .kept
-        .filter(|arm| (1..=64).contains(&arm.flows))
+    let kept = of_path.find(|choice| choice.is_judged || choice.is_remembered)?.kept;
+    let kept = kept.filter(|arm| (1..=64).contains(&arm.flows))?;
+    // How a disk is written best belongs to that disk, and not to the path: another folder may be on another one.
+    Some(CopyArm { direct: false, ..kept })
 }
 
 /// Returns true if two copies had the same path, began with the same flows, and could change the same of them.
@@ -109,7 +109,7 @@ mod tests {
     }
 
     fn keep(folder: &Path, started: &str, plan: CopyPlan, kept: Option<u32>) {
-        let kept = kept.map(|flows| CopyArm { flows, control: None });
+        let kept = kept.map(|flows| CopyArm { flows, ..CopyArm::default() });
         keep_choice(folder, started, plan, CopyChoice { kept, is_judged: true, ..CopyChoice::default() });
     }
 
@@ -139,6 +139,14 @@ mod tests {
         );
         let far = CopyPath { rtt_ns: Nanos::millis(40), ..plan("b", "10.0.0.2").path };
         assert_eq!(flows(&CopyPlan { path: far, ..plan("b", "10.0.0.2") }), None, "another path");
+        let direct = CopyChoice {
+            kept: Some(CopyArm { flows: 8, control: None, direct: true }),
+            is_judged: true,
+            ..CopyChoice::default()
+        };
+        keep_choice(all, "2026-11-28T00:00:01Z", plan("d", "10.0.0.4"), direct);
+        let of_disk = remembered(all, &plan("d", "10.0.0.4")).expect("its flows");
+        assert_eq!((of_disk.flows, of_disk.direct), (8, false), "the disk may be another one");
         // It has decided for the default.
         keep(all, "2026-11-29T00:00:04Z", plan("b", "10.0.0.2"), None);
         assert_eq!(flows(&plan("b", "10.0.0.2")), None);

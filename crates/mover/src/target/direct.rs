@@ -1,0 +1,125 @@
+//! Writes that go past the page cache, in the place of those through it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+
+/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT): no smaller than the blocks
+/// of usual disks.
+const BLOCK: usize = 4096;
+
+/// Whether an end writes pieces of long files past the page cache. By default it does not.
+#[derive(Debug, Default)]
+pub(crate) struct DirectWrites {
+    /// True at an end that writes files.
+    is_possible: AtomicBool,
+    is_asked: AtomicBool,
+    /// Why the file system does not take them; empty unless it has refused one.
+    refused: Mutex<String>,
+}
+
+impl DirectWrites {
+    /// This end writes files, and may be asked.
+    pub(super) fn allow(&self) {
+        self.is_possible.store(true, Ordering::Release);
+    }
+
+    /// Writes past the page cache from now on, or through it again.
+    ///
+    /// # Errors
+    /// Returns the reason, in words, if this end writes no files or its file system has refused such a write.
+    pub(crate) fn ask(&self, is_asked: bool) -> Result<(), String> {
+        let refused = self.refused.lock();
+        if is_asked && !self.is_possible.load(Ordering::Acquire) {
+            return Err("this end writes no files".to_owned());
+        }
+        if is_asked && !refused.is_empty() {
+            return Err(refused.clone());
+        }
+        self.is_asked.store(is_asked, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if nothing is to be
+    /// relied on: the caller then writes all of them. No other thread uses the file's description.
+    pub(super) fn write(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
+        let fits = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
+        if !self.is_asked.load(Ordering::Acquire) || !fits || bytes.is_empty() {
+            return Ok(false);
+        }
+        match write_direct(file, bytes, offset) {
+            // The file system takes none, or none of this alignment.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EOPNOTSUPP)) => {
+                self.refuse(&error);
+                Ok(false)
+            }
+            written => written.map(|()| true),
+        }
+    }
+
+    fn refuse(&self, error: &io::Error) {
+        let mut refused = self.refused.lock();
+        *refused = format!("the target's file system takes no direct writes: {error}");
+        self.is_asked.store(false, Ordering::Release);
+    }
+}
+
+/// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so
+/// that it needs no turn.
+fn write_direct(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    let mut memory = vec![0_u8; bytes.len() + BLOCK];
+    let first = memory.as_ptr().align_offset(BLOCK);
+    let aligned = &mut memory[first..first + bytes.len()];
+    aligned.copy_from_slice(bytes);
+    let flags = fcntl_getfl(file)?;
+    fcntl_setfl(file, flags | OFlags::DIRECT)?;
+    let written = file.write_all_at(aligned, offset);
+    fcntl_setfl(file, flags)?;
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_past_the_page_cache_is_what_is_read() {
+        let file = tempfile::tempfile().unwrap();
+        let writes = DirectWrites::default();
+        assert_eq!(writes.ask(true), Err("this end writes no files".to_owned()));
+        writes.allow();
+        let piece: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
+        assert!(!writes.write(&file, &piece, 0).unwrap(), "it was not asked for");
+        writes.ask(true).unwrap();
+        assert!(!writes.write(&file, &piece[..5_000], 0).unwrap(), "no whole block");
+        assert!(!writes.write(&file, &piece, 100).unwrap(), "within a block");
+        let flags = fcntl_getfl(&file).unwrap();
+        // Its memory is not aligned.
+        let is_direct = writes.write(&file, &piece[4_097..4_097 + 8_192], 4_096).unwrap();
+        assert_eq!(fcntl_getfl(&file).unwrap(), flags, "others go through the page cache again");
+        if !is_direct {
+            assert!(writes.ask(true).unwrap_err().contains("direct writes"), "it is known from now on");
+            return;
+        }
+        let mut read = vec![0; 8_192];
+        file.read_exact_at(&mut read, 4_096).unwrap();
+        assert_eq!(read, piece[4_097..4_097 + 8_192]);
+        writes.ask(false).unwrap();
+        assert!(!writes.write(&file, &piece, 0).unwrap(), "through the page cache again");
+    }
+
+    #[test]
+    fn a_file_system_that_refuses_is_not_asked_again() {
+        let writes = DirectWrites::default();
+        writes.allow();
+        writes.ask(true).unwrap();
+        writes.refuse(&io::Error::from_raw_os_error(libc::EINVAL));
+        let file = tempfile::tempfile().unwrap();
+        assert!(!writes.write(&file, &[7; 4_096], 0).unwrap());
+        assert!(writes.ask(true).is_err() && writes.ask(false).is_ok());
+    }
+}
