@@ -175,7 +175,7 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
 }
 
 /// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
-/// if some are given. The sessions outlast a silence of this length at least, at most an hour.
+/// if some are given. No knob of the hosts is read. The sessions outlast a silence of this length at least, at most an hour.
 pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
@@ -185,7 +185,7 @@ pub(crate) fn joined_for_copy(
 ) -> Result<JoinedHosts> {
     let (mut reaching, wishes) = unchanging(args);
     reaching.options.lease = reaching.options.lease.max(outlasted.min(LONGEST_OUTLASTED));
-    let wishes = PathOptions { may_be_one_host: true, meeting, ports, ..wishes };
+    let wishes = PathOptions { may_be_one_host: true, is_for_copy: true, meeting, ports, ..wishes };
     let [from, to] = words;
     let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
     Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)

@@ -58,8 +58,8 @@ impl HostGroup {
         HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
     }
 
-    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts. Also
-    /// returns the paths that failed. A host whose paths all failed is left out of the group.
+    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts, unless the paths
+    /// are for a copy. Also returns the paths that failed. A host whose paths all failed is left out of the group.
     ///
     /// # Errors
     /// Returns the error of the first path if all paths fail, or if the knobs of a host cannot be probed.
@@ -81,7 +81,10 @@ impl HostGroup {
         }
         let hosts = hosts.into_iter().enumerate().filter(|(place, _)| used.contains(place));
         let mut group = HostGroup { hosts: hosts.map(|(_, host)| host).collect(), paths };
-        group.begin()?;
+        // A copy reads and sets no knob.
+        if !wanted.iter().all(|path| path.options.is_for_copy) {
+            group.begin()?;
+        }
         Ok((group, missing))
     }
 
