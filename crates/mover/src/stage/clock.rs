@@ -1,7 +1,9 @@
 //! The clock of one thread.
 
 use std::cell::RefCell;
+use std::fs::File;
 use std::marker::PhantomData;
+use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -88,6 +90,8 @@ struct ThreadClock {
     /// What is not yet added to the times of the end.
     spent: [Spent; STAGES],
     folded: Instant,
+    /// The counts of the scheduler about the thread; `None` if the kernel has none.
+    counts: Option<File>,
     /// The thread's time waiting for a processor at its last reading.
     queued: u64,
     /// The part of it since then that is known to be of hashing.
@@ -102,6 +106,7 @@ impl ThreadClock {
         let present = Arc::new(Present(Default::default()));
         present.set(stage, state(usual_pause(stage)), totals.at(now));
         totals.register(&present);
+        let counts = File::open("/proc/thread-self/schedstat").ok();
         ThreadClock {
             totals: Arc::clone(totals),
             present,
@@ -111,7 +116,8 @@ impl ThreadClock {
             used: used_by_thread().0,
             spent: [[0; STATES]; STAGES],
             folded: now,
-            queued: queued_of_thread(),
+            queued: queued(counts.as_ref()),
+            counts,
             queued_to_hash: 0,
             rests: false,
         }
@@ -189,7 +195,7 @@ impl ThreadClock {
 
     /// Adds the times to those of the end.
     fn fold(&mut self) {
-        let before = std::mem::replace(&mut self.queued, queued_of_thread());
+        let before = std::mem::replace(&mut self.queued, queued(self.counts.as_ref()));
         let to_hash = std::mem::take(&mut self.queued_to_hash);
         take_queued(&mut self.spent, self.queued.saturating_sub(before).saturating_sub(to_hash));
         for (stage, spent) in self.spent.iter_mut().enumerate() {
@@ -215,8 +221,12 @@ pub fn used_by_thread() -> Nanos {
     Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Returns the nanoseconds that this thread was runnable and waited for a processor; zero if the kernel does not count them.
-fn queued_of_thread() -> u64 {
-    let counts = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+/// Returns the nanoseconds that a thread was runnable and waited for a processor, by the scheduler's counts; zero if the kernel does
+/// not count them.
+fn queued(counts: Option<&File>) -> u64 {
+    // Three numbers of 20 digits at the most.
+    let mut text = [0; 64];
+    let length = counts.and_then(|counts| counts.read_at(&mut text, 0).ok()).unwrap_or_default();
+    let counts = std::str::from_utf8(&text[..length]).unwrap_or_default();
     counts.split_whitespace().nth(1).and_then(|queued| queued.parse().ok()).unwrap_or_default()
 }
