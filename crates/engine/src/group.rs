@@ -336,6 +336,18 @@ impl HostGroup {
     }
 }
 
+impl Drop for HostGroup {
+    /// Ends the sessions in parallel, because each waits for its agent to end.
+    fn drop(&mut self) {
+        std::thread::scope(|scope| {
+            for host in self.hosts.drain(..) {
+                // If there is no thread, the session ends here.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(host));
+            }
+        });
+    }
+}
+
 /// Returns the settings that have the same value on all hosts.
 fn common(mut hosts: impl Iterator<Item = Settings>) -> Settings {
     let mut common = hosts.next().unwrap_or_default();

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// The longest wait between two checks for cancellation.
-const LOOK: Duration = Duration::from_millis(50);
+/// The longest wait between two checks for cancellation. The end of a copy waits for its listener's next one.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A flag that tells threads to stop. The threads check it regularly. All clones share the flag. Once raised, it stays
 /// raised.
@@ -37,12 +37,12 @@ impl CancelFlag {
 pub struct Patience<'a> {
     /// The time at which to give up.
     pub until: Instant,
-    /// The flag that ends the wait early, within 50 ms after it is raised.
+    /// The flag that ends the wait early, within 10 ms after it is raised.
     pub cancel: &'a CancelFlag,
 }
 
 impl Patience<'_> {
-    /// Returns the time to wait before the next check of these limits, at most 50 ms; `None` if the deadline has
+    /// Returns the time to wait before the next check of these limits, at most 10 ms; `None` if the deadline has
     /// passed.
     ///
     /// # Errors
