@@ -132,7 +132,10 @@ commands! {
 
 /// Returns the whole command line, with the workloads of `measure`, which are otherwise made only where it is parsed.
 pub(crate) fn whole() -> Command {
-    CliCommand::command().mut_subcommand("measure", measure::with_workloads)
+    let whole = |command: Command| {
+        if command.get_name() == "measure" { measure::with_workloads(command) } else { command }
+    };
+    CliCommand::command().mut_subcommands(whole)
 }
 
 #[cfg(test)]
