@@ -100,7 +100,7 @@ static NAMED: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
 pub(crate) fn workloads() -> &'static [Arc<dyn WorkloadRunner>] {
     static ALL: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
     ALL.get_or_init(|| {
-        let named = NAMED.get().map_or(&[][..], Vec::as_slice);
+        let named = NAMED.get().map(Vec::as_slice).unwrap_or_default();
         let is_replaced = |one: &Arc<dyn WorkloadRunner>| named.iter().any(|own| own.name() == one.name());
         WORKLOADS.iter().filter(|one| !is_replaced(one)).chain(named).cloned().collect()
     })
