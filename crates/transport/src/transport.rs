@@ -291,12 +291,6 @@ pub trait Receiver {
     /// none.
     fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize>;
 
-    /// Waits for data as [`Receiver::receive`] does, for a caller that expects at least `least` bytes. A receiver may wait for
-    /// many of them for a short time, so that it is woken seldom. It may return fewer.
-    fn receive_at_least(&mut self, into: &mut [u8], _least: usize) -> io::Result<usize> {
-        self.receive(into)
-    }
-
     /// Returns true if the peer sent the last received message after it had received this end's latest message.
     /// Always true over a stream.
     fn is_answer(&self) -> bool {

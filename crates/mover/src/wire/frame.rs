@@ -227,11 +227,9 @@ impl ByteReader<'_> {
     fn some(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.from == self.to {
             if into.len() >= self.room.len() {
-                // All of it is of this frame.
-                let least = into.len();
-                return receive(self.receiver.as_mut(), into, least, self.pulse);
+                return receive(self.receiver.as_mut(), into, self.pulse);
             }
-            (self.from, self.to) = (0, receive(self.receiver.as_mut(), &mut self.room, 1, self.pulse)?);
+            (self.from, self.to) = (0, receive(self.receiver.as_mut(), &mut self.room, self.pulse)?);
         }
         let taken = into.len().min(self.to - self.from);
         into[..taken].copy_from_slice(&self.room[self.from..self.from + taken]);
@@ -240,11 +238,10 @@ impl ByteReader<'_> {
     }
 }
 
-/// Waits for bytes, of which at least `least` are to come.
-fn receive(receiver: &mut dyn Receiver, into: &mut [u8], least: usize, pulse: &Pulse) -> io::Result<usize> {
+fn receive(receiver: &mut dyn Receiver, into: &mut [u8], pulse: &Pulse) -> io::Result<usize> {
     pulse.listen(|| {
         loop {
-            match receiver.receive_at_least(into, least) {
+            match receiver.receive(into) {
                 Err(error) if is_wait(&error) => {}
                 received => return received,
             }

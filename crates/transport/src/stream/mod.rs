@@ -114,5 +114,5 @@ pub(crate) fn plain_sender(stream: &StreamSocket) -> Box<dyn Sender + '_> {
 }
 
 pub(crate) fn plain_receiver(socket: &Socket) -> Box<dyn Receiver + '_> {
-    Box::new(plain::PlainReceiver::new(socket))
+    Box::new(plain::PlainReceiver(socket))
 }

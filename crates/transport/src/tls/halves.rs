@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use super::flow::TlsFlow;
-use super::records::{LEAST, send_all};
+use super::records::send_all;
 use crate::transport::{Receiver, Sender};
 
 pub(super) struct TlsSender<'a> {
@@ -39,9 +39,6 @@ impl Sender for TlsSender<'_> {
     }
 }
 
-/// A call on the receiving half of the flow below.
-type ReceiveCall<'a> = &'a dyn Fn(&mut dyn Receiver, &mut [u8]) -> io::Result<usize>;
-
 pub(super) struct TlsReceiver<'a> {
     pub(super) flow: &'a TlsFlow,
     /// The receiving half of the flow below.
@@ -49,10 +46,12 @@ pub(super) struct TlsReceiver<'a> {
 }
 
 impl TlsReceiver<'_> {
-    /// Receives payload by calls of `call` on the flow below.
-    fn take(&mut self, into: &mut [u8], call: ReceiveCall<'_>) -> io::Result<usize> {
+    fn take(&mut self, into: &mut [u8], is_hasty: bool) -> io::Result<usize> {
         let TlsReceiver { flow, below } = self;
-        let mut receive = |room: &mut [u8]| call(below.as_mut(), room);
+        let mut receive = |room: &mut [u8]| match is_hasty {
+            true => below.try_receive(room),
+            false => below.receive(room),
+        };
         match flow.records().receive(into, &mut receive) {
             // The wake ended the stream at this end only.
             Err(error) if error.kind() == ErrorKind::ConnectionReset && flow.is_woken() => Ok(0),
@@ -63,16 +62,10 @@ impl TlsReceiver<'_> {
 
 impl Receiver for TlsReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.take(into, &|below, room| below.receive(room))
+        self.take(into, false)
     }
 
     fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        self.take(into, &|below, room| below.try_receive(room))
-    }
-
-    fn receive_at_least(&mut self, into: &mut [u8], least: usize) -> io::Result<usize> {
-        // A part of a record may have come already.
-        let least = least.saturating_sub(LEAST);
-        self.take(into, &|below, room| below.receive_at_least(room, least))
+        self.take(into, true)
     }
 }

@@ -16,7 +16,7 @@ use super::connection::{Progress, TlsConnection, broken};
 /// The most payload that one call encrypts, and the most bytes that one call takes from the stream.
 const PIECE: usize = 256 << 10;
 /// The least room for a call that takes bytes from the stream: at least a record.
-pub(super) const LEAST: usize = 20 << 10;
+const LEAST: usize = 20 << 10;
 
 /// A TLS connection whose handshake is over.
 pub(super) struct TlsRecords {

@@ -105,29 +105,6 @@ fn both_directions_at_once_carry_what_was_sent() {
     }
 }
 
-/// A caller that expects more than comes gets what is there.
-#[test]
-fn what_is_expected_arrives_and_less_than_that_too() {
-    let (there, here) = flows();
-    let all = &pattern(3 << 20);
-    std::thread::scope(|scope| {
-        scope.spawn(|| send(there.as_ref(), all, 100_000));
-        let (mut receiver, mut got) = (here.receiver().expect("receives"), Vec::new());
-        let mut room = vec![0; 1 << 20];
-        while got.len() < all.len() {
-            let left = room.len().min(all.len() - got.len());
-            let taken = receiver.receive_at_least(&mut room[..left], left).expect("received");
-            assert!(taken > 0, "the end after {} bytes", got.len());
-            got.extend_from_slice(&room[..taken]);
-        }
-        assert!(got == *all, "other bytes came");
-        send(there.as_ref(), &[7; 100], 100);
-        assert_eq!(receiver.receive_at_least(&mut room, 1 << 20).expect("received"), 100);
-        send(there.as_ref(), &[7; 100], 100);
-        assert_eq!(receiver.receive(&mut room).expect("received"), 100);
-    });
-}
-
 #[test]
 fn the_cipher_that_was_asked_for_is_the_one_that_runs() {
     for name in ["aes-128-gcm", "aes-256-gcm", "chacha20-poly1305"] {
