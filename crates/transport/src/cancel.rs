@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::Error;
 
-/// The longest wait between two checks for cancellation. The end of a copy waits for its listener's next one.
-const LOOK: Duration = Duration::from_millis(10);
+/// The longest wait between two checks for cancellation.
+const LOOK: Duration = Duration::from_millis(50);
+/// The longest wait of a listener between two checks: the end of a copy waits for the next one.
+const LOOK_OF_LISTENER: Duration = Duration::from_millis(10);
 
 /// A flag that tells threads to stop. The threads check it regularly. All clones share the flag. Once raised, it stays
 /// raised.
@@ -37,12 +39,12 @@ impl CancelFlag {
 pub struct Patience<'a> {
     /// The time at which to give up.
     pub until: Instant,
-    /// The flag that ends the wait early, within 10 ms after it is raised.
+    /// The flag that ends the wait early, within 50 ms after it is raised.
     pub cancel: &'a CancelFlag,
 }
 
 impl Patience<'_> {
-    /// Returns the time to wait before the next check of these limits, at most 10 ms; `None` if the deadline has
+    /// Returns the time to wait before the next check of these limits, at most 50 ms; `None` if the deadline has
     /// passed.
     ///
     /// # Errors
@@ -55,12 +57,13 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// Returns the time that a listener waits before its next check of these limits. The error contains `at`, the
+    /// Returns the time that a listener waits before its next check of these limits, at most 10 ms. The error contains `at`, the
     /// listener's address, and `strangers`, the number of strangers that the listener has turned away.
     ///
     /// # Errors
     /// Returns [`Error::NobodyCame`] if the deadline has passed, and [`Error::Cancelled`] if the wait was cancelled.
     pub(crate) fn slice_at(&self, at: SocketAddr, strangers: u64) -> Result<Duration, Error> {
-        self.slice()?.ok_or(Error::NobodyCame { at, strangers })
+        let slice = self.slice()?.ok_or(Error::NobodyCame { at, strangers })?;
+        Ok(slice.min(LOOK_OF_LISTENER))
     }
 }
