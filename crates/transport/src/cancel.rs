@@ -57,8 +57,8 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// Returns the time that a listener waits before its next check of these limits, at most 10 ms. The error contains `at`, the
-    /// listener's address, and `strangers`, the number of strangers that the listener has turned away.
+    /// Returns the time that a listener waits before its next check of these limits, at most 10 ms. The error contains
+    /// `at`, the listener's address, and `strangers`, the number of strangers that the listener has turned away.
     ///
     /// # Errors
     /// Returns [`Error::NobodyCame`] if the deadline has passed, and [`Error::Cancelled`] if the wait was cancelled.

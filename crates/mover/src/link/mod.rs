@@ -49,7 +49,7 @@ pub(crate) struct Link<T> {
     taken: AtomicU64,
     /// The messages of this end that the other end is not known to have taken.
     kept: Mutex<Kept<T>>,
-    /// Signalled when a message is added, and when a flow has broken.
+    /// Signalled when a message is added that is to be sent at once, and when a flow has broken.
     moved: Condvar,
     place: Mutex<FlowPlace>,
     /// Signalled when the other end has opened a flow.
