@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory};
 use landspeed_record::units::did_you_mean;
 
-use crate::commands::CliCommand;
+use crate::commands::whole;
 
 /// Options of iperf3, short and long, and what to type here. The name of the command replaces `{}`.
 const IPERF3: &[(&str, &str, &str)] = &[
@@ -73,7 +73,7 @@ fn near(given: &str, words: &[OsString]) -> Option<String> {
 
 /// Returns the command that the words name, and its names without "landspeed".
 fn command(words: &[OsString]) -> (Command, String) {
-    let (mut at, mut path) = (CliCommand::command(), Vec::new());
+    let (mut at, mut path) = (whole(), Vec::new());
     for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
         match at.find_subcommand(word).cloned() {
             Some(next) => (at, _) = (next, path.push(word)),
@@ -112,6 +112,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::commands::CliCommand;
 
     fn said(line: &str) -> String {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();

@@ -175,8 +175,9 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
 }
 
 /// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
-/// if some are given. The sessions outlast a silence of this length at least, at most an hour; with `None`, settings of the
-/// hosts will change, and the sessions are as short as those of a tuning run.
+/// if some are given. No knob of the hosts is read, unless settings of theirs will change. The sessions outlast a silence of this
+/// length at least, at most an hour; with `None`, settings of the hosts will change, and the sessions are as short as those of a
+/// tuning run.
 pub(crate) fn joined_for_copy(
     words: &[String; 2],
     args: &ReachArgs,
@@ -187,7 +188,13 @@ pub(crate) fn joined_for_copy(
     let mut reaching = ReachOptions { as_login: true, ..reaching(args, outlasted.is_none()) };
     let lease = outlasted.map(|silence| silence.min(LONGEST_OUTLASTED)).unwrap_or_default();
     reaching.options.lease = reaching.options.lease.max(lease);
-    let wishes = PathOptions { may_be_one_host: true, meeting, ports, ..wishes(args, &reaching) };
+    let wishes = PathOptions {
+        may_be_one_host: true,
+        is_for_copy: outlasted.is_some(),
+        meeting,
+        ports,
+        ..wishes(args, &reaching)
+    };
     let [from, to] = words;
     let hosts = if from == to { topology::within(from).map_err(usage)? } else { open(words)? };
     Ok(JoinedHosts::open(hosts, Pairing::FirstTwo, &reaching, &wishes)?)

@@ -9,7 +9,7 @@ use landspeed_record::{Carrier, EndpointOutcome, LinkTraffic, Side};
 use landspeed_transport::settings::with;
 use landspeed_workload::pingpong;
 
-use crate::pair::RunSpec;
+use crate::pair::{RunSpec, with_median};
 use crate::{Error, Pair};
 
 /// The fewest bytes that a round of a 1-byte ping-pong moves in each direction: the headers of IPv4 and TCP and the
@@ -33,10 +33,18 @@ type PingPongOutcomes = [EndpointOutcome; 2];
 /// Measures the idle RTT by a ping-pong and determines which interfaces carried the ping-pong. Repeats the measurement
 /// with more bytes if the counters are not clear.
 ///
+/// With `proven`, the outcomes of the ping-pong that proved the path, nothing more is measured, unless no round trip of it
+/// counted. A copy names the interfaces and sets nothing on them, and a ping-pong keeps the processors of both ends busy.
+///
 /// # Errors
 /// Returns an error if the path answers no ping-pong.
-pub(crate) fn observe(pair: Pair<'_>, addresses: [IpAddr; 2]) -> Result<PathObservation, Error> {
-    let (rtt, first) = pair.idle()?;
+pub(crate) fn observe(
+    pair: Pair<'_>,
+    addresses: [IpAddr; 2],
+    proven: Option<PingPongOutcomes>,
+) -> Result<PathObservation, Error> {
+    let is_brief = proven.is_some();
+    let (rtt, first) = proven.and_then(with_median).map_or_else(|| pair.idle(), Ok)?;
     let judged = |ends: &PingPongOutcomes, message, usual: Option<&PingPongOutcomes>| {
         let judged = |side| judge(&pair, (side, addresses), &passed(side, ends, message, usual));
         Side::BOTH.map(judged)
@@ -45,7 +53,7 @@ pub(crate) fn observe(pair: Pair<'_>, addresses: [IpAddr; 2]) -> Result<PathObse
     let sees = first.iter().all(|end| !traffic(end).is_empty());
     // Data within a host are seen at no interface.
     let is_within = addresses.iter().all(IpAddr::is_loopback);
-    if !sees || is_within || carriers.iter().all(Carrier::is_plain) {
+    if is_brief || !sees || is_within || carriers.iter().all(Carrier::is_plain) {
         return Ok(PathObservation { rtt, carriers });
     }
     // If the second ping-pong fails, the result of the first stays.

@@ -58,8 +58,8 @@ impl HostGroup {
         HostGroup::join(vec![a, b], &[wanted]).map(|(group, _)| group)
     }
 
-    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts. Also
-    /// returns the paths that failed. A host whose paths all failed is left out of the group.
+    /// Creates a group: proves the wanted data paths, one after the other, and probes the knobs of their hosts, unless the paths
+    /// are for a copy. Also returns the paths that failed. A host whose paths all failed is left out of the group.
     ///
     /// # Errors
     /// Returns the error of the first path if all paths fail, or if the knobs of a host cannot be probed.
@@ -81,7 +81,10 @@ impl HostGroup {
         }
         let hosts = hosts.into_iter().enumerate().filter(|(place, _)| used.contains(place));
         let mut group = HostGroup { hosts: hosts.map(|(_, host)| host).collect(), paths };
-        group.begin()?;
+        // A copy sets no knob, unless it tunes.
+        if !wanted.iter().all(|path| path.options.is_for_copy) {
+            group.begin()?;
+        }
         Ok((group, missing))
     }
 
@@ -330,6 +333,18 @@ impl HostGroup {
     /// Begins a block with this name. Services keep running from trial to trial within a block.
     pub(crate) fn begin_epoch(&self, name: &str) {
         self.paths.iter().for_each(|path| path.begin_epoch(name));
+    }
+}
+
+impl Drop for HostGroup {
+    /// Ends the sessions in parallel, because each waits for its agent to end.
+    fn drop(&mut self) {
+        std::thread::scope(|scope| {
+            for host in self.hosts.drain(..) {
+                // If there is no thread, the session ends here.
+                let _ = std::thread::Builder::new().spawn_scoped(scope, move || drop(host));
+            }
+        });
     }
 }
 

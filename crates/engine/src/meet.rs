@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{LineSink, PendingReply, Reply, Request, SessionKey};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Role, TrialSpec};
+use landspeed_record::{EndpointOutcome, Role, TrialSpec};
 use landspeed_transport::settings::with;
 use landspeed_workload::{pingpong, transports};
 
 use crate::addresses::AddressCandidate;
 use crate::answers::graver;
 use crate::pace::limit_of;
+use crate::pair::outcome;
 use crate::port_choice::PortChoice;
 use crate::{Error, Host};
 
@@ -47,6 +48,8 @@ pub(crate) struct ProvenFlow {
     pub(crate) routed: [String; 2],
     /// Other addresses that were tried and had not proven a flow when this one did.
     pub(crate) silent: Vec<AddressCandidate>,
+    /// The outcomes of the ping-pong by which it was proven, at A and at B.
+    pub(crate) seen: [EndpointOutcome; 2],
 }
 
 /// The parameters that all attempts share.
@@ -231,16 +234,20 @@ impl ProofContext<'_> {
         let (device, source) = route(a, Request::Route { to: candidate.as_a_calls_it(0) })?;
         let spec = TrialSpec { patience_ns: self.limits.ends.into(), ..probe() };
         let port = listen(b, candidate, choice, choice.transports(transports(&spec)), key)?;
-        let proven = self.flow(candidate, port, &spec);
-        if let Err(error) = proven {
+        let seen = self.flow(candidate, port, &spec).inspect_err(|_| {
             let _ = b.call(&Request::Close { port });
-            return Err(error);
-        }
+        })?;
         let back = route(b, Request::Route { to: candidate.back(source) })?.0;
-        Ok(ProvenFlow { candidate, port, source, routed: [device, back], silent: Vec::new() })
+        Ok(ProvenFlow { candidate, port, source, routed: [device, back], silent: Vec::new(), seen })
     }
 
-    fn flow(self, candidate: AddressCandidate, port: u16, spec: &TrialSpec) -> Result<(), Error> {
+    /// Exchanges messages over one flow, and returns the outcomes of A and of B.
+    fn flow(
+        self,
+        candidate: AddressCandidate,
+        port: u16,
+        spec: &TrialSpec,
+    ) -> Result<[EndpointOutcome; 2], Error> {
         let ProofContext { a, b, key, limits, .. } = self;
         let run = |role, at| Request::Run {
             role,
@@ -262,7 +269,7 @@ impl ProofContext<'_> {
             let wait = if of_client.is_some() { LOOK } else { Duration::ZERO };
             of_server = of_server.or_else(|| answer(b, &server, wait));
             match (of_client.take(), of_server.take()) {
-                (Some(Ok(())), Some(Ok(()))) => return Ok(()),
+                (Some(Ok(client)), Some(Ok(server))) => return Ok([client, server]),
                 (Some(Err(error)), Some(Err(other))) => return Err(graver(error, other)),
                 (Some(Err(error)), _) => return Err(error),
                 (client, server) => (of_client, of_server) = (client, server),
@@ -288,8 +295,8 @@ fn cancel(host: &Host, limit: Duration) {
     drop(host.start(&Request::Cancel {}).and_then(|pending| host.wait(pending, limit)));
 }
 
-fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<(), Error>> {
-    host.poll(pending, wait).map(|(_, answer)| answer.map(drop))
+fn answer(host: &Host, pending: &PendingReply, wait: Duration) -> Option<Result<EndpointOutcome, Error>> {
+    host.poll(pending, wait).map(|(_, answer)| answer.and_then(|reply| outcome(host, reply)))
 }
 
 /// Returns the trial that proves a flow.

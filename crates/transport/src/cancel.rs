@@ -9,6 +9,8 @@ use crate::Error;
 
 /// The longest wait between two checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
+/// The longest wait of a listener between two checks: the end of a copy waits for the next one.
+const LOOK_OF_LISTENER: Duration = Duration::from_millis(10);
 
 /// A flag that tells threads to stop. The threads check it regularly. All clones share the flag. Once raised, it stays
 /// raised.
@@ -55,12 +57,13 @@ impl Patience<'_> {
         Ok((!left.is_zero()).then(|| left.min(LOOK)))
     }
 
-    /// Returns the time that a listener waits before its next check of these limits. The error contains `at`, the
-    /// listener's address, and `strangers`, the number of strangers that the listener has turned away.
+    /// Returns the time that a listener waits before its next check of these limits, at most 10 ms. The error contains
+    /// `at`, the listener's address, and `strangers`, the number of strangers that the listener has turned away.
     ///
     /// # Errors
     /// Returns [`Error::NobodyCame`] if the deadline has passed, and [`Error::Cancelled`] if the wait was cancelled.
     pub(crate) fn slice_at(&self, at: SocketAddr, strangers: u64) -> Result<Duration, Error> {
-        self.slice()?.ok_or(Error::NobodyCame { at, strangers })
+        let slice = self.slice()?.ok_or(Error::NobodyCame { at, strangers })?;
+        Ok(slice.min(LOOK_OF_LISTENER))
     }
 }

@@ -1,6 +1,6 @@
 //! Workloads: what is sent between two hosts, and which figures come out.
 //!
-//! A workload is one folder and one line of [`WORKLOADS`], from which names, help and reference pages are made. Both
+//! A workload is one folder and one line of `own` below, from which names, help and reference pages are made. Both
 //! ends of a trial run the same [`TrialSpec`]: the server calls [`run_server`] with its [`DataPort`], and the client
 //! calls [`run_client`]. Besides the data flows, each trial has one *signal flow*, on which the ends report their
 //! progress to each other. The signal flow carries nothing while the measured window is open.
@@ -58,9 +58,11 @@ pub use port::{ClientPlan, DataPort};
 pub use runner::{FlowNeeds, WorkloadRole, WorkloadRunner};
 pub use watch::{NullWatch, WatchTargets, WindowWatch};
 
-/// All workloads: first those that generate landspeed's own traffic, then the applications that ship with landspeed.
-pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| {
-    let mut all: Vec<Arc<dyn WorkloadRunner>> = vec![
+/// The workloads that generate landspeed's own traffic.
+static OWN: LazyLock<[Arc<dyn WorkloadRunner>; 8]> = LazyLock::new(own);
+
+fn own() -> [Arc<dyn WorkloadRunner>; 8] {
+    [
         Arc::new(stream::StreamWorkload),
         Arc::new(sweep::SweepWorkload),
         Arc::new(pingpong::PingPongWorkload),
@@ -69,7 +71,13 @@ pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| 
         Arc::new(staggered::StaggeredWorkload),
         Arc::new(capacity::CapacityWorkload),
         Arc::new(copy::CopyWorkload),
-    ];
+    ]
+}
+
+/// All workloads: first those that generate landspeed's own traffic, then the applications that ship with landspeed. Their
+/// files are read when this is first used.
+pub static WORKLOADS: LazyLock<Vec<Arc<dyn WorkloadRunner>>> = LazyLock::new(|| {
+    let mut all = OWN.to_vec();
     all.extend(app::shipped().map(|application| Arc::new(application) as Arc<dyn WorkloadRunner>));
     all
 });
@@ -125,7 +133,9 @@ fn patience<'a>(spec: &TrialSpec, cancel: &'a CancelFlag) -> Patience<'a> {
 /// Returns an error for an unknown name. It suggests names of similar spelling.
 pub fn named(name: &str) -> Result<&'static Arc<dyn WorkloadRunner>, String> {
     let names = || WORKLOADS.iter().map(|runner| runner.name());
-    WORKLOADS.iter().find(|runner| runner.name() == name).ok_or_else(|| {
+    let has_name = |runner: &&Arc<dyn WorkloadRunner>| runner.name() == name;
+    // Most agents run no application.
+    OWN.iter().find(has_name).or_else(|| WORKLOADS.iter().find(has_name)).ok_or_else(|| {
         let mut near = did_you_mean(name, names());
         if near.is_empty() {
             near = did_you_mean(&format!("{PREFIX}{name}"), names());

@@ -94,12 +94,17 @@ fn row(one: &ApplicationEntry) -> Vec<String> {
     vec![one.name.to_owned(), one.title.to_owned(), hosts]
 }
 
-/// The workloads of the table, and the applications of the files that the command line names as `app:FILE`.
-static ALL: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
+/// The applications of the files that the command line names as `app:FILE`.
+static NAMED: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
 
-/// Returns all workloads that `landspeed measure` takes.
+/// Returns all workloads that `landspeed measure` takes: those of the table, and those that the command line names.
 pub(crate) fn workloads() -> &'static [Arc<dyn WorkloadRunner>] {
-    ALL.get_or_init(|| WORKLOADS.to_vec())
+    static ALL: OnceLock<Vec<Arc<dyn WorkloadRunner>>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let named = NAMED.get().map(Vec::as_slice).unwrap_or_default();
+        let is_replaced = |one: &Arc<dyn WorkloadRunner>| named.iter().any(|own| own.name() == one.name());
+        WORKLOADS.iter().filter(|one| !is_replaced(one)).chain(named).cloned().collect()
+    })
 }
 
 /// Returns the applications that ship with landspeed.
@@ -183,9 +188,9 @@ fn load(file: &Path) -> Result<Application> {
 }
 
 /// Loads each file that a word of the command line names as `app:FILE`. Returns the words, with each such word replaced
-/// by the workload's name.
+/// by the workload's name. Reads no other file: each start of the program calls this, also that of an agent.
 pub(crate) fn load_named(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>> {
-    let mut all = WORKLOADS.to_vec();
+    let mut all: Vec<Arc<dyn WorkloadRunner>> = Vec::new();
     let replaced = |word: OsString| match word.to_str().and_then(|word| word.strip_prefix("app:")) {
         Some(file) if is_file(file) => {
             let application = load(Path::new(file))?;
@@ -197,6 +202,6 @@ pub(crate) fn load_named(words: impl Iterator<Item = OsString>) -> Result<Vec<Os
         _ => Ok(word),
     };
     let words = words.map(replaced).collect();
-    ALL.get_or_init(|| all);
+    NAMED.get_or_init(|| all);
     words
 }

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
-use super::CliCommand;
+use super::whole;
 use crate::schema;
 
 /// Write man pages, completions for bash, zsh and fish, and JSON Schemas
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
             .and_then(|()| write(&folder))
             .with_context(|| format!("cannot write into {}", folder.display()))
     };
-    let mut command = CliCommand::command().disable_help_subcommand(true);
+    let mut command = whole().disable_help_subcommand(true);
     command.build();
     into("man/man1", &|folder| pages(&command, folder))?;
     into("landspeed/schemas", &schema::write)?;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
 
 /// Returns the command line without its hidden commands, because bash completion would include them.
 fn shown() -> Command {
-    let all = CliCommand::command();
+    let all = whole();
     let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
     Command::new("landspeed").version(env!("CARGO_PKG_VERSION")).subcommands(shown)
 }

@@ -33,7 +33,7 @@ pub(crate) mod verify;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Command, CommandFactory, Parser};
 use landspeed_record::{
     CompareReport, ExplainReport, GridReport, MeasureReport, OccasionsReport, RecordRunReport, TuneSummary,
 };
@@ -130,9 +130,17 @@ commands! {
     Internal(internal::InternalCommand),
 }
 
+/// Returns the whole command line, with the workloads of `measure`, which are otherwise made only where it is parsed.
+pub(crate) fn whole() -> Command {
+    let whole = |command: Command| {
+        if command.get_name() == "measure" { measure::with_workloads(command) } else { command }
+    };
+    CliCommand::command().mut_subcommands(whole)
+}
+
 #[cfg(test)]
 mod tests {
-    use clap::{Args, Command, CommandFactory};
+    use clap::Args;
 
     use super::*;
     use crate::groups::{FlowArgs, FormArgs, HostArgs, ListArgs, OutputArgs};
@@ -149,7 +157,7 @@ mod tests {
         ];
         let about = |command: &Command| command.get_about().map(ToString::to_string);
         let of_groups = groups.map(|group| about(&group(Command::new("group"))));
-        let all = CliCommand::command();
+        let all = whole();
         for command in all.get_subcommands() {
             let about = about(command);
             assert!(about.is_some() && !of_groups.contains(&about), "{}: {about:?}", command.get_name());
@@ -166,9 +174,21 @@ mod tests {
         // `show` prints the document of the command that wrote the record.
         let named: Vec<&str> =
             DOCUMENTS.iter().filter_map(|one| one.title.split(' ').nth(1)).chain(["show"]).collect();
-        let all = CliCommand::command();
+        let all = whole();
         for command in all.get_subcommands().filter(|command| prints_json(command)) {
             assert!(named.contains(&command.get_name()), "{}", command.get_name());
         }
+    }
+
+    /// An agent would make all of them too, and read the files of all applications for them.
+    #[test]
+    fn the_workloads_are_made_only_where_they_are_parsed() {
+        let has_workloads = |all: &Command| all.find_subcommand("measure").expect("a row").has_subcommands();
+        assert!(!has_workloads(&CliCommand::command()) && has_workloads(&whole()));
+        let mut built = whole();
+        built.build();
+        let names = |all: &Command| all.find_subcommand("measure").expect("a row").get_subcommands().count();
+        assert_eq!(names(&built), names(&whole()), "none twice");
+        assert!(CliCommand::try_parse_from(["landspeed", "measure", "pingpong", "--sizes", "1"]).is_ok());
     }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use landspeed_agent::session::{RelayBridge, SessionKey};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Carrier, PATIENCE, PathFacts, Side};
+use landspeed_record::{Carrier, EndpointOutcome, PATIENCE, PathFacts, Side};
 use landspeed_workload::transports;
 use parking_lot::Mutex;
 
@@ -55,7 +55,7 @@ impl DataPath {
         let key = SessionKey::random();
         let candidates = candidates([a, b], options)?;
         let met = meet((a, b), &candidates, PortChoice::of(options), &key, &options.notices)?;
-        let ProvenFlow { candidate: address, port, source, routed: [link_a, link_b], silent } = met;
+        let ProvenFlow { candidate: address, port, source, routed: [link_a, link_b], silent, seen } = met;
         let ([a, b], ends) = if address.is_turned { ([b, a], [ends[1], ends[0]]) } else { ([a, b], ends) };
         let facts = PathFacts {
             address_a: source.to_string(),
@@ -70,7 +70,7 @@ impl DataPath {
         if options.ports.is_some() {
             path.data_port = port;
         }
-        path.observe([a, b], [source, address.ip])?;
+        path.observe([a, b], [source, address.ip], options.is_for_copy.then_some(seen))?;
         DataPath::share_program(std::slice::from_mut(&mut path), &SessionKey::random().hex());
         Ok(path)
     }
@@ -100,9 +100,15 @@ impl DataPath {
         self.relay.is_some()
     }
 
-    /// Measures the idle RTT. The interfaces that carried the measurement become those of the path.
-    fn observe(&mut self, hosts: [&Host; 2], addresses: [IpAddr; 2]) -> Result<(), Error> {
-        let seen = observe(self.between(hosts), addresses)?;
+    /// Measures the idle RTT, or takes it from the outcomes of the proof. The interfaces that carried the measurement become
+    /// those of the path.
+    fn observe(
+        &mut self,
+        hosts: [&Host; 2],
+        addresses: [IpAddr; 2],
+        proven: Option<[EndpointOutcome; 2]>,
+    ) -> Result<(), Error> {
+        let seen = observe(self.between(hosts), addresses, proven)?;
         let [a, b] = seen.carriers;
         let facts = &mut self.facts;
         facts.rtt_ns = seen.rtt;

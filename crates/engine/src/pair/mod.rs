@@ -19,7 +19,7 @@ use crate::{Error, Host};
 
 pub(crate) use data_path::DataPath;
 pub use options::PathOptions;
-pub(crate) use run::ping_flow;
+pub(crate) use run::{outcome, ping_flow, with_median};
 pub use run_spec::{RunSpec, WatchOptions};
 
 /// A view of two hosts of a group, and of the data path between them.

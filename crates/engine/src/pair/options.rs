@@ -33,4 +33,6 @@ pub struct PathOptions {
     pub meeting: Meeting,
     /// Addresses of A to try first where B opens the flows, as `hints` are of B.
     pub hints_of_a: Vec<IpAddr>,
+    /// True if the path carries a copy and nothing else: the round trips of its proof are enough, and no knob is read.
+    pub is_for_copy: bool,
 }

@@ -135,13 +135,18 @@ impl Pair<'_> {
         // be lost for many seconds, because TCP doubles its timeout with each retransmission.
         for duration in [Nanos::millis(100), Nanos::secs(3), self.data.patience] {
             let ping = RunSpec::new(pingpong::one_byte(duration), &with(&[])).after(Nanos::millis(5));
-            let ends = self.run(&ping)?;
-            if let Some(median) = ends[0].latency.first().and_then(|h| h.percentile(0.5)) {
-                return Ok((median, ends));
+            if let Some(seen) = with_median(self.run(&ping)?) {
+                return Ok(seen);
             }
         }
         Err(Error::Other(format!("the path answered no ping-pong within {}", self.data.patience)))
     }
+}
+
+/// Returns the outcomes of a ping-pong with the median of its round trips; `None` if it counted none.
+pub(crate) fn with_median(ends: [EndpointOutcome; 2]) -> Option<(Nanos, [EndpointOutcome; 2])> {
+    let median = ends[0].latency.first().and_then(|size| size.percentile(0.5))?;
+    Some((median, ends))
 }
 
 /// Returns the flow settings with which the idle RTT of a cell is probed: its transport and placement, without its
@@ -156,7 +161,8 @@ fn unbroken(ends: &[EndpointOutcome; 2]) -> Result<(), Error> {
     broken.map_or(Ok(()), |broken| Err(Error::Silent { waited: broken.waited_ns }))
 }
 
-fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
+/// Returns the outcome in the answer of a host to a run.
+pub(crate) fn outcome(host: &Host, reply: Reply) -> Result<EndpointOutcome, Error> {
     match reply {
         Reply::Outcome { outcome } => match misread(&outcome) {
             Some(why) => Err(host.misshapen(why)),

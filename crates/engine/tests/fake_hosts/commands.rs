@@ -57,6 +57,12 @@ fn wishes() -> PathOptions {
     PathOptions { patience: Nanos::secs(1), ..PathOptions::default() }
 }
 
+/// Joins the hosts for a copy, or for another command. Returns the idle RTT of their path.
+pub(crate) fn joined([a, b]: [Session; 2], is_for_copy: bool) -> Result<Nanos, Error> {
+    let wishes = PathOptions { is_for_copy, ..wishes() };
+    Ok(HostGroup::of_two(Host::probe(a)?, Host::probe(b)?, &wishes)?.rtt())
+}
+
 /// Joins the hosts and runs the command. Returns the settings that the command reports as not restored.
 pub(crate) fn run(
     command: TestedCommand,

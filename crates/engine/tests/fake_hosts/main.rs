@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use landspeed_record::units::Nanos;
 use landspeed_record::{Line, Record, RecordWriter, Side, StepAnswer, StepSummary};
 use parking_lot::Mutex;
 
@@ -170,6 +171,21 @@ fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
     });
     let failed = lock(&failed);
     assert!(failed.is_empty(), "{} of {} cases fail", failed.len(), cases.len());
+}
+
+/// A copy reads no knob. Each address that is tried has a data port and a ping-pong, and a copy takes that for the measurement.
+#[test]
+fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
+    for is_for_copy in [true, false] {
+        let wire = Arc::new(FakeWire::default());
+        let start = |name, side| FakeHost::start(name, side, &wire, None).1;
+        let sessions = [start("anna", Side::A), start("bert", Side::B)];
+        assert!(commands::joined(sessions, is_for_copy).expect("a path") > Nanos(0));
+        let asked = wire.requests();
+        let count = |request: &str| asked["bert"].iter().filter(|one| **one == request).count();
+        let others = usize::from(!is_for_copy);
+        assert_eq!((count("knobs"), count("run")), (others, count("listen") + others), "{asked:?}");
+    }
 }
 
 #[test]

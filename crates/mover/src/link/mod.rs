@@ -36,6 +36,9 @@ pub(crate) use links::{BEATS, Links};
 pub use opening::{Caller, Flows, Opening};
 pub(crate) use pulse::Pulse;
 
+/// The longest time for which a message waits that need not be sent at once.
+const SOON: Duration = Duration::from_millis(20);
+
 /// A link. Messages of this end are `T` as long as they are kept.
 #[derive(Debug)]
 pub(crate) struct Link<T> {
@@ -46,7 +49,7 @@ pub(crate) struct Link<T> {
     taken: AtomicU64,
     /// The messages of this end that the other end is not known to have taken.
     kept: Mutex<Kept<T>>,
-    /// Signalled when a message is added, and when a flow has broken.
+    /// Signalled when a message is added that is to be sent at once, and when a flow has broken.
     moved: Condvar,
     place: Mutex<FlowPlace>,
     /// Signalled when the other end has opened a flow.
@@ -90,6 +93,11 @@ impl<T: Clone> Link<T> {
         self.moved.notify_all();
     }
 
+    /// Adds a message that wakes no thread: it is sent with the next one, or after [`SOON`].
+    pub(crate) fn say_soon(&self, message: T, weight: usize) {
+        self.kept.lock().push(message, weight);
+    }
+
     /// Returns the weight of the messages that are kept.
     pub(crate) fn weight(&self) -> usize {
         self.kept.lock().weight()
@@ -108,12 +116,12 @@ impl<T: Clone> Link<T> {
             if !messages.is_empty() {
                 return messages;
             }
-            self.moved.wait(&mut kept);
+            self.moved.wait_for(&mut kept, SOON);
         }
         Vec::new()
     }
 
-    /// Wakes a thread that waits for messages, so that it sees that its flow is broken.
+    /// Wakes a thread that waits for messages, so that it sees that its flow is broken, or what was to be sent soon.
     pub(crate) fn wake(&self) {
         // A thread that has just looked does not wait yet, but holds the lock.
         drop(self.kept.lock());

@@ -70,6 +70,23 @@ fn each_pause_is_that_of_its_stage() {
     );
 }
 
+/// A thread that answers wakes another one, which may take its processor: that makes the stretch long, and no work.
+#[test]
+fn what_one_stage_works_is_not_shared_with_another_that_takes_long() {
+    let totals = Arc::<StageTotals>::default();
+    let life = totals.begin(CopyStage::Metadata);
+    thread::sleep(PAUSE);
+    enter(CopyStage::Write);
+    spin();
+    enter(CopyStage::Metadata);
+    settle(Pause::Device);
+    drop(life);
+    let times = totals.times();
+    let [metadata, write] = [CopyStage::Metadata, CopyStage::Write].map(|stage| *times.of(stage));
+    assert!(metadata.processor_ns < Nanos::from(PAUSE / 10), "{times:?}");
+    assert!(write.processor_ns >= Nanos::from(PAUSE / 2), "{times:?}");
+}
+
 /// A flow breaks while its threads wait for the other end, and no disk has held them.
 #[test]
 fn a_thread_that_ends_within_a_stage_has_waited_for_what_the_stage_waits_for() {

@@ -137,6 +137,16 @@ impl SourceLink {
     fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
         outcomes.chunks(MOST_OUTCOMES).for_each(|some| self.tell(&ToSource::Outcomes(some.to_vec())));
     }
+
+    /// Tells the source of pieces of one message, if there are any, after which it has no more to do than before. Several such
+    /// messages leave together.
+    fn tell_soon(&self, outcomes: Vec<(u64, EntryOutcome)>) {
+        if !outcomes.is_empty() {
+            let message: Arc<[u8]> = encode(&ToSource::Outcomes(outcomes)).into();
+            let weight = message.len() + WEIGHT;
+            self.say_soon(message, weight);
+        }
+    }
 }
 
 impl Receiving {
@@ -223,7 +233,7 @@ impl Receiving {
         if pieces.len() > MOST_PIECES {
             return Err(Error::Protocol("a message has more pieces than a copy may send"));
         }
-        let (mut whole, mut outcomes) = (Vec::new(), Vec::new());
+        let (mut whole, mut outcomes, mut can_wait) = (Vec::new(), Vec::new(), true);
         for (piece, file) in pieces.iter().zip(self.files_of(pieces)) {
             let (header, length) = (&piece.header, piece.sent_bytes());
             let length = length.ok_or(Error::Protocol("a piece has data that are not in it"))?;
@@ -234,13 +244,20 @@ impl Receiving {
             let Some(file) = file else { continue };
             match self.take(&file, piece, bytes)? {
                 Some(EntryOutcome::Taken(_)) if file.pieces() == 1 => whole.push((header.entry, file)),
-                outcome => outcomes.extend(outcome.map(|outcome| (header.entry, outcome))),
+                outcome => {
+                    // With the last piece, the source asks for the whole file.
+                    can_wait &= matches!(outcome, Some(EntryOutcome::Taken(_))) && file.digest().is_none();
+                    outcomes.extend(outcome.map(|outcome| (header.entry, outcome)));
+                }
             }
         }
         if !body.is_empty() {
             return Err(Error::Protocol("a message has bytes of no piece"));
         }
-        link.tell_outcomes(outcomes);
+        match can_wait {
+            true => link.tell_soon(outcomes),
+            false => link.tell_outcomes(outcomes),
+        }
         commit(commits, whole, link);
         Ok(())
     }
@@ -390,7 +407,11 @@ impl End for Serving<'_> {
             ToTarget::Holes { entry, holes } => receiving.take_holes(entry, &holes, link),
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
-            ToTarget::Rest => stage::rest(),
+            ToTarget::Rest => {
+                stage::rest();
+                // Nothing may follow that takes along what is to be told soon.
+                link.wake();
+            }
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
             ToTarget::Names { number, folders, removes } => {
                 receiving.sweep(number, folders, removes, link)?

@@ -2,7 +2,7 @@
 //! documentation of the module `cpu` explains the two kinds of accounting.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read};
 
 use landspeed_record::{CpuAccounting, LinkFacts};
 
@@ -12,7 +12,7 @@ use crate::procfile;
 /// (CONFIG_IRQ_TIME_ACCOUNTING, and not switched off). Returns `None` if the kernel's configuration could not be read
 /// from /proc/config.gz, /boot or the module folder.
 pub(crate) fn interrupt_time_is_apart() -> Option<bool> {
-    Some(enabled(&configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING") && !switched_off())
+    Some(enabled(configuration()?, "CONFIG_IRQ_TIME_ACCOUNTING")? && !switched_off())
 }
 
 /// Returns the method by which processor time must be measured on a host with these `links`.
@@ -34,8 +34,22 @@ fn is_virtual(driver: &str) -> bool {
     matches!(driver, "veth" | "bridge" | "ifb" | "dummy")
 }
 
-fn enabled(configuration: &str, option: &str) -> bool {
-    configuration.lines().any(|line| line.strip_prefix(option) == Some("=y"))
+/// Returns true if an option is on. Returns `None` if the configuration cannot be read up to its line. What comes after the line
+/// is not unpacked: this runs whenever a session begins.
+fn enabled(mut configuration: impl BufRead, option: &str) -> Option<bool> {
+    let mut line = String::new();
+    while configuration.read_line(&mut line).ok()? > 0 {
+        let value = |line: &str, rest: &str| line.strip_prefix(option).is_some_and(|value| value == rest);
+        let said = line.trim_end();
+        if value(said, "=y") {
+            return Some(true);
+        }
+        if said.strip_prefix("# ").is_some_and(|said| value(said, " is not set")) {
+            return Some(false);
+        }
+        line.clear();
+    }
+    Some(false)
 }
 
 /// Returns true if interrupt accounting is switched off. On x86 the kernel switches it off at boot for `tsc=noirqtime`,
@@ -48,22 +62,23 @@ fn switched_off() -> bool {
     asked || (cfg!(target_arch = "x86_64") && !tsc)
 }
 
-fn configuration() -> Option<String> {
+/// The longest configuration that is read, in bytes.
+const MOST: u64 = 4 << 20;
+
+fn configuration() -> Option<Box<dyn BufRead>> {
     let release = procfile::word("/proc/sys/kernel/osrelease").filter(|release| !release.contains('/'))?;
     let plain = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
-    packed().or_else(|| plain.iter().find_map(|path| procfile::read(path).ok()))
+    packed().or_else(|| plain.iter().find_map(|path| Some(bounded(File::open(path).ok()?))))
 }
 
 /// Reads the configuration from /proc/config.gz (CONFIG_IKCONFIG_PROC). It is preferred to the other files, because it
 /// is certainly that of the running kernel.
-fn packed() -> Option<String> {
-    const MOST: u64 = 4 << 20;
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(File::open("/proc/config.gz").ok()?)
-        .take(MOST)
-        .read_to_string(&mut text)
-        .ok()?;
-    Some(text)
+fn packed() -> Option<Box<dyn BufRead>> {
+    Some(bounded(flate2::read::GzDecoder::new(File::open("/proc/config.gz").ok()?)))
+}
+
+fn bounded(file: impl Read + 'static) -> Box<dyn BufRead> {
+    Box::new(BufReader::new(file.take(MOST)))
 }
 
 #[cfg(test)]
@@ -86,9 +101,18 @@ mod tests {
 
     #[test]
     fn an_option_is_on_only_when_the_line_says_so() {
-        let text = "# CONFIG_A is not set\nCONFIG_AB=y\nCONFIG_B=y\nCONFIG_C=m\n";
-        assert!(enabled(text, "CONFIG_B"));
-        assert!(!enabled(text, "CONFIG_A") && !enabled(text, "CONFIG_C"));
+        let text: &[u8] = b"# CONFIG_A is not set\nCONFIG_AB=y\nCONFIG_B=y\nCONFIG_C=m\nCONFIG_D=y\n";
+        let enabled = |option| enabled(text, option);
+        assert_eq!(["CONFIG_B", "CONFIG_D"].map(enabled), [Some(true); 2]);
+        assert_eq!(["CONFIG_A", "CONFIG_C", "CONFIG_E"].map(enabled), [Some(false); 3]);
+    }
+
+    #[test]
+    fn nothing_is_read_after_the_line_of_the_option_and_what_cannot_be_read_is_unknown() {
+        // The byte 0xff is in no text.
+        let text: &[u8] = b"CONFIG_A=y\n# CONFIG_B is not set\n\xff\nCONFIG_C=y\n";
+        let enabled = |option| enabled(text, option);
+        assert_eq!(["CONFIG_A", "CONFIG_B", "CONFIG_C"].map(enabled), [Some(true), Some(false), None]);
     }
 
     #[test]

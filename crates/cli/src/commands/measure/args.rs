@@ -88,17 +88,9 @@ pub(crate) struct MeasureArgs {
 }
 
 impl Args for MeasureArgs {
+    /// Every start of the program makes the whole command line, also that of an agent. The workloads, with all their options,
+    /// are made only where this command is parsed.
     fn augment_args(command: Command) -> Command {
-        let commands = app::workloads().iter().map(|runner| {
-            let runner = runner.as_ref();
-            let arguments = runner.parameters().into_iter().map(argument);
-            let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
-            // The workload's description replaces the one that `CommonArgs` brings.
-            let command = command.about(capital(runner.describe())).long_about(None);
-            let command =
-                command.after_help(format!("Example: landspeed measure {}{}", example(runner), GRID));
-            only_own(command, runner)
-        });
         command
             .about("Measure a path with one workload")
             .subcommand_required(true)
@@ -106,7 +98,7 @@ impl Args for MeasureArgs {
             .subcommand_value_name("WORKLOAD")
             .subcommand_help_heading("Workloads")
             .disable_help_subcommand(true)
-            .subcommands(commands)
+            .defer(with_workloads)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -131,6 +123,23 @@ impl FromArgMatches for MeasureArgs {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Returns the command with a subcommand for each workload, if it has none yet.
+pub(crate) fn with_workloads(command: Command) -> Command {
+    if command.has_subcommands() {
+        return command;
+    }
+    command.subcommands(app::workloads().iter().map(|runner| of_workload(runner.as_ref())))
+}
+
+fn of_workload(runner: &'static dyn WorkloadRunner) -> Command {
+    let arguments = runner.parameters().into_iter().map(argument);
+    let command = CommonArgs::augment_args(Command::new(runner.name()).args(arguments));
+    // The workload's description replaces the one that `CommonArgs` brings.
+    let command = command.about(capital(runner.describe())).long_about(None);
+    let command = command.after_help(format!("Example: landspeed measure {}{}", example(runner), GRID));
+    only_own(command, runner)
 }
 
 /// The part of the help after the example of each workload.

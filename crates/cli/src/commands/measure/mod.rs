@@ -24,7 +24,7 @@ use crate::output::{ActivityLine, present, usage};
 use crate::stop::StopRequest;
 
 use args::CommonArgs;
-pub(crate) use args::{MeasureArgs, is_taken};
+pub(crate) use args::{MeasureArgs, is_taken, with_workloads};
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
