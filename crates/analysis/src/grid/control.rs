@@ -32,7 +32,8 @@ pub(crate) fn over(reports: &[&GridReport]) -> Option<GridControlReport> {
     Some(GridControlReport { mean: means.and_then(|means| mean(&means)), trials, ..first })
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+/// Returns the arithmetic mean; `None` of no values.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 

@@ -13,21 +13,35 @@
 
 use landspeed_record::{
     CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
-    GridTrial, Settings,
+    GridReport, GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 
+use super::elsewhere;
 use super::fitted::{FigureModel, points};
 use crate::ladder::words;
 
-pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationReport {
+/// The trials by which expectations are judged.
+pub(super) struct JudgedTrials<'a> {
+    pub(super) grid: &'a Grid,
+    pub(super) trials: &'a [&'a GridTrial],
+    /// The other occasions, which choose the best cells of this one; empty for a record alone, which chooses its own.
+    pub(super) others: &'a [&'a GridReport],
+}
+
+/// Returns true if the test compares the best cell of each group.
+pub(super) fn has_peaks(test: &ExpectationTest) -> bool {
+    matches!(test, ExpectationTest::Ratio { peaks: true, .. } | ExpectationTest::Order { peaks: true, .. })
+}
+
+pub(super) fn judge(of: &JudgedTrials<'_>, expectation: &Expectation) -> ExpectationReport {
     let (published, within) = match &expectation.test {
         ExpectationTest::Ratio { published, within, .. } => (Some(*published), Some(*within)),
         _ => (None, None),
     };
-    let ExpectationOutcome { agreement, ours, told } = test(grid, trials, expectation);
+    let ExpectationOutcome { agreement, ours, told } = test(of, expectation);
     let reason = match agreement {
-        ExpectationAgreement::Differs => reason(grid, trials, expectation),
+        ExpectationAgreement::Differs => reason(of, expectation),
         _ => None,
     };
     let why =
@@ -48,11 +62,15 @@ pub(super) fn judge(grid: &Grid, trials: &[&GridTrial], expectation: &Expectatio
 }
 
 /// Tests the claim of `expectation`.
-fn test(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> ExpectationOutcome {
+fn test(of: &JudgedTrials<'_>, expectation: &Expectation) -> ExpectationOutcome {
+    let JudgedTrials { grid, trials, others } = *of;
     let figure = expectation.figure.unwrap_or(grid.figure);
     let fitted = FigureModel::of(grid, &points(grid, trials.iter().copied(), |trial| trial.figure(figure)));
     let found = match &fitted {
-        Ok(fitted) => ExpectationJudge { grid, fitted }.test(&expectation.test),
+        Ok(fitted) => {
+            let elsewhere = elsewhere::means(others, figure);
+            ExpectationJudge { grid, fitted, elsewhere }.test(&expectation.test)
+        }
         Err(why) => Err((ExpectationAgreement::Undecided, why.to_string())),
     };
     found.unwrap_or_else(|(agreement, told)| ExpectationOutcome { agreement, ours: None, told })
@@ -60,12 +78,12 @@ fn test(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Expect
 
 /// Says why a result differs: what the test of the reason showed, or that nothing tests it. `None` if the expectation
 /// has no reason.
-fn reason(grid: &Grid, trials: &[&GridTrial], expectation: &Expectation) -> Option<String> {
+fn reason(of: &JudgedTrials<'_>, expectation: &Expectation) -> Option<String> {
     let Some(because) = &expectation.because else {
         let guess = &expectation.otherwise;
         return (!guess.is_empty()).then(|| format!("perhaps (untested): {guess}"));
     };
-    let ExpectationOutcome { agreement, ours, told } = test(grid, trials, because);
+    let ExpectationOutcome { agreement, ours, told } = test(of, because);
     let word = match agreement {
         ExpectationAgreement::Reproduces => "because",
         ExpectationAgreement::Differs => "not because",
@@ -88,6 +106,8 @@ type ExpectationResult = Result<ExpectationOutcome, (ExpectationAgreement, Strin
 struct ExpectationJudge<'a> {
     grid: &'a Grid,
     fitted: &'a FigureModel,
+    /// The mean log of each cell on other occasions; `None` without any.
+    elsewhere: Option<Vec<Option<f64>>>,
 }
 
 impl ExpectationJudge<'_> {
@@ -126,7 +146,8 @@ impl ExpectationJudge<'_> {
             () if ours_low >= low && ours_high <= high => ExpectationAgreement::Reproduces,
             () => ExpectationAgreement::Undecided,
         };
-        let compared = peaks.then(|| format!("{} over {}", self.name(&to), self.name(&from)));
+        let compared =
+            peaks.then(|| format!("{} over {}{}", self.name(&to), self.name(&from), self.choice(peaks)));
         let decides = (agreement == ExpectationAgreement::Undecided).then(|| decidable((low, high), &found));
         let told = compared.into_iter().chain(decides).collect::<Vec<_>>().join("; ");
         Ok(ExpectationOutcome { agreement, ours: Some(found.estimate()), told })
@@ -136,7 +157,10 @@ impl ExpectationJudge<'_> {
         let places = cells.iter().map(|cell| self.some(cell, peaks)).collect::<Result<Vec<_>, _>>()?;
         let steps: Vec<Contrast> = places.windows(2).map(|two| self.difference(&two[0], &two[1])).collect();
         let found = self.compared(&steps)?;
-        Ok(all_above(&found, |n| format!("{} over {}", self.name(&places[n + 1]), self.name(&places[n]))))
+        Ok(all_above(&found, |n| {
+            let (to, from) = (self.name(&places[n + 1]), self.name(&places[n]));
+            format!("{to} over {from}{}", self.choice(peaks))
+        }))
     }
 
     fn crossing(&self, along: &str, below: &Settings, above: &Settings) -> ExpectationResult {
@@ -247,15 +271,26 @@ impl ExpectationJudge<'_> {
         found.filter(|found| !found.is_empty()).ok_or_else(few)
     }
 
-    /// Returns the cells with these values, or only the one with the highest mean if `peaks` is set.
+    /// Returns the cells with these values, or only the one with the highest mean if `peaks` is set: on the other
+    /// occasions, or without any in these trials.
     fn some(&self, values: &Settings, peaks: bool) -> Result<Vec<u32>, (ExpectationAgreement, String)> {
         let cells = self.cells(values)?;
-        let means = self.fitted.means();
-        let mean = |cell: &u32| {
-            means.iter().find(|mean| mean.cell == *cell).map_or(f64::NEG_INFINITY, |mean| mean.ln)
+        if !peaks || cells.len() < 2 {
+            return Ok(cells);
+        }
+        let own = self.fitted.means();
+        let mean = |cell: u32| match &self.elsewhere {
+            Some(means) => means.get(cell as usize).copied().flatten(),
+            None => own.iter().find(|mean| mean.cell == cell).map(|mean| mean.ln),
         };
-        let best = || cells.iter().copied().max_by(|a, b| mean(a).total_cmp(&mean(b)));
-        Ok(if peaks { best().into_iter().collect() } else { cells })
+        let known = cells.into_iter().filter_map(|cell| Some((cell, mean(cell)?)));
+        let best = known.max_by(|(_, a), (_, b)| a.total_cmp(b));
+        Ok(best.into_iter().map(|(cell, _)| cell).collect())
+    }
+
+    /// Says that the best cells were chosen by the trials that are compared; empty if they were not.
+    fn choice(&self, peaks: bool) -> &'static str {
+        if peaks && self.elsewhere.is_none() { ", each the best of this run" } else { "" }
     }
 
     /// Returns every cell with these values.
@@ -361,7 +396,7 @@ mod tests {
             .map(|(b, c)| trial(b, c))
             .collect();
         let trials: Vec<&GridTrial> = trials.iter().collect();
-        judge(&grid, &trials, &expectation)
+        judge(&JudgedTrials { grid: &grid, trials: &trials, others: &[] }, &expectation)
     }
 
     fn judged(test: ExpectationTest) -> ExpectationReport {

@@ -2,12 +2,13 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    ExpectationReport, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell, GridContrast,
-    GridCurves, GridEndReason, GridFigure, GridPlacebo, GridReport, GridTrial, Line, PathPrediction,
-    ProgramFigure, ProgramFigures, ProgramMetric, Record, RecordKind, Side, WrongKind,
+    Expectation, ExpectationReport, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell,
+    GridContrast, GridCurves, GridEndReason, GridFigure, GridPlacebo, GridReport, GridTrial, Line,
+    PathPrediction, ProgramFigure, ProgramFigures, ProgramMetric, Record, RecordKind, Side, WrongKind,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
+use super::expect::{JudgedTrials, has_peaks, judge};
 use super::fitted::{CellStep, FigureModel, layout, points};
 use super::{called, conditions, control, kinds, placebo};
 use crate::disturbance::over_trials;
@@ -64,7 +65,7 @@ pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKin
             .unwrap_or_default(),
         figures,
         title: grid.title.clone(),
-        expected: expected(grid, &trials, &placebos),
+        expected: expected(&JudgedTrials { grid, trials: &trials, others: &[] }, &placebos),
         missing: grid.missing.clone(),
         void: void(record).or_else(|| without_figures(&trials)),
         doubts: conditions::doubts(grid, &trials).into_iter().chain(placebo::doubts(&placebos)).collect(),
@@ -75,17 +76,39 @@ pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKin
     })
 }
 
-/// Returns the answers to the grid's expectations: none where a placebo shows that the intervals are too narrow.
-fn expected(grid: &Grid, trials: &[&GridTrial], placebos: &[GridPlacebo]) -> Vec<ExpectationReport> {
+/// Returns the answers of an occasion whose best cells the occasions `others` choose. An answer that compares no best cells
+/// is that of its report.
+pub(crate) fn expected_beside(
+    record: &Record,
+    report: &GridReport,
+    others: &[&GridReport],
+) -> Vec<ExpectationReport> {
+    let Some(grid) = lines_of!(record, Line::Grid(grid) => grid).next() else { return Vec::new() };
+    let trials: Vec<&GridTrial> = lines_of!(record, Line::GridTrial(trial) => &**trial).collect();
+    let of = JudgedTrials { grid, trials: &trials, others };
+    let both = grid.expectations.iter().zip(&report.expected);
+    let again = |(asked, alone): (&Expectation, &ExpectationReport)| match has_peaks(&asked.test) {
+        true => answer(&of, asked, &report.placebos),
+        false => alone.clone(),
+    };
+    both.map(again).collect()
+}
+
+/// Returns the answers to the grid's expectations.
+fn expected(of: &JudgedTrials<'_>, placebos: &[GridPlacebo]) -> Vec<ExpectationReport> {
+    of.grid.expectations.iter().map(|asked| answer(of, asked, placebos)).collect()
+}
+
+/// Returns the answer to an expectation: none where a placebo shows that the intervals are too narrow.
+fn answer(of: &JudgedTrials<'_>, asked: &Expectation, placebos: &[GridPlacebo]) -> ExpectationReport {
     let is_void = placebos.iter().any(|placebo| !placebo.holds());
-    let judged = grid.expectations.iter().map(|one| super::expect::judge(grid, trials, one));
-    let answer = |one: ExpectationReport| match one.agreement.withdrawn() {
+    let one = judge(of, asked);
+    match one.agreement.withdrawn() {
         agreement if is_void && agreement != one.agreement => {
             ExpectationReport { agreement, why: "a placebo of this run left 1".to_owned(), ..one }
         }
         _ => one,
-    };
-    judged.map(answer).collect()
+    }
 }
 
 /// Adds the measured ratio to the prediction for each path: the program's figure divided by its figure over the first

@@ -2,9 +2,11 @@
 //!
 //! An occasion is one run of the whole design. Its ratios between cells are its own: whatever made all cells of an occasion
 //! faster or slower cancels. Student's t over the log ratios of the occasions gives the mean and a prediction of another
-//! occasion. An answer needs five occasions on two boots; with fewer it is of today.
+//! occasion. The best cells of an occasion (`peaks`) are chosen by the others. An answer needs five occasions on two boots;
+//! with fewer it is of today.
 
 mod deviation;
+mod peaks;
 
 use std::collections::BTreeSet;
 
@@ -33,7 +35,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     let judged = |(record, path): &(Record, String)| {
         crate::grid::judged(record, path).map_err(|error| error.to_string())
     };
-    let all: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
+    let mut all: Vec<GridReport> = records.iter().map(judged).collect::<Result<_, _>>()?;
     let (first, others) = all
         .split_first()
         .filter(|(_, others)| !others.is_empty())
@@ -41,6 +43,8 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
     for other in others {
         same_design(first, other)?;
     }
+    peaks::choose_elsewhere(records, &mut all);
+    let first = &all[0];
     let counted = records.iter().zip(&all).filter(|(_, report)| void(report).is_none());
     let (counted, reports): (Vec<&Record>, Vec<&GridReport>) =
         counted.map(|((record, _), report)| (record, report)).unzip();
