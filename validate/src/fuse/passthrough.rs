@@ -29,6 +29,7 @@ pub(super) struct Passthrough {
     pub(super) folders: Handles<Mutex<Vec<ListedEntry>>>,
     has_xattrs: bool,
     has_holes: bool,
+    pub(super) has_one_case: bool,
     reads: Pace,
     writes: Pace,
     /// The bytes that may still be written.
@@ -60,6 +61,7 @@ impl Passthrough {
             folders: Handles::default(),
             has_xattrs: !options.no_xattrs,
             has_holes: !options.no_holes,
+            has_one_case: options.one_case,
             reads: Pace::new(options.read_rate),
             writes: Pace::new(options.write_rate),
             room: AtomicU64::new(options.room.unwrap_or(u64::MAX)),
@@ -209,6 +211,7 @@ impl Passthrough {
 
     /// Removes a name.
     pub(super) fn removed(&self, parent: INodeNo, name: &OsStr, flags: AtFlags) -> io::Result<()> {
+        let name = self.spelled(parent, name)?;
         Ok(rustix::fs::unlinkat(&*self.nodes.get(parent)?, name, flags)?)
     }
 

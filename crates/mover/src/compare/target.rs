@@ -18,12 +18,13 @@ use super::message::{Answer, PieceRange, Question};
 use super::queue::reads;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
+use crate::extras::ignores_case_of;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::select::CopyRules;
-use crate::target::{Target, allows, is_of_kind, kind};
+use crate::target::{Target, allows, is_listed, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 use crate::{CopyProgress, Error};
@@ -144,6 +145,12 @@ impl Showing {
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
+        match has_other_name(root, &offered.name, &mut last) {
+            Ok(false) => {}
+            Ok(true) if self.check == CopyCheck::Verify => return Ok([CopyDifference::Missing].into()),
+            Ok(true) => return Err(Failure::of(Operation::Create, &Errno::NOTUNIQ.into())),
+            Err(error) => return Err(Failure::of(Operation::Open, &error)),
+        }
         if is_of_kind(&offered.kind, &there) {
             return self.differences(root, offered, &there, &mut last);
         }
@@ -249,6 +256,14 @@ fn in_the_way(offered: &OfferedEntry, there: &Stat) -> Option<Failure> {
         _ => return None,
     };
     Some(Failure::of(operation, &io::Error::from_raw_os_error(errno)))
+}
+
+/// Returns true if what is there has its name in other letters, which are the same for the file system. Whether both forms of a letter
+/// are, only a file tells that is made.
+fn has_other_name(root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
+    let Some((folder, leaf)) = name.split() else { return Ok(false) };
+    let folder = last.get(folder, |folder| root.folder(folder))?;
+    Ok(ignores_case_of(folder, leaf) == Some(true) && !is_listed(folder, leaf)?)
 }
 
 fn is_device(offered: &OfferedEntry) -> bool {

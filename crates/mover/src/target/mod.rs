@@ -2,11 +2,12 @@
 
 mod commit;
 mod discard;
-mod fresh;
 mod hard_links;
 mod in_place;
 mod incoming;
+mod known_folders;
 mod offer;
+mod one_name;
 mod special;
 mod stable;
 mod sweep;
@@ -37,10 +38,12 @@ use crate::wire::{
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
 pub use discard::{DiscardedFiles, discard};
-use fresh::FreshFolders;
 use hard_links::LinkableFiles;
 use incoming::IncomingFile;
+use known_folders::KnownFolders;
 pub(crate) use offer::{allows, kind};
+use one_name::NameForms;
+pub(crate) use one_name::is_listed;
 pub(crate) use special::is_of_kind;
 use work_folder::WorkFolder;
 pub use work_folder::clean;
@@ -113,7 +116,10 @@ struct Receiving {
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     linkable: LinkableFiles,
-    fresh: FreshFolders,
+    /// Folders that this copy has made. What is in them, it has put there, or another program meanwhile, which is replaced as what
+    /// comes after the look at a name.
+    fresh: KnownFolders,
+    forms: NameForms,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -151,7 +157,7 @@ impl Receiving {
         };
         let root = Root::open(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
         let work = WorkFolder::open(&root, &target.folder)?;
-        let fresh = FreshFolders::default();
+        let fresh = KnownFolders::default();
         if is_new {
             fresh.add(&RelativeName::root());
         }
@@ -167,6 +173,7 @@ impl Receiving {
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
             fresh,
+            forms: NameForms::default(),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })

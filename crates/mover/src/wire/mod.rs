@@ -283,6 +283,11 @@ impl Failure {
         };
         match self.errno {
             0 => what.to_owned(),
+            libc::ENOTUNIQ => {
+                format!(
+                    "{what}: its file system takes its name for that of another entry: rename one of the two"
+                )
+            }
             errno => format!("{what}: {}", std::io::Error::from_raw_os_error(errno)),
         }
     }
