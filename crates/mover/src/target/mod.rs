@@ -8,6 +8,7 @@ mod incoming;
 mod known_folders;
 mod offer;
 mod one_name;
+mod room;
 mod special;
 mod stable;
 mod sweep;
@@ -389,6 +390,7 @@ impl End for Serving<'_> {
             ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Rest => stage::rest(),
+            ToTarget::Room { again } => receiving.tell_room(again, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
             ToTarget::Names { number, folders, removes } => {
                 receiving.sweep(number, folders, removes, link)?

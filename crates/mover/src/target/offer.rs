@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use super::hard_links::inode;
 use super::in_place::InPlace;
 use super::incoming::IncomingFile;
+use super::room::taken_by;
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
@@ -132,6 +133,7 @@ impl Receiving {
             self.check_name(&offered.name, last).map_err(|error| Failure::of(Operation::Create, &error))?;
         }
         let compares = there.as_ref().is_some_and(|there| self.compares_content(offered, size, there));
+        let replaced = there.as_ref().map_or(0, taken_by);
         match there {
             Some(_) if compares => {}
             Some(there) if self.has(offered, size, &there) => {
@@ -151,6 +153,7 @@ impl Receiving {
         // It is written to, and may have a mode that forbids it.
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
         file.may_have_old(left.is_some());
+        file.replace(replaced);
         file.beside(compares.then(InPlace::default));
         let held = match compares {
             true => vec![(0, pieces)],

@@ -1,0 +1,96 @@
+//! Whether the target has room for what waits to be sent, so that a clear shortage ends the copy before the disk is full.
+//!
+//! What is counted will be written for certain: pieces that have no hole, that no flow has taken yet, of files of which the target
+//! has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
+//! at, so that its answer is about all of them. A shortage counts once it was told several times: a file system may give back the
+//! room of files that were removed a moment later.
+
+use super::{Cursor, Plan, Work};
+use crate::digest::PIECE;
+use crate::wire::{Failure, Operation};
+
+/// The least shortage in bytes that counts.
+const LEAST: u64 = 16 << 20;
+/// The number of answers in a row that must tell of a shortage.
+const ANSWERS: u32 = 4;
+
+/// What is known of the target's room.
+#[derive(Debug, Default)]
+pub(super) struct TargetRoom {
+    /// The bytes that could be written when the target was asked last.
+    free: u64,
+    question: RoomQuestion,
+    /// The number of answers in a row that told of a shortage.
+    short: u32,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+enum RoomQuestion {
+    #[default]
+    None,
+    /// The target is to be asked.
+    Waits,
+    /// The target was asked, and has not answered.
+    Asked,
+}
+
+impl TargetRoom {
+    /// Returns true while no further file is to be looked at.
+    pub(super) fn is_open(&self) -> bool {
+        self.question != RoomQuestion::None
+    }
+}
+
+impl Plan {
+    /// Plans to ask the target, if what waits needs more than it is known to have.
+    pub(super) fn consider_room(&mut self) {
+        let needed = self.least_needed();
+        let room = &mut self.target_room;
+        if !room.is_open() && needed > room.free.max(LEAST) {
+            room.question = RoomQuestion::Waits;
+        }
+    }
+
+    /// Returns the question, if the target is to be asked.
+    pub(super) fn ask_for_room(&mut self) -> Option<Work> {
+        let room = &mut self.target_room;
+        if room.question != RoomQuestion::Waits {
+            return None;
+        }
+        room.question = RoomQuestion::Asked;
+        Some(Work::Room { again: room.short > 0 })
+    }
+
+    /// Takes the target's answer: this number of bytes can be written. One to a question that was not asked is ignored.
+    pub(crate) fn has_room(&mut self, free: u64) {
+        if self.target_room.question != RoomQuestion::Asked {
+            return;
+        }
+        let is_short = self.least_needed() > free.saturating_add(LEAST);
+        let short = if is_short { self.target_room.short + 1 } else { 0 };
+        let is_certain = short >= ANSWERS;
+        let question = if is_short && !is_certain { RoomQuestion::Waits } else { RoomQuestion::None };
+        self.target_room = TargetRoom { free, question, short };
+        if is_certain {
+            self.fail_all(Failure { operation: Operation::Create, errno: libc::ENOSPC }, true);
+        }
+    }
+
+    /// Returns the number of bytes that the target will have to write at the least.
+    fn least_needed(&self) -> u64 {
+        let dense = |cursor: &Cursor| {
+            let open = self.open.get(&cursor.entry).filter(|open| open.is_new && open.after.is_none());
+            open.map_or(0, |open| common(&open.dense, cursor))
+        };
+        self.large.iter().map(dense).sum::<u64>() * PIECE as u64
+    }
+}
+
+/// Returns the number of pieces that are in one of these ranges and before a cursor.
+fn common(ranges: &[(u32, u32)], cursor: &Cursor) -> u64 {
+    let common = |&(first, number): &(u32, u32)| {
+        let (begin, end) = (first.max(cursor.next), (first + number).min(cursor.end));
+        u64::from(end.saturating_sub(begin))
+    };
+    ranges.iter().map(common).sum()
+}
