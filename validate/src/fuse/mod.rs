@@ -72,6 +72,9 @@ pub(crate) struct Options {
     /// Take names that differ in the case of letters of ASCII for one
     #[arg(long)]
     one_case: bool,
+    /// Keep no parts of a second in times
+    #[arg(long)]
+    whole_seconds: bool,
     /// Return ENOSPC after this many bytes were written
     #[arg(long, value_name = "BYTES")]
     room: Option<u64>,

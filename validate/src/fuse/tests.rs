@@ -32,6 +32,7 @@ impl Shown {
             no_xattrs: false,
             no_holes: false,
             one_case: false,
+            whole_seconds: false,
             room: None,
         };
         change(&mut options);
@@ -48,6 +49,11 @@ impl Shown {
     /// Shows an empty folder in which letters of both cases are one.
     pub(crate) fn with_one_case() -> Option<Shown> {
         Shown::new(|options| options.one_case = true)
+    }
+
+    /// Shows an empty folder that keeps no parts of a second.
+    pub(crate) fn with_whole_seconds() -> Option<Shown> {
+        Shown::new(|options| options.whole_seconds = true)
     }
 
     pub(crate) fn at(&self, name: &str) -> PathBuf {

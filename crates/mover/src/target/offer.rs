@@ -92,8 +92,7 @@ impl Receiving {
             return Ok(false);
         }
         if !differs.is_empty() {
-            let set = Place::named(folder.as_fd(), leaf).set_modified(offered.modified);
-            set.map_err(|error| Failure::of(Operation::SetModeAndTimes, &error.into()))?;
+            self.keeper.set_time_over(&Place::named(folder.as_fd(), leaf), offered);
         }
         Ok(true)
     }

@@ -6,7 +6,7 @@ use landspeed_mover::{
     Caller, CopyProgress, CopyRules, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
 };
 use landspeed_record::factor::Factor;
-use landspeed_record::{CopyFailure, CopyKeeping, CopyOutcome};
+use landspeed_record::{CopyFailure, CopyKeeping, CopyLossKind, CopyOutcome};
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{CancelFlag, find};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
@@ -174,6 +174,21 @@ fn holds(kinds: &[TreeDifference]) -> bool {
         eprintln!("SKIP {kinds:?}: the file system of {} has none", file.path().display());
     }
     holds
+}
+
+/// A file system takes a time that it cannot keep without a word. The times are before 1970, and a nanosecond after a second.
+#[test]
+fn times_that_the_target_does_not_keep_are_told() {
+    let Some(target) = Shown::with_whole_seconds() else { return };
+    let from = entries();
+    for _ in 0..2 {
+        let outcome = copied(from.path(), &target.at(""));
+        let lost: Vec<_> = outcome.lost.iter().map(|lost| (lost.kind, lost.entries)).collect();
+        // Two names are of one file.
+        assert_eq!(lost, [(CopyLossKind::Times, 6)], "{:?}", outcome.lost);
+        assert!(outcome.failed == 0 && !outcome.is_complete());
+        assert!(outcome.lost[0].why.contains("keeps another time"), "{:?}", outcome.lost);
+    }
 }
 
 /// A change of a copy.
