@@ -255,10 +255,14 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     }
     let report = copy_report(&record, "")?;
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    let manifest = manifest.map(Manifest::finish).transpose()?;
+    // The copy is done, whatever becomes of its manifest.
+    let (manifest, unwritten) = match manifest.map(Manifest::finish).transpose() {
+        Ok(manifest) => (manifest, None),
+        Err(error) => (None, Some(error)),
+    };
     let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
     print(args, &document, lines)?;
-    Ok(exit(&document.report.outcome))
+    unwritten.map_or_else(|| Ok(exit(&document.report.outcome)), Err)
 }
 
 /// Copies, and returns the record, and the error that ended the copy, if one did.

@@ -6,8 +6,8 @@ use parking_lot::Mutex;
 
 use crate::name::RelativeName;
 
-/// The largest number of folders that are known. The source offers what is in a folder soon after it.
-const MOST: usize = 1_024;
+/// The largest number of folders that are known. The source offers what is in a folder soon after it, and a name has up to 2,048.
+const MOST: usize = 2_560;
 
 /// The folders that were added last.
 #[derive(Debug, Default)]
