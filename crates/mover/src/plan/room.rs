@@ -2,8 +2,8 @@
 //!
 //! What is counted will be written for certain: pieces that have no hole, that no flow has taken yet, of files of which the target
 //! has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
-//! at, so that its answer is about all of them. A shortage counts once it was told several times: a file system may give back the
-//! room of files that were removed a moment later.
+//! at as long as there is something to send, so that its answer is about all of them. A shortage counts once it was told several
+//! times: a file system may give back the room of files that were removed a moment later.
 
 use super::{Cursor, Plan, Work};
 use crate::digest::PIECE;
@@ -22,6 +22,8 @@ pub(super) struct TargetRoom {
     question: RoomQuestion,
     /// The number of answers in a row that told of a shortage.
     short: u32,
+    /// True if a file was looked at after the question: what it replaces may be missing in the answer.
+    is_late: bool,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,7 +37,7 @@ enum RoomQuestion {
 }
 
 impl TargetRoom {
-    /// Returns true while no further file is to be looked at.
+    /// Returns true from the need of an answer on until it is there.
     pub(super) fn is_open(&self) -> bool {
         self.question != RoomQuestion::None
     }
@@ -46,6 +48,7 @@ impl Plan {
     pub(super) fn consider_room(&mut self) {
         let needed = self.least_needed();
         let room = &mut self.target_room;
+        room.is_late = room.is_open();
         if !room.is_open() && needed > room.free.max(LEAST) {
             room.question = RoomQuestion::Waits;
         }
@@ -57,7 +60,7 @@ impl Plan {
         if room.question != RoomQuestion::Waits {
             return None;
         }
-        room.question = RoomQuestion::Asked;
+        (room.question, room.is_late) = (RoomQuestion::Asked, false);
         Some(Work::Room { again: room.short > 0 })
     }
 
@@ -67,10 +70,11 @@ impl Plan {
             return;
         }
         let is_short = self.least_needed() > free.saturating_add(LEAST);
-        let short = if is_short { self.target_room.short + 1 } else { 0 };
+        let TargetRoom { short, is_late, .. } = self.target_room;
+        let short = if is_short { short + u32::from(!is_late) } else { 0 };
         let is_certain = short >= ANSWERS;
         let question = if is_short && !is_certain { RoomQuestion::Waits } else { RoomQuestion::None };
-        self.target_room = TargetRoom { free, question, short };
+        self.target_room = TargetRoom { free, question, short, is_late: false };
         if is_certain {
             self.fail_all(Failure { operation: Operation::Create, errno: libc::ENOSPC }, true);
         }

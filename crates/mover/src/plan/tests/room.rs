@@ -5,7 +5,7 @@ use super::*;
 /// Returns a plan that has looked at a file of which the target has these pieces, and the file's entry.
 fn looked_at(pieces: u32, held: Vec<(u32, u32)>, dense: &[(u32, u32)]) -> (Plan, u64) {
     let mut plan = Plan::new();
-    plan.add(vec![file("a", u64::from(pieces) << 20), file("b", 9 << 20)]);
+    plan.add(vec![file("a", u64::from(pieces) << 20), file("b", 40 << 20)]);
     plan.walked();
     let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
     let answer = if held.is_empty() { Answer::Send } else { Answer::Compare(held) };
@@ -43,7 +43,7 @@ fn what_fits_is_sent_and_the_target_is_asked_once() {
     assert!(asks(&mut plan, false));
     plan.has_room(990 << 20);
     let NextStep::Map(map) = plan.step() else { panic!("the other file") };
-    plan.mapped(&map, DataMap { dense: vec![(0, 9)], ..data(&[(0, 9)]) });
+    plan.mapped(&map, DataMap { dense: vec![(0, 40)], ..data(&[(0, 40)]) });
     // That one is more than was known to be free.
     assert!(asks(&mut plan, false));
     plan.has_room(u64::MAX);
@@ -61,6 +61,25 @@ fn a_shortage_that_passes_ends_nothing() {
     plan.has_room(2 << 30);
     assert!(!drive(&mut plan).contains(&"room") && !plan.has_given_up());
     assert_eq!(plan.settled().copied, 2);
+}
+
+/// The flow of the question may be broken for long.
+#[test]
+fn an_answer_that_is_late_holds_up_nothing_and_does_not_count() {
+    let (mut plan, first) = looked_at(20, Vec::new(), &[(0, 20)]);
+    assert!(asks(&mut plan, false));
+    for _ in 0..20 {
+        assert!(matches!(plan.step(), NextStep::Work(Work::Piece(piece)) if piece.entry == first));
+    }
+    let NextStep::Map(map) = plan.step() else { panic!("the other file") };
+    plan.mapped(&map, DataMap { dense: vec![(0, 40)], ..data(&[(0, 40)]) });
+    assert!(matches!(plan.step(), NextStep::Work(Work::Piece(_))), "it is sent");
+    plan.has_room(0);
+    for answer in 0..4 {
+        assert!(asks(&mut plan, answer > 0) && !plan.has_given_up(), "{answer}");
+        plan.has_room(0);
+    }
+    assert!(plan.has_given_up());
 }
 
 /// Holes may take no room, and what the target has a part of takes less.
