@@ -2,8 +2,8 @@
 //!
 //! What is counted will be written for certain: pieces that have no hole, that no flow has taken yet, of files of which the target
 //! has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
-//! at as long as there is something to send, so that its answer is about all of them. A shortage counts once it was told several
-//! times: a file system may give back the room of files that were removed a moment later.
+//! at as long as there is something to send, so that its answer is about all of them. A shortage counts once several answers
+//! name it: a file system may give back the room of files that were removed a moment later.
 
 use super::{Cursor, Plan, Work};
 use crate::digest::PIECE;
@@ -11,7 +11,7 @@ use crate::wire::{Failure, Operation};
 
 /// The least shortage in bytes that counts.
 const LEAST: u64 = 16 << 20;
-/// The number of answers in a row that must tell of a shortage.
+/// The number of answers in a row that must name a shortage.
 const ANSWERS: u32 = 4;
 
 /// What is known of the target's room.
@@ -20,7 +20,7 @@ pub(super) struct TargetRoom {
     /// The bytes that could be written when the target was asked last.
     free: u64,
     question: RoomQuestion,
-    /// The number of answers in a row that told of a shortage.
+    /// The number of answers in a row that named a shortage.
     short: u32,
     /// True if a file was looked at after the question: what it replaces may be missing in the answer.
     is_late: bool,
