@@ -1,7 +1,7 @@
+mod failing_disk;
 mod in_place;
 mod links_and_holes;
 mod modes;
-mod not_synced;
 mod one_name;
 
 use std::os::unix::fs::MetadataExt;

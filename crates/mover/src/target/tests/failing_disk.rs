@@ -18,22 +18,27 @@ fn take(target: &Receiving, link: &Arc<SourceLink>, files: u64) {
     target.commit_all(&queue);
 }
 
-/// One file alone is synced by itself, and several by the sync of their file system. What was there stays.
+/// One file alone is synced by itself, and several by the sync of their file system. What was there stays, whichever call fails.
 #[test]
-fn a_file_that_is_not_on_stable_storage_gets_no_name() {
-    for (call, files) in [(libc::SYS_fdatasync, 1), (libc::SYS_syncfs, 2)] {
+fn a_file_that_the_disk_does_not_take_gets_no_name() {
+    for (calls, files, operation) in [
+        (&[libc::SYS_pwrite64][..], 2, Operation::Write),
+        (&[libc::SYS_fdatasync], 1, Operation::Sync),
+        (&[libc::SYS_syncfs], 2, Operation::Sync),
+        (&[libc::SYS_renameat, libc::SYS_renameat2], 2, Operation::Install),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("0"), "old").unwrap();
         let (target, link) = (target(folder.path(), &[""]), Arc::new(SourceLink::new(0)));
         std::thread::scope(|scope| {
             let taken = scope.spawn(|| {
                 // The thread that syncs is made by this one, and inherits it.
-                deny(call, libc::EIO);
+                calls.iter().for_each(|call| deny(*call, libc::EIO));
                 take(&target, &link, files);
             });
             taken.join().expect("no panic");
         });
-        let failed = EntryOutcome::Failed(Failure { operation: Operation::Sync, errno: libc::EIO });
+        let failed = EntryOutcome::Failed(Failure { operation, errno: libc::EIO });
         let outcomes = (0..files).map(|entry| (entry, failed)).collect();
         assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
         assert_eq!(std::fs::read(folder.path().join("0")).unwrap(), b"old");
