@@ -53,6 +53,7 @@ use progress::CopyLine;
 use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
+use verify::VerifiedFrom;
 
 const HELP: &str = "\
 A folder lands in TARGET under its own name; with a slash at its end (run7/),
@@ -153,9 +154,17 @@ pub(crate) struct CopyArgs {
     pub(crate) dry_run: bool,
     /// Compare source and target, and copy nothing: names, content, and what a copy keeps, except holes
     ///
-    /// Both ends read the files of the same length, and their digests are compared: no content is sent.
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) verify: bool,
+    /// Both ends read the files of the same length, and their digests are compared: no content is sent. --verify=disk reads those
+    /// of the target from its disk, also where the system holds them in memory, as it does after a copy.
+    #[arg(
+        long,
+        value_name = "FROM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "memory",
+        conflicts_with = "dry_run"
+    )]
+    pub(crate) verify: Option<VerifiedFrom>,
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
     /// The next copy then sends these files from their beginning. A copy that runs is left alone.
@@ -216,7 +225,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let (keeping, places) = (args.keep.keeping().map_err(usage)?, places(args).map_err(usage)?);
     let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
     let (rules, only, flow) = (args.rules.asked()?, args.rules.only()?, args.flow.chosen()?);
-    stop.at_once(match args.dry_run || args.verify {
+    stop.at_once(match args.dry_run || args.verify.is_some() {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
@@ -244,7 +253,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.dry_run {
         return dry_run::run(args, route, joined, (&what, &flow));
     }
-    if args.verify {
+    if args.verify.is_some() {
         return verify::run(args, route, joined, (&what, &flow));
     }
     let (record, failed) = recorded(&joined, &what, CopyRecorder::begin(plan), manifest.as_ref());

@@ -1,5 +1,6 @@
 //! The end that has the target: it says how its entries differ, and writes nothing.
 
+mod cached;
 mod extras;
 
 use std::collections::BTreeSet;
@@ -12,6 +13,7 @@ use landspeed_transport::CancelFlag;
 use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
+use self::cached::forget;
 use super::Seen;
 use super::lane::{LaneFlow, Lanes};
 use super::message::{Answer, PieceRange, Question};
@@ -141,13 +143,13 @@ impl Showing {
         let mut last = LastFolder::default();
         let seen = match root.stat(&offered.name, &mut last) {
             // Something else is in the place of a folder on the way.
-            Err(error) if self.check == CopyCheck::Verify && is_no_folder(&error) => None,
+            Err(error) if self.check.verifies() && is_no_folder(&error) => None,
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
         match has_other_name(root, &offered.name, &mut last) {
             Ok(false) => {}
-            Ok(true) if self.check == CopyCheck::Verify => return Ok([CopyDifference::Missing].into()),
+            Ok(true) if self.check.verifies() => return Ok([CopyDifference::Missing].into()),
             Ok(true) => return Err(Failure::of(Operation::Create, &Errno::NOTUNIQ.into())),
             Err(error) => return Err(Failure::of(Operation::Open, &error)),
         }
@@ -212,7 +214,11 @@ impl Showing {
         }
         let file =
             root.file(&range.name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(open)?;
-        range.digests(&File::from(file), room).map_err(ReadProblem::failure)
+        let file = File::from(file);
+        if self.check == CopyCheck::VerifyDisk {
+            forget(&file).map_err(|error| Failure::of(Operation::Sync, &error))?;
+        }
+        range.digests(&file, room).map_err(ReadProblem::failure)
     }
 }
 
