@@ -46,7 +46,7 @@ mod tests {
         if rustix::fs::fstatfs(&file).unwrap().f_type as u64 & 0xffff_ffff == 0x0102_1994 {
             return eprintln!("SKIP: /var/tmp is in memory");
         }
-        file.write_all_at(&[7; LENGTH], 0).unwrap();
+        file.write_all_at(&vec![7; LENGTH], 0).unwrap();
         assert!(held_pages(&file) > 0);
         forget(&file).unwrap();
         assert_eq!(held_pages(&file), 0);
