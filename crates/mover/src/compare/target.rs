@@ -20,7 +20,7 @@ use super::message::{Answer, PieceRange, Question};
 use super::queue::reads;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
-use crate::extras::ignores_case_of;
+use crate::extras::is_in_other_case;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
@@ -269,7 +269,7 @@ fn in_the_way(offered: &OfferedEntry, there: &Stat) -> Option<Failure> {
 fn has_other_name(root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
     let Some((folder, leaf)) = name.split() else { return Ok(false) };
     let folder = last.get(folder, |folder| root.folder(folder))?;
-    Ok(ignores_case_of(folder, leaf) == Some(true) && !is_listed(folder, leaf)?)
+    Ok(is_in_other_case(folder, leaf) == Some(true) && !is_listed(folder, leaf)?)
 }
 
 fn is_device(offered: &OfferedEntry) -> bool {

@@ -31,12 +31,13 @@ pub(super) fn ignores_case<'a>(base: &Root, names: impl Iterator<Item = &'a Rela
     })
 }
 
-/// Returns true if the folder holds the name of an entry that is there to be the same in letters of the other case; `None` if the
-/// name has no letters. Its first letters tell as in [`ignores_case`].
-pub(crate) fn ignores_case_of(folder: BorrowedFd<'_>, name: &[u8]) -> Option<bool> {
+/// Returns true if there is an entry with this name in letters of the other case; `None` if the name has no letters. If there is one
+/// with the name itself, both may be the same, also where they have other inodes: CIFS may make one up for each name.
+pub(crate) fn is_in_other_case(folder: BorrowedFd<'_>, name: &[u8]) -> Option<bool> {
     [with_other_ascii, with_other_letters].into_iter().find_map(|with_other| {
         let other = with_other(name);
-        if other == name { None } else { is_one(folder, name, &other) }
+        let is_there = || rustix::fs::statat(folder, other.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        (other != name).then(is_there)
     })
 }
 
@@ -124,7 +125,7 @@ mod tests {
         let base = Root::open(folder.path()).unwrap();
         let names = ["7", "\u{43f}"].map(|name| RelativeName::parse(name.as_bytes()).expect("a name"));
         std::fs::write(folder.path().join("\u{43f}"), "").unwrap();
-        let tell = || names.each_ref().map(|name| ignores_case_of(base.as_fd(), name.as_bytes()));
+        let tell = || names.each_ref().map(|name| is_in_other_case(base.as_fd(), name.as_bytes()));
         assert!(!ignores_case(&base, names.iter()));
         assert_eq!(tell(), [None, Some(false)]);
         std::fs::hard_link(folder.path().join("\u{43f}"), folder.path().join("\u{41f}")).unwrap();

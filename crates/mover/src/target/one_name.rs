@@ -13,7 +13,7 @@ use super::Receiving;
 use super::known_folders::KnownFolders;
 use super::work_folder::WorkFolder;
 use crate::beneath::LastFolder;
-use crate::extras::{ignores_case_of, ignores_form};
+use crate::extras::{ignores_form, is_in_other_case};
 use crate::name::RelativeName;
 
 /// How the target's file system tells names apart, as far as it is known.
@@ -47,12 +47,12 @@ impl NameForms {
         if self.apart.hold(name) {
             return false;
         }
-        let is_one = ignores_case_of(folder, leaf);
+        let has_other = is_in_other_case(folder, leaf);
         // Some file systems know letters of ASCII alone.
-        if is_one == Some(false) && leaf.iter().any(u8::is_ascii_alphabetic) {
+        if has_other == Some(false) && leaf.iter().any(u8::is_ascii_alphabetic) {
             name.split().iter().for_each(|(above, _)| self.apart.add(above));
         }
-        is_one == Some(true)
+        has_other == Some(true)
     }
 
     /// Returns true if both forms of letters are one. Asks for it by a file that is made for a moment in the work folder, which
@@ -95,15 +95,19 @@ impl Receiving {
         Ok(())
     }
 
-    /// Checks the same of the entry `leaf` of an open folder, which is there under its own name.
+    /// Checks the same of the entry `leaf` of an open folder, which is known to have its own name. Nothing may be there.
     pub(super) fn check_leaf(
         &self,
         name: &RelativeName,
         folder: BorrowedFd<'_>,
         leaf: &[u8],
     ) -> io::Result<()> {
-        let is_there = || statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok();
-        let may_be_one = self.forms.may_be_one(name, folder, leaf, &self.work) && is_there();
+        if self.forms.tell_apart(name) {
+            return Ok(());
+        }
+        // Of what is not there, nothing is there in other letters either.
+        let is_there = statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        let may_be_one = is_there && self.forms.may_be_one(name, folder, leaf, &self.work);
         match may_be_one && !is_listed(folder, leaf)? {
             true => Err(Errno::NOTUNIQ.into()),
             false => Ok(()),
