@@ -26,7 +26,7 @@ use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::select::CopyRules;
-use crate::target::{Target, allows, is_listed, is_of_kind, kind};
+use crate::target::{LastListing, Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 use crate::{CopyProgress, Error};
@@ -73,6 +73,7 @@ struct Showing {
     /// What a copy would keep.
     keeper: Keeper,
     rules: CopyRules,
+    listing: LastListing,
 }
 
 /// The target's own digests of pieces, or why it has none, range by range.
@@ -90,7 +91,7 @@ impl Showing {
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
         let (keeper, rules) = (Keeper::new(&target.keeping), target.rules.clone());
-        Ok(Showing { root, names, check, keeper, rules })
+        Ok(Showing { root, names, check, keeper, rules, listing: LastListing::default() })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -147,7 +148,7 @@ impl Showing {
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
-        match has_other_name(root, &offered.name, &mut last) {
+        match self.has_other_name(root, &offered.name, &mut last) {
             Ok(false) => {}
             Ok(true) if self.check.verifies() => return Ok([CopyDifference::Missing].into()),
             Ok(true) => return Err(Failure::of(Operation::Create, &Errno::NOTUNIQ.into())),
@@ -160,6 +161,14 @@ impl Showing {
             Some(failure) if self.check == CopyCheck::DryRun => Err(failure),
             _ => Ok([CopyDifference::Kind].into()),
         }
+    }
+
+    /// Returns true if what is there has its name in other letters, which are the same for the file system. Whether both forms of
+    /// a letter are, only a file tells that is made.
+    fn has_other_name(&self, root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
+        let Some((folder, leaf)) = name.split() else { return Ok(false) };
+        let folder = last.get(folder, |folder| root.folder(folder))?;
+        Ok(is_in_other_case(folder, leaf) == Some(true) && !self.listing.has(name, folder, leaf)?)
     }
 
     /// Returns how an entry of the same kind differs. A target's folder that is there keeps what it has, because only entries
@@ -262,14 +271,6 @@ fn in_the_way(offered: &OfferedEntry, there: &Stat) -> Option<Failure> {
         _ => return None,
     };
     Some(Failure::of(operation, &io::Error::from_raw_os_error(errno)))
-}
-
-/// Returns true if what is there has its name in other letters, which are the same for the file system. Whether both forms of a letter
-/// are, only a file tells that is made.
-fn has_other_name(root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
-    let Some((folder, leaf)) = name.split() else { return Ok(false) };
-    let folder = last.get(folder, |folder| root.folder(folder))?;
-    Ok(is_in_other_case(folder, leaf) == Some(true) && !is_listed(folder, leaf)?)
 }
 
 fn is_device(offered: &OfferedEntry) -> bool {

@@ -73,7 +73,7 @@ impl Receiving {
             return Err(Errno::NOENT.into());
         }
         let (folder, new) = name.split().ok_or(Errno::ISDIR)?;
-        let folder = self.root.made_folder(&folder)?;
+        let folder = self.made_folder(&folder)?;
         let there = statat(&folder, new, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| inode(&there) == file) {
             return self.check_leaf(name, folder.as_fd(), new).map(|()| Answer::Unchanged);

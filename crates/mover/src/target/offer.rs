@@ -43,7 +43,7 @@ impl Receiving {
         let (answer, is_new) = match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
             Some(FileType::Directory) => (Answer::Unchanged, false),
             Some(_) => return Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
-            None => (Answer::Made, self.root.make_folder(name).map_err(failed)?.1),
+            None => (Answer::Made, self.new_folder(name).map_err(failed)?),
         };
         match is_new {
             true => self.fresh.add(name),
@@ -52,10 +52,18 @@ impl Receiving {
         Ok(answer)
     }
 
+    /// Makes a folder, in one that has its own name. Returns false if another program has made it.
+    fn new_folder(&self, name: &RelativeName) -> io::Result<bool> {
+        if let Some((above, _)) = name.split() {
+            self.check_folder(&above)?;
+        }
+        self.root.make_folder(name).map(|(_, is_new)| is_new)
+    }
+
     fn make_link(&self, entry: u64, offered: &OfferedEntry, to: &[u8]) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeLink, &error);
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
-        let folder = self.root.made_folder(&folder).map_err(failed)?;
+        let folder = self.made_folder(&folder).map_err(failed)?;
         let has_text =
             rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|has| has.as_bytes() == to);
         if has_text {

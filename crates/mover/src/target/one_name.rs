@@ -3,14 +3,15 @@
 //! tells.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 
-use rustix::fs::{AtFlags, Dir, Mode, OFlags, statat};
+use rustix::fs::{AtFlags, statat};
 use rustix::io::Errno;
 
 use super::Receiving;
 use super::known_folders::KnownFolders;
+use super::listing::LastListing;
 use super::work_folder::WorkFolder;
 use crate::beneath::LastFolder;
 use crate::extras::{ignores_form, is_in_other_case};
@@ -25,12 +26,14 @@ pub(super) struct NameForms {
     own: KnownFolders,
     /// True if both forms of letters are one.
     forms_are_one: OnceLock<bool>,
+    listing: LastListing,
 }
 
 impl NameForms {
     /// Returns true if it is known that an entry with this name has no other one.
     fn tell_apart(&self, name: &RelativeName) -> bool {
-        name.as_bytes().is_ascii() && self.apart.hold(name)
+        let has_one_form = name.as_bytes().is_ascii() || self.forms_are_one.get() == Some(&false);
+        has_one_form && self.apart.hold(name)
     }
 
     /// Returns true if an entry that is there under this name, which is `leaf` in its folder, may have another one.
@@ -63,36 +66,53 @@ impl NameForms {
 }
 
 impl Receiving {
-    /// Checks that what is there under the name of an offered entry has this very name.
+    /// Opens a folder, which is made if it is missing, with those above it.
+    ///
+    /// # Errors
+    /// Returns ENOTUNIQ if one of them is there under another name, which is the same for the file system.
+    pub(super) fn made_folder(&self, folder: &RelativeName) -> io::Result<OwnedFd> {
+        self.check_folder(folder)?;
+        self.root.made_folder(folder)
+    }
+
+    /// Checks that what is there under the name of an offered entry has this very name, as have the folders above it.
     ///
     /// # Errors
     /// Returns ENOTUNIQ if it has another one, which is the same for the file system.
     pub(super) fn check_name(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<()> {
         let Some((folder, _)) = name.split() else { return Ok(()) };
         self.check_folder(&folder)?;
-        self.check_entry(name, last)
+        self.check_entry(name, last)?;
+        Ok(())
     }
 
-    fn check_entry(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<()> {
-        let Some((folder, leaf)) = name.split() else { return Ok(()) };
-        if self.forms.tell_apart(name) {
-            return Ok(());
-        }
-        let folder = last.get(folder, |folder| self.root.folder(folder))?;
-        self.check_leaf(name, folder, leaf)
-    }
-
-    /// Checks the same of a folder that is there and of those above it, each once.
-    fn check_folder(&self, folder: &RelativeName) -> io::Result<()> {
+    /// Checks the same of a folder and of those above it, each once. Nothing may be there.
+    pub(super) fn check_folder(&self, folder: &RelativeName) -> io::Result<()> {
         let above = |name: &RelativeName| name.split().map(|(above, _)| above);
         let is_unknown = |name: &RelativeName| *name != RelativeName::root() && !self.forms.own.has(name);
         let all = std::iter::successors(Some(folder.clone()), above);
         let mut unknown: Vec<RelativeName> = all.take_while(is_unknown).collect();
         while let Some(name) = unknown.pop() {
-            self.check_entry(&name, &mut LastFolder::default())?;
+            if !self.check_entry(&name, &mut LastFolder::default())? {
+                // Neither are those below it there.
+                return Ok(());
+            }
             self.forms.own.add(&name);
         }
         Ok(())
+    }
+
+    /// Checks the same of an entry alone. Returns false if nothing is there, unless another name for it is out of question.
+    fn check_entry(&self, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
+        if self.forms.tell_apart(name) {
+            return Ok(true);
+        }
+        let is_there = self.root.stat(name, last)?.is_some();
+        if is_there && let Some((folder, leaf)) = name.split() {
+            let folder = last.get(folder, |folder| self.root.folder(folder))?;
+            self.check_leaf(name, folder, leaf)?;
+        }
+        Ok(is_there)
     }
 
     /// Checks the same of the entry `leaf` of an open folder, which is known to have its own name. Nothing may be there.
@@ -108,18 +128,17 @@ impl Receiving {
         // Of what is not there, nothing is there in other letters either.
         let is_there = statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).is_ok();
         let may_be_one = is_there && self.forms.may_be_one(name, folder, leaf, &self.work);
-        match may_be_one && !is_listed(folder, leaf)? {
+        match may_be_one && !self.forms.listing.has(name, folder, leaf)? {
             true => Err(Errno::NOTUNIQ.into()),
             false => Ok(()),
         }
     }
 
     /// Gives an entry of the work folder its name at the target, which is `leaf` in its folder, in place of what may be there under
-    /// this very name.
+    /// this very name. The folder is known to have its own name ([`Receiving::made_folder`]).
     ///
     /// # Errors
-    /// Returns ENOTUNIQ if something is there under another name, which is the same for the file system, or if a folder above it has
-    /// another name.
+    /// Returns ENOTUNIQ if something is there under another name, which is the same for the file system.
     pub(super) fn place(
         &self,
         own: &[u8],
@@ -127,26 +146,17 @@ impl Receiving {
         folder: BorrowedFd<'_>,
         leaf: &[u8],
     ) -> io::Result<()> {
-        if let Some((above, _)) = name.split() {
-            self.check_folder(&above)?;
-        }
-        if self.work.put_beside(own, folder, leaf).is_ok() {
+        let is_apart = self.forms.tell_apart(name);
+        if !is_apart && self.work.put_beside(own, folder, leaf).is_ok() {
             return Ok(());
         }
         // Something is there, or the file system cannot look and rename in one call.
         self.check_leaf(name, folder, leaf)?;
-        self.work.put_in_place(own, folder, leaf)
-    }
-}
-
-/// Returns true if a folder lists this very name.
-pub(crate) fn is_listed(folder: BorrowedFd<'_>, leaf: &[u8]) -> io::Result<bool> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut entries = Dir::new(rustix::fs::openat(folder, ".", flags, Mode::empty())?)?;
-    while let Some(entry) = entries.read() {
-        if entry?.file_name().to_bytes() == leaf {
-            return Ok(true);
+        self.work.put_in_place(own, folder, leaf)?;
+        if !is_apart {
+            // What is there now tells, so that others in the folder need no look.
+            self.forms.may_be_one(name, folder, leaf, &self.work);
         }
+        Ok(())
     }
-    Ok(false)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Stat, fstatfs, fstatvfs};
+use rustix::fs::{IFlags, Stat, fstatfs, fstatvfs, ioctl_getflags};
 
 use super::{Receiving, SourceLink};
 use crate::stage::{self, Pause};
@@ -37,8 +37,10 @@ impl Receiving {
     fn room(&self) -> Option<u64> {
         let kind = fstatfs(&self.root).ok()?.f_type as u64 & 0xffff_ffff;
         let about = fstatvfs(&self.root).ok()?;
+        // Of a folder with a project, the system says what its quota leaves: a soft one may be exceeded.
+        let has_quota = ioctl_getflags(&self.root).is_ok_and(|has| has.contains(IFlags::PROJECT_INHERIT));
         // A tmpfs without a limit has no blocks.
-        let is_known = PLAIN.contains(&kind) && about.f_blocks > 0;
+        let is_known = PLAIN.contains(&kind) && about.f_blocks > 0 && !has_quota;
         let free = about.f_bfree.saturating_mul(about.f_frsize);
         let replaced = self.files.lock().values().map(|file| file.replaces()).fold(0, u64::saturating_add);
         is_known.then(|| free.saturating_add(replaced))

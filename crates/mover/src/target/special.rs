@@ -22,7 +22,7 @@ impl Receiving {
             _ => (FileType::Fifo, 0),
         };
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
-        let folder = self.root.made_folder(&folder).map_err(failed)?;
+        let folder = self.made_folder(&folder).map_err(failed)?;
         let there = rustix::fs::statat(&folder, leaf, AtFlags::SYMLINK_NOFOLLOW);
         let is_there = there.is_ok_and(|there| is_of_kind(&offered.kind, &there));
         if is_there {

@@ -89,12 +89,14 @@ fn of_two_names_that_are_one_at_the_target_the_second_is_named_and_replaces_noth
         for name in ["Photo.JPG", "photo.jpg", other] {
             fs::write(at(folder).join(name), format!("{folder}/{name}")).unwrap();
         }
+        fs::create_dir_all(at(folder).join(format!("in{other}/below"))).unwrap();
+        symlink("text", at(folder).join(format!("in{other}/below/link"))).unwrap();
     }
     ["Link", "link"].into_iter().for_each(|name| symlink("text", at(name)).unwrap());
     for round in 1..=2 {
         let outcome = copied(from.path(), &target.at(""));
-        // A folder with three files, a link, and a file of the other folder.
-        assert_eq!(outcome.failed, 6, "{round}: {:?}", outcome.failures);
+        // A folder with three files and two folders with a link, a link, and a file of the other folder.
+        assert_eq!(outcome.failed, 9, "{round}: {:?}", outcome.failures);
         let is_told = |failed: &CopyFailure| failed.why.contains("that of another entry");
         assert!(outcome.failures.iter().all(is_told), "{:?}", outcome.failures);
         let entries = fs::read_dir(target.below("")).unwrap().map(|entry| entry.unwrap().path());
@@ -103,8 +105,9 @@ fn of_two_names_that_are_one_at_the_target_the_second_is_named_and_replaces_noth
             panic!("{folders:?} {others:?}")
         };
         assert!(link.is_symlink());
-        let files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-        assert_eq!(files.len(), 2, "{files:?}");
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (files, inner): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_file());
+        assert_eq!((files.len(), inner.len()), (2, 1), "{files:?} {inner:?}");
         for file in files {
             let name = file.strip_prefix(target.below("")).unwrap();
             assert_eq!(fs::read_to_string(&file).unwrap(), name.display().to_string(), "its own content");

@@ -1,7 +1,5 @@
 //! Names in letters of both cases, where the file system tells them apart. `validate` has one that does not, and tries a copy to it.
 
-use std::os::fd::AsFd;
-
 use super::*;
 
 /// Two names of one file look as one entry does elsewhere. The list of the folder tells.
@@ -24,14 +22,4 @@ fn names_in_both_cases_are_two_where_the_folder_lists_both() {
     assert_eq!(["f", "F"].map(|name| std::fs::read(at(name)).unwrap()), [b"f", b"F"]);
     assert_eq!(considered(&target, 2, &offered("d", EntryKind::Folder)), Answer::Made);
     assert_eq!(considered(&target, 3, &offered("D", EntryKind::Folder)), Answer::Made);
-}
-
-#[test]
-fn a_folder_lists_a_name_as_it_is() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("a"), "").unwrap();
-    let root = Root::open(folder.path()).unwrap();
-    let only_named = root.folder(&RelativeName::root()).unwrap();
-    let listed = [&b"a"[..], b"A", b"b"].map(|name| is_listed(only_named.as_fd(), name).unwrap());
-    assert_eq!(listed, [true, false, false]);
 }
