@@ -82,7 +82,7 @@ fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
     needs_root!();
     let hosts = TestHosts::new();
     let at = |name: &str| hosts.file(name).display().to_string();
-    fs::write(hosts.file("large"), vec![7; 64 << 20]).unwrap();
+    fs::write(hosts.file("large"), vec![7; 192 << 20]).unwrap();
     fs::create_dir(hosts.file("small")).unwrap();
     let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit 8M \"$1\" \"$2\" 2>&1
         echo \"ended with $?\"; du -sk \"$2\" | cut -f 1";

@@ -1,16 +1,17 @@
 //! Whether the target has room for what waits to be sent, so that a clear shortage ends the copy before the disk is full.
 //!
-//! What is counted will be written for certain: pieces that have no hole, that no flow has taken yet, of files of which the target
-//! has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
+//! What is counted will be written for certain: whole pieces that have no hole, that no flow has taken yet, of files of which the
+//! target has no part. If they need more than the target is known to have, it is asked. Until it answers, no further file is looked
 //! at as long as there is something to send, so that its answer is about all of them. A shortage counts once several answers
 //! name it: a file system may give back the room of files that were removed a moment later.
 
-use super::{Cursor, Plan, Work};
+use super::{Cursor, LOW, OpenEntry, Plan, Work};
 use crate::digest::PIECE;
 use crate::wire::{Failure, Operation};
 
-/// The least shortage in bytes that counts.
-const LEAST: u64 = 16 << 20;
+/// The least shortage in bytes that counts, and the least need of which the target is asked. While more waits, nothing is offered:
+/// no later entry, which could make room by getting shorter, would come before the disk is full.
+const LEAST: u64 = LOW;
 /// The number of answers in a row that must name a shortage.
 const ANSWERS: u32 = 4;
 
@@ -22,7 +23,10 @@ pub(super) struct TargetRoom {
     question: RoomQuestion,
     /// The number of answers in a row that named a shortage.
     short: u32,
-    /// True if a file was looked at after the question: what it replaces may be missing in the answer.
+    /// True if the target was asked before, and has named a shortage.
+    is_again: bool,
+    /// True if what a file replaces may be missing in the answer: it was looked at after the question, or was offered before it
+    /// and not answered.
     is_late: bool,
 }
 
@@ -60,8 +64,9 @@ impl Plan {
         if room.question != RoomQuestion::Waits {
             return None;
         }
-        (room.question, room.is_late) = (RoomQuestion::Asked, false);
-        Some(Work::Room { again: room.short > 0 })
+        room.question = RoomQuestion::Asked;
+        room.is_late = self.awaited.offers() > self.offers.len();
+        Some(Work::Room { again: room.is_again })
     }
 
     /// Takes the target's answer: this number of bytes can be written. One to a question that was not asked is ignored.
@@ -69,12 +74,12 @@ impl Plan {
         if self.target_room.question != RoomQuestion::Asked {
             return;
         }
-        let is_short = self.least_needed() > free.saturating_add(LEAST);
+        let is_short = self.least_needed() > free.saturating_add(self.least_shortage());
         let TargetRoom { short, is_late, .. } = self.target_room;
         let short = if is_short { short + u32::from(!is_late) } else { 0 };
         let is_certain = short >= ANSWERS;
         let question = if is_short && !is_certain { RoomQuestion::Waits } else { RoomQuestion::None };
-        self.target_room = TargetRoom { free, question, short, is_late: false };
+        self.target_room = TargetRoom { free, question, short, is_again: is_short, is_late: false };
         if is_certain {
             self.fail_all(Failure { operation: Operation::Create, errno: libc::ENOSPC }, true);
         }
@@ -84,17 +89,24 @@ impl Plan {
     fn least_needed(&self) -> u64 {
         let dense = |cursor: &Cursor| {
             let open = self.open.get(&cursor.entry).filter(|open| open.is_new && open.after.is_none());
-            open.map_or(0, |open| common(&open.dense, cursor))
+            open.map_or(0, |open| common(&open.dense, cursor, open.found.size() / PIECE as u64))
         };
         self.large.iter().map(dense).sum::<u64>() * PIECE as u64
     }
+
+    /// Returns the least shortage in bytes that counts. Behind what it has of files under way, XFS sets up to twice as much aside,
+    /// and gives it back once nothing else is free.
+    fn least_shortage(&self) -> u64 {
+        let sent = |open: &OpenEntry| open.taken + open.awaited.len() as u64 * PIECE as u64;
+        self.open.values().map(sent).fold(LEAST, |all, sent| all.saturating_add(2 * sent))
+    }
 }
 
-/// Returns the number of pieces that are in one of these ranges and before a cursor.
-fn common(ranges: &[(u32, u32)], cursor: &Cursor) -> u64 {
+/// Returns the number of pieces that are in one of these ranges, before a cursor, and among the first `whole` ones.
+fn common(ranges: &[(u32, u32)], cursor: &Cursor, whole: u64) -> u64 {
     let common = |&(first, number): &(u32, u32)| {
         let (begin, end) = (first.max(cursor.next), (first + number).min(cursor.end));
-        u64::from(end.saturating_sub(begin))
+        u64::from(end).min(whole).saturating_sub(begin.into())
     };
     ranges.iter().map(common).sum()
 }

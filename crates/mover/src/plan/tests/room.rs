@@ -66,20 +66,60 @@ fn a_shortage_that_passes_ends_nothing() {
 /// The flow of the question may be broken for long.
 #[test]
 fn an_answer_that_is_late_holds_up_nothing_and_does_not_count() {
-    let (mut plan, first) = looked_at(20, Vec::new(), &[(0, 20)]);
+    let (mut plan, first) = looked_at(40, Vec::new(), &[(0, 40)]);
     assert!(asks(&mut plan, false));
-    for _ in 0..20 {
+    for _ in 0..40 {
         assert!(matches!(plan.step(), NextStep::Work(Work::Piece(piece)) if piece.entry == first));
     }
     let NextStep::Map(map) = plan.step() else { panic!("the other file") };
     plan.mapped(&map, DataMap { dense: vec![(0, 40)], ..data(&[(0, 40)]) });
     assert!(matches!(plan.step(), NextStep::Work(Work::Piece(_))), "it is sent");
     plan.has_room(0);
+    gives_up_after_four_answers(&mut plan);
+}
+
+/// Asserts that the target, which was asked before, has to name the shortage four times.
+fn gives_up_after_four_answers(plan: &mut Plan) {
     for answer in 0..4 {
-        assert!(asks(&mut plan, answer > 0) && !plan.has_given_up(), "{answer}");
+        assert!(asks(plan, true) && !plan.has_given_up(), "{answer}");
         plan.has_room(0);
     }
     assert!(plan.has_given_up());
+}
+
+#[test]
+fn no_answer_counts_while_the_target_may_not_know_all_that_is_replaced() {
+    let mut plan = Plan::new();
+    plan.add(vec![file("a", 1_000 << 20)]);
+    plan.add(vec![file("b", 1)]);
+    let [first, other] = [(); 2].map(|()| match plan.step() {
+        NextStep::Work(Work::Offer { first, .. }) => first,
+        step => panic!("{step:?} in place of an offer"),
+    });
+    plan.answered(first, vec![Answer::Send]);
+    let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
+    plan.mapped(&map, DataMap { dense: vec![(0, 1_000)], ..data(&[(0, 1_000)]) });
+    for answer in 0..9 {
+        assert!(asks(&mut plan, answer > 0) && !plan.has_given_up(), "{answer}");
+        plan.has_room(0);
+    }
+    plan.answered(other, vec![Answer::Unchanged]);
+    gives_up_after_four_answers(&mut plan);
+}
+
+/// XFS sets room aside behind what was written, and gives it back later.
+#[test]
+fn what_may_be_set_aside_for_files_under_way_is_no_shortage() {
+    for (free, is_short) in [(700, false), (660, true)] {
+        let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
+        assert!(asks(&mut plan, false));
+        for _ in 0..100 {
+            let NextStep::Work(Work::Piece(piece)) = plan.step() else { panic!("a piece") };
+            plan.hashed(&piece, Digest([1; 32]), 1 << 20);
+        }
+        plan.has_room(free << 20);
+        assert_eq!(asks(&mut plan, true), is_short, "{free}");
+    }
 }
 
 /// Holes may take no room, and what the target has a part of takes less.
@@ -88,7 +128,7 @@ fn the_target_is_not_asked_where_it_may_need_no_room() {
     for (pieces, held, dense) in [
         (1_000, vec![], vec![]),
         (1_000, vec![], vec![(3, 10)]),
-        (16, vec![], vec![(0, 16)]),
+        (32, vec![], vec![(0, 32)]),
         (1_000, vec![(0, 1)], vec![(0, 1_000)]),
     ] {
         let (mut plan, _) = looked_at(pieces, held, &dense);
