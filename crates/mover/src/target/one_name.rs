@@ -32,8 +32,8 @@ pub(super) struct NameForms {
 impl NameForms {
     /// Returns true if it is known that an entry with this name has no other one.
     fn tell_apart(&self, name: &RelativeName) -> bool {
-        let has_one_form = name.as_bytes().is_ascii() || self.forms_are_one.get() == Some(&false);
-        has_one_form && self.apart.hold(name)
+        let has_no_other_form = name.as_bytes().is_ascii() || self.forms_are_one.get() == Some(&false);
+        has_no_other_form && self.apart.hold(name)
     }
 
     /// Returns true if an entry that is there under this name, which is `leaf` in its folder, may have another one.
