@@ -298,6 +298,8 @@ fn a_verification_names_each_difference_and_sends_no_content() {
     let bytes = sent() - before;
     assert!(bytes < 1_000_000, "{bytes} bytes were sent, and the files have 3.5 MB");
     assert_eq!((&equal["compared"], &equal["differing"]), (&Value::from(12), &Value::from(0)), "{equal}");
+    let disk = ended(&hosts, &["--verify=disk", &from, &to], "copy-verify", 0);
+    assert_eq!((&disk["compared"], &disk["differing"]), (&Value::from(12), &Value::from(0)), "{disk}");
 
     // Another byte, with the length and the time of before.
     let dst = |name: &str| hosts.file("dst").join(name);

@@ -245,6 +245,20 @@ pub(crate) mod tests {
         assert!(Root::open(Path::new("/")).is_ok(), "other threads have it");
     }
 
+    /// The kernel says so while other programs rename folders.
+    #[test]
+    fn a_path_that_is_never_steady_is_given_up() {
+        let root = Root::open(Path::new("/")).unwrap();
+        let error = std::thread::scope(|scope| {
+            let tried = scope.spawn(|| {
+                deny(libc::SYS_openat2, libc::EAGAIN);
+                root.file(&name(b"etc"), OFlags::PATH).unwrap_err()
+            });
+            tried.join().expect("no panic")
+        });
+        assert_eq!(error.raw_os_error(), Some(libc::EAGAIN));
+    }
+
     #[test]
     fn folders_are_made_for_this_user_alone() {
         use std::os::unix::fs::PermissionsExt;

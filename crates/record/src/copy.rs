@@ -199,6 +199,15 @@ pub enum CopyCheck {
     DryRun,
     /// To say whether the target has what the source has. Files of the same length are read at both ends.
     Verify,
+    /// To say the same of the target's disk: what its system holds of the files in memory is dropped before they are read.
+    VerifyDisk,
+}
+
+impl CopyCheck {
+    /// Returns true unless it is to say what a copy would do.
+    pub fn verifies(self) -> bool {
+        self != CopyCheck::DryRun
+    }
 }
 
 /// An entry that differs at the target.

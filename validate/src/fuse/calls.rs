@@ -21,7 +21,8 @@ const KEPT: Duration = Duration::ZERO;
 /// Calls that are missing here are refused with ENOSYS: O_TMPFILE is one of them.
 impl Filesystem for Passthrough {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        entry(reply, self.nodes.look_up(parent, name));
+        let found = self.spelled(parent, name).and_then(|name| self.nodes.look_up(parent, &name));
+        entry(reply, found);
     }
 
     fn forget(&self, _: &Request, number: INodeNo, lookups: u64) {
@@ -121,6 +122,7 @@ impl Filesystem for Passthrough {
         let flags = rustix::fs::RenameFlags::from_bits_retain(flags.bits());
         let renamed = || -> io::Result<()> {
             let (from, to) = (self.nodes.get(parent)?, self.nodes.get(new_parent)?);
+            let (name, new_name) = (self.spelled(parent, name)?, self.spelled(new_parent, new_name)?);
             Ok(rustix::fs::renameat_with(&*from, name, &*to, new_name, flags)?)
         };
         done(reply, renamed());

@@ -4,6 +4,7 @@
 //! | module | content |
 //! |---|---|
 //! | `nodes` | the entries that the kernel knows by number |
+//! | `names` | which entry a name is of |
 //! | `handles` | what is open |
 //! | `attributes` | an entry in FUSE's terms |
 //! | `pace` | the rate of reads and writes |
@@ -18,11 +19,12 @@ mod attributes;
 mod calls;
 mod handles;
 mod mounted;
+mod names;
 mod nodes;
 mod pace;
 mod passthrough;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -67,6 +69,12 @@ pub(crate) struct Options {
     /// Do not tell holes from data (SEEK_HOLE, SEEK_DATA)
     #[arg(long)]
     no_holes: bool,
+    /// Take names that differ in the case of letters of ASCII for one
+    #[arg(long)]
+    one_case: bool,
+    /// Keep no parts of a second in times
+    #[arg(long)]
+    whole_seconds: bool,
     /// Return ENOSPC after this many bytes were written
     #[arg(long, value_name = "BYTES")]
     room: Option<u64>,

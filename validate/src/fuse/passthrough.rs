@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fuser::{FileAttr, FileHandle, FileType, INodeNo, OpenAccMode, ReplyDirectory, Request, TimeOrNow};
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, SeekFrom, Timestamps, Uid, openat};
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, SeekFrom, Timespec, Timestamps, Uid, openat};
 use rustix::io::Errno;
 
 use super::Options;
@@ -29,6 +29,8 @@ pub(super) struct Passthrough {
     pub(super) folders: Handles<Mutex<Vec<ListedEntry>>>,
     has_xattrs: bool,
     has_holes: bool,
+    pub(super) has_one_case: bool,
+    has_whole_seconds: bool,
     reads: Pace,
     writes: Pace,
     /// The bytes that may still be written.
@@ -60,6 +62,8 @@ impl Passthrough {
             folders: Handles::default(),
             has_xattrs: !options.no_xattrs,
             has_holes: !options.no_holes,
+            has_one_case: options.one_case,
+            has_whole_seconds: options.whole_seconds,
             reads: Pace::new(options.read_rate),
             writes: Pace::new(options.write_rate),
             room: AtomicU64::new(options.room.unwrap_or(u64::MAX)),
@@ -189,9 +193,17 @@ impl Passthrough {
             OpenOptions::new().write(true).open(&path)?.set_len(size)?;
         }
         let last_access = asked_time(change.accessed);
-        let times = Timestamps { last_access, last_modification: asked_time(change.modified) };
+        let times = Timestamps { last_access, last_modification: self.kept_time(change.modified) };
         rustix::fs::utimensat(CWD, &path, &times, none)?;
         self.nodes.attributes(number)
+    }
+
+    /// Returns a time as it is kept.
+    fn kept_time(&self, asked: Option<TimeOrNow>) -> Timespec {
+        let time = asked_time(asked);
+        // Other numbers are no nanoseconds (utimensat(2)).
+        let is_cut = self.has_whole_seconds && (0..1_000_000_000).contains(&time.tv_nsec);
+        if is_cut { Timespec { tv_nsec: 0, ..time } } else { time }
     }
 
     /// Gives an entry a further name.
@@ -209,6 +221,7 @@ impl Passthrough {
 
     /// Removes a name.
     pub(super) fn removed(&self, parent: INodeNo, name: &OsStr, flags: AtFlags) -> io::Result<()> {
+        let name = self.spelled(parent, name)?;
         Ok(rustix::fs::unlinkat(&*self.nodes.get(parent)?, name, flags)?)
     }
 

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::*;
 
 /// A folder, and where it is shown.
-struct Shown {
+pub(crate) struct Shown {
     below: tempfile::TempDir,
     at: tempfile::TempDir,
     session: Option<BackgroundSession>,
@@ -31,6 +31,8 @@ impl Shown {
             read_rate: None,
             no_xattrs: false,
             no_holes: false,
+            one_case: false,
+            whole_seconds: false,
             room: None,
         };
         change(&mut options);
@@ -44,11 +46,21 @@ impl Shown {
         }
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    /// Shows an empty folder in which letters of both cases are one.
+    pub(crate) fn with_one_case() -> Option<Shown> {
+        Shown::new(|options| options.one_case = true)
+    }
+
+    /// Shows an empty folder that keeps no parts of a second.
+    pub(crate) fn with_whole_seconds() -> Option<Shown> {
+        Shown::new(|options| options.whole_seconds = true)
+    }
+
+    pub(crate) fn at(&self, name: &str) -> PathBuf {
         self.at.path().join(name)
     }
 
-    fn below(&self, name: &str) -> PathBuf {
+    pub(crate) fn below(&self, name: &str) -> PathBuf {
         self.below.path().join(name)
     }
 }
@@ -143,6 +155,19 @@ fn it_is_full_once_its_room_is_used() {
     fs::write(shown.at("first"), [7; 4_096]).unwrap();
     let error = fs::write(shown.at("second"), [7; 1]).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+}
+
+#[test]
+fn letters_of_both_cases_are_one_where_that_is_asked_for() {
+    let Some(shown) = Shown::with_one_case() else { return };
+    fs::write(shown.at("Name"), "first").unwrap();
+    assert_eq!(fs::read(shown.at("nAME")).unwrap(), b"first");
+    assert!(fs::create_dir(shown.at("name")).is_err() && shown.below("Name").exists());
+    fs::write(shown.at("other"), "second").unwrap();
+    fs::rename(shown.at("OTHER"), shown.at("name")).unwrap();
+    assert_eq!(fs::read(shown.below("Name")).unwrap(), b"second", "it keeps the first name");
+    fs::remove_file(shown.at("NAME")).unwrap();
+    assert_eq!(fs::read_dir(shown.below.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -38,7 +38,7 @@ use landspeed_report::{
 };
 
 use crate::exit::Exit;
-use crate::failure::because;
+use crate::failure::{because, in_one_line};
 use crate::groups::ReachArgs;
 use crate::hosts::joined_for_copy;
 use crate::kinds::ShownRecord;
@@ -57,6 +57,7 @@ use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
 use tuned::CopyTuneArgs;
+use verify::VerifiedFrom;
 
 /// The part of the long help that is about no single option.
 const HELP: &str = "\
@@ -147,9 +148,17 @@ pub(crate) struct CopyArgs {
     pub(crate) dry_run: bool,
     /// Compare source and target, and copy nothing: names, content, and what a copy keeps, except holes
     ///
-    /// Both ends read the files of the same length, and their digests are compared: no content is sent.
-    #[arg(long, conflicts_with = "dry_run")]
-    pub(crate) verify: bool,
+    /// Both ends read the files of the same length, and their digests are compared: no content is sent. --verify=disk reads those
+    /// of the target from its disk, also where the system holds them in memory, as it does after a copy.
+    #[arg(
+        long,
+        value_name = "FROM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "memory",
+        conflicts_with = "dry_run"
+    )]
+    pub(crate) verify: Option<VerifiedFrom>,
     /// Remove what interrupted copies have left in the folder PATH; with --dry-run, only list it
     ///
     /// The next copy then sends these files from their beginning. A copy that runs is left alone.
@@ -213,7 +222,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let manifest = args.rules.manifest.as_deref().map(Manifest::begin).transpose()?;
     let (rules, only, flow) = (args.rules.asked()?, args.rules.only()?, args.flow.chosen()?);
     args.tune.check(&places).map_err(usage)?;
-    stop.at_once(match args.dry_run || args.verify {
+    stop.at_once(match args.dry_run || args.verify.is_some() {
         true => "ended: nothing was changed",
         false => "ended: what was copied stays, and the same command goes on from there",
     });
@@ -244,7 +253,7 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     if args.dry_run {
         return dry_run::run(args, route, joined, (&what, &flow));
     }
-    if args.verify {
+    if args.verify.is_some() {
         return verify::run(args, route, joined, (&what, &flow));
     }
     if let Some(tuned) = &plan.tuned {
@@ -263,15 +272,17 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let report = copy_report(&record, "")?;
     let unrestored = tuned::unrestored(&report);
     let into_folder = what.roots.iter().filter(|root| root.name_hex.0.is_empty()).count() as u64;
-    let shown = manifest.map(Manifest::finish).transpose().and_then(|manifest| {
-        let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
-        print(args, &document, lines)?;
-        Ok(document.report.outcome)
-    });
+    // The copy is done, whatever becomes of its manifest.
+    let (manifest, unwritten) = match manifest.map(Manifest::finish).transpose() {
+        Ok(manifest) => (manifest, None),
+        Err(error) => (None, Some(error)),
+    };
+    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
+    let shown = print(args, &document, lines).and_then(|()| unwritten.map_or(Ok(()), Err));
     Ok(match (unrestored, shown) {
-        (Some((status, why)), Ok(_)) => because(status, &why),
-        (Some((status, why)), Err(error)) => because(status, &format!("{why}; {error:#}")),
-        (None, shown) => exit(&shown?),
+        (Some((status, why)), Ok(())) => because(status, &why),
+        (Some((status, why)), Err(error)) => because(status, &format!("{why}; {}", in_one_line(&error))),
+        (None, shown) => shown.map(|()| exit(&document.report.outcome))?,
     })
 }
 

@@ -76,6 +76,25 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
     assert_eq!(fs::read_dir(hosts.file("others")).unwrap().count(), 0, "nothing half done");
 }
 
+/// By the limit, the file system would be full half a minute later.
+#[test]
+fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    fs::write(hosts.file("large"), vec![7; 192 << 20]).unwrap();
+    fs::create_dir(hosts.file("small")).unwrap();
+    let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit 8M \"$1\" \"$2\" 2>&1
+        echo \"ended with $?\"; du -sk \"$2\" | cut -f 1";
+    let (out, err) = text(&script(&hosts, run, &[&at("large"), &at("small")]));
+    let (told, after) = out.split_once("ended with ").expect("a copy");
+    assert!(told.contains("cannot be created: No space left on device"), "{out}{err}");
+    assert!(told.contains(" has no room left: free some there, and the same command goes on"), "{out}{err}");
+    let (code, taken) = after.trim().split_once('\n').expect("a status and a size");
+    let taken: u64 = taken.trim().parse().expect("KiB");
+    assert!(code == "1" && taken < 28 << 10, "{after}");
+}
+
 #[test]
 fn a_full_target_is_told_once_and_the_same_command_goes_on() {
     needs_root!();

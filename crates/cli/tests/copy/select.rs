@@ -173,6 +173,25 @@ fn the_manifest_has_what_was_copied() {
     assert!(err.contains("none/sums: cannot write a manifest there"), "{err}");
 }
 
+/// The copy is done, and says so all the same.
+#[test]
+fn a_manifest_that_cannot_be_written_is_told_beside_what_was_copied() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    ["src", "sums"].into_iter().for_each(|name| fs::create_dir(hosts.file(name)).unwrap());
+    (0..200).for_each(|n| fs::write(hosts.file(&format!("src/{n}")), "").unwrap());
+    let run = "mount -t tmpfs -o size=4k none \"$3\"; exec \"$0\" copy --manifest \"$3/sums\" \"$1\" \"$2\"";
+    let output = script(&hosts, run, &[&at("src/"), &at("dst"), &at("sums")]);
+    let (out, err) = text(&output);
+    assert_eq!(output.status.code(), Some(1), "{out}{err}");
+    assert!(
+        out.starts_with("copied 200 files") && err.contains("/sums: cannot write the manifest"),
+        "{out}{err}"
+    );
+    assert_eq!(fs::read_dir(hosts.file("dst")).unwrap().count(), 200);
+}
+
 #[test]
 fn only_what_a_file_names_is_copied() {
     needs_root!();

@@ -16,7 +16,7 @@ fn renamed(message: &ToTarget, old: &[u8], new: &[u8]) -> Vec<u8> {
     [&message[..at], new.as_slice(), &message[at + old.len()..]].concat()
 }
 
-/// CVE-2019-6111 of scp, croc#593: the receiver joins a name to its own folder, and the name leads out of it.
+/// CVE-2019-6111 of scp, croc#594: the receiver joins a name, there of an archive, to its own folder, and the name leads out of it.
 #[test]
 fn a_name_leads_nowhere_else() {
     let world = World::new();
@@ -54,7 +54,7 @@ fn a_name_leads_nowhere_else() {
     assert!(matches!(ended, Err(Error::Ended)), "{ended:?}");
 }
 
-/// CVE-2022-29154 of rsync, CVE-2019-6111 of scp: the sender chooses what is written. This one also sends what was refused.
+/// CVE-2022-29154 of rsync, CVE-2019-6111 of scp, croc#593: the sender chooses what is written. This one also sends what was refused.
 #[test]
 fn what_was_not_asked_for_is_not_written() {
     let world = World::new();
@@ -73,7 +73,7 @@ fn what_was_not_asked_for_is_not_written() {
     world.assert_untouched();
 }
 
-/// croc#594 and the like: lengths and numbers that do not agree with what was announced.
+/// Lengths and numbers that do not agree with what was announced.
 #[test]
 fn more_than_was_announced_ends_the_copy() {
     let world = World::new();

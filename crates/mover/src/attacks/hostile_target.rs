@@ -33,6 +33,7 @@ pub(super) fn serve(peer: &mut Peer<'_>, mut before: impl FnMut(&Peer<'_>, &ToTa
                 peer.say(&ToSource::Outcomes(vec![(entry, EntryOutcome::Withdrawn)]));
             }
             ToTarget::Rest => {}
+            ToTarget::Room { .. } => peer.say(&ToSource::Room { free: u64::MAX }),
             ToTarget::Finish => peer.say(&ToSource::Finished(Ok(()))),
             _ => return content,
         }

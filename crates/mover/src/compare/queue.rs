@@ -60,7 +60,7 @@ struct OpenFile {
 /// Returns true if a comparison reads files of the same length: a verification, and a dry run of a copy that compares them by
 /// content.
 pub(super) fn reads(check: CopyCheck, by_content: bool) -> bool {
-    check == CopyCheck::Verify || by_content
+    check.verifies() || by_content
 }
 
 /// The questions of a comparison that wait.

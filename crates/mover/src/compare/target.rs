@@ -1,5 +1,6 @@
 //! The end that has the target: it says how its entries differ, and writes nothing.
 
+mod cached;
 mod extras;
 
 use std::collections::BTreeSet;
@@ -12,18 +13,20 @@ use landspeed_transport::CancelFlag;
 use rustix::fs::{Access, AtFlags, CWD, FileType, OFlags, Stat};
 use rustix::io::Errno;
 
+use self::cached::forget;
 use super::Seen;
 use super::lane::{LaneFlow, Lanes};
 use super::message::{Answer, PieceRange, Question};
 use super::queue::reads;
 use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
+use crate::extras::is_in_other_case;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::select::CopyRules;
-use crate::target::{Target, allows, is_of_kind, kind};
+use crate::target::{LastListing, Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 use crate::{CopyProgress, Error};
@@ -70,6 +73,7 @@ struct ComparedTarget {
     /// What a copy would keep.
     keeper: Keeper,
     rules: CopyRules,
+    listing: LastListing,
 }
 
 /// The target's own digests of pieces, or why it has none, range by range.
@@ -87,7 +91,7 @@ impl ComparedTarget {
         }
         let names = target.names.iter().map(|name| name.first().to_vec()).collect();
         let (keeper, rules) = (Keeper::new(&target.keeping), target.rules.clone());
-        Ok(ComparedTarget { root, names, check, keeper, rules })
+        Ok(ComparedTarget { root, names, check, keeper, rules, listing: LastListing::default() })
     }
 
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
@@ -140,10 +144,16 @@ impl ComparedTarget {
         let mut last = LastFolder::default();
         let seen = match root.stat(&offered.name, &mut last) {
             // Something else is in the place of a folder on the way.
-            Err(error) if self.check == CopyCheck::Verify && is_no_folder(&error) => None,
+            Err(error) if self.check.verifies() && is_no_folder(&error) => None,
             seen => seen.map_err(|error| Failure::of(Operation::Open, &error))?,
         };
         let Some(there) = seen else { return Ok([CopyDifference::Missing].into()) };
+        match self.has_other_name(root, &offered.name, &mut last) {
+            Ok(false) => {}
+            Ok(true) if self.check.verifies() => return Ok([CopyDifference::Missing].into()),
+            Ok(true) => return Err(Failure::of(Operation::Create, &Errno::NOTUNIQ.into())),
+            Err(error) => return Err(Failure::of(Operation::Open, &error)),
+        }
         if is_of_kind(&offered.kind, &there) {
             return self.differences(root, offered, &there, &mut last);
         }
@@ -151,6 +161,14 @@ impl ComparedTarget {
             Some(failure) if self.check == CopyCheck::DryRun => Err(failure),
             _ => Ok([CopyDifference::Kind].into()),
         }
+    }
+
+    /// Returns true if what is there has its name in other letters, which are the same for the file system. Whether both forms of
+    /// a letter are, only a file tells that is made.
+    fn has_other_name(&self, root: &Root, name: &RelativeName, last: &mut LastFolder) -> io::Result<bool> {
+        let Some((folder, leaf)) = name.split() else { return Ok(false) };
+        let folder = last.get(folder, |folder| root.folder(folder))?;
+        Ok(is_in_other_case(folder, leaf) == Some(true) && !self.listing.has(name, folder, leaf)?)
     }
 
     /// Returns how an entry of the same kind differs. A target's folder that is there keeps what it has, because only entries
@@ -205,7 +223,11 @@ impl ComparedTarget {
         }
         let file =
             root.file(&range.name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(open)?;
-        range.digests(&File::from(file), room).map_err(ReadProblem::failure)
+        let file = File::from(file);
+        if self.check == CopyCheck::VerifyDisk {
+            forget(&file).map_err(|error| Failure::of(Operation::Sync, &error))?;
+        }
+        range.digests(&file, room).map_err(ReadProblem::failure)
     }
 }
 

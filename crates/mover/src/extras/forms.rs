@@ -1,8 +1,8 @@
 //! Whether a file system holds two names to be one, of which the source has one and the target's folder lists the other. Such an
-//! entry is no extra: it is the very one that the source has.
+//! entry is no extra: it is the very one that the source has. And what it has under the one is not replaced under the other.
 
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Mode, OFlags};
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use crate::beneath::Root;
 use crate::name::RelativeName;
 
-/// A name that is made for a moment.
-const COMPOSED: &[u8] = ".landspeed-\u{e9}".as_bytes();
+/// A name that is made for a moment. In the work folder of a copy, one that is left is removed as a short file.
+const COMPOSED: &[u8] = ".landspeed-\u{e9}.short".as_bytes();
 /// The same name with the accent as a character of its own, as macOS writes it.
-const DECOMPOSED: &[u8] = ".landspeed-e\u{301}".as_bytes();
+const DECOMPOSED: &[u8] = ".landspeed-e\u{301}.short".as_bytes();
 
 /// Held while that name is there: messages about one folder may come on two flows.
 static MADE: Mutex<()> = Mutex::new(());
@@ -25,9 +25,19 @@ pub(super) fn ignores_case<'a>(base: &Root, names: impl Iterator<Item = &'a Rela
     [with_other_ascii, with_other_letters].into_iter().any(|with_other| {
         let mut pairs = names.clone().map(|name| (name.as_bytes(), with_other(name.as_bytes())));
         // The first name that has letters tells.
-        let is_one =
-            pairs.find_map(|(name, other)| if other == name { None } else { is_one(base, name, &other) });
+        let is_one = pairs
+            .find_map(|(name, other)| if other == name { None } else { is_one(base.as_fd(), name, &other) });
         is_one.unwrap_or(false)
+    })
+}
+
+/// Returns true if there is an entry with this name in letters of the other case; `None` if the name has no letters. If there is one
+/// with the name itself, both may be the same, also where they have other inodes: CIFS may make one up for each name.
+pub(crate) fn is_in_other_case(folder: BorrowedFd<'_>, name: &[u8]) -> Option<bool> {
+    [with_other_ascii, with_other_letters].into_iter().find_map(|with_other| {
+        let other = with_other(name);
+        let is_there = || rustix::fs::statat(folder, other.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        (other != name).then(is_there)
     })
 }
 
@@ -36,13 +46,13 @@ pub(super) fn ignores_case<'a>(base: &Root, names: impl Iterator<Item = &'a Rela
 ///
 /// # Errors
 /// Returns an error if none can be made.
-pub(super) fn ignores_form(base: &Root) -> io::Result<bool> {
+pub(crate) fn ignores_form(base: BorrowedFd<'_>) -> io::Result<bool> {
     let _made = MADE.lock();
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = rustix::fs::openat(base.as_fd(), COMPOSED, flags, Mode::empty());
+    let made = rustix::fs::openat(base, COMPOSED, flags, Mode::empty());
     let is_one = is_one(base, COMPOSED, DECOMPOSED);
     match made {
-        Ok(_) => rustix::fs::unlinkat(base.as_fd(), COMPOSED, AtFlags::empty())?,
+        Ok(_) => rustix::fs::unlinkat(base, COMPOSED, AtFlags::empty())?,
         // One that is there tells too.
         Err(Errno::EXIST) => {}
         Err(error) => return Err(error.into()),
@@ -51,8 +61,8 @@ pub(super) fn ignores_form(base: &Root) -> io::Result<bool> {
 }
 
 /// Returns true if both names are of one entry; `None` if there is none with the first name.
-fn is_one(base: &Root, name: &[u8], other: &[u8]) -> Option<bool> {
-    let look = |name: &[u8]| rustix::fs::statat(base.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW).ok();
+fn is_one(base: BorrowedFd<'_>, name: &[u8], other: &[u8]) -> Option<bool> {
+    let look = |name: &[u8]| rustix::fs::statat(base, name, AtFlags::SYMLINK_NOFOLLOW).ok();
     let one = look(name)?;
     Some(look(other).is_some_and(|other| (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)))
 }
@@ -115,22 +125,25 @@ mod tests {
         let base = Root::open(folder.path()).unwrap();
         let names = ["7", "\u{43f}"].map(|name| RelativeName::parse(name.as_bytes()).expect("a name"));
         std::fs::write(folder.path().join("\u{43f}"), "").unwrap();
+        let tell = || names.each_ref().map(|name| is_in_other_case(base.as_fd(), name.as_bytes()));
         assert!(!ignores_case(&base, names.iter()));
+        assert_eq!(tell(), [None, Some(false)]);
         std::fs::hard_link(folder.path().join("\u{43f}"), folder.path().join("\u{41f}")).unwrap();
         assert!(ignores_case(&base, names.iter()));
+        assert_eq!(tell(), [None, Some(true)]);
     }
 
     #[test]
     fn forms_that_are_one_are_found_and_nothing_is_left() {
         let folder = tempfile::tempdir().unwrap();
         let base = Root::open(folder.path()).unwrap();
-        assert!(!ignores_form(&base).unwrap(), "or this is such a file system");
+        assert!(!ignores_form(base.as_fd()).unwrap(), "or this is such a file system");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
         let [composed, decomposed] =
             [COMPOSED, DECOMPOSED].map(|name| folder.path().join(OsStr::from_bytes(name)));
         std::fs::write(&composed, "").unwrap();
         std::fs::hard_link(&composed, &decomposed).unwrap();
-        assert!(ignores_form(&base).unwrap());
+        assert!(ignores_form(base.as_fd()).unwrap());
         assert!(composed.exists() && decomposed.exists(), "they are not this end's");
     }
 }

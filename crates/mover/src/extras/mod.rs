@@ -13,6 +13,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use forms::{ignores_form, is_in_other_case};
 pub(crate) use listing::{NameTaker, list_names};
 pub(crate) use sweep::Sweeper;
 

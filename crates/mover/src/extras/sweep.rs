@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
@@ -105,7 +106,7 @@ impl Sweeper<'_> {
         if self.is_dry_run || !extras.iter().any(may_have) {
             return Ok(false);
         }
-        ignores_form(base).map_err(|error| Failure::of(Operation::Remove, &error))
+        ignores_form(base.as_fd()).map_err(|error| Failure::of(Operation::Remove, &error))
     }
 
     /// Returns true if the entry `inner` below the folder `above` stays, because it is left alone or because it is not the

@@ -6,13 +6,15 @@ use std::os::fd::BorrowedFd;
 
 use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
 use rustix::fs::{Mode, Stat};
+use rustix::io::Errno;
 
 use super::attributes::{CAPABILITY, kind, read};
 use super::created::CreatedModes;
+use super::kept_times::KeptTimes;
 use super::losses::{EntryLosses, Losses};
 use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
 use crate::tree::FileIdentity;
-use crate::wire::{EntryKind, OfferedEntry};
+use crate::wire::{EntryKind, OfferedEntry, Timestamp};
 
 /// Owner and group of an entry.
 type Owner = (u32, u32);
@@ -25,6 +27,7 @@ pub(crate) struct Keeper {
     /// The owner of what this process makes.
     own: Owner,
     created: CreatedModes,
+    times: KeptTimes,
     losses: Losses,
     /// The room for attributes of files under way.
     pub(crate) room: AttributeRoom,
@@ -50,6 +53,7 @@ impl Keeper {
             is_root: user.is_root(),
             own: (user.as_raw(), group.as_raw()),
             created: CreatedModes::default(),
+            times: KeptTimes::default(),
             losses: Losses::default(),
             room: AttributeRoom::default(),
         }
@@ -238,9 +242,29 @@ impl Keeper {
             lost.note(CopyKept::Mode, place.set_mode(special | (offered.mode & bits)));
         }
         if self.keeps_times() {
-            lost.note(CopyKept::Times, place.set_modified(offered.modified));
+            lost.note(CopyKept::Times, self.set_time(place, offered.modified));
         }
         self.losses.count(&offered.name, lost);
+    }
+
+    /// Sets the time of an entry that is there, and nothing else.
+    pub(crate) fn set_time_over(&self, place: &Place<'_>, offered: &OfferedEntry) {
+        let mut lost = EntryLosses::default();
+        lost.note(CopyKept::Times, self.set_time(place, offered.modified));
+        self.losses.count(&offered.name, lost);
+    }
+
+    /// Sets a time. Returns ERANGE if the entry has another one then.
+    fn set_time(&self, place: &Place<'_>, modified: Timestamp) -> rustix::io::Result<()> {
+        place.set_modified(modified)?;
+        if self.times.are_sure(modified) {
+            return Ok(());
+        }
+        if place.modified()? != modified {
+            return Err(Errno::RANGE);
+        }
+        self.times.have(modified);
+        Ok(())
     }
 
     /// Returns true if the entry has the owner of the source's.

@@ -24,7 +24,10 @@ pub(crate) struct LostKind {
 impl LostKind {
     /// Returns the loss as it is reported.
     pub(crate) fn told(&self) -> CopyLoss {
-        let why = std::io::Error::from_raw_os_error(self.errno).to_string();
+        let why = match (self.kind, self.errno) {
+            (CopyKept::Times, libc::ERANGE) => "the file system keeps another time in its place".to_owned(),
+            (_, errno) => std::io::Error::from_raw_os_error(errno).to_string(),
+        };
         let name_hex = PathBytes(self.name.as_bytes().to_vec());
         CopyLoss { kind: self.kind.into(), entries: self.entries, name_hex, why }
     }

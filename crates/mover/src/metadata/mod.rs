@@ -8,6 +8,7 @@
 //! | `keeper` | what this end keeps, how an entry differs in it, and how it is set |
 //! | `list_call` | the names of the attributes of an entry in an open folder |
 //! | `created` | which modes new files get just as they are asked for |
+//! | `kept_times` | how exactly times are kept |
 //! | `losses` | what the target did not take |
 //! | `room` | the memory for attributes of entries under way |
 
@@ -15,6 +16,7 @@ mod attributes;
 mod bounds;
 mod created;
 mod keeper;
+mod kept_times;
 mod list_call;
 mod losses;
 mod place;

@@ -7,6 +7,7 @@ use rustix::io::{Errno, Result};
 
 use super::DESCRIPTORS;
 use super::list_call::LIST_CALL;
+use crate::tree::FileIdentity;
 use crate::wire::Timestamp;
 
 /// The room for most values and lists of names.
@@ -86,6 +87,15 @@ impl<'a> Place<'a> {
                 rustix::fs::chmod(format!("{DESCRIPTORS}/{}", entry.as_raw_fd()), mode)
             }
         }
+    }
+
+    /// Returns the time of the last change.
+    pub(super) fn modified(&self) -> Result<Timestamp> {
+        let stat = match self {
+            Place::Open(file) => rustix::fs::fstat(file)?,
+            Place::Named { folder, leaf } => rustix::fs::statat(folder, *leaf, AtFlags::SYMLINK_NOFOLLOW)?,
+        };
+        Ok(FileIdentity::of(&stat).modified)
     }
 
     /// Sets the time of the last change.

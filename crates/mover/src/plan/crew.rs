@@ -25,6 +25,11 @@ impl AwaitedAnswers {
         self.all -= self.messages.remove(&first).unwrap_or_default();
     }
 
+    /// Returns the number of offers that are not answered, also of those that were not sent.
+    pub(super) fn offers(&self) -> usize {
+        self.messages.len()
+    }
+
     pub(super) fn clear(&mut self) {
         *self = AwaitedAnswers::default();
     }

@@ -1,7 +1,7 @@
 //! What the source does next. It knows which entries are offered, wanted, sent and settled, and touches neither files nor
 //! flows. `settle` has what follows from the target's messages, `settled` what came of entries, `pieces` which pieces come
 //! next, `install` when a file is whole, `links` the files with several names, `sparse` those with holes, `proven` those whose
-//! copy is proven, `removal` what only the target has, `crew` how many flows have something to do.
+//! copy is proven, `removal` what only the target has, `room` whether it has room, `crew` how many flows have something to do.
 
 mod crew;
 mod install;
@@ -9,6 +9,7 @@ mod links;
 mod pieces;
 mod proven;
 mod removal;
+mod room;
 mod settle;
 mod settled;
 mod sparse;
@@ -28,6 +29,7 @@ use links::LinkGroups;
 pub(crate) use pieces::PieceWork;
 use removal::RemovalPlan;
 pub(crate) use removal::{EmptySource, NotRemoved};
+use room::TargetRoom;
 pub(crate) use settled::{FailedEntry, Settled};
 pub(crate) use sparse::MapWork;
 
@@ -81,6 +83,10 @@ pub(crate) enum Work {
         folders: Vec<FolderNames>,
         removes: bool,
     },
+    /// Ask for the target's room; `again` if it was asked a moment ago.
+    Room {
+        again: bool,
+    },
     /// Nothing is left for the flow now.
     Rest,
     Finish,
@@ -124,6 +130,8 @@ struct OpenEntry {
     hole_bytes: u64,
     /// The pieces that have nothing but data, as ranges of (first, number).
     dense: Vec<(u32, u32)>,
+    /// True if the target wants the file, and has no part of it.
+    is_new: bool,
     /// True if the target cannot make the link that was offered.
     is_apart: bool,
     /// True if the file changed while it was read, and is read for the second time.
@@ -148,6 +156,7 @@ impl OpenEntry {
             holes: Vec::new(),
             hole_bytes: 0,
             dense: Vec::new(),
+            is_new: false,
             is_apart: false,
             is_second,
             after: None,
@@ -191,6 +200,7 @@ pub(crate) struct Plan {
     /// The bytes of content that wait to be sent.
     waiting: u64,
     is_target_full: bool,
+    target_room: TargetRoom,
     removal: Option<RemovalPlan>,
     /// The files whose copy is proven; `None` if they are not to be listed.
     proven: Option<Vec<CopyProven>>,
@@ -219,6 +229,7 @@ impl Plan {
             withdrawals: VecDeque::new(),
             waiting: 0,
             is_target_full: false,
+            target_room: TargetRoom::default(),
             removal: None,
             proven: None,
             settled: Settled::default(),
@@ -327,7 +338,7 @@ impl Plan {
         if let Some(entry) = self.withdrawals.pop_front() {
             return Some(Work::Withdraw { entry });
         }
-        let first = self.install().or_else(|| self.names());
+        let first = self.ask_for_room().or_else(|| self.install()).or_else(|| self.names());
         if let Some(first) = first.or_else(|| self.next_holes()) {
             return Some(first);
         }

@@ -55,6 +55,7 @@ impl Plan {
         let EntryKind::File { size } = open.found.offered.kind else { return };
         let Some(pieces) = digest::pieces(size) else { return };
         open.done = Some(DonePieces::none_of(pieces));
+        open.is_new = held.is_empty();
         if pieces == 1 {
             self.want_small(entry, size, held.is_empty());
             return;
@@ -194,13 +195,19 @@ impl Plan {
             self.give_up(open, failure, is_at_target);
         }
         if failure.is_full() {
-            self.offers.clear();
-            self.awaited.clear();
-            let open = std::mem::take(&mut self.open);
-            open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
-            let names = self.links.take_waiting().into_iter().map(|one| one.offered.name);
-            names.for_each(|name| self.count_failed(FailedEntry { name, failure, is_at_target }));
+            self.fail_all(failure, is_at_target);
         }
+    }
+
+    /// Settles all that is open as failed, because the target has no room.
+    pub(super) fn fail_all(&mut self, failure: Failure, is_at_target: bool) {
+        self.is_target_full = true;
+        self.offers.clear();
+        self.awaited.clear();
+        let open = std::mem::take(&mut self.open);
+        open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
+        let names = self.links.take_waiting().into_iter().map(|one| one.offered.name);
+        names.for_each(|name| self.count_failed(FailedEntry { name, failure, is_at_target }));
     }
 
     fn give_up(&mut self, open: OpenEntry, failure: Failure, is_at_target: bool) {

@@ -30,7 +30,9 @@ impl Plan {
 
     /// Returns the next file of which it is to be found where it has data.
     pub(super) fn next_map(&mut self) -> Option<MapWork> {
-        while self.large.len() < MOST_WAITING {
+        // What replaces a file that is looked at now may be missing in the target's answer.
+        let most = if self.target_room.is_open() { 1 } else { MOST_WAITING };
+        while self.large.len() < most {
             let map = self.unmapped.pop_front()?;
             self.waiting = self.waiting.saturating_sub(all_bytes(map.pieces));
             if self.open.get(&map.entry).is_some_and(|open| open.after.is_none()) {
@@ -55,6 +57,7 @@ impl Plan {
         for &(first, number) in &data {
             self.send_or_compare(map, first, first + number);
         }
+        self.consider_room();
     }
 
     /// Plans to send the pieces from `next` to before `end`, and to compare those that the target may have.

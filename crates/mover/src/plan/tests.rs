@@ -1,3 +1,4 @@
+mod room;
 mod select;
 
 use super::*;
@@ -71,6 +72,10 @@ fn carry_out(plan: &mut Plan, work: Work) -> &'static str {
             let extras = 3;
             plan.swept(number, Swept { extras, ..Swept::default() });
             if removes { "remove" } else { "count" }
+        }
+        Work::Room { .. } => {
+            plan.has_room(u64::MAX);
+            "room"
         }
         Work::Rest => panic!("the plan knows no flows"),
         Work::Finish => "finish",

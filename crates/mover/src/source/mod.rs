@@ -359,6 +359,7 @@ impl End for Sending<'_> {
             ToSource::Lost(lost) => self.change(|plan| plan.lost(lost)),
             ToSource::Finished(result) => self.finish(result)?,
             ToSource::Swept { number, swept } => self.change(|plan| plan.swept(number, swept)),
+            ToSource::Room { free } => self.change(|plan| plan.has_room(free)),
         }
         // After the end, the target closes the flow.
         Ok(true)
@@ -415,6 +416,7 @@ impl Outgoing {
             Work::Install { entry, digest } => ToTarget::Install { entry, digest },
             Work::Withdraw { entry } => ToTarget::Withdraw { entry },
             Work::Names { number, folders, removes } => ToTarget::Names { number, folders, removes },
+            Work::Room { again } => ToTarget::Room { again },
             Work::Rest => ToTarget::Rest,
             Work::Finish => ToTarget::Finish,
         };

@@ -113,8 +113,8 @@ impl Receiving {
         let inode = file.is_first().then(|| self.work.inode(file.own())).transpose();
         let placed = inode.and_then(|inode| {
             let (folder, leaf) = file.name().split().ok_or(io::Error::from_raw_os_error(libc::EISDIR))?;
-            let folder = last.get(folder, |folder| self.root.made_folder(folder))?;
-            self.work.put_in_place(file.own(), folder, leaf).map(|()| inode)
+            let folder = last.get(folder, |folder| self.made_folder(folder))?;
+            self.place(file.own(), file.name(), folder, leaf).map(|()| inode)
         });
         match placed {
             Ok(inode) => {

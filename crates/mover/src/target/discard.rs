@@ -163,6 +163,7 @@ impl End for DiscardingTarget<'_> {
                 link.tell_outcomes(vec![(entry, EntryOutcome::Withdrawn)]);
             }
             ToTarget::Rest => stage::rest(),
+            ToTarget::Room { .. } => link.tell(&ToSource::Room { free: u64::MAX }),
             ToTarget::Finish => {
                 self.is_finished.store(true, Ordering::Release);
                 link.tell(&ToSource::Finished(Ok(())));

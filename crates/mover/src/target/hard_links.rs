@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::os::fd::AsFd;
 
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, Stat, statat};
@@ -72,16 +73,16 @@ impl Receiving {
             return Err(Errno::NOENT.into());
         }
         let (folder, new) = name.split().ok_or(Errno::ISDIR)?;
-        let folder = self.root.made_folder(&folder)?;
+        let folder = self.made_folder(&folder)?;
         let there = statat(&folder, new, AtFlags::SYMLINK_NOFOLLOW);
         if there.is_ok_and(|there| inode(&there) == file) {
-            return Ok(Answer::Unchanged);
+            return self.check_leaf(name, folder.as_fd(), new).map(|()| Answer::Unchanged);
         }
         let own = work_folder::further(entry);
         self.work.remove(&own);
         rustix::fs::linkat(&above, leaf, &self.work, own.as_slice(), AtFlags::empty())?;
         let placed = self.work.inode(&own).and_then(|linked| match linked == file {
-            true => self.work.put_in_place(&own, &folder, new),
+            true => self.place(&own, name, folder.as_fd(), new),
             false => Err(Errno::STALE.into()),
         });
         // It stays if another program has made the same link meanwhile (rename(2)).

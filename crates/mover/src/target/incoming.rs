@@ -37,6 +37,8 @@ pub(super) struct IncomingFile {
     is_open: RwLock<bool>,
     /// True if an earlier copy has left an incomplete file, which may have data where this one has holes.
     may_have_old: bool,
+    /// The bytes of what it replaces.
+    replaces: u64,
     /// The file of this length that is in place, if the content of both is compared.
     in_place: Option<InPlace>,
     keeper: Arc<Keeper>,
@@ -63,6 +65,7 @@ impl IncomingFile {
             turn: Mutex::new(()),
             is_open: RwLock::new(true),
             may_have_old: false,
+            replaces: 0,
             in_place: None,
             keeper: Arc::clone(keeper),
             _room: keeper.room.hold(metadata::bytes(&offered.metadata.attributes)),
@@ -72,6 +75,15 @@ impl IncomingFile {
     /// Says whether an earlier copy has left an incomplete file.
     pub(super) fn may_have_old(&mut self, may: bool) {
         self.may_have_old = may;
+    }
+
+    /// Says how many bytes what it replaces takes.
+    pub(super) fn replace(&mut self, bytes: u64) {
+        self.replaces = bytes;
+    }
+
+    pub(super) fn replaces(&self) -> u64 {
+        self.replaces
     }
 
     /// Says what is known of the file in place, if pieces are compared with those of it.

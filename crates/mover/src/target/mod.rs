@@ -3,11 +3,14 @@
 mod commit;
 mod direct;
 mod discard;
-mod fresh;
 mod hard_links;
 mod in_place;
 mod incoming;
+mod known_folders;
+mod listing;
 mod offer;
+mod one_name;
+mod room;
 mod special;
 mod stable;
 mod sweep;
@@ -39,10 +42,12 @@ use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
 pub(crate) use direct::DirectWrites;
 pub use discard::{DiscardedFiles, discard};
-use fresh::FreshFolders;
 use hard_links::LinkableFiles;
 use incoming::IncomingFile;
+use known_folders::KnownFolders;
+pub(crate) use listing::LastListing;
 pub(crate) use offer::{allows, kind};
+use one_name::NameForms;
 pub(crate) use special::is_of_kind;
 use work_folder::WorkFolder;
 pub use work_folder::clean;
@@ -115,7 +120,10 @@ struct Receiving {
     /// The files under way, by the number of their entries.
     files: Mutex<HashMap<u64, Arc<IncomingFile>>>,
     linkable: LinkableFiles,
-    fresh: FreshFolders,
+    /// Folders that this copy has made. What is in them, it has put there, or another program meanwhile, which is replaced as what
+    /// comes after the look at a name.
+    fresh: KnownFolders,
+    forms: NameForms,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -163,7 +171,7 @@ impl Receiving {
         };
         let root = Root::open(&target.folder).map_err(failed("open it"))?.making(keeper.folder_mode());
         let work = WorkFolder::open(&root, &target.folder)?;
-        let fresh = FreshFolders::default();
+        let fresh = KnownFolders::default();
         if is_new {
             fresh.add(&RelativeName::root());
         }
@@ -179,6 +187,7 @@ impl Receiving {
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
             fresh,
+            forms: NameForms::default(),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
@@ -412,6 +421,7 @@ impl End for Serving<'_> {
                 // Nothing may follow that takes along what is to be told soon.
                 link.wake();
             }
+            ToTarget::Room { again } => receiving.tell_room(again, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
             ToTarget::Names { number, folders, removes } => {
                 receiving.sweep(number, folders, removes, link)?

@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, FileType, OFlags, Stat};
 use super::hard_links::inode;
 use super::in_place::InPlace;
 use super::incoming::IncomingFile;
+use super::room::taken_by;
 use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
@@ -39,25 +40,35 @@ impl Receiving {
 
     fn make_folder(&self, name: &RelativeName, last: &mut LastFolder) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeFolder, &error);
-        match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
-            Some(FileType::Directory) => Ok(Answer::Unchanged),
-            Some(_) => Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
-            None => {
-                let (_, is_new) = self.root.make_folder(name).map_err(failed)?;
-                if is_new {
-                    self.fresh.add(name);
-                }
-                Ok(Answer::Made)
-            }
+        let (answer, is_new) = match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
+            Some(FileType::Directory) => (Answer::Unchanged, false),
+            Some(_) => return Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
+            None => (Answer::Made, self.new_folder(name).map_err(failed)?),
+        };
+        match is_new {
+            true => self.fresh.add(name),
+            false => self.check_name(name, last).map_err(failed)?,
         }
+        Ok(answer)
+    }
+
+    /// Makes a folder, in one that has its own name. Returns false if another program has made it.
+    fn new_folder(&self, name: &RelativeName) -> io::Result<bool> {
+        if let Some((above, _)) = name.split() {
+            self.check_folder(&above)?;
+        }
+        self.root.make_folder(name).map(|(_, is_new)| is_new)
     }
 
     fn make_link(&self, entry: u64, offered: &OfferedEntry, to: &[u8]) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeLink, &error);
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
-        let folder = self.root.made_folder(&folder).map_err(failed)?;
+        let folder = self.made_folder(&folder).map_err(failed)?;
         let has_text =
             rustix::fs::readlinkat(&folder, leaf, Vec::new()).is_ok_and(|has| has.as_bytes() == to);
+        if has_text {
+            self.check_leaf(&offered.name, folder.as_fd(), leaf).map_err(failed)?;
+        }
         if has_text && self.keeps_link(offered, &folder, leaf)? {
             return Ok(Answer::Unchanged);
         }
@@ -75,7 +86,7 @@ impl Receiving {
         leaf: &[u8],
     ) -> io::Result<Answer> {
         self.keeper.set_new(&Place::named(self.work.as_fd(), own), offered);
-        let placed = self.work.put_in_place(own, folder, leaf);
+        let placed = self.place(own, &offered.name, folder.as_fd(), leaf);
         if placed.is_err() {
             self.work.remove(own);
         }
@@ -89,8 +100,7 @@ impl Receiving {
             return Ok(false);
         }
         if !differs.is_empty() {
-            let set = Place::named(folder.as_fd(), leaf).set_modified(offered.modified);
-            set.map_err(|error| Failure::of(Operation::SetModeAndTimes, &error.into()))?;
+            self.keeper.set_time_over(&Place::named(folder.as_fd(), leaf), offered);
         }
         Ok(true)
     }
@@ -126,7 +136,11 @@ impl Receiving {
             true => None,
             false => self.root.stat(&offered.name, last).map_err(open)?,
         };
+        if there.is_some() {
+            self.check_name(&offered.name, last).map_err(|error| Failure::of(Operation::Create, &error))?;
+        }
         let compares = there.as_ref().is_some_and(|there| self.compares_content(offered, size, there));
+        let replaced = there.as_ref().map_or(0, taken_by);
         match there {
             Some(_) if compares => {}
             Some(there) if self.has(offered, size, &there) => {
@@ -146,6 +160,7 @@ impl Receiving {
         // It is written to, and may have a mode that forbids it.
         let left = if pieces > 1 { self.work.left(file.own()).map_err(open)? } else { None };
         file.may_have_old(left.is_some());
+        file.replace(replaced);
         file.beside(compares.then(InPlace::default));
         let held = match compares {
             true => vec![(0, pieces)],
@@ -200,12 +215,16 @@ impl Receiving {
         if offered.name == RelativeName::root() && !self.is_new {
             return Answer::Unchanged;
         }
-        let folder = self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY);
+        let open = || {
+            // Another one, of which this is the name in other letters, keeps what it has.
+            self.check_name(&offered.name, &mut LastFolder::default())?;
+            self.root.file(&offered.name, OFlags::RDONLY | OFlags::DIRECTORY)
+        };
         let set = |folder: OwnedFd| {
             let there = rustix::fs::fstat(&folder)?;
             self.keeper.set_over(&Place::Open(folder.as_fd()), offered, &there)
         };
-        match folder.and_then(set) {
+        match open().and_then(set) {
             Ok(()) => Answer::Unchanged,
             Err(error) => Answer::Failed(Failure::of(Operation::SetModeAndTimes, &error)),
         }

@@ -1,6 +1,7 @@
 //! Makes FIFOs and devices.
 
 use std::io;
+use std::os::fd::AsFd;
 
 use rustix::fs::{AtFlags, FileType, Stat};
 
@@ -21,9 +22,12 @@ impl Receiving {
             _ => (FileType::Fifo, 0),
         };
         let (folder, leaf) = offered.name.split().ok_or(Failure::plain(Operation::Name))?;
-        let folder = self.root.made_folder(&folder).map_err(failed)?;
+        let folder = self.made_folder(&folder).map_err(failed)?;
         let there = rustix::fs::statat(&folder, leaf, AtFlags::SYMLINK_NOFOLLOW);
         let is_there = there.is_ok_and(|there| is_of_kind(&offered.kind, &there));
+        if is_there {
+            self.check_leaf(&offered.name, folder.as_fd(), leaf).map_err(failed)?;
+        }
         if is_there && self.differs_in(offered, &folder, leaf)?.is_empty() {
             return Ok(Answer::Unchanged);
         }

@@ -1,6 +1,8 @@
+mod failing_disk;
 mod in_place;
 mod links_and_holes;
 mod modes;
+mod one_name;
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;

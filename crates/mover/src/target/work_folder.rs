@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, statat};
+use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, statat};
 use rustix::io::Errno;
 
 use super::direct::DirectWrites;
@@ -134,6 +134,11 @@ impl WorkFolder {
     pub(super) fn special(&self, name: &[u8], kind: FileType, device: Dev) -> io::Result<()> {
         self.remove(name);
         Ok(rustix::fs::mknodat(&self.folder, name, kind, Mode::RUSR | Mode::WUSR, device)?)
+    }
+
+    /// Gives an entry of this folder its name at the target, where nothing is. A file system without this call returns EINVAL.
+    pub(super) fn put_beside(&self, name: &[u8], folder: impl AsFd, leaf: &[u8]) -> io::Result<()> {
+        Ok(rustix::fs::renameat_with(&self.folder, name, folder, leaf, RenameFlags::NOREPLACE)?)
     }
 
     /// Gives an entry of this folder its name at the target, in place of one that may be there.

@@ -55,6 +55,7 @@ fn to_target() -> Vec<Vec<u8>> {
         ToTarget::Holes { entry: 300, holes: vec![(0, 70_000), (80_000, u32::MAX)] },
         ToTarget::Names { number: 1 << 40, folders, removes: true },
         ToTarget::Rest,
+        ToTarget::Room { again: true },
     ]
     .iter()
     .map(encode)
@@ -79,6 +80,7 @@ fn to_source() -> Vec<Vec<u8>> {
         ToSource::Outcomes(outcomes.map(|one| (300, one)).to_vec()),
         ToSource::Finished(Err(failure)),
         ToSource::Swept { number: 7, swept },
+        ToSource::Room { free: u64::MAX },
     ]
     .iter()
     .map(encode)

@@ -77,6 +77,8 @@ pub(crate) enum ToTarget {
     /// Nothing is left for this flow, unless something comes of what other flows have: its time says nothing of what holds
     /// the copy.
     Rest,
+    /// How much can still be written? Answered with [`ToSource::Room`], a moment later if it is asked `again`.
+    Room { again: bool },
 }
 
 /// An entry of the source's tree.
@@ -155,6 +157,8 @@ pub(crate) enum ToSource {
     Finished(Result<(), Failure>),
     /// What was found or removed of the folders in a message with names.
     Swept { number: u64, swept: Swept },
+    /// The bytes that can still be written; the largest number if that is not known.
+    Room { free: u64 },
 }
 
 /// The target's answer to an offered entry.
@@ -283,6 +287,11 @@ impl Failure {
         };
         match self.errno {
             0 => what.to_owned(),
+            libc::ENOTUNIQ => {
+                format!(
+                    "{what}: its file system takes its name for that of another entry: rename one of the two"
+                )
+            }
             errno => format!("{what}: {}", std::io::Error::from_raw_os_error(errno)),
         }
     }

@@ -3,7 +3,7 @@
 use crate::Error;
 
 /// The version. Another message, field or order of them is another version.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 /// The first bytes of each end on a flow: what it speaks, and in which version.
 pub(super) const GREETING: [u8; 4] = [b'L', b'S', b'm', VERSION];
@@ -25,7 +25,7 @@ mod tests {
     fn another_version_is_told_with_the_remedy() {
         check(GREETING).unwrap();
         let told = check([b'L', b'S', b'm', VERSION + 1]).unwrap_err().to_string();
-        assert!(told.contains("in version 2, and this one in version 1"), "{told}");
+        assert!(told.contains("in version 3, and this one in version 2"), "{told}");
         assert!(told.contains("use one landspeed on both hosts"), "{told}");
         // An end of before there were versions begins with the lengths of a frame.
         assert!(matches!(check([0; 4]), Err(Error::Protocol(_))));

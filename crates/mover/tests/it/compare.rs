@@ -81,11 +81,13 @@ fn a_verification_reads_what_has_the_same_length() {
         file.set_modified(modified).unwrap();
     }
     let before = content(&to);
-    let (outcome, listed) = compared(from, &to, CopyCheck::Verify);
-    assert!(content(&to) == before, "nothing is changed");
-    let names: Vec<&str> = listed.keys().map(String::as_str).collect();
-    assert_eq!(names, ["a/7", "a/many", "a/more", "one"], "{outcome:?}");
-    assert!(listed.values().all(|one| one.differs.iter().eq([&CopyDifference::Content])), "{listed:?}");
+    for check in [CopyCheck::Verify, CopyCheck::VerifyDisk] {
+        let (outcome, listed) = compared(from, &to, check);
+        assert!(content(&to) == before, "nothing is changed");
+        let names: Vec<&str> = listed.keys().map(String::as_str).collect();
+        assert_eq!(names, ["a/7", "a/many", "a/more", "one"], "{outcome:?}");
+        assert!(listed.values().all(|one| one.differs.iter().eq([&CopyDifference::Content])), "{listed:?}");
+    }
     // A dry run and a copy believe length and time.
     assert_eq!(compared(from, &to, CopyCheck::DryRun).0.differing, 0);
 }

@@ -6,13 +6,14 @@ use landspeed_mover::{
     Caller, CopyProgress, CopyRules, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,
 };
 use landspeed_record::factor::Factor;
-use landspeed_record::{CopyKeeping, CopyOutcome};
+use landspeed_record::{CopyFailure, CopyKeeping, CopyLossKind, CopyOutcome};
 use landspeed_transport::settings::{TRANSPORT, with};
 use landspeed_transport::{CancelFlag, find};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags};
 
 use super::attributes::acl;
 use super::*;
+use crate::fuse::tests::Shown;
 
 const SMALL: TreeSize = TreeSize { folders: 20, depth: 200, links: 60 };
 
@@ -77,6 +78,43 @@ fn a_copy_keeps_what_it_promises_and_tells_what_is_missing() {
     assert!(missing < 20 && count(to.path()).unwrap() > 350, "{:?}", found.examples());
 }
 
+/// The second of two names that are one at the target would take the place of the first one.
+#[test]
+fn of_two_names_that_are_one_at_the_target_the_second_is_named_and_replaces_nothing() {
+    let Some(target) = Shown::with_one_case() else { return };
+    let from = tempfile::tempdir().unwrap();
+    let at = |name: &str| from.path().join(name);
+    for (folder, other) in [("Folder", "1"), ("folder", "2")] {
+        fs::create_dir(at(folder)).unwrap();
+        for name in ["Photo.JPG", "photo.jpg", other] {
+            fs::write(at(folder).join(name), format!("{folder}/{name}")).unwrap();
+        }
+        fs::create_dir_all(at(folder).join(format!("in{other}/below"))).unwrap();
+        symlink("text", at(folder).join(format!("in{other}/below/link"))).unwrap();
+    }
+    ["Link", "link"].into_iter().for_each(|name| symlink("text", at(name)).unwrap());
+    for round in 1..=2 {
+        let outcome = copied(from.path(), &target.at(""));
+        // A folder with three files and two folders with a link, a link, and a file of the other folder.
+        assert_eq!(outcome.failed, 9, "{round}: {:?}", outcome.failures);
+        let is_told = |failed: &CopyFailure| failed.why.contains("that of another entry");
+        assert!(outcome.failures.iter().all(is_told), "{:?}", outcome.failures);
+        let entries = fs::read_dir(target.below("")).unwrap().map(|entry| entry.unwrap().path());
+        let (folders, others): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_dir());
+        let ([folder], [link]) = (folders.as_slice(), others.as_slice()) else {
+            panic!("{folders:?} {others:?}")
+        };
+        assert!(link.is_symlink());
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let (files, inner): (Vec<PathBuf>, Vec<PathBuf>) = entries.partition(|path| path.is_file());
+        assert_eq!((files.len(), inner.len()), (2, 1), "{files:?} {inner:?}");
+        for file in files {
+            let name = file.strip_prefix(target.below("")).unwrap();
+            assert_eq!(fs::read_to_string(&file).unwrap(), name.display().to_string(), "its own content");
+        }
+    }
+}
+
 #[test]
 fn the_same_seed_makes_the_same_tree() {
     let [one, same, other] = [1, 1, 2].map(tree);
@@ -139,6 +177,21 @@ fn holds(kinds: &[TreeDifference]) -> bool {
         eprintln!("SKIP {kinds:?}: the file system of {} has none", file.path().display());
     }
     holds
+}
+
+/// A file system takes a time that it cannot keep without a word. The times are before 1970, and a nanosecond after a second.
+#[test]
+fn times_that_the_target_does_not_keep_are_told() {
+    let Some(target) = Shown::with_whole_seconds() else { return };
+    let from = entries();
+    for _ in 0..2 {
+        let outcome = copied(from.path(), &target.at(""));
+        let lost: Vec<_> = outcome.lost.iter().map(|lost| (lost.kind, lost.entries)).collect();
+        // Two names are of one file.
+        assert_eq!(lost, [(CopyLossKind::Times, 6)], "{:?}", outcome.lost);
+        assert!(outcome.failed == 0 && !outcome.is_complete());
+        assert!(outcome.lost[0].why.contains("keeps another time"), "{:?}", outcome.lost);
+    }
 }
 
 /// A change of a copy.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::Result;
+use clap::ValueEnum;
 use landspeed_engine::{CopyOptions, JoinedHosts};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyCheck, CopyComparison, CopyDifference, CopyDiffering};
@@ -19,6 +20,24 @@ use super::{CopyArgs, CopyRoute, compared, print};
 use crate::exit::Exit;
 use crate::failure::because;
 use crate::output::FORMAT;
+
+/// Where a verification reads the target's files from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum VerifiedFrom {
+    /// From memory, where the system holds them, and else from the disk
+    Memory,
+    /// From the disk
+    Disk,
+}
+
+impl VerifiedFrom {
+    fn check(self) -> CopyCheck {
+        match self {
+            VerifiedFrom::Memory => CopyCheck::Verify,
+            VerifiedFrom::Disk => CopyCheck::VerifyDisk,
+        }
+    }
+}
 
 /// The output of `landspeed copy --verify --json`.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -94,7 +113,8 @@ pub(super) fn run(
 ) -> Result<ExitCode> {
     let (listing, most, begun) = (RefCell::<DifferenceList>::default(), held(args.full), Instant::now());
     let take = |entries| listing.borrow_mut().take(entries, most);
-    let done = compared(&joined, what, CopyCheck::Verify, &take)?;
+    let check = args.verify.map_or(CopyCheck::Verify, VerifiedFrom::check);
+    let done = compared(&joined, what, check, &take)?;
     let found = ComparedFlow::of(flow, what.flows, done);
     let report = listing.into_inner().report(route, begun.elapsed().into(), found);
     drop(joined);

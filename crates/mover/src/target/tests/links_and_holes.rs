@@ -3,6 +3,7 @@ use std::os::unix::fs::{DirBuilderExt, symlink};
 use std::time::{Duration, UNIX_EPOCH};
 
 use super::*;
+use crate::beneath::tests::deny;
 use crate::digest::{DonePieces, PIECE};
 
 /// Makes a file of one byte with the time of what is offered.
@@ -64,6 +65,23 @@ fn a_link_is_made_only_to_what_this_copy_has() {
     symlink("d", at("folder")).unwrap();
     assert_eq!(linked(&target, 26, &file("new", to("folder/two"))), (Answer::Send, apart(26)));
     assert_eq!(fs::read_dir(at(".landspeed-copy")).unwrap().count(), 1, "only what says who holds the lock");
+}
+
+/// ext4 gives a file 65,000 names.
+#[test]
+fn a_link_beyond_those_that_the_file_system_allows_is_a_file_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    same_file(folder.path(), "own");
+    let target = target(folder.path(), &[""]);
+    assert_eq!(considered(&target, 0, &file("own", HardLink::First)), Answer::Unchanged);
+    let answer = std::thread::scope(|scope| {
+        let asked = scope.spawn(|| {
+            deny(libc::SYS_linkat, libc::EMLINK);
+            linked(&target, 1, &file("two", to("own")))
+        });
+        asked.join().expect("no panic")
+    });
+    assert_eq!(answer, (Answer::Send, apart(1)), "it is told, and sent");
 }
 
 #[test]
