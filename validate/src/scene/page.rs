@@ -15,7 +15,7 @@ use super::runs::{CONTRASTS, ScenePrediction};
 
 /// The settings that are shown in full.
 const SHOWN: usize = 12;
-/// The nearest settings whose distance is told by figure where no setting is kept.
+/// The nearest settings whose distance is shown by figure where no setting is kept.
 const AWAY: usize = 5;
 /// The figures that are named as those that keep these settings away.
 const NAMED: usize = 3;

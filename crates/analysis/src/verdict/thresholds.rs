@@ -274,7 +274,7 @@ pub(super) const RETURN_OVER_FORWARD: f64 = 4.0;
 
 /// The distance of the two counts of lost acknowledgements, by payload and by time, beyond which there is no count. Over
 /// fourteen recorded paths they are 0.7 % apart at most where 200 or more acknowledgements were sent. A lab at rest, where
-/// none is lost, was told that 4 % were, by the smaller of two that did not agree.
+/// none is lost, seemed to lose 4 %, by the smaller of two that did not agree.
 pub(super) const RETURN_APART: f64 = 0.03;
 
 /// The distance of these two counts as a part of the smaller one up to which they agree all the same: where a fifth is
