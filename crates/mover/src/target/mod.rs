@@ -418,7 +418,7 @@ impl End for Serving<'_> {
             ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
             ToTarget::Rest => {
                 stage::rest();
-                // Nothing may follow that takes along what is to be told soon.
+                // Nothing may follow that takes along what is to be reported soon.
                 link.wake();
             }
             ToTarget::Room { again } => receiving.tell_room(again, link),
