@@ -92,7 +92,7 @@ impl Babbler {
 
     fn say(&mut self, peer: &Peer<'_>) {
         let first = self.sizes.len() as u64;
-        match self.random.draw() % 14 {
+        match self.random.draw() % 15 {
             0..=3 => peer.offer(first, self.entries()),
             4..=8 => {
                 let (header, bytes) = self.piece();
@@ -111,6 +111,8 @@ impl Babbler {
                 let removes = self.random.draw().is_multiple_of(2);
                 peer.say(&ToTarget::Names { number: self.number(), folders: self.names(), removes });
             }
+            // One that is asked again takes a second.
+            13 => peer.say(&ToTarget::Room { again: false }),
             _ => peer.say(&ToTarget::Withdraw { entry: self.number() }),
         }
     }
