@@ -132,7 +132,7 @@ mod tests {
     fn nothing_is_judged_where_the_control_fails() {
         let report = report(7e9, 4e9);
         let why = report.control.as_ref().unwrap().complaint().unwrap();
-        assert_eq!(report.doubts, [why.clone()]);
+        assert_eq!(report.doubts, std::slice::from_ref(&why));
         assert_eq!(report.figures[0].no_intervals.as_ref(), Some(&why));
         assert!(report.figures[0].cells.iter().all(|cell| cell.ratio.is_none() && cell.mean.is_some()));
         assert!(report.figures[0].neighbours.is_empty() && report.figures[0].effects.is_empty());
