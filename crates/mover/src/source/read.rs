@@ -12,11 +12,17 @@ use crate::stage::{self, Pause};
 use crate::tree::{ReadProblem, SourcePlace, read_piece};
 use crate::wire::{PieceHeader, SparsePiece, ToTarget, encode};
 
+/// Where the first byte of a body lies. Files are read by whole pages, and AMD's Zen 3 and 4 copy a page (`rep movsb`) three
+/// to four times as slowly to an address that lies 1 to 31 bytes after the page's own offset: malloc gives just such ones.
+const PAGE: usize = 4096;
+
 /// The bytes of the pieces of one message. Its room keeps its length, because zeros would be written into room that is made
 /// anew.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     room: Vec<u8>,
+    /// The offset in `room` at which a page of memory begins.
+    first: usize,
     used: usize,
 }
 
@@ -28,10 +34,19 @@ impl Body {
     /// Returns room for `length` bytes after those that are kept.
     fn room(&mut self, length: usize) -> &mut [u8] {
         let end = self.used + length;
-        if self.room.len() < end {
-            self.room.resize(end, 0);
+        if self.room.len() < self.first + end {
+            self.grow(end);
         }
-        &mut self.room[self.used..end]
+        &mut self.room[self.first..][self.used..end]
+    }
+
+    /// Makes room for at least `end` bytes, from the beginning of a page.
+    fn grow(&mut self, end: usize) {
+        let mut room = vec![0; end.next_power_of_two() + PAGE];
+        // An offset that cannot be had is as good as none: this is about speed.
+        let first = room.as_ptr().align_offset(PAGE).min(PAGE);
+        room[first..first + self.used].copy_from_slice(self.bytes());
+        (self.room, self.first) = (room, first);
     }
 
     /// Keeps the first bytes of the room that was asked for last.
@@ -41,16 +56,16 @@ impl Body {
 
     /// Keeps ranges of the room that was asked for last, one after the other.
     fn keep_ranges(&mut self, ranges: &[(u32, u32)]) {
-        let begin = self.used;
+        let begin = self.first + self.used;
         for &(first, number) in ranges {
             let from = begin + first as usize;
-            self.room.copy_within(from..from + number as usize, self.used);
+            self.room.copy_within(from..from + number as usize, self.first + self.used);
             self.used += number as usize;
         }
     }
 
     fn bytes(&self) -> &[u8] {
-        &self.room[..self.used]
+        &self.room[self.first..][..self.used]
     }
 }
 
@@ -160,4 +175,26 @@ fn header(piece: &PieceWork, bytes: &[u8]) -> PieceHeader {
     let digest = digest::of_piece(bytes, index, piece.pieces);
     // A piece has at most digest::PIECE bytes.
     PieceHeader { entry, index, length: bytes.len() as u32, digest, is_sent }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_begins_with_a_page_and_keeps_its_bytes_as_it_grows() {
+        let mut body = Body::default();
+        for (number, length) in [100, 5_000, 1 << 20].into_iter().enumerate() {
+            body.room(length).fill(number as u8);
+            body.keep(length);
+            assert_eq!(body.bytes().as_ptr().align_offset(PAGE), 0);
+        }
+        assert_eq!(body.bytes()[..100], [0; 100]);
+        assert_eq!(body.bytes()[100..5_100], [1; 5_000]);
+        assert_eq!(body.bytes()[5_100..], vec![2; 1 << 20]);
+        body.clear();
+        body.room(30).copy_from_slice(&[7; 30]);
+        body.keep_ranges(&[(0, 5), (20, 10)]);
+        assert_eq!(body.bytes(), [7; 15]);
+    }
 }
