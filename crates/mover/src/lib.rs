@@ -39,6 +39,7 @@ mod first_error;
 mod link;
 mod metadata;
 mod name;
+mod pages;
 mod plan;
 mod progress;
 mod select;

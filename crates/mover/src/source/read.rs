@@ -7,17 +7,15 @@ use crate::Error;
 use crate::digest;
 use crate::extents::{self, DataMap};
 use crate::link::OpenFlow;
+use crate::pages;
 use crate::plan::{MapWork, PieceWork};
 use crate::stage::{self, Pause};
 use crate::tree::{ReadProblem, SourcePlace, read_piece};
 use crate::wire::{PieceHeader, SparsePiece, ToTarget, encode};
 
-/// Where the first byte of a body lies. Files are read by whole pages, and AMD's Zen 3 and 4 copy a page (`rep movsb`) three
-/// to four times as slowly to an address that lies 1 to 31 bytes after the page's own offset: malloc gives just such ones.
-const PAGE: usize = 4096;
-
 /// The bytes of the pieces of one message. Its room keeps its length, because zeros would be written into room that is made
-/// anew.
+/// anew. It begins with a page: files are read by whole pages, and AMD's Zen 3 and 4 copy a page (`rep movsb`) three to four
+/// times as slowly to an address that lies 1 to 31 bytes after the page's own offset. malloc gives just such ones.
 #[derive(Debug, Default)]
 pub(super) struct Body {
     room: Vec<u8>,
@@ -42,9 +40,7 @@ impl Body {
 
     /// Makes room for at least `end` bytes, from the beginning of a page.
     fn grow(&mut self, end: usize) {
-        let mut room = vec![0; end.next_power_of_two() + PAGE];
-        // An offset that cannot be had is as good as none: this is about speed.
-        let first = room.as_ptr().align_offset(PAGE).min(PAGE);
+        let (mut room, first) = pages::zeros(end.next_power_of_two());
         room[first..first + self.used].copy_from_slice(self.bytes());
         (self.room, self.first) = (room, first);
     }
@@ -187,7 +183,7 @@ mod tests {
         for (number, length) in [100, 5_000, 1 << 20].into_iter().enumerate() {
             body.room(length).fill(number as u8);
             body.keep(length);
-            assert_eq!(body.bytes().as_ptr().align_offset(PAGE), 0);
+            assert_eq!(body.bytes().as_ptr().align_offset(pages::PAGE), 0);
         }
         assert_eq!(body.bytes()[..100], [0; 100]);
         assert_eq!(body.bytes()[100..5_100], [1; 5_000]);

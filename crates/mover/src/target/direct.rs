@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT): no smaller than the blocks
-/// of usual disks.
-const BLOCK: usize = 4096;
+use crate::pages;
+
+/// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT).
+const BLOCK: usize = pages::PAGE;
 
 /// Whether an end writes pieces of long files past the page cache. By default it does not.
 #[derive(Debug, Default)]
@@ -71,8 +72,7 @@ impl DirectWrites {
 /// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so
 /// that it needs no turn.
 fn write_direct(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    let mut memory = vec![0_u8; bytes.len() + BLOCK];
-    let first = memory.as_ptr().align_offset(BLOCK);
+    let (mut memory, first) = pages::zeros(bytes.len());
     let aligned = &mut memory[first..first + bytes.len()];
     aligned.copy_from_slice(bytes);
     let flags = fcntl_getfl(file)?;

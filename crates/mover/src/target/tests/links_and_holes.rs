@@ -81,7 +81,7 @@ fn a_link_beyond_those_that_the_file_system_allows_is_a_file_of_its_own() {
         });
         asked.join().expect("no panic")
     });
-    assert_eq!(answer, (Answer::Send, apart(1)), "it is told, and sent");
+    assert_eq!(answer, (Answer::Send, apart(1)), "the target counts the lost link, and asks for the file");
 }
 
 #[test]
