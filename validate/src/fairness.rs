@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_analysis::compare::shares;
+use landspeed_record::ContestQuestion;
 use landspeed_record::units::Nanos;
-use landspeed_record::{ContestQuestion, Study, StudyRun};
 use landspeed_stats::{apart, estimate, mean_and_deviation};
 
 use crate::study_runs::study_runs;
@@ -32,7 +32,7 @@ struct ProtocolShares {
     protocol: String,
     /// The two round trips, the shorter first.
     rtts: [Nanos; 2],
-    /// For each run that counts, the logarithm of the first flow's goodput over the second's.
+    /// For each run that counts, the logarithm of the first flow's goodput over the second's (`SideShares::log_ratio`).
     logs: Vec<f64>,
 }
 
@@ -65,16 +65,10 @@ fn columns(file: &Path) -> Result<Vec<ProtocolShares>> {
         logs: runs
             .iter()
             .filter(|run| run.contest == contest.name)
-            .filter_map(|run| log_share(&study, run))
+            .filter_map(|run| shares(&study, run)?.log_ratio())
             .collect(),
     });
     Ok(column.collect())
-}
-
-/// Returns the logarithm of the first flow's goodput over the second's; `None` if either carried nothing.
-fn log_share(study: &Study, run: &StudyRun) -> Option<f64> {
-    let shares = shares(study, run)?;
-    Some((shares.first_bps.0 / shares.second_bps.0).ln()).filter(|log| log.is_finite())
 }
 
 impl ProtocolShares {
