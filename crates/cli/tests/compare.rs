@@ -235,12 +235,17 @@ fn two_flows_have_two_round_trips_on_sockets() {
     for run in runs(folder.path()) {
         let rtts = |flow: usize| -> Vec<u64> {
             let samples = run["flows"][flow]["samples"].as_array().unwrap();
-            samples.iter().filter_map(|sample| sample["rtt_ns"].as_u64()).collect()
+            let known = samples.iter().filter_map(|sample| sample["rtt_ns"].as_u64().filter(|ns| *ns > 0));
+            known.collect()
         };
         let (near, far) = (rtts(0), rtts(1));
-        // UDT's mean starts below the first round trip that it measures, and comes near it within a second.
+        // UDT's mean begins at 100 ms, and comes near the first round trip that it measures within a second.
         const SECOND: u64 = 390_000_000;
-        assert!(near.iter().min().is_some_and(|least| *least < SECOND), "{}: {near:?}", run["contest"]);
+        assert!(
+            near[near.len() / 2..].iter().min().is_some_and(|least| *least < SECOND),
+            "{}: {near:?}",
+            run["contest"]
+        );
         assert!(far.last().is_some_and(|last| *last >= SECOND), "{}: {far:?}", run["contest"]);
     }
 }

@@ -106,6 +106,30 @@ proptest! {
         let out = release(&mut direction, Nanos(u64::MAX));
         prop_assert!(out.is_sorted_by_key(|(_, sequence, _)| *sequence));
     }
+
+    #[test]
+    fn each_round_trip_keeps_its_order(
+        packets in prop::collection::vec((0..500_000_u64, 1..40_000_usize, any::<bool>()), 1..40),
+    ) {
+        let mut direction =
+            direction("rate=200M,rtt=4ms,second-rtt=9ms,queue=10M,loss=3%,jitter=3ms,duplicate=3%");
+        let (mut now, mut from, mut sent) = (Nanos(0), 0_u32, Vec::new());
+        for (gap, payload, is_far) in packets {
+            now += Nanos(gap);
+            let class = if is_far { SECOND_RTT_DSCP << 2 } else { 0 };
+            direction.take(now, &ecn_tcp(from, payload, 1440, class));
+            sent.push((from, is_far));
+            from += u32::try_from(payload).unwrap();
+        }
+        let out = release(&mut direction, Nanos(u64::MAX));
+        prop_assert!(whole_and_true(&out) && out.is_sorted_by_key(|(leaves, ..)| *leaves));
+        let is_far = |sequence: u32| sent[sent.partition_point(|(first, _)| *first <= sequence) - 1].1;
+        let (far, near): (Vec<_>, Vec<_>) = out.iter().partition(|(_, sequence, _)| is_far(*sequence));
+        prop_assert!(far.is_sorted_by_key(|(_, sequence, _)| *sequence));
+        prop_assert!(near.is_sorted_by_key(|(_, sequence, _)| *sequence));
+        let stats = stats(&direction);
+        prop_assert_eq!((stats.faults(), under_way_segments(&stats)), (0, 0));
+    }
 }
 
 #[test]

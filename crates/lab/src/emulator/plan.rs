@@ -127,9 +127,9 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns the sizes of the main ring and of the ring of frames that arrive later, in bytes. Both have a quarter and four large
-    /// frames more than the IP packets need, because frames have more headers, and because some bytes at the end of a
-    /// ring stay unused.
+    /// Returns the sizes of the main ring and of the ring of frames that arrive later, in bytes. Both have a quarter and
+    /// four large frames more than the IP packets need, because frames have more headers, and because some bytes at the
+    /// end of a ring stay unused.
     pub(super) fn memory(&self) -> (usize, usize) {
         // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);

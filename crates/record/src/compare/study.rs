@@ -106,9 +106,13 @@ impl StudyPath {
         let loss = self.loss.map(|loss| format!(", {:.3} % lost by chance", 100.0 * loss.share));
         let cross =
             self.cross.map(|cross| format!(", {:.0} % of it taken by cross traffic", 100.0 * cross.load));
-        let second = self.second_rtt_ns.map(|second| format!(" and {second}")).unwrap_or_default();
         let (loss, cross) = (loss.unwrap_or_default(), cross.unwrap_or_default());
-        format!("{rate}, {}{second} round trip{loss}{cross}", self.rtt_ns)
+        let rtt = self.rtt_ns;
+        let rtts = match self.second_rtt_ns {
+            Some(second) => format!("{rtt} and {second} round trips"),
+            None => format!("{rtt} round trip"),
+        };
+        format!("{rate}, {rtts}{loss}{cross}")
     }
 
     /// Returns the capacity of the queue in front of the bottleneck, or zero if it is unknown.
@@ -403,7 +407,7 @@ mod tests {
         let two = StudyPath { second_rtt_ns: Some(Nanos::millis(328)), ..path.clone() };
         assert_eq!((two.longer_ns(), two.bdp()), (Some(Nanos::millis(164)), path.bdp()));
         assert_eq!(two.most_under_way(), Bytes(2 * 20_500_000 + 10_250_000));
-        assert_eq!(two.told(), "1 Gb/s, 164 ms and 328 ms round trip");
+        assert_eq!(two.told(), "1 Gb/s, 164 ms and 328 ms round trips");
         let shorter = StudyPath { second_rtt_ns: Some(Nanos::millis(13)), ..path.clone() };
         assert_eq!((shorter.longer_ns(), shorter.most_under_way()), (None, path.most_under_way()));
     }
