@@ -402,12 +402,14 @@ agree: build-validate
 
 # The study of Cottrell et al. on the kernel's sockets, RUNS runs of what is missing. STUDY is `full` (five protocols at full size: fifteen
 # runs of sixteen minutes, four hours), `round-trips` (the same at a quarter of the length over three paths: 45 runs of four minutes, three
-# hours), `simulated` (that in the simulator, at full size: ten minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s,
+# hours), `simulated` (that in the simulator, at full size: ten minutes), `fairness` (two flows, 40 and 160 ms of round trip on one path of
+# 100 Mb/s, beside the simulator: twenty runs of two minutes, 45 minutes) or `streams` (1 to 16 parallel streams of Reno: thirty runs of 96 s,
 # fifty minutes). Records are in target/study: the same command goes on. By default RUNS takes fifty minutes at most. On a machine left alone.
 STUDY ?= full
 RUNS_OF_full := 3
 RUNS_OF_round-trips := 12
 RUNS_OF_simulated := 45
+RUNS_OF_fairness := 20
 RUNS_OF_streams := 30
 .PHONY: study
 study: RUNS ?= $(RUNS_OF_$(STUDY))

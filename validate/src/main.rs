@@ -9,6 +9,7 @@ mod applications;
 mod capacity;
 mod copy;
 mod experiments;
+mod fairness;
 mod false_keeps;
 mod faults;
 mod full_path;
@@ -71,6 +72,8 @@ enum ValidationStudy {
     CopyWan(copy::wan::Options),
     /// Every experiment that ships, in its short version.
     Experiments(experiments::Options),
+    /// How do two flows with different round trips share a path, on sockets and in the simulator?
+    Fairness(fairness::Options),
     /// Simulated runs: false keeps, power and guards under each kind of noise.
     FalseKeeps(false_keeps::Options),
     /// Does `explain` name what was done to a path?
@@ -135,6 +138,7 @@ fn main() -> ExitCode {
         ValidationStudy::CopyTruth(options) => copy::truth::run(&options),
         ValidationStudy::CopyWan(options) => copy::wan::run(&options),
         ValidationStudy::Experiments(options) => experiments::run(&options),
+        ValidationStudy::Fairness(options) => fairness::run(&options),
         ValidationStudy::FalseKeeps(options) => false_keeps::run(&options),
         ValidationStudy::Faults(options) => faults::run(&options),
         ValidationStudy::FullPath(options) => full_path::run(&options),

@@ -61,6 +61,7 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     Ok(Some(StudyPath {
         rate_bps,
         rtt_ns: path.rtt(),
+        second_rtt_ns: path.second_rtt(),
         queue_bytes: Some(queue_bytes),
         mtu_bytes: MTU,
         window_bytes: None,
@@ -99,9 +100,6 @@ pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
 /// Returns an error for options that no study supports. It is called before any host is contacted.
 pub(crate) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
-    if args.ask.contains(&QuestionArg::RoundTrips) && !args.simulate {
-        bail!("two hosts have one path between them: round-trips needs --simulate");
-    }
     let engine = if args.simulate { StudyEngine::Simulator } else { StudyEngine::Kernel };
     if args.ask.contains(&QuestionArg::Streams)
         && let Some(text) = args.protocols.iter().find(|text| !bounds(engine, text))
@@ -117,6 +115,33 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Returns an error if `--ask round-trips` cannot be answered on sockets: over a path with one round trip, or with a protocol
+/// whose packets cannot be marked for the second one.
+pub(crate) fn check_round_trips(args: &CompareArgs, path: Option<&StudyPath>) -> Result<()> {
+    if args.simulate || !args.ask.contains(&QuestionArg::RoundTrips) {
+        return Ok(());
+    }
+    if path.and_then(StudyPath::longer_ns).is_none() {
+        bail!(
+            "round-trips needs a path with two: lab:wan:rate=100M,rtt=40ms,second-rtt=160ms; or add --simulate"
+        );
+    }
+    match args.protocols.iter().find(|text| !can_be_marked(text)) {
+        Some(text) => bail!(
+            "{text}: round-trips sets the dscp of a flow's packets, and cannot set this one's: leave it out, or add --simulate"
+        ),
+        None => Ok(()),
+    }
+}
+
+/// Returns true if a study can choose the DSCP of the protocol's packets.
+fn can_be_marked(text: &str) -> bool {
+    const DSCP: &str = "dscp";
+    let Ok(contestant) = parsed(text) else { return false };
+    let has_dscp = find(contestant.transport()).is_some_and(|transport| table(transport).find(DSCP).is_ok());
+    has_dscp && !contestant.settings.contains_key(DSCP)
 }
 
 fn check_contestant(text: &str, simulate: bool) -> Result<()> {
@@ -227,7 +252,7 @@ fn asked(ask: QuestionArg, args: &CompareArgs, names: &[&str], study: &Study) ->
         QuestionArg::RoundTrips => each(
             names,
             " over two round trips",
-            &ContestQuestion::RoundTrips { longer_ns: study.path.rtt_ns },
+            &ContestQuestion::RoundTrips { longer_ns: study.path.longer_ns().unwrap_or(study.path.rtt_ns) },
         ),
     }
 }

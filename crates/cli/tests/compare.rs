@@ -14,6 +14,9 @@ use support::{ControlHolder, LANDSPEED, controls_in_kernel, needs_controls, need
 /// A path that holds seventeen packets, for which regions of a second are long enough.
 const SMALL: &str = "lab:wan:rate=20M,rtt=10ms,queue=2bdp";
 
+/// The second round trip is so long that no first one is as long, however busy the machine.
+const TWO_ROUND_TRIPS: &str = "lab:wan:rate=20M,rtt=10ms,second-rtt=400ms,queue=2bdp";
+
 fn compare(folder: &std::path::Path, args: &[&str]) -> Output {
     let mut command = Command::new(LANDSPEED);
     command.args(["compare", "--data-dir"]).arg(folder).args(args).stdin(Stdio::null());
@@ -55,6 +58,18 @@ fn the_simulator_answers_every_question_without_root() {
     assert_eq!(found["meetings"].as_array().unwrap().len(), 3);
     assert!(found["paper"].as_array().unwrap().is_empty(), "scaled results never stand beside the paper's");
     assert!(std::fs::read_to_string(&page).unwrap().contains("<svg"));
+}
+
+#[test]
+fn the_simulator_has_the_second_round_trip_of_the_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        ["--simulate", "-p", "reno", "--ask", "round-trips", "--scale", "0.02", "--repeats", "1", "--json"];
+    let found = report(&compare(folder.path(), &[&args[..], &[TWO_ROUND_TRIPS]].concat()));
+    let pair = &found["round_trips"][0];
+    assert_eq!(pair["short_rtt_ns"], 10_000_000);
+    assert_eq!(pair["long_rtt_ns"], 400_000_000);
+    assert!(pair["ratio"]["mean"].as_f64().is_some_and(|ratio| ratio > 1.0), "{pair}");
 }
 
 #[test]
@@ -184,6 +199,9 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
         (&["--simulate", "lab:wan:rate=1G,rtt=10ms,loss=1%"], "loss"),
         (&["--simulate", "lab:wan:rate=1G,rtt=10ms,speed=9"], "speed"),
         (&["--ask", "round-trips"], "--simulate"),
+        (&["--ask", "round-trips", "-p", "reno", "lab:wan:rate=1G,rtt=10ms"], "second-rtt"),
+        (&["--ask", "round-trips", "-p", "default+transport=mptcp", TWO_ROUND_TRIPS], "dscp"),
+        (&["--ask", "round-trips", "-p", "reno+dscp=8", TWO_ROUND_TRIPS], "dscp"),
         (&["--ask", "everything"], "regions"),
         (&["--resume", &none], "none.jsonl"),
     ] {
@@ -192,6 +210,44 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
         assert!(!output.status.success() && err.contains(words), "{args:?}: {err}");
     }
     assert!(records(folder.path()).is_empty());
+}
+
+/// Returns the runs of the only record in a folder.
+fn runs(folder: &std::path::Path) -> Vec<Value> {
+    let record = records(folder).pop().expect("a record");
+    let lines = std::fs::read_to_string(record).unwrap();
+    let runs = lines.lines().filter(|line| line.contains(r#""line":"run""#));
+    runs.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Tests that on sockets, too, one of two flows has the longer round trip, over TCP and over UDT, which has no TCP_INFO.
+#[test]
+fn two_flows_have_two_round_trips_on_sockets() {
+    needs_root!();
+    let folder = tempfile::tempdir().unwrap();
+    let args =
+        ["--ask", "round-trips", "-p", "reno,udt", "--flows", "2", "--scale", "0.015", "--repeats", "1"];
+    let (out, err) = text(&compare(folder.path(), &[&args[..], &["--json", TWO_ROUND_TRIPS]].concat()));
+    // A busy machine makes the link late; the run is then recorded and invalid.
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert!(found["runs"] == 2 || stopped_because_late(&found), "{err}");
+    assert_eq!(found["study"]["path"]["second_rtt_ns"], 400_000_000);
+    for run in runs(folder.path()) {
+        let rtts = |flow: usize| -> Vec<u64> {
+            let samples = run["flows"][flow]["samples"].as_array().unwrap();
+            let known = samples.iter().filter_map(|sample| sample["rtt_ns"].as_u64().filter(|ns| *ns > 0));
+            known.collect()
+        };
+        let (near, far) = (rtts(0), rtts(1));
+        // UDT's mean begins at 100 ms, and comes near the first round trip that it measures within a second.
+        const SECOND: u64 = 390_000_000;
+        assert!(
+            near[near.len() / 2..].iter().min().is_some_and(|least| *least < SECOND),
+            "{}: {near:?}",
+            run["contest"]
+        );
+        assert!(far.last().is_some_and(|last| *last >= SECOND), "{}: {far:?}", run["contest"]);
+    }
 }
 
 fn ours_in_kernel() -> Vec<String> {

@@ -7,6 +7,7 @@ use landspeed_record::factor::{
     Condition, Domain, Factor, FactorView, NO_QUEUE, PersistMethod, Proposal, SystemSetting, each, unless,
 };
 use landspeed_record::{SettingMismatch, Settings};
+use rustix::net::sockopt;
 use socket2::Socket;
 
 /// The value of an option, in the unit of its factor.
@@ -179,6 +180,47 @@ pub(crate) static SOCKET: &[SocketOption] = &[
     },
 ];
 
+/// The Differentiated Services codepoint of a flow's packets, by which a network can treat them apart.
+pub(crate) static CODEPOINT: &[SocketOption] = &[SocketOption {
+    factor: Factor {
+        name: "dscp",
+        system: SystemSetting::Socket("IP_TOS"),
+        persist: &[PersistMethod::Application(
+            "setsockopt(IPPROTO_IP, IP_TOS), over IPv6 IPV6_TCLASS, with four times this number",
+        )],
+        about: "Differentiated Services codepoint of the flow's packets; 0 leaves it to the system",
+        domain: Domain::Int(0, 63),
+        default: "0",
+        interacts: &["qdisc"],
+        source: "RFC 2474; ip(7), ipv6(7)",
+        ..Factor::FLOW
+    },
+    hint: "",
+    asked: above_zero,
+    set: set_codepoint,
+    get: codepoint,
+}];
+
+/// The lower two bits of the traffic class are the ECN field (RFC 3168), which the kernel keeps for a TCP socket.
+const ECN_BITS: u32 = 2;
+
+fn set_codepoint(socket: &Socket, value: &OptionValue) -> io::Result<()> {
+    let class = value.small().min(63) << ECN_BITS;
+    match socket.domain()? {
+        socket2::Domain::IPV6 => sockopt::set_ipv6_tclass(socket, class)?,
+        _ => sockopt::set_ip_tos(socket, class as u8)?,
+    }
+    Ok(())
+}
+
+fn codepoint(socket: &Socket) -> io::Result<OptionValue> {
+    let class = match socket.domain()? {
+        socket2::Domain::IPV6 => sockopt::ipv6_tclass(socket)?,
+        _ => sockopt::ip_tos(socket)?.into(),
+    };
+    Ok(OptionValue::Number(u64::from(class >> ECN_BITS)))
+}
+
 /// Proposes autotuning if a size is fixed. Otherwise proposes twice the bandwidth-delay product, as a power of two,
 /// and raises the system's `limit` if the kernel would otherwise silently reduce the buffer.
 fn fixed(view: &FactorView, rank: u32, limit: &'static str, settings: &Settings) -> Vec<Proposal> {
@@ -221,4 +263,26 @@ fn differs(row: &SocketOption, socket: &Socket, settings: &Settings) -> Option<S
     let hint = if row.hint.is_empty() { String::new() } else { format!(" ({})", row.hint) };
     let line = format!("{}: asked for {asked}, got {got}{hint}", row.factor.system.name());
     Some(SettingMismatch { setting: row.factor.name.to_owned(), asked: value.to_owned(), got, line })
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    #[test]
+    fn a_codepoint_is_set_in_both_families_and_read_back() {
+        static OPTIONS: SocketOptions = SocketOptions(&[CODEPOINT]);
+        let [asked, none] = ["46", "0"].map(|value| crate::settings::with(&[(&CODEPOINT[0].factor, value)]));
+        for domain in [Domain::IPV4, Domain::IPV6] {
+            for kind in [Type::STREAM, Type::DGRAM] {
+                let socket = Socket::new(domain, kind, None).expect("a socket");
+                OPTIONS.set(&socket, &none);
+                assert_eq!(OPTIONS.read_back(&socket, &asked)[0].line, "IP_TOS: asked for 46, got 0");
+                OPTIONS.set(&socket, &asked);
+                assert_eq!(OPTIONS.read_back(&socket, &asked), []);
+            }
+        }
+    }
 }

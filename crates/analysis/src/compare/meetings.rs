@@ -61,8 +61,7 @@ fn all(study: &Study, entry: &ContestRuns<'_>) -> BTreeMap<u32, SideShares> {
 /// Returns the ratio of the first side's goodput to the second's, as the geometric mean over the repeats with its
 /// interval.
 fn ratio(entry: &ContestRuns<'_>, shares: &BTreeMap<u32, SideShares>) -> Option<MeanInterval> {
-    let log = |s: &SideShares| repeats::log_ratio(s.first_bps.0, s.second_bps.0);
-    let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, log(s)?))).collect();
+    let logs = shares.iter().filter_map(|(repeat, s)| Some((*repeat, s.log_ratio()?))).collect();
     repeats::ratio(&entry.repeats(logs).into_values().collect::<Vec<_>>())
 }
 

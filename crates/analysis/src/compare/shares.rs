@@ -4,6 +4,7 @@ use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{ContestQuestion, Study, StudyRun};
 use landspeed_stats::jain;
 
+use super::repeats;
 use super::timeline::Timeline;
 
 /// The goodput of the two sides of a run while all its flows ran.
@@ -16,6 +17,14 @@ pub struct SideShares {
     pub all_bps: BitRate,
     /// Jain's index of all flows.
     pub fairness: Option<f64>,
+}
+
+impl SideShares {
+    /// Returns the logarithm of the first side's goodput over the second's; `None` if nothing arrived. A starved side
+    /// counts as a millionth of the other one.
+    pub fn log_ratio(&self) -> Option<f64> {
+        repeats::log_ratio(self.first_bps.0, self.second_bps.0)
+    }
 }
 
 /// Returns the shares of a run whose contest has two sides: two protocols, or two round trips. `None` for other

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_agent::session::{Reply, Request};
 use landspeed_analysis::wan::unfit;
-use landspeed_lab::topology::{HostSet, PathLink};
+use landspeed_lab::topology::{HostSet, PathLink, SECOND_RTT_DSCP};
 use landspeed_record::factor::Domain;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
-    FlowPlan, Line, RunFlow, RunSample, Settings, Study, StudyRun, TcpSample, Workload,
+    FlowPlan, Line, RunFlow, RunSample, Settings, Study, StudyPath, StudyRun, TcpSample, Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
@@ -56,7 +56,7 @@ impl<'a> KernelStudyRunner<'a> {
 
     fn workload(&self, plans: &[FlowPlan]) -> Workload {
         let flow = |plan: &FlowPlan| StaggeredFlow {
-            settings: self.settings(&plan.contestant),
+            settings: self.settings(plan),
             enters_ns: plan.enters_ns,
             leaves_ns: plan.leaves_ns,
             data_bytes: plan.data_bytes,
@@ -65,9 +65,10 @@ impl<'a> KernelStudyRunner<'a> {
         staggered::spec(&flows, self.study.duration(), self.study.probe_ns)
     }
 
-    /// Returns the settings of a contestant's flows, with its control under the kernel's name.
-    fn settings(&self, contestant: &str) -> Settings {
-        let Contestant { control, settings } = parsed(contestant);
+    /// Returns the settings of a flow: its contestant's, with the control under the kernel's name, and the mark by which
+    /// the link knows packets of the second round trip.
+    fn settings(&self, plan: &FlowPlan) -> Settings {
+        let Contestant { control, settings } = parsed(&plan.contestant);
         let table = landspeed_transport::find(TRANSPORT.of(&settings)).map(table);
         let canonical = |(name, value): (String, String)| {
             let parsed = table.as_ref().and_then(|table| table.parse(&name, &value).ok());
@@ -76,7 +77,8 @@ impl<'a> KernelStudyRunner<'a> {
         let kernel_name = control.and_then(|name| self.kernel_names.get(&name));
         let control = kernel_name.map(|name| ("socket-congestion".to_owned(), name.clone()));
         let room = udt_room(self.study, &settings);
-        room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).collect()
+        let mark = (plan.longer_ns > Nanos(0)).then(|| ("dscp".to_owned(), SECOND_RTT_DSCP.to_string()));
+        room.into_iter().chain(settings.into_iter().map(canonical)).chain(control).chain(mark).collect()
     }
 
     /// Returns the study's time between samples, or a longer one if the samples of all flows would exceed the limit.
@@ -94,13 +96,8 @@ impl StudyRunner for KernelStudyRunner<'_> {
         stop: &dyn Fn() -> bool,
     ) -> Result<Option<StudyRun>, Error> {
         let plans = self.study.schedule(contest);
-        if let Some(plan) = plans.iter().find(|plan| plan.longer_ns > Nanos(0)) {
-            let longer = plan.longer_ns;
-            return Err(Error::Other(format!(
-                "{}: two hosts have one path between them, not a second one that is {longer} longer: add --simulate",
-                contest.name
-            )));
-        }
+        reachable(&self.study.path, &plans)
+            .map_err(|why| Error::Other(format!("{}: {why}", contest.name)))?;
         // A control that another program had loaded may have been unloaded since.
         let (kernel_names, _) = load(&self.group.first(), contest.contestants.iter())?;
         self.kernel_names.extend(kernel_names);
@@ -169,6 +166,14 @@ fn parsed(text: &str) -> Contestant {
     text.parse().unwrap_or_else(|_| unknown())
 }
 
+/// Returns an error if a flow has a longer round trip than the path has.
+fn reachable(path: &StudyPath, plans: &[FlowPlan]) -> Result<(), String> {
+    let has = |plan: &&FlowPlan| plan.longer_ns == Nanos(0) || path.longer_ns() == Some(plan.longer_ns);
+    plans.iter().find(|plan| !has(plan)).map_or(Ok(()), |plan| {
+        Err(format!("the path has no round trip that is {} longer: add --simulate", plan.longer_ns))
+    })
+}
+
 /// Returns the buffer setting of a UDT flow: twice the bytes that path and queue hold, as in the simulator. No knob
 /// sets UDT's own buffers, and smaller ones would limit UDT more than the kernel's buffers limit TCP. Returns `None`
 /// for other transports, or if the default suffices. A contestant's own setting overrides it.
@@ -178,7 +183,7 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
     let table = landspeed_transport::find(TRANSPORT.of(settings)).map(table)?;
     let buffer = table.find(BUFFER).ok()?;
     let Domain::Bytes(_, most) = buffer.domain else { return None };
-    let needed = Bytes(2 * (study.path.bdp().0 + study.path.room().0)).min(Bytes(most));
+    let needed = Bytes(2 * study.path.most_under_way().0).min(Bytes(most));
     (needed > buffer.bytes(&Settings::new())).then(|| (BUFFER.to_owned(), needed.0.to_string()))
 }
 
@@ -187,7 +192,7 @@ fn udt_room(study: &Study, settings: &Settings) -> Option<(String, String)> {
 /// (tcp(7), tcp_rmem and tcp_wmem). A window is set by the sender's buffer.
 fn windows(study: &Study, contest: &Contest) -> Cell {
     let path = &study.path;
-    let needed = Bytes(4 * (path.bdp().0 + path.room().0)).max(LEAST_ROOM);
+    let needed = Bytes(4 * path.most_under_way().0).max(LEAST_ROOM);
     let bound = match contest.question {
         ContestQuestion::Streams { window_bytes, .. } => Some(window_bytes),
         _ => path.window_bytes,
@@ -278,7 +283,6 @@ fn nearer(one: &EndSample, other: &EndSample, at: Nanos) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::StudyPath;
     use landspeed_record::units::BitRate;
 
     use super::*;
@@ -334,6 +338,22 @@ mod tests {
         };
         assert_eq!(flows[1].samples, [sample(100, 1000), sample(200, 1000)]);
         assert!(flows[0].samples.is_empty());
+    }
+
+    #[test]
+    fn a_flow_has_a_round_trip_that_the_path_has() {
+        let plans = [0, 120].map(|ms| FlowPlan { longer_ns: Nanos::millis(ms), ..FlowPlan::default() });
+        let path = |second: Option<u64>| StudyPath {
+            rtt_ns: Nanos::millis(40),
+            second_rtt_ns: second.map(Nanos::millis),
+            ..StudyPath::default()
+        };
+        assert_eq!(reachable(&path(Some(160)), &plans), Ok(()));
+        assert_eq!(reachable(&path(None), &plans[..1]), Ok(()), "all flows have the path's");
+        for other in [None, Some(200)] {
+            let refused = reachable(&path(other), &plans).expect_err("it has another one");
+            assert!(refused.contains("120 ms longer"), "{refused}");
+        }
     }
 
     #[test]

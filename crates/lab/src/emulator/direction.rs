@@ -7,7 +7,7 @@ use landspeed_record::units::Nanos;
 
 use super::batch::SendOutcome;
 use super::frame::{ParsedFrame, Superpacket, look};
-use super::ip::{has_payload, is_ect, mark_ce};
+use super::ip::{has_payload, is_ect, is_far, mark_ce};
 use super::path::{EmulatedPath, Segment, SegmentArrival, SegmentFate};
 use super::piece::SegmentRun;
 use super::plan::DirectionPlan;
@@ -21,13 +21,14 @@ use super::virtio::VIRTIO_LEN;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FrameLane {
     Main,
-    /// The ring of frames that are held back. All are held back for the same time, so they leave in order too.
+    /// The ring of frames that arrive later than the others: those that are held back, or those of the second round trip.
+    /// A link has only one of the two kinds. All arrive later by the same time, so they leave in order too.
     Held,
 }
 
 impl FrameLane {
     fn of(arrival: &SegmentArrival) -> Self {
-        if arrival.is_held { FrameLane::Held } else { FrameLane::Main }
+        if arrival.is_held || arrival.is_far { FrameLane::Held } else { FrameLane::Main }
     }
 }
 
@@ -135,7 +136,8 @@ impl LinkDirection {
 
     fn take_packet(&mut self, at: Nanos, size: u32, buffer: &[u8]) {
         let frame = &buffer[VIRTIO_LEN..];
-        let segment = Segment { size, has_payload: has_payload(frame), is_ect: is_ect(frame) };
+        let (is_ect, is_far) = (is_ect(frame), is_far(frame));
+        let segment = Segment { size, has_payload: has_payload(frame), is_ect, is_far };
         let Some(arrival) = self.admit(at, segment) else { return };
         let lane = FrameLane::of(&arrival);
         for _ in 0..=u8::from(arrival.is_doubled) {
@@ -148,11 +150,13 @@ impl LinkDirection {
     }
 
     fn take_super(&mut self, at: Nanos, whole: &Superpacket, buffer: &[u8]) {
-        let is_ect = is_ect(&buffer[VIRTIO_LEN..]);
+        let frame = &buffer[VIRTIO_LEN..];
+        let (is_ect, is_far) = (is_ect(frame), is_far(frame));
         let mut run: Option<SegmentRun> = None;
         for n in 0..whole.count() {
             // Every segment of a superpacket has payload.
-            let arrival = self.admit(at, Segment { size: whole.ip_len(n), has_payload: true, is_ect });
+            let segment = Segment { size: whole.ip_len(n), has_payload: true, is_ect, is_far };
+            let arrival = self.admit(at, segment);
             match (&mut run, arrival) {
                 (Some(run), Some(next)) if run.takes(n, next, whole) => {
                     (run.segments.end, run.last) = (n + 1, next);

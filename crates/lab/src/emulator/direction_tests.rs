@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::super::WanSpec;
 use super::super::frame::ETHERNET;
+use super::super::spec::SECOND_RTT_DSCP;
 use super::super::stats::DirectionSnapshot;
 use super::super::virtio::{SegmentKind, VirtioHeader};
 use super::*;
@@ -105,6 +106,30 @@ proptest! {
         let out = release(&mut direction, Nanos(u64::MAX));
         prop_assert!(out.is_sorted_by_key(|(_, sequence, _)| *sequence));
     }
+
+    #[test]
+    fn each_round_trip_keeps_its_order(
+        packets in prop::collection::vec((0..500_000_u64, 1..40_000_usize, any::<bool>()), 1..40),
+    ) {
+        let mut direction =
+            direction("rate=200M,rtt=4ms,second-rtt=9ms,queue=10M,loss=3%,jitter=3ms,duplicate=3%");
+        let (mut now, mut from, mut sent) = (Nanos(0), 0_u32, Vec::new());
+        for (gap, payload, is_far) in packets {
+            now += Nanos(gap);
+            let class = if is_far { SECOND_RTT_DSCP << 2 } else { 0 };
+            direction.take(now, &ecn_tcp(from, payload, 1440, class));
+            sent.push((from, is_far));
+            from += u32::try_from(payload).unwrap();
+        }
+        let out = release(&mut direction, Nanos(u64::MAX));
+        prop_assert!(whole_and_true(&out) && out.is_sorted_by_key(|(leaves, ..)| *leaves));
+        let is_far = |sequence: u32| sent[sent.partition_point(|(first, _)| *first <= sequence) - 1].1;
+        let (far, near): (Vec<_>, Vec<_>) = out.iter().partition(|(_, sequence, _)| is_far(*sequence));
+        prop_assert!(far.is_sorted_by_key(|(_, sequence, _)| *sequence));
+        prop_assert!(near.is_sorted_by_key(|(_, sequence, _)| *sequence));
+        let stats = stats(&direction);
+        prop_assert_eq!((stats.faults(), under_way_segments(&stats)), (0, 0));
+    }
 }
 
 #[test]
@@ -161,6 +186,42 @@ fn held_segments_are_overtaken_and_no_others() {
     let (main, late) = out.split_at(200 - held);
     assert!(main.is_sorted_by_key(|(_, sequence, _)| *sequence));
     assert!(late.is_sorted_by_key(|(_, sequence, _)| *sequence));
+}
+
+#[test]
+fn packets_of_the_second_round_trip_are_later_by_the_same_time_and_stay_whole() {
+    let mut direction = direction("rate=10G,rtt=2ms,second-rtt=7ms,queue=10M");
+    for n in 0..20_u32 {
+        let dscp = if n % 2 == 0 { 0 } else { SECOND_RTT_DSCP };
+        direction.take(Nanos(0), &ecn_tcp(n * 14_400, 14_400, 1440, dscp << 2));
+    }
+    // Twenty superpackets of 14,800 bytes of IP packets take 237 us: all near ones leave before all far ones.
+    let out = release(&mut direction, Nanos(u64::MAX));
+    let (near, far) = out.split_at(10);
+    let superpackets = |frames: &[(Nanos, u32, Vec<u8>)]| -> Vec<u32> {
+        frames.iter().map(|(_, sequence, _)| sequence / 14_400).collect()
+    };
+    assert_eq!(superpackets(near), (0..20).step_by(2).collect::<Vec<u32>>());
+    assert_eq!(superpackets(far), (1..20).step_by(2).collect::<Vec<u32>>());
+    assert!(near.iter().all(|(at, ..)| (Nanos::millis(1)..Nanos::millis(2)).contains(at)), "{near:?}");
+    assert!(far.iter().all(|(at, ..)| (Nanos::millis(6)..Nanos::millis(7)).contains(at)), "{far:?}");
+    assert!(whole_and_true(&out));
+    let stats = stats(&direction);
+    assert_eq!((stats.reordered_segments, stats.faults(), under_way_segments(&stats)), (0, 0, 0));
+}
+
+#[test]
+fn a_link_has_memory_for_all_that_is_under_way_over_its_second_round_trip() {
+    let mut direction = direction("rate=100M,rtt=2ms,second-rtt=202ms,queue=64K");
+    // 100 Mb/s for 300 ms, all of the second round trip: 2.5 MB are under way.
+    for n in 0..2500_u64 {
+        let now = Nanos(n * 120_000);
+        release(&mut direction, now);
+        direction.take(now, &ecn_tcp(n as u32 * 1440, 1440, 1440, SECOND_RTT_DSCP << 2));
+    }
+    let stats = stats(&direction);
+    assert_eq!((stats.overrun_drops, stats.queue_drops), (0, 0), "{stats:?}");
+    assert!(under_way_segments(&stats) > 1600, "{stats:?}");
 }
 
 /// Builds a superpacket like `tcp`, with an ECN field and a complete IPv4 header.

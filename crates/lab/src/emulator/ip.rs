@@ -1,7 +1,8 @@
-//! Reads the two properties of an IP packet that the link needs: whether it carries payload, and its ECN field. Also
-//! sets the ECN mark.
+//! Reads the properties of an IP packet that the link needs: whether it carries payload, its ECN field, and whether it has
+//! the codepoint of the second round trip. Also sets the ECN mark.
 
 use super::frame::{ETHERNET, IPV6_HEADER};
+use super::spec::SECOND_RTT_DSCP;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -78,12 +79,22 @@ fn ip_content_v6(frame: &[u8]) -> Option<IpContent<'_>> {
 
 /// Returns true if the packet's sender supports ECN: its codepoint is ECT(0) or ECT(1).
 pub(super) fn is_ect(frame: &[u8]) -> bool {
-    let field = match word(frame, 12) {
-        Some(IPV4) => frame.get(IPV4_TOS).copied(),
-        Some(IPV6) => frame.get(ETHERNET + 1).map(|byte| byte >> 4),
+    traffic_class(frame).is_some_and(|class| matches!(class & CE, 0b01 | 0b10))
+}
+
+/// Returns true if the packet's flow takes the second round trip: its DSCP is [`SECOND_RTT_DSCP`].
+pub(super) fn is_far(frame: &[u8]) -> bool {
+    traffic_class(frame).is_some_and(|class| class >> 2 == SECOND_RTT_DSCP)
+}
+
+/// Returns the traffic class of an IP packet: its DSCP, and in the lower two bits its ECN field (RFC 2474, section 3).
+fn traffic_class(frame: &[u8]) -> Option<u8> {
+    match word(frame, 12)? {
+        IPV4 => frame.get(IPV4_TOS).copied(),
+        // The version's four bits are before it.
+        IPV6 => word(frame, ETHERNET).map(|word| (word >> 4) as u8),
         _ => None,
-    };
-    field.is_some_and(|field| matches!(field & CE, 0b01 | 0b10))
+    }
 }
 
 /// Marks an IP packet "congestion experienced", and updates an IPv4 header's checksum.
@@ -172,9 +183,30 @@ mod tests {
             assert_eq!(is_ect(&v4(TCP, ecn, &tcp(0))), understands);
             assert_eq!(is_ect(&v6(TCP, ecn, &tcp(0))), understands);
         }
+        // The packets of `v4` have the DSCP 46, whatever their ECN field.
+        for ecn in 0..4 {
+            assert_eq!(traffic_class(&v4(TCP, ecn, &tcp(0))), Some(0xb8 | ecn));
+            assert_eq!(traffic_class(&v6(TCP, ecn, &tcp(0))), Some(ecn));
+        }
         let mut frame = v6(TCP, 2, &tcp(0));
         mark_ce(&mut frame);
         assert_eq!(frame[ETHERNET..ETHERNET + 2], [0x60, 0x30]);
+    }
+
+    #[test]
+    fn the_second_round_trip_has_a_codepoint_of_its_own() {
+        let (mut four, mut six) = (v4(TCP, 0, &tcp(1)), v6(UDP, 0, &[0; 9]));
+        assert!(!is_far(&four) && !is_far(&six));
+        for ecn in 0..4 {
+            let class = (SECOND_RTT_DSCP << 2) | ecn;
+            four[IPV4_TOS] = class;
+            (six[ETHERNET], six[ETHERNET + 1]) = (0x60 | (class >> 4), class << 4);
+            assert!(is_far(&four) && is_far(&six), "ECN {ecn}");
+        }
+        four[IPV4_TOS] = (SECOND_RTT_DSCP + 1) << 2;
+        // An ARP frame has no traffic class, whatever its bytes.
+        six[12..14].copy_from_slice(&[0x08, 0x06]);
+        assert!(!is_far(&four) && !is_far(&six) && !is_far(&[0; 13]));
     }
 
     #[test]
@@ -197,6 +229,7 @@ mod tests {
                 bytes[12..14].copy_from_slice(&kind.to_be_bytes());
             }
             has_payload(&bytes);
+            is_far(&bytes);
             let was = is_ect(&bytes);
             mark_ce(&mut bytes);
             prop_assert!(!is_ect(&bytes) || !was || bytes.len() < ETHERNET + 20);

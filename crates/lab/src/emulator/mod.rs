@@ -5,7 +5,7 @@
 //! ```text
 //!  link --> socket   --> parse  --> fate of each segment --> line (a ring of bytes) --> socket --> link
 //!           kernel's     frame,     path: size, queue,       a second ring for
-//!           timestamp    virtio     rate, loss, jitter       segments held back
+//!           timestamp    virtio     rate, loss, jitter       segments that arrive later
 //! ```
 //!
 //! | file | contents |
@@ -65,7 +65,7 @@ use landspeed_kernel::netlink::in_throwaway;
 pub use link::EmulatedLink;
 pub use parameters::{Parameter, parameters};
 use socket::PacketSocket;
-pub use spec::WanSpec;
+pub use spec::{SECOND_RTT_DSCP, WanSpec};
 
 /// Checks that this user can open a packet socket in a new network namespace, as an emulated link needs.
 ///

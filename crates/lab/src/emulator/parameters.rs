@@ -226,6 +226,15 @@ pub(super) const LINK: &[ParameterOf<WanSpec>] = &[
         off: None,
     },
     ParameterOf {
+        name: "second-rtt",
+        values: "a round-trip time above rtt, up to 10 s: 160ms, or none",
+        default: "none",
+        about: "round trip of flows whose packets from A to B have the DSCP 3 (`dscp=3` of a flow): they share queue and line with all others, and then arrive later by what it is above `rtt`. `landspeed compare --ask round-trips` gives it to one of two flows",
+        read: |link, text| set(&mut link.second_rtt, or_none(text, time)),
+        print: |link| link.second_rtt.map(show_time),
+        off: Some(NONE),
+    },
+    ParameterOf {
         name: "pairs",
         values: "pairs of hosts that share the link, from 1 to 8: 2",
         default: "1",

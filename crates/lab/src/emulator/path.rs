@@ -5,8 +5,8 @@
 //! bounded queue drops packets that do not fit (tail drop), and marks packets (ECN) that arrive while the queue is
 //! above a threshold. The line transmits each segment at its rate, loses some, and holds some back. A segment arrives
 //! after a fixed delay and a random jitter, but never before one that left the line earlier. A segment that was held
-//! back arrives later still. A lost segment has used the line, so loss does not make the link faster. A duplicated
-//! segment is copied after the line.
+//! back arrives later still, and so does one of the second round trip. A lost segment has used the line, so loss does not
+//! make the link faster. A duplicated segment is copied after the line.
 
 use landspeed_record::units::Nanos;
 use landspeed_stats::{Random, TrafficCounts};
@@ -25,6 +25,8 @@ pub(super) struct Segment {
     pub(super) has_payload: bool,
     /// True if its sender supports ECN, so that it may be marked.
     pub(super) is_ect: bool,
+    /// True if its flow takes the second round trip, where the link has one.
+    pub(super) is_far: bool,
 }
 
 /// The arrival of a segment at the other end.
@@ -33,6 +35,8 @@ pub(super) struct SegmentArrival {
     pub(super) at: Nanos,
     /// True if it was held back, so that later segments may overtake it.
     pub(super) is_held: bool,
+    /// True if it arrives later than others because its flow takes the second round trip.
+    pub(super) is_far: bool,
     /// True if it must be marked "congestion experienced".
     pub(super) is_marked: bool,
     /// True if a copy follows directly behind it.
@@ -75,9 +79,11 @@ pub(super) struct EmulatedPath {
     jitter: (Nanos, Random),
     reorder: (f64, Random),
     held_for: Nanos,
+    /// Time by which segments of the second round trip arrive later than others; zero if the link has one round trip.
+    farther: Nanos,
     duplicate: (f64, Random),
     cross: CrossSources,
-    /// The latest arrival time so far, without the extra time of held segments.
+    /// The latest arrival time so far, without the extra time of held segments and of those of the second round trip.
     last: Nanos,
 }
 
@@ -95,6 +101,7 @@ impl EmulatedPath {
             jitter: (plan.direction.jitter, random(RandomUse::Jitter)),
             reorder: (plan.direction.reorder.as_f64(), random(RandomUse::Reorder)),
             held_for: plan.direction.reorder_delay,
+            farther: plan.farther,
             duplicate: (plan.direction.duplicate.as_f64(), random(RandomUse::Duplicate)),
             cross: CrossSources::new(&plan.cross().sources(&mut random(RandomUse::Cross))),
             last: Nanos(0),
@@ -120,8 +127,11 @@ impl EmulatedPath {
         }
         let is_held = self.reorder.1.happens(self.reorder.0);
         let is_doubled = self.duplicate.1.happens(self.duplicate.0);
-        let at = self.arrives(leaves) + if is_held { self.held_for } else { Nanos(0) };
-        SegmentFate::Arrives(SegmentArrival { at, is_held, is_marked, is_doubled })
+        let is_far = segment.is_far && self.farther > Nanos(0);
+        let held = if is_held { self.held_for } else { Nanos(0) };
+        let farther = if is_far { self.farther } else { Nanos(0) };
+        let at = self.arrives(leaves) + held + farther;
+        SegmentFate::Arrives(SegmentArrival { at, is_held, is_far, is_marked, is_doubled })
     }
 
     /// Returns when a segment that left the line at `leaves` arrives.

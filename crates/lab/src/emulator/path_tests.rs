@@ -11,12 +11,18 @@ fn path(spec: &str) -> EmulatedPath {
 }
 
 fn segment(size: u32) -> Segment {
-    Segment { size, has_payload: true, is_ect: false }
+    Segment { size, has_payload: true, is_ect: false, is_far: false }
 }
 
 /// Returns the fate of a segment that arrives unchanged at this time.
 fn plain(at: Nanos) -> SegmentFate {
-    SegmentFate::Arrives(SegmentArrival { at, is_held: false, is_marked: false, is_doubled: false })
+    SegmentFate::Arrives(SegmentArrival {
+        at,
+        is_held: false,
+        is_far: false,
+        is_marked: false,
+        is_doubled: false,
+    })
 }
 
 /// Feeds segments (time since the previous one in nanoseconds, size in bytes) to a path. Returns the arrival time, the
@@ -171,6 +177,24 @@ fn the_way_back_is_as_it_is_told() {
     let plans = "rate=1G,rtt=2ms,back.rate=8M,drop-list=1".parse::<WanSpec>().unwrap().plan().unwrap();
     let [there, back] = plans.each_ref().map(|plan| EmulatedPath::new(plan).admit(Nanos(0), segment(1000)));
     assert_eq!((there, back), (SegmentFate::Lost, plain(Nanos::millis(2))));
+}
+
+#[test]
+fn a_second_round_trip_begins_behind_the_queue_and_on_the_way_there() {
+    let plans = "rate=1G,rtt=2ms,second-rtt=7ms".parse::<WanSpec>().unwrap().plan().unwrap();
+    let arrivals = plans.each_ref().map(|plan| {
+        let mut path = EmulatedPath::new(plan);
+        let fates =
+            [true, false, true].map(|is_far| path.admit(Nanos(0), Segment { is_far, ..segment(1000) }));
+        fates.map(|fate| match fate {
+            SegmentFate::Arrives(arrival) => (arrival.at, arrival.is_far),
+            fate => panic!("{fate:?}"),
+        })
+    });
+    // All share the line: each segment takes 8 us of it.
+    let at = |segments: u64, ms: u64| Nanos(segments * 8_000) + Nanos::millis(ms);
+    assert_eq!(arrivals[0], [(at(1, 6), true), (at(2, 1), false), (at(3, 6), true)]);
+    assert_eq!(arrivals[1], [(at(1, 1), false), (at(2, 1), false), (at(3, 1), false)]);
 }
 
 #[test]

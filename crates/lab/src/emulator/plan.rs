@@ -33,6 +33,8 @@ pub(super) struct DirectionPlan {
     pub(super) drops: Vec<u64>,
     /// The delay from the line to the other end, without jitter.
     pub(super) delay: Nanos,
+    /// Time by which packets of the second round trip arrive later; zero on the way back, and without a second round trip.
+    pub(super) farther: Nanos,
     pub(super) seed: u64,
     /// Number of the direction: 0 from A to B, 1 from B to A. Each direction has its own random generators.
     pub(super) number: u64,
@@ -76,6 +78,7 @@ impl WanSpec {
             queue: bound(direction.queue, direction.queue.room(mean_bps, self.rtt)),
             mark_above: direction.mark_above.map(|queue| bound(queue, queue.bytes(mean_bps, self.rtt))),
             delay: Nanos(self.rtt.0 / 2),
+            farther: if number == 0 { self.farther() } else { Nanos(0) },
             seed: self.seed,
             number: number as u64,
             mean_bps,
@@ -124,9 +127,9 @@ impl DirectionPlan {
         }
     }
 
-    /// Returns the sizes of the main ring and of the ring of held frames, in bytes. Both have a quarter and four large
-    /// frames more than the IP packets need, because frames have more headers, and because some bytes at the end of a
-    /// ring stay unused.
+    /// Returns the sizes of the main ring and of the ring of frames that arrive later, in bytes. Both have a quarter and
+    /// four large frames more than the IP packets need, because frames have more headers, and because some bytes at the
+    /// end of a ring stay unused.
     pub(super) fn memory(&self) -> (usize, usize) {
         // Four times the share, because random events cluster.
         let bunched = |share: f64| (share * 4.0).min(1.0);
@@ -138,10 +141,12 @@ impl DirectionPlan {
         let queue = u128::from(self.queue_memory());
         let delay = self.delay + self.direction.jitter;
         let main = room(self.most_bytes_within(delay) + queue);
-        if self.direction.reorder.is_zero() {
-            return (main, 0);
-        }
-        let all = self.most_bytes_within(delay + self.direction.reorder_delay) + queue;
-        (main, room((all as f64 * bunched(self.direction.reorder.as_f64())) as u128))
+        let (later, share) = match (self.farther, self.direction.reorder) {
+            (Nanos(0), share) if share.is_zero() => return (main, 0),
+            (Nanos(0), share) => (self.direction.reorder_delay, bunched(share.as_f64())),
+            (farther, _) => (farther, 1.0),
+        };
+        let all = self.most_bytes_within(delay + later) + queue;
+        (main, room((all as f64 * share) as u128))
     }
 }

@@ -73,10 +73,15 @@ pub struct WanSpec {
     /// The directions from A to B and from B to A.
     pub(super) directions: [DirectionSpec; 2],
     pub(super) rtt: Nanos,
+    /// The round trip of the flows whose packets from A to B have the codepoint [`SECOND_RTT_DSCP`].
+    pub(super) second_rtt: Option<Nanos>,
     pub(super) seed: u64,
     pub(super) pairs: u8,
 }
 
+/// The Differentiated Services codepoint of packets that take the second round trip. It is from the pool for experimental and
+/// local use (RFC 2474, section 6: xxxx11), so that no program has it by itself.
+pub const SECOND_RTT_DSCP: u8 = 0b00_0011;
 /// The default time for which segments are held back. At 1 Gb/s, over 80 segments of 1500 bytes pass in this time.
 const REORDER_DELAY: Nanos = Nanos::millis(1);
 /// The default mean times for which a source of cross traffic is on and off.
@@ -114,7 +119,8 @@ impl Default for DirectionSpec {
 impl Default for WanSpec {
     /// Returns a link with an RTT of 20 ms, and [`DirectionSpec::default`] in both directions.
     fn default() -> Self {
-        WanSpec { directions: Default::default(), rtt: Nanos::millis(20), seed: SEED, pairs: 1 }
+        let rtt = Nanos::millis(20);
+        WanSpec { directions: Default::default(), rtt, second_rtt: None, seed: SEED, pairs: 1 }
     }
 }
 
@@ -164,6 +170,17 @@ impl WanSpec {
     /// Returns the RTT of the idle link.
     pub fn rtt(&self) -> Nanos {
         self.rtt
+    }
+
+    /// Returns the RTT of the flows whose packets from A to B have the codepoint [`SECOND_RTT_DSCP`]; `None` if all have
+    /// the same RTT.
+    pub fn second_rtt(&self) -> Option<Nanos> {
+        self.second_rtt
+    }
+
+    /// Returns the time by which the second RTT is longer; zero if there is none.
+    pub(super) fn farther(&self) -> Nanos {
+        self.second_rtt.map_or(Nanos(0), |second| second.saturating_sub(self.rtt))
     }
 
     /// Returns the size of the queue from A to B in bytes of IP packets, including the packet on the line; `None` if

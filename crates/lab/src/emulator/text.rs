@@ -67,6 +67,7 @@ impl FromStr for WanSpec {
             let says = |key| seen.contains(&(is_back, key));
             together(&spec.directions[usize::from(is_back)], says)?;
         }
+        second_rtt(&spec)?;
         Ok(spec)
     }
 }
@@ -113,6 +114,19 @@ fn together(direction: &DirectionSpec, given: impl Fn(&'static str) -> bool) -> 
         return Err(without("reorder-delay", "reorder"));
     }
     Ok(())
+}
+
+/// Checks that the second round trip is longer than the first, and the only reason why packets overtake others.
+fn second_rtt(spec: &WanSpec) -> Result<(), WanSpecError> {
+    let Some(second) = spec.second_rtt else { return Ok(()) };
+    let why = if second <= spec.rtt {
+        format!("second-rtt={} is no longer than rtt={}", show_time(second), show_time(spec.rtt))
+    } else if !spec.directions[0].reorder.is_zero() {
+        "second-rtt and reorder both say which packets arrive later: give one".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(WanSpecError::Together(why))
 }
 
 /// Returns the error for an unknown parameter.

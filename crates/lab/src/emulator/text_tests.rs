@@ -29,7 +29,7 @@ fn every_parameter_is_read_and_printed_again() {
     let all = [
         "rate=2500M,rtt=180ms,queue=0.5bdp,mark-above=65p,jitter=2ms,loss=0.01%,loss-burst=12.5,loss-nth=1000,\
          drop-list=5+17+300,reorder=0.1%,reorder-delay=2500us,duplicate=0.2%,drop-above=1400,cross=30%,cross-on=500ms,cross-off=2s,cross-short=25%,pairs=2,seed=7",
-        "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%",
+        "trace=/tmp/a b.trace,rtt=0ns,queue=1000p,loss-states=0.1%+12.5%+0%+100%,second-rtt=160ms",
     ];
     assert!(all.iter().all(|text| again(text) == **text));
     let mut names = parameters().into_iter().flatten().map(|parameter| parameter.name);
@@ -63,6 +63,15 @@ fn the_way_back_says_only_what_differs() {
         assert_eq!(again(text), text);
     }
     assert_eq!(again("back.rate=1G,loss=1%"), again("loss=1%"), "whichever comes first");
+}
+
+#[test]
+fn a_second_round_trip_changes_no_queue() {
+    let spec: WanSpec = "rtt=40ms,second-rtt=160ms".parse().unwrap();
+    assert_eq!((spec.rtt(), spec.second_rtt()), (Nanos::millis(40), Some(Nanos::millis(160))));
+    assert_eq!(spec.queue(), "rtt=40ms".parse::<WanSpec>().unwrap().queue());
+    assert_eq!(again("second-rtt=none"), again(""));
+    assert!("second-rtt=40ms,back.reorder=1%".parse::<WanSpec>().is_ok(), "that way has one delay");
 }
 
 #[test]
@@ -108,6 +117,9 @@ fn errors_say_what_and_what_instead() {
     assert!(refused("loss=90%,loss-burst=4").contains("at most loss=80%"));
     assert!(refused("loss=1%,loss-states=1%+1%+0%+1%").contains("give one"));
     assert!(refused("rate=1G,trace=x").contains("give one"));
+    assert!(refused("second-rtt=20ms").contains("is no longer than rtt=20ms"));
+    assert!(refused("second-rtt=40ms,reorder=1%").contains("give one"));
+    assert!(refused("back.second-rtt=40ms").contains("'back.second-rtt'"));
 }
 
 #[test]
@@ -176,6 +188,8 @@ fn what_makes_no_link_is_refused() {
         "duplicate=2",
         "drop-above=67",
         "drop-above=64K",
+        "second-rtt=11s",
+        "second-rtt=",
         "pairs=0",
         "pairs=9",
         "seed=-1",
@@ -246,7 +260,7 @@ proptest! {
         seed in any::<u64>(),
         pairs in 1..=8_u8,
     ) {
-        let spec = WanSpec { directions: [there, back], rtt: Nanos(rtt), seed, pairs };
+        let spec = WanSpec { directions: [there, back], rtt: Nanos(rtt), second_rtt: None, seed, pairs };
         prop_assert_eq!(spec.to_string().parse(), Ok(spec));
     }
 }

@@ -17,7 +17,7 @@ mod switch;
 pub mod vm;
 mod wan;
 
-pub use crate::emulator::Parameter;
+pub use crate::emulator::{Parameter, SECOND_RTT_DSCP};
 pub use error::Error;
 pub use lab::{Lab, LabHost, LabPlan};
 pub use namespace::{Namespace, enter, exists, with_namespace};

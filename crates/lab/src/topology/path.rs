@@ -14,6 +14,10 @@ pub trait PlannedPath: fmt::Debug {
     /// Returns the round-trip time of the idle path.
     fn rtt(&self) -> Nanos;
 
+    /// Returns the round-trip time of the flows whose packets have the codepoint [`crate::emulator::SECOND_RTT_DSCP`];
+    /// `None` if all flows have the same.
+    fn second_rtt(&self) -> Option<Nanos>;
+
     /// Returns the size in bytes of the queue at the bottleneck; `None` if the queue counts packets, or if its size
     /// depends on a rate that is not fixed.
     fn queue(&self) -> Option<Bytes>;
@@ -24,7 +28,7 @@ pub trait PlannedPath: fmt::Debug {
     /// Returns the cross traffic from the first host to the second; `None` if there is none.
     fn cross(&self) -> Option<CrossTraffic>;
 
-    /// Returns what else changes the path, apart from rate, RTT, queue, losses by chance, cross traffic and seed. Each entry
+    /// Returns what else changes the path, apart from rate, RTTs, queue, losses by chance, cross traffic and seed. Each entry
     /// names it and how to leave it out.
     fn others(&self) -> Vec<String>;
 

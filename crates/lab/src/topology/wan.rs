@@ -33,6 +33,7 @@ impl Topology for WanTopology {
                 "lab:wan",
                 "lab:wan:rate=1G,rtt=20ms",
                 "lab:wan:rate=100M,rtt=2ms,loss=0.01%,pairs=2",
+                "lab:wan:rate=100M,rtt=40ms,second-rtt=160ms",
             ],
             line: "network namespaces on this machine, in pairs, joined by one link of set rate, round-trip time, queue and loss",
             drawing: DRAWING,
@@ -73,8 +74,19 @@ impl Topology for WanTopology {
 }
 
 /// The parameters that [`PlannedPath`] has methods for, and the seed.
-const COMMON: [&str; 10] =
-    ["rate", "rtt", "queue", "seed", "loss", "loss-burst", "cross", "cross-on", "cross-off", "cross-short"];
+const COMMON: [&str; 11] = [
+    "rate",
+    "rtt",
+    "second-rtt",
+    "queue",
+    "seed",
+    "loss",
+    "loss-burst",
+    "cross",
+    "cross-on",
+    "cross-off",
+    "cross-short",
+];
 
 fn spec(words: &[String]) -> Result<WanSpec, Error> {
     let text = parameters(words, NAME).unwrap_or_default();
@@ -98,6 +110,10 @@ impl PlannedPath for WanSpec {
 
     fn rtt(&self) -> Nanos {
         WanSpec::rtt(self)
+    }
+
+    fn second_rtt(&self) -> Option<Nanos> {
+        WanSpec::second_rtt(self)
     }
 
     fn queue(&self) -> Option<Bytes> {
@@ -143,6 +159,8 @@ mod tests {
         let cross = lossy.cross().unwrap();
         assert_eq!((cross.load, cross.on_ns, cross.short), (0.3, Nanos::secs(1), 0.0));
         assert_eq!((path("lab:wan").loss(), path("lab:wan").cross()), (None, None));
+        let two = path("lab:wan:rtt=40ms,second-rtt=160ms");
+        assert_eq!((two.second_rtt(), two.others()), (Some(Nanos::millis(160)), Vec::new()));
         let losing = path("lab:wan:rate=1G,loss=1%").losing_only(&[5, 9]);
         assert_eq!(losing, ["lab:wan:rate=1G,rtt=20ms,queue=1bdp,drop-list=5+9,back.loss=1%"]);
         assert!(WanTopology.accepts(&losing) && !WanTopology.accepts(&["lab:wander".to_owned()]));

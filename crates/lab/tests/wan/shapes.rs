@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use landspeed_lab::topology::{HostSet, Lab, with_namespace};
+use landspeed_lab::topology::{HostSet, Lab, SECOND_RTT_DSCP, with_namespace};
 use landspeed_record::units::Nanos;
 
 use super::{
@@ -72,6 +72,62 @@ fn marks_reach_the_receiver_with_true_checksums() {
     }
     assert!(stats.marked_segments > 100, "{stats:?}");
     assert_eq!(marked(&lab.hosts()[1].netns), stats.marked_segments);
+}
+
+/// Marks the packets of a socket for the second round trip.
+fn mark_far(socket: &std::net::UdpSocket) {
+    let class = SECOND_RTT_DSCP << 2;
+    match socket.local_addr().unwrap().is_ipv4() {
+        true => rustix::net::sockopt::set_ip_tos(socket, class).unwrap(),
+        false => rustix::net::sockopt::set_ipv6_tclass(socket, class.into()).unwrap(),
+    }
+}
+
+#[test]
+fn marked_packets_take_the_second_round_trip() {
+    let Some(lab) = lab("rate=1G,rtt=2ms,second-rtt=300ms") else { return };
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    for [near, far] in [[a.v4.into(), b.v4.into()], [a.v6.into(), b.v6.into()]] {
+        let (near, far) = (udp(a, near), udp(b, far));
+        near.connect(far.local_addr().unwrap()).unwrap();
+        far.connect(near.local_addr().unwrap()).unwrap();
+        round_trip(&near, &far);
+        let plain = (0..5).map(|_| round_trip(&near, &far)).min();
+        assert!(plain < Some(Duration::from_millis(299)), "{plain:?}");
+        // What comes back marked is not delayed again.
+        mark_far(&far);
+        let back = (0..5).map(|_| round_trip(&near, &far)).min();
+        assert!(back < Some(Duration::from_millis(299)), "{back:?}");
+        mark_far(&near);
+        let marked = round_trip(&near, &far);
+        assert!(marked >= Duration::from_micros(299_990), "{marked:?}");
+    }
+    let stats = settled(&lab, 24);
+    assert_eq!((stats.reordered_segments, stats.faults()), (0, 0), "{stats:?}");
+}
+
+#[test]
+fn packets_of_the_first_round_trip_overtake_those_of_the_second() {
+    let Some(lab) = lab("rate=1G,rtt=2ms,second-rtt=600ms") else { return };
+    let [a, b] = lab.hosts() else { panic!("two hosts") };
+    let (plain, marked, far) = (udp(a, a.v4.into()), udp(a, a.v4.into()), udp(b, b.v4.into()));
+    for socket in [&plain, &marked] {
+        socket.connect(far.local_addr().unwrap()).unwrap();
+    }
+    mark_far(&marked);
+    // Host a learns b's hardware address.
+    plain.send(b"0").unwrap();
+    far.recv(&mut [0; 8]).unwrap();
+    (0..10).for_each(|_| _ = marked.send(b"later").unwrap());
+    (0..10).for_each(|_| _ = plain.send(b"first").unwrap());
+    let came = (0..20).map(|_| {
+        let mut buffer = [0; 8];
+        let length = far.recv(&mut buffer).unwrap();
+        buffer[..length].to_vec()
+    });
+    let came: Vec<Vec<u8>> = came.collect();
+    assert!(came[..10].iter().all(|one| one == b"first"), "{came:?}");
+    assert!(came[10..].iter().all(|one| one == b"later"), "{came:?}");
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub struct StudyPath {
     pub rate_bps: BitRate,
     /// Idle round trip.
     pub rtt_ns: Nanos,
+    /// Idle round trip of flows whose packets are marked for it; `None` if all flows have the same round trip.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub second_rtt_ns: Option<Nanos>,
     /// Capacity of the queue in front of the bottleneck, in bytes of IP packets; `None` between real hosts, which do
     /// not report it.
     #[serde(deserialize_with = "unknown::or_default")]
@@ -73,7 +76,24 @@ const AMPLE: BitRate = BitRate(1e10);
 impl StudyPath {
     /// Returns the bandwidth-delay product. An unknown rate counts as 10 Gb/s.
     pub fn bdp(&self) -> Bytes {
-        Bytes((self.rate().unwrap_or(AMPLE).0 / 8.0 * self.rtt_ns.as_secs_f64()) as u64)
+        self.holds(self.rtt_ns)
+    }
+
+    /// Returns the most bytes that one flow can have under way: over the longest round trip, and in the queue.
+    pub fn most_under_way(&self) -> Bytes {
+        let longest = self.rtt_ns + self.longer_ns().unwrap_or_default();
+        Bytes(self.holds(longest).0 + self.room().0)
+    }
+
+    fn holds(&self, rtt: Nanos) -> Bytes {
+        Bytes((self.rate().unwrap_or(AMPLE).0 / 8.0 * rtt.as_secs_f64()) as u64)
+    }
+
+    /// Returns the time by which the second round trip is longer; `None` if the path has only one.
+    pub fn longer_ns(&self) -> Option<Nanos> {
+        self.second_rtt_ns
+            .map(|second| second.saturating_sub(self.rtt_ns))
+            .filter(|longer| *longer > Nanos(0))
     }
 
     pub fn rate(&self) -> Option<BitRate> {
@@ -86,7 +106,13 @@ impl StudyPath {
         let loss = self.loss.map(|loss| format!(", {:.3} % lost by chance", 100.0 * loss.share));
         let cross =
             self.cross.map(|cross| format!(", {:.0} % of it taken by cross traffic", 100.0 * cross.load));
-        format!("{rate}, {} round trip{}{}", self.rtt_ns, loss.unwrap_or_default(), cross.unwrap_or_default())
+        let (loss, cross) = (loss.unwrap_or_default(), cross.unwrap_or_default());
+        let rtt = self.rtt_ns;
+        let rtts = match self.second_rtt_ns {
+            Some(second) => format!("{rtt} and {second} round trips"),
+            None => format!("{rtt} round trip"),
+        };
+        format!("{rate}, {rtts}{loss}{cross}")
     }
 
     /// Returns the capacity of the queue in front of the bottleneck, or zero if it is unknown.
@@ -120,8 +146,8 @@ pub enum ContestQuestion {
         /// Largest number of bytes that each stream has in flight.
         window_bytes: Bytes,
     },
-    /// How two flows of one protocol share a path if the second has a longer round trip. Only the simulator can run
-    /// this contest.
+    /// How two flows of one protocol share a path if the second has a longer round trip. On sockets, the path must have
+    /// such a second round trip (`StudyPath`).
     RoundTrips {
         /// Time by which the second flow's round trip exceeds the path's.
         longer_ns: Nanos,
@@ -372,6 +398,18 @@ mod tests {
             ..contest
         };
         assert_eq!(study().schedule(&never).len(), 1);
+    }
+
+    #[test]
+    fn a_second_round_trip_needs_larger_buffers() {
+        let path = Study::paper().path;
+        assert_eq!((path.longer_ns(), path.most_under_way()), (None, Bytes(20_500_000 + 10_250_000)));
+        let two = StudyPath { second_rtt_ns: Some(Nanos::millis(328)), ..path.clone() };
+        assert_eq!((two.longer_ns(), two.bdp()), (Some(Nanos::millis(164)), path.bdp()));
+        assert_eq!(two.most_under_way(), Bytes(2 * 20_500_000 + 10_250_000));
+        assert_eq!(two.told(), "1 Gb/s, 164 ms and 328 ms round trips");
+        let shorter = StudyPath { second_rtt_ns: Some(Nanos::millis(13)), ..path.clone() };
+        assert_eq!((shorter.longer_ns(), shorter.most_under_way()), (None, path.most_under_way()));
     }
 
     #[test]

@@ -15,7 +15,8 @@ const UNLIMITED: u64 = i32::MAX as u64;
 /// The highest rate, in bits per second: 2^53, because rates are stored as doubles.
 const FASTEST: u64 = 1 << 53;
 
-pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, COMMON, ROWS, zerocopy::ROW]);
+pub(super) static OPTIONS: SocketOptions =
+    SocketOptions(&[options::SOCKET, COMMON, ROWS, options::CODEPOINT, zerocopy::ROW]);
 
 /// The factor that switches TCP_ZEROCOPY_RECEIVE, which receives without a copy between kernel and application. It is
 /// not in the table of socket options, because it is set for each receive call and not once for the socket.

@@ -10,7 +10,7 @@ use crate::message::{ReceiveMode, SendMode};
 use crate::options::{self, AS_ONE, BATCHED, SocketOptions, others, receives};
 use crate::{raw, shared_port};
 
-pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET]);
+pub(super) static OPTIONS: SocketOptions = SocketOptions(&[options::SOCKET, options::CODEPOINT]);
 
 /// The factors of UDT itself, in the order of their listing.
 pub(super) static FACTORS: [&Factor; 6] = [&SEND, &RECEIVE, &BURST, &BUFFER, &CONGESTION, &PACKET];

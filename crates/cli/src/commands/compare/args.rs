@@ -16,7 +16,7 @@ pub(crate) enum QuestionArg {
     Meetings,
     /// Short flows beside a long one
     ShortFlows,
-    /// Flows with different round trips (--simulate only)
+    /// Flows with different round trips (--simulate, or lab:wan with second-rtt)
     RoundTrips,
     /// Cost per bit at the sender with 1, 2, 4 ... --parallel streams, each with the best of three windows
     Streams,
@@ -55,7 +55,8 @@ impl ExchangeArg {
              landspeed compare --simulate                     at the paper's full size, no root\n  \
              landspeed compare --simulate --scene 2004        with the senders and the traffic of the paper's time\n  \
              sudo landspeed compare -p cubic,bbr --repeats 5  on sockets, over an emulated path\n  \
-             landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts\n\n\
+             landspeed compare HOST_A HOST_B -p cubic,htcp    between real hosts\n  \
+             sudo landspeed compare --ask round-trips lab:wan:rtt=40ms,second-rtt=160ms\n\n\
              With --paths, it compares what carries a program's connections below its sockets. Runs over all paths are interleaved, and \
              a run whose connections stayed on TCP fails (docs: paths):\n  \
              sudo landspeed compare --paths kernel,local --app redis\n  \

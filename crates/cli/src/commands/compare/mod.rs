@@ -89,6 +89,7 @@ impl StudyJob {
             study::check_simulated(&words)?;
         }
         study::check(args).map_err(usage)?;
+        study::check_round_trips(args, lab.as_ref()).map_err(usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
         let head = RecordKind::STUDY.header(&data::command_line(), &started);
         Ok(StudyJob {
