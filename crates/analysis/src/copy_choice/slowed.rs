@@ -117,7 +117,7 @@ mod tests {
     /// Returns what a test shows of a copy whose rate falls by a share while it is slowed, and varies from turn to turn.
     fn shown(seed: u64, fall: f64, noise: f64) -> CopySlowed {
         let (mut trial, mut random) = (trial(seed, SIZE), Random::stream(seed, 1));
-        let (mut spent, mut drift) = (Nanos(0), 0.0);
+        let (mut spent, mut drift) = (Nanos(0), 0.0_f64);
         while let Some(turn) = trial.next_turn(spent) {
             spent += turn.settle + turn.count;
             drift += 0.2 * noise * random.normal();
