@@ -26,7 +26,7 @@ use landspeed_stats::{ErrorLedger, Random};
 use crate::LadderRules;
 pub use candidates::{CopyChange, CopyLevers, candidates};
 pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
-pub use slowed::{SlowedEnd, SlowedTrial, slowed_end};
+pub use slowed::{SlowedTrial, slowed_side};
 use trial::{CandidateEnd, CandidateTrial};
 
 /// The turn of a copy that comes next.

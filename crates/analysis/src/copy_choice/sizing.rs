@@ -63,6 +63,11 @@ impl CopyOutlook {
         self.expected_s() >= LEAST_SLOWED.as_secs_f64() && self.elapsed >= LEAST_BEFORE
     }
 
+    /// Returns the time in which what holds the copy may be tested.
+    pub fn test_budget(&self) -> Nanos {
+        self.part(SLOWED_SHARE)
+    }
+
     /// Returns the least length of a turn over a path with this round trip, and its length for each flow in use.
     fn turn_parts(&self, rtt: Nanos) -> (Nanos, Nanos) {
         let filled = LEAST_OF_FLOW.0 as f64 * 8.0 / self.rate.0.max(1.0);
@@ -143,7 +148,7 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
 /// Returns the reason, in words, if the copy has no time for them.
 pub fn slowed_size(outlook: &CopyOutlook, rtt: Nanos, flows: u32) -> Result<TrialSize, String> {
     let (least, of_flow) = outlook.turn_parts(rtt);
-    let (turn, budget) = (turn_of(least, of_flow, flows), outlook.part(SLOWED_SHARE));
+    let (turn, budget) = (turn_of(least, of_flow, flows), outlook.test_budget());
     let within = (budget.0 / (turn + BETWEEN + rtt).0.max(1)).saturating_sub(1) / 4;
     if within < USUAL_BLOCKS || turn > LONGEST_TURN {
         return Err(format!(

@@ -7,7 +7,7 @@
 
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyArm, CopyCount, CopyHold, CopyHolder, CopySlowAnswer, CopySlowed, CopyTrialResult, Estimate,
+    CopyArm, CopyCount, CopyHold, CopyHolder, CopySlowAnswer, CopySlowed, CopyTrialResult, Estimate, Side,
 };
 use landspeed_stats::Random;
 
@@ -18,24 +18,15 @@ use crate::LadderRules;
 /// The share of the time from which a cause is tested. A tenth of a smaller one is near the least effect that is told apart.
 const LEAST_SHARE: f64 = 0.5;
 
-/// An end of a copy whose work on processors can be slowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SlowedEnd {
-    /// The end that sends.
-    Source,
-    /// The end that receives.
-    Target,
-}
-
-/// Returns the end that is slowed to test whether this holds the copy; `None` if it cannot be tested. Only a processor becomes
-/// slower by work that an end adds: a disk or a path that several flows share stays as fast while some of them wait.
-pub fn slowed_end(first: &CopyHolder) -> Option<SlowedEnd> {
-    let end = match first.hold {
-        CopyHold::SourceProcessor | CopyHold::SourceQuota | CopyHold::SourceSteal => SlowedEnd::Source,
-        CopyHold::TargetProcessor | CopyHold::TargetQuota | CopyHold::TargetSteal => SlowedEnd::Target,
+/// Returns the side that is slowed to test whether this holds a copy from the side `from`; `None` if it cannot be tested. Only a
+/// processor becomes slower by work that an end adds: a disk or a path that several flows share stays as fast while some of them wait.
+pub fn slowed_side(first: &CopyHolder, from: Side) -> Option<Side> {
+    let side = match first.hold {
+        CopyHold::SourceProcessor | CopyHold::SourceQuota | CopyHold::SourceSteal => from,
+        CopyHold::TargetProcessor | CopyHold::TargetQuota | CopyHold::TargetSteal => from.other(),
         _ => return None,
     };
-    (first.share >= LEAST_SHARE).then_some(end)
+    (first.share >= LEAST_SHARE).then_some(side)
 }
 
 /// The turns of a copy that is slowed.
@@ -47,6 +38,8 @@ pub struct SlowedTrial {
     random: Random,
     trial: CandidateTrial,
     slowed: Nanos,
+    /// When the slow turn under way began.
+    slow_since: Option<Nanos>,
     end: Option<CandidateEnd>,
 }
 
@@ -55,13 +48,16 @@ impl SlowedTrial {
     pub fn new(hold: CopyHold, arm: CopyArm, size: TrialSize, seed: u64) -> Self {
         let rules = LadderRules::default();
         let trial = CandidateTrial::new(arm.clone(), rules.alpha, rules.least_ln(), size.blocks).thorough();
-        SlowedTrial { hold, arm, size, random: Random::new(seed), trial, slowed: Nanos(0), end: None }
+        let random = Random::new(seed);
+        SlowedTrial { hold, arm, size, random, trial, slowed: Nanos(0), slow_since: None, end: None }
     }
 
-    /// Returns the next turn of a test that has taken `spent` so far; `None` once it is over. The end is slow in the turns whose
-    /// `is_candidate` is true.
-    pub fn next_turn(&mut self, spent: Nanos) -> Option<NextTurn> {
-        let is_over = spent + self.size.block(self.arm.flows) > self.size.budget;
+    /// Returns the next turn of a test that has taken `spent` so far, and may take `budget` as far as is known now; `None` once it is
+    /// over. The end is slow in the turns whose `is_candidate` is true.
+    pub fn next_turn(&mut self, spent: Nanos, budget: Nanos) -> Option<NextTurn> {
+        self.slowed += self.slow_since.take().map_or(Nanos(0), |since| spent - since);
+        // A copy that is faster than it was when the test began is over sooner.
+        let is_over = spent + self.size.block(self.arm.flows) > self.size.budget.min(budget);
         if self.end.is_none() && self.trial.is_between_blocks() && is_over {
             self.end = Some(self.trial.out_of_time("1 % of the copy's time is spent"));
         }
@@ -70,7 +66,7 @@ impl SlowedTrial {
         }
         let is_slow = !self.trial.is_candidates_turn(&mut self.random);
         let [settle, count] = self.size.turn(self.arm.flows);
-        self.slowed += if is_slow { settle + count } else { Nanos(0) };
+        self.slow_since = is_slow.then_some(spent);
         Some(NextTurn { arm: self.arm.clone(), candidate: 0, is_candidate: is_slow, settle, count })
     }
 
@@ -118,7 +114,7 @@ mod tests {
     fn shown(seed: u64, fall: f64, noise: f64) -> CopySlowed {
         let (mut trial, mut random) = (trial(seed, SIZE), Random::stream(seed, 1));
         let (mut spent, mut drift) = (Nanos(0), 0.0_f64);
-        while let Some(turn) = trial.next_turn(spent) {
+        while let Some(turn) = trial.next_turn(spent, SIZE.budget) {
             spent += turn.settle + turn.count;
             drift += 0.2 * noise * random.normal();
             let usual = 1e8 * (drift + noise * random.normal()).exp();
@@ -169,25 +165,27 @@ mod tests {
     #[test]
     fn a_test_that_cannot_go_on_says_why() {
         let mut refused = trial(7, SIZE);
-        let turn = refused.next_turn(Nanos(0)).expect("a turn");
+        let turn = refused.next_turn(Nanos(0), SIZE.budget).expect("a turn");
         assert!(!turn.is_candidate, "it begins as the copy is");
         refused.take(&CopyCount { refused: "gone".to_owned(), ..CopyCount::default() });
-        assert_eq!(refused.next_turn(Nanos(0)), None);
+        assert_eq!(refused.next_turn(Nanos(0), SIZE.budget), None);
         let shown = refused.end("");
         assert_eq!((shown.answer, shown.why.as_str()), (CopySlowAnswer::NotTested, "gone"));
         let cut = trial(7, SIZE).end("the copy came to its end");
         assert_eq!((cut.answer, cut.ratio, cut.slowed_ns), (CopySlowAnswer::NotTested, None, Nanos(0)));
-        assert!(trial(7, TrialSize { budget: Nanos(0), ..SIZE }).next_turn(Nanos(0)).is_none());
+        let short = TrialSize { budget: Nanos(0), ..SIZE };
+        assert!(trial(7, short).next_turn(Nanos(0), SIZE.budget).is_none());
+        assert!(trial(7, SIZE).next_turn(Nanos(0), Nanos(0)).is_none(), "it is faster than it was");
     }
 
     #[test]
     fn only_a_processor_that_takes_most_of_the_time_is_tested() {
-        let end = |hold, share| slowed_end(&CopyHolder { hold, stage: None, share });
-        assert_eq!(end(CopyHold::SourceQuota, 0.9), Some(SlowedEnd::Source));
-        assert_eq!(end(CopyHold::TargetProcessor, 0.5), Some(SlowedEnd::Target));
-        assert_eq!(end(CopyHold::TargetProcessor, 0.4), None);
+        let side = |hold, share| slowed_side(&CopyHolder { hold, stage: None, share }, Side::B);
+        assert_eq!(side(CopyHold::SourceQuota, 0.9), Some(Side::B));
+        assert_eq!(side(CopyHold::TargetProcessor, 0.5), Some(Side::A));
+        assert_eq!(side(CopyHold::TargetProcessor, 0.4), None);
         for shared in [CopyHold::SourceDisk, CopyHold::NetworkRate, CopyHold::Answers, CopyHold::Limit] {
-            assert_eq!(end(shared, 1.0), None, "{shared:?}");
+            assert_eq!(side(shared, 1.0), None, "{shared:?}");
         }
     }
 }

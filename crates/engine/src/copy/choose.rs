@@ -299,7 +299,7 @@ impl<'a> CopyTrials<'a> {
         self.turn(arm, [Nanos(0), LOOK], Asked::Look)
     }
 
-    fn outlook(&self) -> Option<CopyOutlook> {
+    pub(super) fn outlook(&self) -> Option<CopyOutlook> {
         let (left, rate) = self.seen.left_and_rate()?;
         Some(CopyOutlook { elapsed: self.begun.elapsed().into(), left, rate })
     }

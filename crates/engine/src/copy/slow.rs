@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use landspeed_agent::session::{PendingReply, Reply, Request};
-use landspeed_analysis::copy_choice::{NextTurn, SlowedEnd, SlowedTrial, slowed_end, slowed_size};
+use landspeed_analysis::copy_choice::{NextTurn, SlowedTrial, slowed_side, slowed_size};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyArm, CopyCount, CopySlowAnswer, CopySlowed, CopyTurn, Line, Side};
 
@@ -75,7 +75,7 @@ impl<'a> CopySlowing<'a> {
             Stage::Slows(pending, turn) => self.slowed(pending, turn),
             Stage::Turns(pending, turn) => match self.counted(&pending) {
                 None => Stage::Turns(pending, turn),
-                Some(counted) => self.turned(turn, counted),
+                Some(counted) => self.turned(trials, turn, counted),
             },
             Stage::Over => Stage::Over,
         };
@@ -95,7 +95,7 @@ impl<'a> CopySlowing<'a> {
         }
         self.look_after = Instant::now() + AGAIN;
         let copy = trials.settled().filter(|copy| copy.outlook.is_worth_a_test());
-        match copy.filter(|copy| slowed_end(&copy.first).is_some()) {
+        match copy.filter(|copy| slowed_side(&copy.first, self.from).is_some()) {
             Some(copy) => self.ask(copy.arm, [Nanos(0), LOOK], Stage::Looks),
             None => Stage::Waits,
         }
@@ -103,18 +103,15 @@ impl<'a> CopySlowing<'a> {
 
     /// Begins the test, if nothing but long files is sent.
     fn looked(&mut self, trials: &CopyTrials<'_>, counted: &CopyCount) -> Stage {
-        let settled = trials.settled().filter(|_| counted.is_clean && counted.refused.is_empty());
-        let Some((copy, end)) = settled.and_then(|copy| slowed_end(&copy.first).map(|end| (copy, end)))
-        else {
-            return Stage::Waits;
-        };
+        let copy = trials.settled().filter(|_| counted.is_clean && counted.refused.is_empty());
+        let Some(copy) = copy else { return Stage::Waits };
+        let Some(side) = slowed_side(&copy.first, self.from) else { return Stage::Waits };
         let hold = copy.first.hold;
         match slowed_size(&copy.outlook, counted.rtt_ns, copy.arm.flows) {
             Ok(size) => {
                 let trial = SlowedTrial::new(hold, copy.arm, size, rand::random());
-                let side = if end == SlowedEnd::Source { self.from } else { self.from.other() };
                 self.test = Some(Test { trial, side, begun: Instant::now() });
-                self.next_turn()
+                self.next_turn(trials)
             }
             Err(why) => {
                 let answer = CopySlowAnswer::NotTested;
@@ -126,9 +123,10 @@ impl<'a> CopySlowing<'a> {
     }
 
     /// Begins the next turn, if there is one.
-    fn next_turn(&mut self) -> Stage {
+    fn next_turn(&mut self, trials: &CopyTrials<'_>) -> Stage {
+        let budget = trials.outlook().map_or(Nanos(u64::MAX), |outlook| outlook.test_budget());
         let next = self.test.as_mut().and_then(|test| {
-            let turn = test.trial.next_turn(test.begun.elapsed().into())?;
+            let turn = test.trial.next_turn(test.begun.elapsed().into(), budget)?;
             Some((test.side, turn))
         });
         let Some((side, turn)) = next else { return self.give_up("") };
@@ -153,7 +151,7 @@ impl<'a> CopySlowing<'a> {
         }
     }
 
-    fn turned(&mut self, turn: NextTurn, counted: CopyCount) -> Stage {
+    fn turned(&mut self, trials: &CopyTrials<'_>, turn: NextTurn, counted: CopyCount) -> Stage {
         if let Some(test) = &mut self.test {
             test.trial.take(&counted);
         }
@@ -162,7 +160,7 @@ impl<'a> CopySlowing<'a> {
         let line =
             CopyTurn { at_ns, candidate, is_candidate, is_slowing: true, arm, settle_ns: settle, counted };
         self.lines.push(Line::CopyTurn(Box::new(line)));
-        self.next_turn()
+        self.next_turn(trials)
     }
 
     /// Asks the source to count after the first of these times for the second one.

@@ -70,7 +70,7 @@ mod tests {
         totals.slow(Duration::from_secs(60));
         let [slow, accounted] = used(&totals);
         assert!(
-            slow >= Nanos::millis(110) && slow < Nanos::millis(115),
+            slow >= Nanos::millis(110) && slow < Nanos::millis(130),
             "{slow}: a tenth of its work, and of nothing else"
         );
         assert!(accounted >= Nanos::millis(109), "{accounted}");
@@ -79,11 +79,11 @@ mod tests {
     #[test]
     fn a_thread_is_slow_for_no_longer_than_it_is_to_be() {
         let totals = Arc::<StageTotals>::default();
-        assert!(used(&totals)[0] < Nanos::millis(105));
+        assert!(used(&totals)[0] < Nanos::millis(110));
         totals.slow(Duration::from_secs(60));
         totals.slow(Duration::ZERO);
-        assert!(used(&totals)[0] < Nanos::millis(105), "it was taken back");
+        assert!(used(&totals)[0] < Nanos::millis(110), "it was taken back");
         totals.slow(Duration::from_nanos(1));
-        assert!(used(&totals)[0] < Nanos::millis(105), "it is over");
+        assert!(used(&totals)[0] < Nanos::millis(110), "it is over");
     }
 }

@@ -4,7 +4,7 @@ use landspeed_analysis::{hold_remedy, hold_words, shown_path};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopySlowAnswer, CopySlowed, CopyStage,
-    PathBytes,
+    Estimate, PathBytes,
 };
 
 use crate::{counted, safe};
@@ -52,17 +52,20 @@ fn tested(report: &CopyReport) -> Option<&CopySlowed> {
 /// Returns "its work slowed by 10 %, the rate fell by 9.2 % [8.0, 10.4]: it holds the copy (this cost 0.9 s at most)".
 pub(super) fn test_words(report: &CopyReport) -> Option<String> {
     let slowed = tested(report)?;
-    let shown = match (slowed.answer, slowed.ratio) {
-        (CopySlowAnswer::Answers, Some(_)) => "it holds the copy",
-        (CopySlowAnswer::Slack, Some(_)) => "contradicted",
-        _ => return Some(format!("not tested by slowing it: {}", safe(&slowed.why))),
+    let shown = match slowed.answer {
+        CopySlowAnswer::Answers => "it holds the copy",
+        CopySlowAnswer::Slack => "contradicted",
+        CopySlowAnswer::NotTested => {
+            return Some(format!("not tested by slowing it: {}", safe(&slowed.why)));
+        }
     };
-    let fall = |ratio: f64| (1.0 - ratio) * 100.0;
-    let fell = slowed
-        .ratio
-        .map(|ratio| format!("{:.1} % [{:.1}, {:.1}]", fall(ratio.ratio), fall(ratio.high), fall(ratio.low)));
-    let (fell, cost) = (fell.unwrap_or_default(), Nanos(slowed.slowed_ns.0 / 11));
-    Some(format!("its work slowed by 10 %, the rate fell by {fell}: {shown} (this cost {cost} at most)"))
+    let Estimate { ratio, low, high } = slowed.ratio?;
+    let [fell, least, most] = [ratio, high, low].map(|ratio| (1.0 - ratio) * 100.0);
+    let cost = Nanos(slowed.slowed_ns.0 / 11);
+    Some(format!(
+        "its work slowed by 10 %, the rate fell by {fell:.1} % [{least:.1}, {most:.1}]: {shown} \
+         (this cost {cost} at most)"
+    ))
 }
 
 /// Returns what held a copy, and of a processor what it was full of.
@@ -112,7 +115,7 @@ pub fn loss_words(loss: &CopyLoss) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyHold, Estimate};
+    use landspeed_record::CopyHold;
 
     use super::*;
 

@@ -171,12 +171,12 @@ impl Places {
         Ok(())
     }
 
-    /// Returns the processes of a host's agents.
+    /// Returns the processes of a host's agents. The command line of ssh has theirs at its end.
     fn agents(&self, host: usize) -> Result<Vec<u32>> {
         let name = self.site.namespace(host);
         let listed = printed_by(&format!(
             "for one in $(ip netns pids {name}); do \
-             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '[l]andspeed agent' && echo $one; done; true"
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '^[^ ]*landspeed agent ' && echo $one; done; true"
         ))?;
         listed.split_whitespace().map(|pid| pid.parse().context("a process")).collect()
     }
