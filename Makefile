@@ -191,7 +191,8 @@ copy-trees: build-validate
 
 # Bottlenecks made on purpose, twenty times each in an order of its own, each beside the same copy without it: is what `landspeed copy` names
 # first what was made? (an hour and 7 GB of memory for the files, on a machine left alone) Runs are kept in
-# target/copy-truth.jsonl: a study that was ended goes on. Remove that file to begin anew. TRUTH_OF has options of `validate copy-truth`.
+# target/copy-truth.jsonl: a study that was ended goes on. Remove that file to begin anew. TRUTH_OF has options of `validate copy-truth`:
+# --minutes 6 makes copies that are long enough to be slowed (8 GB of memory; 20 runs of two truths take five hours).
 TRUTH_OF :=
 .PHONY: copy-truth
 copy-truth: build-validate

@@ -35,7 +35,7 @@ use crate::session::{
 
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
-/// The longest turn of a copy with one setting.
+/// The longest turn of a copy with one setting, and the longest time for which it is slowed at once.
 const LONGEST_TURN: Nanos = Nanos::secs(60);
 
 /// The copy or the comparison in which this agent takes part, or has taken part last.
@@ -96,6 +96,15 @@ impl Copies {
     /// Writes pieces of long files past the page cache from now on, or through it again.
     pub(crate) fn write_direct(&self, is_direct: bool) -> Result<Reply, String> {
         self.progress().write_direct(is_direct).map(|()| Reply::Done {})
+    }
+
+    /// Makes the work of this end take a tenth longer for a while.
+    pub(crate) fn slow(&self, time: Nanos) -> Result<Reply, String> {
+        if time > LONGEST_TURN {
+            return Err(format!("a copy is slowed for at most {LONGEST_TURN} at a time"));
+        }
+        self.progress().slow(time.into());
+        Ok(Reply::Done {})
     }
 
     fn progress(&self) -> Arc<CopyProgress> {
@@ -411,6 +420,13 @@ mod tests {
         let none = Copies::default();
         assert!(none.write_direct(true).unwrap_err().contains("writes no files"));
         assert_eq!(none.write_direct(false), Ok(Reply::Done {}), "as it does anyway");
+    }
+
+    #[test]
+    fn a_copy_is_not_slowed_for_long() {
+        let none = Copies::default();
+        assert_eq!(none.slow(LONGEST_TURN), Ok(Reply::Done {}));
+        assert!(none.slow(LONGEST_TURN + Nanos(1)).unwrap_err().contains("at a time"));
     }
 
     #[test]

@@ -181,6 +181,10 @@ impl Agent {
                 self.may_run.check_copy()?;
                 self.copies.write_direct(direct)
             }
+            Request::CopySlow { for_ns } => {
+                self.may_run.check_copy()?;
+                self.copies.slow(for_ns)
+            }
             Request::Run { role, at, source_port, key, link, spec } => {
                 spec.program.as_ref().map_or(Ok(()), |program| self.may_run.check(program))?;
                 if landspeed_workload::writes_files(&spec) {

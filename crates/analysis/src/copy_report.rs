@@ -3,8 +3,8 @@
 
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{
-    COPY_FORMAT, CopyCounts, CopyDecision, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan, CopyReport,
-    CopyRoute, CopyTimes, Line, PathBytes, Record, RecordKind, WrongKind,
+    COPY_FORMAT, CopyCounts, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan, CopyReport, CopyRoute,
+    CopyTimes, Line, PathBytes, Record, RecordKind, WrongKind,
 };
 
 use crate::copy_held;
@@ -22,7 +22,8 @@ pub fn copy_report(record: &Record, path: &str) -> Result<CopyReport, WrongKind>
         None => (last_moment(record), Some(why_cut_off(record))),
     };
     let decisions = lines_of!(record, Line::CopyDecision(decision) => &**decision).cloned().collect();
-    Ok(report(plan, end, decisions, cut_off))
+    let slowed = lines_of!(record, Line::CopySlowed(slowed) => &**slowed).next_back().cloned();
+    Ok(CopyReport { decisions, slowed, ..report(plan, end, cut_off) })
 }
 
 /// Returns the plan of a copy; `None` if the record has none that can be read.
@@ -30,12 +31,7 @@ pub fn copy_plan(record: &Record) -> Option<&CopyPlan> {
     lines_of!(record, Line::Copy(plan) => &**plan).next()
 }
 
-fn report(
-    plan: &CopyPlan,
-    end: CopyEnd,
-    decisions: Vec<CopyDecision>,
-    cut_off: Option<String>,
-) -> CopyReport {
+fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport {
     let CopyPlan { from, to, target_hex, is_relayed, .. } = plan;
     let route = CopyRoute {
         from: from.clone(),
@@ -53,13 +49,13 @@ fn report(
         not_as_asked: end.not_as_asked,
         ciphers: end.ciphers,
         choice: end.choice,
-        decisions,
         tuned: plan.tuned.clone(),
         restored: end.restored,
         held: copy_held(&end.stages.times()),
         stages: end.stages,
         outcome: end.outcome,
         cut_off,
+        ..CopyReport::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use landspeed_record::units::Bytes;
 use landspeed_record::{CopyCounts, CopyDiffering, CopyEndTimes, CopyProven};
@@ -82,6 +83,11 @@ impl CopyProgress {
     /// Returns the reason, in words, if this end cannot.
     pub fn write_direct(&self, is_direct: bool) -> Result<(), String> {
         self.direct.ask(is_direct)
+    }
+
+    /// Makes the work of this end's threads on processors take a tenth longer from now on, for this time.
+    pub fn slow(&self, time: Duration) {
+        self.stages.slow(time);
     }
 
     /// Takes what a flow that has opened says of its settings.

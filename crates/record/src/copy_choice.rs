@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Estimate;
 use crate::units::{Bytes, Nanos};
+use crate::{CopyHold, Estimate};
 
 /// Settings that a copy can change while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,9 @@ pub struct CopyTurn {
     pub candidate: u32,
     /// True if the candidate's setting is used, false for the setting that it is compared with.
     pub is_candidate: bool,
+    /// True if no settings are compared, but the copy as it is with the copy while a part of it is slowed; that part is
+    /// slowed where `is_candidate` is true.
+    pub is_slowing: bool,
     /// The setting.
     pub arm: CopyArm,
     /// The time after the change that is not counted.
@@ -93,6 +96,36 @@ pub struct CopyDecision {
     pub why: String,
 }
 
+/// What a copy showed while a part of it was slowed, by turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum CopySlowAnswer {
+    /// The copy became slower, so that this part holds it.
+    Answers,
+    /// The copy stayed as fast, so that this part does not hold it.
+    Slack,
+    /// Neither was proven.
+    #[default]
+    NotTested,
+}
+
+/// What a copy did while the processor work of one end, which was named to hold it, took 10 % longer, by turns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopySlowed {
+    /// What was named.
+    pub hold: CopyHold,
+    /// What the turns showed.
+    pub answer: CopySlowAnswer,
+    /// The number of blocks of four turns that were counted.
+    pub blocks: u32,
+    /// The rate while it was slowed over the rate otherwise, with its interval; null if too few blocks were counted.
+    pub ratio: Option<Estimate>,
+    /// The time for which it was slowed. At most one part in eleven of it was lost.
+    pub slowed_ns: Nanos,
+    /// Why it was not tested, or not to its end; empty otherwise.
+    pub why: String,
+}
+
 /// What a copy came to choose.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -134,7 +167,16 @@ mod tests {
         let ratio = Some(Estimate { ratio: 1.2, low: 1.1, high: 1.3 });
         let result = CopyTrialResult::Kept;
         let decision = CopyDecision { to: arm, result, ratio, blocks: 9, ..CopyDecision::default() };
-        for line in [Line::CopyTurn(Box::new(turn)), Line::CopyDecision(Box::new(decision))] {
+        let slowed = CopySlowed {
+            hold: CopyHold::TargetQuota,
+            answer: CopySlowAnswer::Slack,
+            blocks: 9,
+            ratio,
+            slowed_ns: Nanos(5),
+            why: String::new(),
+        };
+        let [turn, decision] = [Line::CopyTurn(Box::new(turn)), Line::CopyDecision(Box::new(decision))];
+        for line in [turn, decision, Line::CopySlowed(Box::new(slowed))] {
             let text = serde_json::to_vec(&line).unwrap();
             assert_eq!(crate::decode::<Line>(&text).unwrap(), line);
         }

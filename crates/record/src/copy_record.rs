@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::units::{BitRate, Nanos};
 use crate::{
     CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostSettings, CopyHostTimes, CopyKept,
-    CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes, CopyStage, CopyStageTimes, CopyTimes, PathBytes,
-    RestoreOutcome, Settings,
+    CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes, CopySlowed, CopyStage, CopyStageTimes,
+    CopyTimes, PathBytes, RestoreOutcome, Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -200,6 +200,8 @@ pub struct CopyReport {
     pub restored: Option<RestoreOutcome>,
     /// What held the copy.
     pub held: CopyHeld,
+    /// What the copy did while what was named to hold it was slowed; null if nothing was.
+    pub slowed: Option<CopySlowed>,
     /// What the stages of both ends did with their time.
     pub stages: CopyStages,
     #[serde(flatten)]

@@ -66,7 +66,10 @@ pub use copy::{
     CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
     CopyProven, FileDigest, PathBytes,
 };
-pub use copy_choice::{CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopyTrialResult, CopyTurn};
+pub use copy_choice::{
+    CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopySlowAnswer, CopySlowed, CopyTrialResult,
+    CopyTurn,
+};
 pub use copy_record::{
     COPY_FORMAT, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport, CopyStages,
 };

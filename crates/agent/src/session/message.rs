@@ -243,6 +243,9 @@ pub enum Request {
     /// Write pieces of long files past the page cache from now on, or through it again. Only the target of a copy can
     /// do it. Answered with [`Reply::Done`].
     CopyWrites { direct: bool },
+    /// Make the work of this end's threads on processors take a tenth longer from now on, for this time, or no more where
+    /// it is zero. Answered with [`Reply::Done`].
+    CopySlow { for_ns: Nanos },
     /// Run this end of a trial until it is over. Answered with [`Reply::Outcome`].
     Run {
         role: Role,
@@ -288,6 +291,7 @@ impl Request {
             Request::CopyWiden { .. } => "open further flows",
             Request::CopyTurn { .. } => "use a setting in a copy",
             Request::CopyWrites { .. } => "write past the page cache",
+            Request::CopySlow { .. } => "slow a copy",
             Request::Run { .. } => "run",
         }
     }

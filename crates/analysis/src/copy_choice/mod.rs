@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `candidates` | what is worth a try, in the order of what holds the copy |
 //! | `sizing` | whether a copy is long enough, and how long its turns are |
+//! | `slowed` | whether what is named to hold a copy holds it |
 //! | `trial` | one candidate: its turns, its blocks, and what they show |
 //!
 //! A candidate and the setting in force take turns of equal length, which depends on their flows, four in a block,
@@ -13,6 +14,7 @@
 
 mod candidates;
 mod sizing;
+mod slowed;
 mod trial;
 
 use std::collections::VecDeque;
@@ -23,7 +25,8 @@ use landspeed_stats::{ErrorLedger, Random};
 
 use crate::LadderRules;
 pub use candidates::{CopyChange, CopyLevers, candidates};
-pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, trial_size};
+pub use sizing::{CopyOutlook, LEAST_COPY, TrialSize, slowed_size, trial_size};
+pub use slowed::{SlowedTrial, slowed_side};
 use trial::{CandidateEnd, CandidateTrial};
 
 /// The turn of a copy that comes next.

@@ -29,6 +29,13 @@ const FURTHER_SHARE: f64 = 0.1;
 /// The largest number of blocks of a candidate.
 const MOST_BLOCKS: u64 = 24;
 
+/// The least time that a copy is expected to take, and has taken, if what holds it is tested by slowing it.
+const LEAST_SLOWED: Nanos = Nanos::secs(300);
+const LEAST_BEFORE: Nanos = Nanos::secs(60);
+/// The share of the copy's time in which that may be tested. It is slowed in half of the turns and loses at most one part in
+/// eleven of these, which is less than 1 % of the copy's time.
+const SLOWED_SHARE: f64 = 0.2;
+
 /// What is known of a copy before its trials.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CopyOutlook {
@@ -49,6 +56,22 @@ impl CopyOutlook {
     /// Returns a part of that time.
     fn part(&self, share: f64) -> Nanos {
         Nanos((self.expected_s().min(1e9) * share * 1e9) as u64)
+    }
+
+    /// Returns true if the copy is long enough to test what holds it, and has gone on for long enough to name that.
+    pub fn is_worth_a_test(&self) -> bool {
+        self.expected_s() >= LEAST_SLOWED.as_secs_f64() && self.elapsed >= LEAST_BEFORE
+    }
+
+    /// Returns the time in which what holds the copy may be tested.
+    pub fn test_budget(&self) -> Nanos {
+        self.part(SLOWED_SHARE)
+    }
+
+    /// Returns the least length of a turn over a path with this round trip, and its length for each flow in use.
+    fn turn_parts(&self, rtt: Nanos) -> (Nanos, Nanos) {
+        let filled = LEAST_OF_FLOW.0 as f64 * 8.0 / self.rate.0.max(1.0);
+        (LEAST_TURN.max(rtt.times(ROUND_TRIPS)), Nanos((filled.min(1e6) * 1e9) as u64))
     }
 
     /// Returns true if the copy is long enough to compare anything.
@@ -94,9 +117,7 @@ impl TrialSize {
 /// # Errors
 /// Returns the reason, in words, if the copy has no time for one of them.
 pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<TrialSize, String> {
-    let least = LEAST_TURN.max(rtt.times(ROUND_TRIPS));
-    let filled = LEAST_OF_FLOW.0 as f64 * 8.0 / outlook.rate.0.max(1.0);
-    let of_flow = Nanos((filled.min(1e6) * 1e9) as u64);
+    let (least, of_flow) = outlook.turn_parts(rtt);
     let turns: Vec<Nanos> = flows.iter().map(|flows| turn_of(least, of_flow, *flows)).collect();
     let first = turns.first().copied().unwrap_or(least);
     if first > LONGEST_TURN {
@@ -119,6 +140,24 @@ pub fn trial_size(outlook: &CopyOutlook, rtt: Nanos, flows: &[u32]) -> Result<Tr
     // Both are small numbers.
     let [candidates, blocks] = [candidates as u32, blocks(candidates) as u32];
     Ok(TrialSize { least, of_flow, candidates, blocks, budget: times[0] })
+}
+
+/// Returns the size of the turns that show whether what is named to hold a copy holds it, with this number of flows.
+///
+/// # Errors
+/// Returns the reason, in words, if the copy has no time for them.
+pub fn slowed_size(outlook: &CopyOutlook, rtt: Nanos, flows: u32) -> Result<TrialSize, String> {
+    let (least, of_flow) = outlook.turn_parts(rtt);
+    let (turn, budget) = (turn_of(least, of_flow, flows), outlook.test_budget());
+    let within = (budget.0 / (turn + BETWEEN + rtt).0.max(1)).saturating_sub(1) / 4;
+    if within < USUAL_BLOCKS || turn > LONGEST_TURN {
+        return Err(format!(
+            "1 % of the copy has time for {within} blocks of four turns of {turn}, which are too few"
+        ));
+    }
+    // It is a small number.
+    let blocks = within.min(MOST_BLOCKS) as u32;
+    Ok(TrialSize { least, of_flow, candidates: 1, blocks, budget })
 }
 
 /// Returns the number of blocks of each candidate, if one turn of all of them takes `round`. They take no more than
@@ -196,6 +235,24 @@ mod tests {
             trial_size(&outlook(seconds, 1e9), Nanos::millis(1), &[4]).expect("there is time").blocks
         };
         assert_eq!([blocks(120), blocks(300), blocks(500), blocks(100_000)], [8, 11, 18, 24]);
+    }
+
+    #[test]
+    fn a_copy_is_slowed_for_at_most_1_percent_of_its_time() {
+        let after_a_minute = |seconds| CopyOutlook { elapsed: Nanos::secs(60), ..outlook(seconds - 60, 1e9) };
+        assert!(after_a_minute(301).is_worth_a_test() && !after_a_minute(299).is_worth_a_test());
+        assert!(!outlook(1_000, 1e9).is_worth_a_test(), "nothing is known yet");
+        for (seconds, rate, rtt, flows) in
+            [(300, 1e9, 1, 4), (300, 1e9, 80, 4), (500, 100e6, 1, 8), (100_000, 1e9, 1, 64)]
+        {
+            let size =
+                slowed_size(&outlook(seconds, rate), Nanos::millis(rtt), flows).expect("there is time");
+            let [settle, count] = size.turn(flows);
+            let slowed = (settle + count).as_secs_f64() * f64::from(2 * size.blocks + 1);
+            assert!((6..=24).contains(&size.blocks) && slowed / 11.0 <= 0.01 * seconds as f64, "{size:?}");
+        }
+        let far = slowed_size(&outlook(300, 1e9), Nanos::millis(600), 4).unwrap_err();
+        assert!(far.contains("too few"), "{far}");
     }
 
     #[test]

@@ -76,6 +76,11 @@ impl CandidateTrial {
         }
     }
 
+    /// Returns the trial without the rule that gives a candidate up which is not likely to be kept.
+    pub(super) fn thorough(self) -> Self {
+        CandidateTrial { design: self.design.thorough(), ..self }
+    }
+
     pub(super) fn arm(&self) -> &CopyArm {
         &self.arm
     }

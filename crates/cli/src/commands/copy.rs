@@ -379,7 +379,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     lines.extend(conditions.clone());
     lines.extend(encrypted_words(report));
     lines.extend(flow::not_as_asked(&report.not_as_asked));
-    lines.extend(held_lines(&report.held));
+    lines.extend(held_lines(report));
     lines.extend(choice_lines(&report.choice, &report.decisions));
     lines.extend(host_setting_lines(report));
     if outcome.is_full {

@@ -15,7 +15,7 @@ use landspeed_analysis::copy_choice::{
 use landspeed_analysis::{copy_held, hold_words};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyTimes, CopyTurn, Line, Side,
+    CopyArm, CopyChoice, CopyCount, CopyCounts, CopyHeld, CopyHolder, CopyTimes, CopyTurn, Line, Side,
 };
 
 use super::CopyOptions;
@@ -25,9 +25,9 @@ use seen::SeenCounts;
 /// The largest number of flows of a copy.
 const MOST_FLOWS: u32 = 64;
 /// The turn in which it is seen whether a copy sends long files, and how long its round trips are.
-const LOOK: Nanos = Nanos::millis(500);
+pub(super) const LOOK: Nanos = Nanos::millis(500);
 /// The time from one such turn to the next.
-const AGAIN: Duration = Duration::from_secs(5);
+pub(super) const AGAIN: Duration = Duration::from_secs(5);
 
 /// What a copy may choose while it runs.
 #[derive(Debug, Clone, Default)]
@@ -47,6 +47,15 @@ impl CopyOptions {
         let remembered = choosing.remembered.as_ref().map_or(0, |arm| arm.flows);
         Some(self.flows.saturating_mul(2).max(remembered).clamp(self.flows, MOST_FLOWS.max(self.flows)))
     }
+}
+
+/// A copy that compares no settings any more.
+pub(super) struct SettledCopy {
+    pub(super) outlook: CopyOutlook,
+    /// What holds it.
+    pub(super) first: CopyHolder,
+    /// The setting in force.
+    pub(super) arm: CopyArm,
 }
 
 /// What the source was asked for.
@@ -149,6 +158,15 @@ impl<'a> CopyTrials<'a> {
             self.choice.untried.clear();
         }
         (self.choice, self.lines)
+    }
+
+    /// Returns what a copy does that compares no settings any more; `None` while it may still do so, or if too little is known.
+    pub(super) fn settled(&self) -> Option<SettledCopy> {
+        let is_settled = matches!(self.stage, Stage::Over) && self.seen.is_walked();
+        let outlook = self.outlook().filter(|_| is_settled)?;
+        let first = copy_held(&self.times).by.first().copied()?;
+        let arm = self.choice.kept.clone().unwrap_or_else(|| self.start.clone());
+        Some(SettledCopy { outlook, first, arm })
     }
 
     fn end(&mut self, why: &str) {
@@ -281,7 +299,7 @@ impl<'a> CopyTrials<'a> {
         self.turn(arm, [Nanos(0), LOOK], Asked::Look)
     }
 
-    fn outlook(&self) -> Option<CopyOutlook> {
+    pub(super) fn outlook(&self) -> Option<CopyOutlook> {
         let (left, rate) = self.seen.left_and_rate()?;
         Some(CopyOutlook { elapsed: self.begun.elapsed().into(), left, rate })
     }
@@ -332,7 +350,8 @@ impl<'a> CopyTrials<'a> {
         if let Some(chooser) = &mut self.chooser {
             chooser.take(&counted);
         }
-        let line = CopyTurn { at_ns, candidate, is_candidate, arm, settle_ns: settle, counted };
+        let line =
+            CopyTurn { at_ns, candidate, is_candidate, is_slowing: false, arm, settle_ns: settle, counted };
         self.lines.push(Line::CopyTurn(Box::new(line)));
         self.next_turn()
     }

@@ -5,6 +5,7 @@ mod compare;
 mod landing;
 mod named;
 mod one_tree;
+mod slow;
 mod timed;
 mod tuned;
 mod watch;
@@ -30,6 +31,7 @@ pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
 };
 pub use one_tree::{check_apart, landed};
+use slow::CopySlowing;
 pub use timed::{CPU_TICK, TimedCommand, cpu_of_children, timed};
 pub use tuned::{check_tunable, copy_tuned};
 use watch::CopyWatch;
@@ -136,13 +138,16 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     let client = pair.a.start(&requests[0])?;
     let watch = CopyWatch::new(pair, what.from);
     let trials = RefCell::new(CopyTrials::begin(pair, what));
+    let slowing = RefCell::new(CopySlowing::begin(pair, what));
     let report = || {
         let news = watch.look();
         if let Some((counts, times)) = news {
             (listener.on_counts)(counts, times);
         }
         if !watch.is_broken() {
-            trials.borrow_mut().step(news).into_iter().for_each(listener.on_line);
+            let lines = trials.borrow_mut().step(news);
+            let more = slowing.borrow_mut().step(&trials.borrow());
+            lines.into_iter().chain(more).for_each(listener.on_line);
             // A host that does not answer is noticed by its session.
             let _ = hand_over(pair, what, listener);
         }
@@ -158,7 +163,7 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     match answers.into_iter().find_map(outcome) {
         Some(outcome) => {
             let (choice, lines) = trials.into_inner().finish();
-            lines.into_iter().for_each(listener.on_line);
+            lines.into_iter().chain(slowing.into_inner().finish()).for_each(listener.on_line);
             let (not_as_asked, ciphers) = said_of_flows(pair);
             let times = watch.end();
             Ok(CopyDone { outcome: *outcome, ended, times, not_as_asked, ciphers, choice, restored: None })

@@ -266,7 +266,8 @@ impl RequestHandler for FakeHost {
             | Request::CopyState {}
             | Request::CopyWiden { .. }
             | Request::CopyTurn { .. }
-            | Request::CopyWrites { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },
+            | Request::CopyWrites { .. }
+            | Request::CopySlow { .. } => Reply::Failed { why: "this host copies nothing".to_owned() },
         }
     }
 

@@ -11,6 +11,7 @@ use landspeed_record::CopyStage;
 use landspeed_record::units::Nanos;
 use rustix::time::{ClockId, clock_gettime};
 
+use super::slow::prolong;
 use super::split::{HASH, PROCESSOR, QUEUED, STATES, Spent, on_processor, state, take_queued};
 use super::{Pause, Present, StageTotals, switch};
 
@@ -87,6 +88,8 @@ struct ThreadClock {
     unsettled: [u64; STAGES],
     /// The thread's processor time at its last reading.
     used: u64,
+    /// The thread's processor time up to which it has been slowed, or was not to be.
+    paid: u64,
     /// What is not yet added to the times of the end.
     spent: [Spent; STAGES],
     folded: Instant,
@@ -107,13 +110,15 @@ impl ThreadClock {
         present.set(stage, state(usual_pause(stage)), totals.at(now));
         totals.register(&present);
         let counts = File::open("/proc/thread-self/schedstat").ok();
+        let used = used_by_thread().0;
         ThreadClock {
             totals: Arc::clone(totals),
             present,
             stage,
             since: now,
             unsettled: [0; STAGES],
-            used: used_by_thread().0,
+            used,
+            paid: used,
             spent: [[0; STATES]; STAGES],
             folded: now,
             queued: queued(counts.as_ref()),
@@ -158,6 +163,7 @@ impl ThreadClock {
         let nanos = self.lap(self.unsaid());
         self.unsettled[self.stage as usize] += nanos;
         self.divide(self.state_of(why));
+        self.be_slow();
         self.fold_when_due()
     }
 
@@ -172,6 +178,12 @@ impl ThreadClock {
             self.queued_to_hash += if stage == HASH { *nanos - used } else { 0 };
             *nanos = 0;
         }
+    }
+
+    /// Works more slowly, if this end is to.
+    fn be_slow(&mut self) {
+        let is_slow = self.totals.is_slow(self.since);
+        self.paid = if is_slow { prolong(self.paid, self.used) } else { self.used };
     }
 
     fn fold_when_due(&mut self) -> bool {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `clock` | the clock of one thread |
 //! | `split` | divides a thread's time by what it waited for |
+//! | `slow` | makes the work of threads take longer for a while |
 //! | `switch` | whether it is accounted at all |
 //! | `network` | what TCP says of the flows |
 //!
@@ -15,6 +16,7 @@
 
 mod clock;
 mod network;
+mod slow;
 mod split;
 mod switch;
 
@@ -54,6 +56,8 @@ pub(crate) struct StageTotals {
     /// In nanoseconds, by stage and in the order of [`Spent`].
     nanos: [[AtomicU64; split::STATES]; CopyStage::ALL.len()],
     network: NetworkTotals,
+    /// Until when the threads work more slowly, in nanoseconds since the times began.
+    slow_until: AtomicU64,
     /// What the threads do now.
     present: Mutex<Vec<Weak<Present>>>,
 }
@@ -64,6 +68,7 @@ impl Default for StageTotals {
             begun: Instant::now(),
             nanos: Default::default(),
             network: NetworkTotals::default(),
+            slow_until: AtomicU64::new(0),
             present: Mutex::default(),
         }
     }

@@ -22,8 +22,19 @@ fn times(from: &Path, to: &Path, ends: Ends, is_synced: bool) -> CopyTimes {
     times
 }
 
-fn times_of(source: &Source, target: &Target, [sending, receiving]: Ends) -> CopyTimes {
+fn times_of(source: &Source, target: &Target, ends: Ends) -> CopyTimes {
+    times_while_slow(source, target, ends, Duration::ZERO)
+}
+
+/// Copies with a source that works more slowly for this time, and returns the times of both ends.
+fn times_while_slow(
+    source: &Source,
+    target: &Target,
+    [sending, receiving]: Ends,
+    slow: Duration,
+) -> CopyTimes {
     let [sent, received] = [CopyProgress::default(), CopyProgress::default()];
+    sent.slow(slow);
     let cancel = CancelFlag::default();
     thread::scope(|scope| {
         let receiver = scope.spawn(|| receive(receiving, target, &received, &cancel));
@@ -57,6 +68,25 @@ fn every_stage_of_both_ends_has_its_time() {
         }
         assert!(times.source.network.sent > 0, "TCP was asked: {times:?}");
     }
+}
+
+/// The least of eight copies each way, by turns: other programs add to the processor time of some.
+#[test]
+fn a_source_that_is_slowed_uses_more_of_its_processor_for_the_same_copy() {
+    let from = tempfile::tempdir().unwrap();
+    fs::write(from.path().join("long"), bytes(16 * MIB, 7)).unwrap();
+    let used = |slow: Duration| {
+        let to = tempfile::tempdir().unwrap();
+        let target = Target { is_synced: false, ..target(to.path()) };
+        let times = times_while_slow(&source(from.path()), &target, flows("tls", 1), slow);
+        is_same(from.path(), to.path());
+        let of = |stage| times.source.of(stage).processor_ns.0;
+        Nanos(of(CopyStage::Read) + of(CopyStage::Hash) + of(CopyStage::Send))
+    };
+    let each: Vec<[Nanos; 2]> =
+        (0..8).map(|_| [Duration::ZERO, Duration::from_secs(60)].map(&used)).collect();
+    let [usual, slow] = [0, 1].map(|way| each.iter().map(|both| both[way]).min().expect("eight copies"));
+    assert!(slow > usual, "a tenth more is expected: {usual}, {slow}: {each:?}");
 }
 
 /// Passes connections on to a server, and what the clients say far slower than any end of a copy.

@@ -74,7 +74,7 @@ fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
     DocumentHead {
         kind: "copy",
         title: title.into(),
-        lead: held_words(&report.held).unwrap_or_default().into(),
+        lead: words::verdict_words(report).unwrap_or_default().into(),
         warnings: cut_off.into_iter().map(StyledText::from).collect(),
         remarks: relayed.into_iter().chain(not_as_asked).chain(encrypted).chain(hosts).collect(),
         ..DocumentHead::default()
@@ -120,10 +120,11 @@ fn held(report: &CopyReport) -> ReportSection {
         [words::holder(holder).into(), percent(holder.share), hold_remedy(holder.hold).into()]
     };
     let table = ReportTable::new("What held it", "stacked", columns).rows(report.held.by.iter().map(row));
-    let gain = report.held.gain_at_most.map(|gain| {
+    let gain = report.held.gain_at_most.filter(|_| !words::is_contradicted(report)).map(|gain| {
         ReportBlock::text(format!("Without the first of them, the copy is at most {gain:.1} times as fast."))
     });
-    ReportSection::new("held", "What held it").all(table.non_empty()).all(gain)
+    let test = words::test_words(report).map(ReportBlock::text);
+    ReportSection::new("held", "What held it").all(table.non_empty()).all(gain).all(test)
 }
 
 fn failures(report: &CopyReport) -> ReportSection {
@@ -160,9 +161,14 @@ fn stages(report: &CopyReport) -> ReportSection {
     let table = ReportTable::figures("Stages", &names).rows(source).rows(target);
     let note = "Times of all threads of an end together.";
     let note = (!table.rows.is_empty()).then(|| ReportBlock::aside(note));
+    let is_untested = !report.held.by.is_empty() && words::test_words(report).is_none();
+    let untested = is_untested.then(|| {
+        ReportBlock::aside("Not tested: whether the copy is slower where what held it is slowed by 10 %.")
+    });
     ReportSection::new("stages", "What the stages did with their time")
         .all(table.non_empty())
         .all(note)
+        .all(untested)
         .in_full()
 }
 

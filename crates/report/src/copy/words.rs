@@ -1,7 +1,11 @@
 //! The words of a copy: what held it, and what became of entries.
 
 use landspeed_analysis::{hold_remedy, hold_words, shown_path};
-use landspeed_record::{CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopyStage, PathBytes};
+use landspeed_record::units::Nanos;
+use landspeed_record::{
+    CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopySlowAnswer, CopySlowed, CopyStage,
+    Estimate, PathBytes,
+};
 
 use crate::{counted, safe};
 
@@ -13,11 +17,55 @@ pub fn held_words(held: &CopyHeld) -> Option<String> {
     Some(format!("held by: {}, {:.0} % of the time{next}", holder(first), first.share * 100.0))
 }
 
-/// Returns the lines about what held a copy that is over: what it was, and what helps. None if it was too short to tell.
-pub fn held_lines(held: &CopyHeld) -> Vec<String> {
-    let (Some(words), Some(first)) = (held_words(held), held.by.first()) else { return Vec::new() };
-    let gain = held.gain_at_most.map(|gain| format!("; without it, at most {gain:.1} times as fast"));
-    vec![words + &gain.unwrap_or_default(), format!("what helps: {}", hold_remedy(first.hold))]
+/// Returns the lines about what held a copy that is over: what it was, whether that was tested, and what helps. None if it was too
+/// short to tell.
+pub fn held_lines(report: &CopyReport) -> Vec<String> {
+    let (Some(words), Some(first)) = (verdict_words(report), report.held.by.first()) else {
+        return Vec::new();
+    };
+    let known = !is_contradicted(report);
+    let gain = report.held.gain_at_most.filter(|_| known);
+    let gain = gain.map(|gain| format!("; without it, at most {gain:.1} times as fast"));
+    let helps = known.then(|| format!("what helps: {}", hold_remedy(first.hold)));
+    let first = words + &gain.unwrap_or_default();
+    [Some(first), test_words(report), helps].into_iter().flatten().collect()
+}
+
+/// Returns what held a copy that is over, unless its test contradicts that; `None` if nothing is known.
+pub(super) fn verdict_words(report: &CopyReport) -> Option<String> {
+    let first = report.held.by.first().filter(|_| is_contradicted(report));
+    let contradicted = first.map(|first| format!("cannot tell what held it: {} was named", holder(first)));
+    contradicted.or_else(|| held_words(&report.held))
+}
+
+/// Returns true if the copy was as fast while what was named first was slowed.
+pub(super) fn is_contradicted(report: &CopyReport) -> bool {
+    tested(report).is_some_and(|slowed| slowed.answer == CopySlowAnswer::Slack)
+}
+
+/// Returns what came of the test of what is named first; `None` if it was not to be tested, or something else was.
+fn tested(report: &CopyReport) -> Option<&CopySlowed> {
+    let first = report.held.by.first()?;
+    report.slowed.as_ref().filter(|slowed| slowed.hold == first.hold)
+}
+
+/// Returns "its work slowed by 10 %, the rate fell by 9.2 % [8.0, 10.4]: it holds the copy (this cost 0.9 s at most)".
+pub(super) fn test_words(report: &CopyReport) -> Option<String> {
+    let slowed = tested(report)?;
+    let shown = match slowed.answer {
+        CopySlowAnswer::Answers => "it holds the copy",
+        CopySlowAnswer::Slack => "contradicted",
+        CopySlowAnswer::NotTested => {
+            return Some(format!("not tested by slowing it: {}", safe(&slowed.why)));
+        }
+    };
+    let Estimate { ratio, low, high } = slowed.ratio?;
+    let [fell, least, most] = [ratio, high, low].map(|ratio| (1.0 - ratio) * 100.0);
+    let cost = Nanos(slowed.slowed_ns.0 / 11);
+    Some(format!(
+        "its work slowed by 10 %, the rate fell by {fell:.1} % [{least:.1}, {most:.1}]: {shown} \
+         (this cost {cost} at most)"
+    ))
 }
 
 /// Returns what held a copy, and of a processor what it was full of.
@@ -83,13 +131,42 @@ mod tests {
         let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.4);
         let first = "held by: target's disk, 91 % of the time; then source's processor (hashing)";
         assert_eq!(held_words(&held(&[disk, processor], None)).as_deref(), Some(first));
-        let told = held_lines(&held(&[processor], Some(2.54)));
+        let report = |held| CopyReport { held, ..CopyReport::default() };
+        let told = held_lines(&report(held(&[processor], Some(2.54))));
         assert_eq!(
             told[0],
             "held by: source's processor (hashing), 40 % of the time; without it, at most 2.5 times as fast"
         );
         assert!(told[1].starts_with("what helps: more --flows"), "{told:?}");
-        assert!(held_lines(&CopyHeld::default()).is_empty());
+        assert_eq!(told.len(), 2);
+        assert!(held_lines(&CopyReport::default()).is_empty());
+    }
+
+    #[test]
+    fn what_is_named_is_shown_by_its_test_or_contradicted() {
+        let processor = (CopyHold::SourceProcessor, Some(CopyStage::Hash), 0.9);
+        let tested = |hold, answer, ratio: f64| {
+            let ratio = Some(Estimate { ratio, low: ratio - 0.01, high: ratio + 0.01 });
+            let (slowed_ns, why) = (Nanos::secs(11), "too short\u{1b}".to_owned());
+            let slowed = Some(CopySlowed { hold, answer, blocks: 9, ratio, slowed_ns, why });
+            CopyReport { held: held(&[processor], Some(1.5)), slowed, ..CopyReport::default() }
+        };
+        let lines = |hold, answer, ratio| held_lines(&tested(hold, answer, ratio));
+        let shown = lines(CopyHold::SourceProcessor, CopySlowAnswer::Answers, 0.908);
+        let answers =
+            "its work slowed by 10 %, the rate fell by 9.2 % [8.2, 10.2]: it holds the copy (this cost ";
+        assert!(shown[0].starts_with("held by: ") && shown[1].starts_with(answers), "{shown:?}");
+        assert!(shown[2].starts_with("what helps"), "{shown:?}");
+        let slack = lines(CopyHold::SourceProcessor, CopySlowAnswer::Slack, 0.996);
+        assert_eq!(slack[0], "cannot tell what held it: source's processor (hashing) was named");
+        assert!(
+            slack[1].contains("fell by 0.4 % [-0.6, 1.4]: contradicted") && slack.len() == 2,
+            "{slack:?}"
+        );
+        let untested = lines(CopyHold::SourceProcessor, CopySlowAnswer::NotTested, 1.0);
+        assert_eq!(untested[1], "not tested by slowing it: too short\\u{1b}");
+        let other = lines(CopyHold::TargetProcessor, CopySlowAnswer::Slack, 1.0);
+        assert!(other[0].starts_with("held by: source's processor") && other.len() == 2, "{other:?}");
     }
 
     #[test]

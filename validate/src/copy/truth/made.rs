@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail, ensure};
 use landspeed_lab::faults::{ControlGroup, GroupLimit};
 use landspeed_lab::topology::{HostSet, ReachMethod, open};
 use landspeed_record::units::BitRate;
-use landspeed_record::{CopyHeld, CopyHolder};
+use landspeed_record::{CopyHeld, CopyHolder, CopySlowAnswer, CopySlowed};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
@@ -21,8 +21,10 @@ use super::truths::{Bottleneck, CopyContent, CopyEnd, Truth};
 use crate::copy::site::{Sshd, printed_by, shell};
 use crate::fuse::MountedFolder;
 
-/// The longest time of a copy, as arguments of timeout(1): what has not ended 30 s later is killed.
-const LONGEST: [&str; 2] = ["--kill-after=30", "120"];
+/// The longest time of a busy loop, as an argument of timeout(1).
+const LONGEST: &str = "150";
+/// The processors of a late quota.
+const LATE: f64 = 0.01;
 /// The time in which agents end after a copy.
 const ENDED: Duration = Duration::from_secs(10);
 /// The time in which agents begin.
@@ -35,6 +37,8 @@ const NICE: i32 = -12;
 #[derive(Deserialize)]
 struct CopyDocument {
     held: CopyHeld,
+    #[serde(default)]
+    slowed: Option<CopySlowed>,
     is_relayed: bool,
     goodput_bps: BitRate,
 }
@@ -44,6 +48,8 @@ struct CopyDocument {
 pub(super) struct MadeCopy {
     /// What it names first, if anything.
     pub(super) first: Option<CopyHolder>,
+    /// What came of the test of that, if it was slowed.
+    pub(super) slowed: Option<CopySlowAnswer>,
     pub(super) rate: BitRate,
 }
 
@@ -78,9 +84,10 @@ impl Places {
                 shell(&format!("tc -n {host} qdisc del dev d0 root"))?;
                 copy
             }
-            Bottleneck::Nothing | Bottleneck::Quota(..) | Bottleneck::OwnCores { .. } => {
-                self.over_ssh(&source, made)
-            }
+            Bottleneck::Nothing
+            | Bottleneck::Quota(..)
+            | Bottleneck::LateQuota(_)
+            | Bottleneck::OwnCores { .. } => self.over_ssh(&source, made),
         }
     }
 
@@ -104,13 +111,17 @@ impl Places {
         let mut groups = Vec::new();
         let sshd = self.site.start_sshd()?;
         // It waits until it is in its group.
-        let copy =
-            format!("timeout {} {pin}landspeed copy --no-record --json SSH_OPTIONS", LONGEST.join(" "));
+        let copy = format!(
+            "timeout {} {pin}landspeed copy --no-record --json SSH_OPTIONS",
+            self.longest().join(" ")
+        );
         let command = format!("read -r && exec {copy} {}/ HOST:TO < /dev/null", source.display());
         let mut command = self.site.command(&command);
         let mut copying = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().context("copy")?;
         let limited = self.limit(&copying, made, &mut groups);
-        let copy = limited.and_then(|()| begin(&mut copying)).and_then(|()| ended(copying, false));
+        let begun = limited.and_then(|()| begin(&mut copying));
+        let copy =
+            begun.and_then(|()| self.limit_late(made, &mut groups)).and_then(|()| ended(copying, false));
         self.end(sshd)?;
         copy
     }
@@ -144,6 +155,30 @@ impl Places {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Limits the agent of an end, once both agents run.
+    fn limit_late(&self, made: Bottleneck, groups: &mut Vec<ControlGroup>) -> Result<()> {
+        let Bottleneck::LateQuota(end) = made else { return Ok(()) };
+        let end_of_wait = Instant::now() + BEGUN;
+        while [0, 1].into_iter().any(|host| self.agents(host).is_ok_and(|all| all.is_empty())) {
+            ensure!(Instant::now() < end_of_wait, "an agent does not begin");
+            thread::sleep(Duration::from_millis(20));
+        }
+        for agent in self.agents(end as usize)? {
+            groups.push(ControlGroup::around(agent, GroupLimit::Processors(LATE))?);
+        }
+        Ok(())
+    }
+
+    /// Returns the processes of a host's agents. The command line of ssh has theirs at its end.
+    fn agents(&self, host: usize) -> Result<Vec<u32>> {
+        let name = self.site.namespace(host);
+        let listed = printed_by(&format!(
+            "for one in $(ip netns pids {name}); do \
+             tr '\\0' ' ' < /proc/$one/cmdline 2> /dev/null | grep -q '^[^ ]*landspeed agent ' && echo $one; done; true"
+        ))?;
+        listed.split_whitespace().map(|pid| pid.parse().context("a process")).collect()
     }
 
     /// Returns the process of the target's sshd, which has no session yet.
@@ -202,7 +237,7 @@ impl Places {
     /// Returns a copy between two namespaces, with the controller in neither.
     fn between(&self, [a, b]: [&str; 2], source: &Path) -> Command {
         let mut command = Command::new("timeout");
-        command.args(LONGEST).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
+        command.args(self.longest()).arg(&self.landspeed).args(["copy", "--no-record", "--json"]);
         command.args(["--from", &format!("netns:{a}"), "--to", &format!("netns:{b}")]);
         command.arg(source.join("")).arg(self.site.target());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -230,7 +265,10 @@ fn ended(copying: Child, is_relayed: bool) -> Result<MadeCopy> {
     }
     let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;
     ensure!(document.is_relayed == is_relayed, "is_relayed is {}", document.is_relayed);
-    Ok(MadeCopy { first: document.held.by.first().copied(), rate: document.goodput_bps })
+    let first = document.held.by.first().copied();
+    let of_first = document.slowed.filter(|slowed| first.is_some_and(|first| first.hold == slowed.hold));
+    let slowed = of_first.map(|slowed| slowed.answer);
+    Ok(MadeCopy { first, slowed, rate: document.goodput_bps })
 }
 
 /// Returns the name of a host's namespace.
@@ -247,7 +285,7 @@ struct BusyLoop(Child);
 impl BusyLoop {
     fn begin() -> Result<BusyLoop> {
         let mut program = Command::new("timeout");
-        program.args(LONGEST).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
+        program.arg(LONGEST).args(["taskset", "-c", "0", "nice", "-n"]).arg(NICE.to_string());
         let program = program.args(["sh", "-c", "while :; do :; done"]).stdin(Stdio::null()).spawn();
         Ok(BusyLoop(program.context("begin a busy loop")?))
     }

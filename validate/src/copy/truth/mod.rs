@@ -28,7 +28,7 @@ use crate::landspeed::landspeed;
 use crate::stop;
 use places::Places;
 use score::{TruthRun, TruthScore, report};
-use truths::{TRUTHS, Truth};
+use truths::{TRUTHS, Truth, long_truths};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
@@ -38,6 +38,9 @@ pub(crate) struct Options {
     /// Run only the truths whose name contains this
     #[arg(long, value_name = "PART-OF-A-NAME")]
     only: Option<String>,
+    /// Make copies of about this many minutes, which are slowed to test what holds them (a gigabyte of memory for each)
+    #[arg(long, value_parser = clap::value_parser!(u64).range(6..=30))]
+    minutes: Option<u64>,
     /// Draws the order
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -62,9 +65,11 @@ struct KeptTruthRun {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let is_asked = |truth: &&Truth| options.only.as_deref().is_none_or(|only| truth.name.contains(only));
-    let asked: Vec<&Truth> = TRUTHS.iter().filter(is_asked).collect();
+    let truths: Vec<Truth> =
+        options.minutes.map_or_else(|| TRUTHS.into(), |minutes| long_truths(minutes).into());
+    let asked: Vec<&Truth> = truths.iter().filter(is_asked).collect();
     ensure!(!asked.is_empty(), "no truth has such a name");
-    let places = Places::new(&options.folder, &landspeed()?)?;
+    let places = Places::new(&options.folder, &landspeed()?, options.minutes.unwrap_or_default())?;
     let is_possible = |truth: &&&Truth| places.missing(truth.made).is_none();
     let can: Vec<&Truth> = asked.iter().filter(is_possible).copied().collect();
     let mut kept = KeptRuns::<KeptTruthRun>::open(&options.state)?;
@@ -114,8 +119,14 @@ mod tests {
 
     #[test]
     fn each_truth_has_all_its_runs_and_a_seed_its_own_order() {
-        let options =
-            |seed| Options { runs: 20, only: None, seed, folder: PathBuf::new(), state: PathBuf::new() };
+        let options = |seed| Options {
+            runs: 20,
+            only: None,
+            minutes: None,
+            seed,
+            folder: PathBuf::new(),
+            state: PathBuf::new(),
+        };
         let one = order(12, &options(1));
         assert_eq!(one, order(12, &options(1)));
         assert_ne!(one, order(12, &options(2)));

@@ -23,17 +23,26 @@ pub(super) struct Places {
     no_slow_disk: Option<String>,
     /// Why a control group cannot limit the processors; `None` if it can.
     no_quota: Option<String>,
+    /// The longest time of a copy, in seconds.
+    longest: u64,
 }
 
 impl Places {
-    pub(super) fn new(folder: &Path, landspeed: &Path) -> Result<Places> {
+    /// `minutes` is how long a copy is to take; zero for less than one.
+    pub(super) fn new(folder: &Path, landspeed: &Path, minutes: u64) -> Result<Places> {
         // Its name has no capital letters, which stand for words in commands.
         let name = format!("copy-truth.{}", std::process::id());
         let disk = tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(DISK_FOLDER)?;
         let site = Site::new(folder, landspeed)?;
         let no_slow_disk = refused(GroupLimit::DiskReads(BitRate(1e9)))?;
         let no_quota = refused(GroupLimit::Processors(1.0))?;
-        Ok(Places { site, landspeed: landspeed.to_path_buf(), disk, no_slow_disk, no_quota })
+        let longest = 120 + 180 * minutes;
+        Ok(Places { site, landspeed: landspeed.to_path_buf(), disk, no_slow_disk, no_quota, longest })
+    }
+
+    /// Returns the longest time of a copy, as arguments of timeout(1): what has not ended 30 s later is killed.
+    pub(super) fn longest(&self) -> [String; 2] {
+        ["--kill-after=30".to_owned(), self.longest.to_string()]
     }
 
     /// Returns why a bottleneck cannot be made here; `None` if it can.
@@ -45,7 +54,7 @@ impl Places {
             Bottleneck::SourceDisk(_) => {
                 fuse::missing().map(|why| format!("{}; {why}", self.no_slow_disk.clone().unwrap_or_default()))
             }
-            Bottleneck::Quota(..) | Bottleneck::Relay(_) => self.no_quota.clone(),
+            Bottleneck::Quota(..) | Bottleneck::LateQuota(_) | Bottleneck::Relay(_) => self.no_quota.clone(),
             Bottleneck::OwnCores { .. } if cores < 2 => Some("this machine has one core".to_owned()),
             _ => None,
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use landspeed_analysis::hold_words;
-use landspeed_record::CopyHolder;
+use landspeed_record::{CopyHolder, CopySlowAnswer};
 use landspeed_stats::{binomial_interval, median};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,8 @@ use crate::table::{self, BrokenPromises};
 
 /// The least share of all runs that must be right, and the least share of those of each truth.
 const LEAST: [(u32, u32); 2] = [(19, 20), (17, 20)];
+/// The least share of the runs that were decided by slowing the first cause in which that agrees with what was made.
+const AGREES: (u32, u32) = (9, 10);
 /// How many times as fast a copy must be without what was made, at the least. Otherwise another part of it is about as slow.
 const BINDS: f64 = 1.25;
 
@@ -26,6 +28,9 @@ pub(super) enum TruthRun {
         first: Option<CopyHolder>,
         /// How many times as fast the copy is without what was made; `None` where nothing was.
         faster: Option<f64>,
+        /// What came of the test of the first cause, if it was slowed.
+        #[serde(default)]
+        slowed: Option<CopySlowAnswer>,
     },
     /// What was made was not what held the copy, which is only this many times as fast without it.
     NotMade { faster: f64 },
@@ -39,7 +44,7 @@ impl TruthRun {
         let faster = without.map(|without| without.rate.0 / with.rate.0);
         match faster {
             Some(faster) if faster < BINDS => TruthRun::NotMade { faster },
-            _ => TruthRun::Named { first: with.first, faster },
+            _ => TruthRun::Named { first: with.first, faster, slowed: with.slowed },
         }
     }
 
@@ -70,6 +75,20 @@ impl TruthScore<'_> {
             _ => None,
         };
         self.runs.iter().filter_map(first).collect()
+    }
+
+    /// Returns how many runs were decided by slowing the first cause, and in how many of them that agrees with what was made.
+    fn tested(&self) -> [u32; 2] {
+        let agrees = |run: &TruthRun| match run {
+            TruthRun::Named { first: Some(first), slowed: Some(slowed), .. } => {
+                let is_right = self.truth.right.contains(&first.hold);
+                let decided = *slowed != CopySlowAnswer::NotTested;
+                decided.then_some(is_right == (*slowed == CopySlowAnswer::Answers))
+            }
+            _ => None,
+        };
+        let decided: Vec<bool> = self.runs.iter().filter_map(agrees).collect();
+        [decided.len(), decided.iter().filter(|agrees| **agrees).count()].map(|runs| runs as u32)
     }
 
     fn right(&self) -> u32 {
@@ -145,6 +164,14 @@ pub(super) fn report(scores: &[TruthScore]) -> Result<()> {
     let all = broken.check(is_enough(right, of, LEAST[0]));
     let not_made: u32 = scores.iter().map(TruthScore::not_made).sum();
     println!("\nOver all: {right} of {of} right [{}]; 95 %: {all}.", table::interval(right, of));
+    let [decided, agree] = [0, 1].map(|which| scores.iter().map(|score| score.tested()[which]).sum::<u32>());
+    if decided > 0 {
+        let kept = broken.check(is_enough(agree, decided, AGREES));
+        let interval = table::interval(agree, decided);
+        println!(
+            "Slowing the first cause decided {decided} runs and agrees in {agree} [{interval}]; 90 %: {kept}."
+        );
+    }
     println!(
         "{not_made} runs are in no share: without what was made, the same copy was not {BINDS} times as fast."
     );
@@ -182,7 +209,7 @@ mod tests {
         let truth = ALL.iter().find(|one| one.name == truth).unwrap();
         let run = |(hold, share): &(CopyHold, f64)| {
             let first = Some(CopyHolder { hold: *hold, stage: None, share: *share });
-            TruthRun::Named { first, faster: Some(2.0) }
+            TruthRun::Named { first, faster: Some(2.0), slowed: None }
         };
         TruthScore { truth, runs: named.iter().map(run).collect() }
     }
@@ -193,7 +220,7 @@ mod tests {
             "source-disk",
             &[(CopyHold::SourceDisk, 0.9), (CopyHold::TargetDisk, 0.8), (CopyHold::NetworkRate, 0.7)],
         );
-        score.runs.extend(vec![TruthRun::Named { first: None, faster: Some(3.0) }; 2]);
+        score.runs.extend(vec![TruthRun::Named { first: None, faster: Some(3.0), slowed: None }; 2]);
         score.runs.push(TruthRun::Failed("no route".to_owned()));
         assert_eq!((score.right(), score.of(), score.shares()), (1, 6, vec![0.9]));
         let instead = score.instead();
@@ -221,10 +248,10 @@ mod tests {
     fn a_run_whose_limit_did_not_bind_is_counted_apart() {
         let copy = |rate: f64| {
             let first = Some(CopyHolder { hold: CopyHold::TargetDisk, stage: None, share: 0.9 });
-            MadeCopy { first, rate: BitRate(rate) }
+            MadeCopy { first, slowed: None, rate: BitRate(rate) }
         };
         let slower = TruthRun::of(copy(1e8), Some(copy(2e8)));
-        assert_eq!(slower, TruthRun::Named { first: copy(1e8).first, faster: Some(2.0) });
+        assert_eq!(slower, TruthRun::Named { first: copy(1e8).first, faster: Some(2.0), slowed: None });
         let not_made = TruthRun::of(copy(1e8), Some(copy(1.2e8)));
         assert!(matches!(not_made, TruthRun::NotMade { .. }), "{not_made:?}");
         assert!(matches!(TruthRun::of(copy(1e8), None), TruthRun::Named { faster: None, .. }));
@@ -241,13 +268,29 @@ mod tests {
     fn a_run_is_kept_as_it_was() {
         let first = Some(CopyHolder { hold: CopyHold::RelayTarget, stage: None, share: 0.5 });
         for run in [
-            TruthRun::Named { first, faster: None },
+            TruthRun::Named { first, faster: None, slowed: Some(CopySlowAnswer::Slack) },
             TruthRun::NotMade { faster: 1.1 },
             TruthRun::Failed("no route".to_owned()),
         ] {
             let line = serde_json::to_string(&run).unwrap();
             assert_eq!(serde_json::from_str::<TruthRun>(&line).unwrap(), run, "{line}");
         }
+    }
+
+    /// What is right must answer, and what is wrong must not.
+    #[test]
+    fn a_test_agrees_with_what_was_made_or_does_not() {
+        let run = |hold, slowed| {
+            let first = Some(CopyHolder { hold, stage: None, share: 0.9 });
+            TruthRun::Named { first, faster: Some(2.0), slowed }
+        };
+        let [answers, slack] = [CopySlowAnswer::Answers, CopySlowAnswer::Slack].map(Some);
+        let mut score = score("source-quota", &[]);
+        let (right, wrong) = (CopyHold::SourceQuota, CopyHold::TargetProcessor);
+        score.runs = vec![run(right, answers), run(wrong, slack), run(right, slack), run(wrong, answers)];
+        score.runs.extend([run(right, None), run(right, Some(CopySlowAnswer::NotTested))]);
+        assert_eq!(score.tested(), [4, 2]);
+        assert!(!is_enough(8, 9, AGREES) && is_enough(9, 10, AGREES));
     }
 
     #[test]

@@ -50,6 +50,8 @@ pub(super) enum Bottleneck {
     TargetDisk(Option<u64>),
     /// The programs of an end have this many processors.
     Quota(CopyEnd, f64),
+    /// The programs of an end have a hundredth of a processor from the time on at which both agents run.
+    LateQuota(CopyEnd),
     /// Each end has a core of its own, and a busy neighbour may have most of the source's.
     OwnCores {
         has_neighbour: bool,
@@ -184,6 +186,25 @@ pub(super) const TRUTHS: [Truth; 12] = [
     },
 ];
 
+/// The content that a hundredth of a processor copies in a minute, about.
+const MIB_A_MINUTE: u64 = 600;
+
+/// Returns bottlenecks over copies of about so many minutes, which are long enough to be slowed. Only processors are slowed. An
+/// agent that is given a quota while it runs may know it as a processor that it waits for.
+pub(super) fn long_truths(minutes: u64) -> [Truth; 2] {
+    let content = CopyContent::Mib(MIB_A_MINUTE * minutes);
+    let of = |name, about, right, end| {
+        let (made, without) = (Bottleneck::LateQuota(end), Some((content, Bottleneck::Nothing)));
+        Truth { name, about, right, content, made, without }
+    };
+    let source: &[CopyHold] = &[SourceQuota, SourceProcessor];
+    let target: &[CopyHold] = &[TargetQuota, TargetProcessor];
+    [
+        of("long-source-quota", "the source has a hundredth of a processor", source, CopyEnd::Source),
+        of("long-target-quota", "the target has a hundredth of a processor", target, CopyEnd::Target),
+    ]
+}
+
 impl CopyContent {
     /// Returns the name of the folder that has it.
     pub(super) fn name(self) -> String {
@@ -212,7 +233,7 @@ mod tests {
             CopyContent::Mib(mib) => mib,
             CopyContent::Files(files) => (files * 4096) >> 20,
         };
-        for truth in &TRUTHS {
+        for truth in TRUTHS.iter().chain(&long_truths(6)) {
             let Some((content, made)) = truth.without else { continue };
             assert_ne!((content, made), (truth.content, truth.made), "{}", truth.name);
             assert_eq!(mib(content), mib(truth.content), "{}", truth.name);
