@@ -239,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_copy_is_slowed_for_at_most_1_percent_of_its_time() {
-        let after_a_minute = |seconds| CopyOutlook { elapsed: Nanos::secs(60), ..outlook(seconds - 60, 1e9) };
+        let after_a_minute =
+            |seconds: u64| CopyOutlook { elapsed: Nanos::secs(60), ..outlook(seconds - 60, 1e9) };
         assert!(after_a_minute(301).is_worth_a_test() && !after_a_minute(299).is_worth_a_test());
         assert!(!outlook(1_000, 1e9).is_worth_a_test(), "nothing is known yet");
         for (seconds, rate, rtt, flows) in
