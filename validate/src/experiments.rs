@@ -32,6 +32,8 @@ pub(crate) struct Options {
     into: Option<PathBuf>,
 }
 
+/// Words with which landspeed refuses to measure on a machine that is too noisy.
+const REFUSED: &str = "--anyway measures all the same";
 /// The folder of the experiments that compare landspeed with other tools. `make bench` runs them.
 const BENCH: &str = "bench/";
 
@@ -50,9 +52,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             left_out.push(name);
             continue;
         }
+        eprintln!("validate: {name}, after {} min", began.elapsed().as_secs() / 60);
         let controls = if names_control(&experiment) { vec![None] } else { options.each_control() };
-        for control in controls {
-            let run = ExperimentRun { name, control, is_full: options.full };
+        for (nth, control) in controls.into_iter().enumerate() {
+            let run = ExperimentRun { name, control, is_first: nth == 0, is_full: options.full };
             match run.measured(&landspeed, &pages) {
                 Ok(report) => report.expected.iter().for_each(|one| run.row(one)),
                 Err(why) => failed.push(format!("{name} {}: {why:#}", control.unwrap_or_default())),
@@ -99,11 +102,27 @@ impl Options {
 struct ExperimentRun<'a> {
     name: &'a str,
     control: Option<&'a str>,
+    /// True for the first run of the file: landspeed looks at the machine before it, and not before the others.
+    is_first: bool,
     is_full: bool,
 }
 
 impl ExperimentRun<'_> {
+    /// Measures the experiment. Where the look at the machine refuses it, this is told, and it is measured all the same: an
+    /// occasion has every file.
     fn measured(&self, landspeed: &Path, pages: &Path) -> Result<GridReport> {
+        if self.is_first {
+            match document(&mut self.command(landspeed, pages)) {
+                Err(why) if format!("{why:#}").contains(REFUSED) => {
+                    eprintln!("validate: {}: {why:#}", self.name)
+                }
+                looked => return looked,
+            }
+        }
+        document(self.command(landspeed, pages).arg("--anyway"))
+    }
+
+    fn command(&self, landspeed: &Path, pages: &Path) -> Command {
         let name = [Some(self.name.replace('/', "-").as_str()), self.control]
             .into_iter()
             .flatten()
@@ -112,7 +131,7 @@ impl ExperimentRun<'_> {
         // A folder of its own has one record, which its name finds.
         let records = pages.join(&name);
         let mut command = Command::new(landspeed);
-        command.args(["run", self.name, "--anyway", "--json", "--html"]).arg(pages.join(name + ".html"));
+        command.args(["run", self.name, "--json", "--html"]).arg(pages.join(name + ".html"));
         command.arg("--data-dir").arg(&records);
         for side in self.control.iter().flat_map(|control| ["a", "b"].map(|side| format!("{side}={control}")))
         {
@@ -121,7 +140,7 @@ impl ExperimentRun<'_> {
         if !self.is_full {
             command.arg("--short");
         }
-        document(&mut command)
+        command
     }
 
     fn row(&self, one: &ExpectationReport) {

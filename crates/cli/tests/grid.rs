@@ -357,11 +357,16 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
         "{err}"
     );
     assert_eq!(only_record(&place.path().join("data/landspeed")), None);
+    let measured = place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs");
+    assert!(!text(&measured).1.contains("spread by"), "it does not look at the machine");
+    assert_eq!((report(&measured).blocks, report(&measured).placebos.len()), (3, 1), "{measured:?}");
     // The look at the machine sets the knobs too, and restores them: the run sets them again.
     let set = ["--set", "congestion-control@a=reno", "--set", "congestion-control@b=reno"];
-    let words = [&["run", &file, "--anyway", "--json"][..], &set].concat();
-    let found = report(&place.landspeed(&words).output().expect("landspeed runs"));
-    assert_eq!((found.blocks, found.placebos.len()), (3, 1), "{:?}", found.placebos);
+    let file = design(&place, "32K,64K", &finest.replace("0.0001%", "900%"));
+    let looked =
+        place.landspeed(&[&["run", &file, "--json"][..], &set].concat()).output().expect("landspeed runs");
+    assert!(text(&looked).1.contains("can decide something"), "{looked:?}");
+    assert_eq!(report(&looked).blocks, 3, "{looked:?}");
     let shown = text_of(&place.landspeed(&["show", "last"]).output().expect("landspeed runs"));
     assert!(shown.contains("the flows used reno"), "{shown}");
 }
