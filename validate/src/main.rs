@@ -11,6 +11,7 @@ mod copy;
 mod experiments;
 mod false_keeps;
 mod faults;
+mod forecast;
 mod full_path;
 mod fuse;
 mod gates;
