@@ -247,7 +247,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
 }
 
 /// Four blocks of three plots leave six degrees of freedom between plots, more than six blocks of two. Of 400 intervals
-/// between plots 380 are expected to contain the truth; 362 is four deviations fewer.
+/// between plots 380 are expected to contain the truth; 358 is five deviations fewer.
 #[test]
 fn four_blocks_of_three_plots_hold_the_truth_as_often() {
     for deviation in [0.0, 1.0, 3.0] {
@@ -257,7 +257,7 @@ fn four_blocks_of_three_plots_hold_the_truth_as_often() {
             low < 0.0 && 0.0 < high
         };
         let held = (0..400).filter(holds).count();
-        assert!(held >= 362, "{deviation}: {held}");
+        assert!(held >= 358, "{deviation}: {held}");
     }
 }
 
