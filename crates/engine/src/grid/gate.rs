@@ -26,7 +26,8 @@ pub struct GateOutcome {
 }
 
 /// Measures ten trials of the grid's reference, or fewer if they are long, and forecasts the grid's intervals. Nothing is
-/// recorded, and settings are restored. Returns `None` if the grid asks for no precision, if too few trials gave a figure, or if the user stopped.
+/// recorded, and settings are restored. Returns `None` if the grid asks for no precision, if too few trials gave a
+/// figure, or if the user stopped.
 ///
 /// # Errors
 /// Returns an error if hosts are lost or settings are not restored.
