@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use landspeed_analysis::grid::asks;
+use landspeed_analysis::grid::{asks, blocks_a_pass};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, Record};
+use landspeed_record::{Grid, GridTrial, Line, Record};
 
 use crate::occasions::{folder, record};
 
@@ -53,30 +53,57 @@ pub(crate) fn forecast(occasions: &[PathBuf], runs: &[PlannedRun]) -> Result<Occ
     Ok(all)
 }
 
-/// Returns the time of a run from its record of an earlier occasion, which may have had another number of passes.
+/// Returns the time of a run from its record of an earlier occasion, which may have had other passes, in other parts.
 fn time_of(record: &Record, run: &PlannedRun) -> Option<Nanos> {
     let grid = record.lines.iter().find_map(|line| match line {
-        Line::Grid(grid) => Some(grid),
+        Line::Grid(grid) => Some(&**grid),
         _ => None,
     })?;
-    let ends = record.lines.iter().filter_map(|line| match line {
-        Line::GridTrial(trial) | Line::GridPlacebo(trial) => Some(trial.at_ns + trial.took_ns),
-        _ => None,
-    });
-    let passes = grid.blocks.filter(|passes| *passes > 0)?;
-    let measured = Nanos(ends.max()?.times(run.passes.into()).0 / u64::from(passes));
     let first = if grid.program.is_some() { grid.trial_ns } else { Nanos(0) };
     let look = if run.looks && asks(grid) { grid.trial_ns.times(LOOK.0).min(LOOK.1) } else { Nanos(0) };
-    Some(BESIDE + first + look + measured)
+    Some(BESIDE + first + look + measured(grid, record, run.passes.into())?)
+}
+
+/// Returns the time of the passes: the mean of each cell, the cells that are measured twice, and what is between trials,
+/// which are labs made anew.
+fn measured(grid: &Grid, record: &Record, passes: u64) -> Option<Nanos> {
+    let trials: Vec<(&GridTrial, bool)> = record.lines.iter().filter_map(trial).collect();
+    let end = trials.iter().map(|(trial, _)| trial.at_ns + trial.took_ns).max()?;
+    let between = end - trials.iter().map(|(trial, _)| trial.took_ns).sum::<Nanos>();
+    let before = grid.blocks.filter(|passes| *passes > 0)?;
+    let of_cell = |cell| mean(trials.iter().filter(|(one, _)| one.cell == cell).map(|(one, _)| one.took_ns));
+    let cells: Nanos = (0..grid.cells()).map(of_cell).sum();
+    let trial_ns = Nanos(cells.0 / u64::from(grid.cells()).max(1));
+    let parts = u64::from(blocks_a_pass(&Grid { trial_ns, ..grid.clone() }));
+    // Each part of a pass measures the reference twice, and from the third pass on a loud cell is measured twice too.
+    let pass = cells + of_cell(0).times(2 * parts - 1);
+    let twice = trials.iter().filter(|(one, is_placebo)| *is_placebo && one.cell > 0);
+    let loud = mean(twice.map(|(one, _)| one.took_ns)).times(passes.saturating_sub(2));
+    Some(pass.times(passes) + loud + Nanos(between.times(passes).0 / u64::from(before)))
+}
+
+/// Returns the trial of a line, and whether it is a placebo.
+fn trial(line: &Line) -> Option<(&GridTrial, bool)> {
+    match line {
+        Line::GridTrial(trial) => Some((&**trial, false)),
+        Line::GridPlacebo(trial) => Some((&**trial, true)),
+        _ => None,
+    }
+}
+
+/// Returns the mean of these times, which is zero if there are none.
+fn mean(times: impl Iterator<Item = Nanos>) -> Nanos {
+    let (sum, count) = times.fold((Nanos(0), 0_u64), |(sum, count), time| (sum + time, count + 1));
+    Nanos(sum.0 / count.max(1))
 }
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{Grid, GridTrial, RecordKind, RecordWriter};
+    use landspeed_record::{RecordKind, RecordWriter};
 
     use super::*;
 
-    /// Writes the record of a run of two passes, which took 10 s, as that of an occasion.
+    /// Writes the record of a run of two passes as that of an occasion: two trials of a second, eight seconds apart.
     fn occasion(folder: &str) -> tempfile::TempDir {
         let occasion = tempfile::tempdir().unwrap();
         let file = occasion.path().join(folder).join("grid.jsonl");
@@ -103,6 +130,8 @@ mod tests {
         let run = |folder: &str, passes| PlannedRun { folder: folder.to_owned(), passes, looks: true };
         let runs = [run("a-reno", 3), run("b-reno", 3)];
         let found = forecast(&[earlier.path().to_owned()], &runs).unwrap();
-        assert_eq!(found, OccasionForecast { time: Nanos::secs(2 + 15), unknown: 1 });
+        // Each pass measures its only cell twice; half of the eight seconds that are no trials is that of one pass.
+        let (trials, between) = (3 * 2, 3 * 8 / 2);
+        assert_eq!(found, OccasionForecast { time: Nanos::secs(2 + trials + between), unknown: 1 });
     }
 }
