@@ -127,7 +127,7 @@ impl Options {
         let minutes = (found.time.as_secs_f64() / 60.0).round();
         let without = match found.unknown {
             0 => String::new(),
-            unknown => format!(", without {unknown} runs that no record has"),
+            unknown => format!("; no record has {unknown} of the runs, which come on top"),
         };
         eprintln!("{count}: about {minutes} min, by earlier records{without}");
         Ok(())

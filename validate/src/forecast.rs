@@ -71,7 +71,8 @@ fn measured(grid: &Grid, record: &Record, passes: u64) -> Option<Nanos> {
     let end = trials.iter().map(|(trial, _)| trial.at_ns + trial.took_ns).max()?;
     let between = end - trials.iter().map(|(trial, _)| trial.took_ns).sum::<Nanos>();
     let before = grid.blocks.filter(|passes| *passes > 0)?;
-    let of_cell = |cell| mean(trials.iter().filter(|(one, _)| one.cell == cell).map(|(one, _)| one.took_ns));
+    let of_cell =
+        |cell: u32| mean(trials.iter().filter(|(one, _)| one.cell == cell).map(|(one, _)| one.took_ns));
     let cells: Nanos = (0..grid.cells()).map(of_cell).sum();
     let trial_ns = Nanos(cells.0 / u64::from(grid.cells()).max(1));
     let parts = u64::from(blocks_a_pass(&Grid { trial_ns, ..grid.clone() }));

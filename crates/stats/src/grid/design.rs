@@ -45,8 +45,10 @@ impl GridDesign {
         let (plots, count) = numbered(trials.iter().map(|t| (t.block, t.plot)));
         let split = split_blocks(&block, &plots, blocks);
         let has_plots = !split.is_empty() && count < trials.len();
-        let most = if most_have_several(&plots, count) { split.iter().copied().max() } else { None };
-        let (have, need) = (split.len(), least_blocks(most.unwrap_or(0)));
+        let wide = split.iter().filter(|plots| **plots > 2).count();
+        // A block whose third plot failed, or was not reached, counts only where two plots a block are enough.
+        let is_wide = wide > 0 && split.len() < least_blocks(2) && most_have_several(&plots, count);
+        let (have, need) = if is_wide { (wide, least_blocks(3)) } else { (split.len(), least_blocks(2)) };
         if has_plots && have < need {
             return Err(GridError::Blocks { have, need });
         }

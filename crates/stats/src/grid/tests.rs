@@ -355,6 +355,10 @@ fn what_cannot_be_known_is_refused() {
     assert_eq!(refused(&three, 0), None);
     three.retain(|trial| trial.block < 3);
     assert_eq!(refused(&three, 0), Some(GridError::Blocks { have: 3, need: 4 }));
+    // Of the last block one plot is missing: its two plots leave fewer degrees of freedom.
+    let mut three = whole_plots(4, 3, 2, 1.0, &mut Random::new(1));
+    three.retain(|trial| trial.block < 3 || trial.plot < 2);
+    assert_eq!(refused(&three, 0), Some(GridError::Blocks { have: 3, need: 4 }));
     // Of the twelve plots six have one trial: too little is known of trials beside plots.
     let mut three = whole_plots(4, 3, 2, 1.0, &mut Random::new(1));
     three.retain(|trial| trial.block < 2 || trial.cell % 2 == 0);
