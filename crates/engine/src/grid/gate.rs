@@ -52,7 +52,7 @@ pub fn gate(
 fn trials(run: &mut GridRun<'_>, stop: StopCheck<'_>) -> Result<Vec<GridTrial>, Error> {
     let reference = GridVisit { block: 0, plot: 0, cell: 0, is_placebo: false };
     let mut trials = Vec::new();
-    let is_over = |made: usize, used: Nanos| made == TRIALS || made >= FEWEST && used >= LONGEST;
+    let is_over = |made: usize, used: Nanos| made == TRIALS || (made >= FEWEST && used >= LONGEST);
     while !is_over(trials.len(), run.clock.used()) && !stop() {
         run.visit(reference)?;
         trials.push(run.trial(reference)?);
