@@ -418,12 +418,13 @@ study: build-validate
 	$(SUDO) .ci/study target/release $(STUDY) target/study $(RUNS)
 
 # One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
-# hour and a half, on a machine left alone; pages and records in INTO). ONLY=cottrell takes those with that in their names, FULL=--full all
-# at full size.
+# hour and a half, on a machine left alone; pages and records in INTO). It begins with how long the records in LIKE say that it takes.
+# ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
+experiments: LIKE ?= $(sort $(wildcard docs/results/records/*.tar.xz))
 experiments: CONTROLS ?= reno,cubic,bbr
 experiments: INTO ?= target/experiments
 experiments: build-validate install-applications
-	$(call VALIDATE,experiments --only "$(ONLY)" $(FULL) --controls "$(CONTROLS)" --into "$(INTO)")
+	$(call VALIDATE,experiments --only "$(ONLY)" $(FULL) --controls "$(CONTROLS)" --into "$(INTO)" $(if $(LIKE),--like $(LIKE)))
 
 # Simulated series of occasions: how often their intervals hold the truth (a minute).
 .PHONY: series

@@ -13,6 +13,7 @@ use landspeed_lab::topology;
 use landspeed_record::{ExpectationReport, GridReport};
 
 use crate::applications::ListedPart;
+use crate::forecast::{PlannedRun, forecast};
 use crate::landspeed::{document, landspeed};
 use crate::table;
 
@@ -30,8 +31,13 @@ pub(crate) struct Options {
     /// Keep the pages and the records in this folder, as one occasion
     #[arg(long, value_name = "FOLDER")]
     into: Option<PathBuf>,
+    /// Say first how long it takes, by the records of these occasions: folders that `--into` wrote, or archives of them
+    #[arg(long, value_name = "OCCASION", num_args = 1..)]
+    like: Vec<PathBuf>,
 }
 
+/// Words with which landspeed refuses to measure on a machine that is too noisy.
+const REFUSED: &str = "--anyway measures all the same";
 /// The folder of the experiments that compare landspeed with other tools. `make bench` runs them.
 const BENCH: &str = "bench/";
 
@@ -41,22 +47,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     fs::create_dir_all(&pages)?;
     let listed: Vec<ListedPart> = document(Command::new(&landspeed).args(["experiments", "--json"]))?;
     let names = listed.iter().map(|one| one.name.as_str()).filter(|name| !name.starts_with(BENCH));
-    let began = Instant::now();
-    let (mut failed, mut left_out) = (Vec::new(), Vec::new());
-    table::head("experiment | control | expected | came out | published | here | of what, and why");
+    let (mut runs, mut failed, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
     for name in names.filter(|name| name.contains(&options.only)) {
         let experiment = shipped(&landspeed, name)?;
         if are_guests(&experiment.words)? {
             left_out.push(name);
-            continue;
+        } else {
+            runs.extend(options.runs_of(name, &experiment));
         }
-        let controls = if names_control(&experiment) { vec![None] } else { options.each_control() };
-        for control in controls {
-            let run = ExperimentRun { name, control, is_full: options.full };
-            match run.measured(&landspeed, &pages) {
-                Ok(report) => report.expected.iter().for_each(|one| run.row(one)),
-                Err(why) => failed.push(format!("{name} {}: {why:#}", control.unwrap_or_default())),
-            }
+    }
+    options.tell(&runs)?;
+    let began = Instant::now();
+    table::head("experiment | control | expected | came out | published | here | of what, and why");
+    for run in &runs {
+        if run.is_first {
+            eprintln!("validate: {}, after {} min", run.name, began.elapsed().as_secs() / 60);
+        }
+        match run.measured(&landspeed, &pages) {
+            Ok(report) => report.expected.iter().for_each(|one| run.row(one)),
+            Err(why) => failed.push(format!("{} {}: {why:#}", run.name, run.control.unwrap_or_default())),
         }
     }
     if !left_out.is_empty() {
@@ -93,26 +102,80 @@ impl Options {
             some => some.iter().map(|control| Some(control.as_str())).collect(),
         }
     }
+
+    /// Returns the runs of an experiment: one under each control, or a single one.
+    fn runs_of<'a>(&'a self, name: &'a str, experiment: &Experiment) -> Vec<ExperimentRun<'a>> {
+        let controls = if names_control(experiment) { vec![None] } else { self.each_control() };
+        let (passes, is_full) = (experiment.grid.blocks.unwrap_or(1), self.full);
+        let run = |(nth, control): (usize, Option<&'a str>)| {
+            let is_first = nth == 0;
+            ExperimentRun { name, control, is_first, is_full, passes }
+        };
+        controls.into_iter().enumerate().map(run).collect()
+    }
+
+    /// Says how much there is to measure and, by earlier records, how long it takes.
+    fn tell(&self, runs: &[ExperimentRun<'_>]) -> Result<()> {
+        let files = runs.iter().filter(|run| run.is_first).count();
+        let count = format!("validate: {files} files, {} runs", runs.len());
+        if self.like.is_empty() || self.full {
+            eprintln!("{count}");
+            return Ok(());
+        }
+        let planned: Vec<PlannedRun> = runs.iter().map(ExperimentRun::planned).collect();
+        let found = forecast(&self.like, &planned)?;
+        let minutes = (found.time.as_secs_f64() / 60.0).round();
+        let without = match found.unknown {
+            0 => String::new(),
+            unknown => format!("; no record has {unknown} of the runs, which come on top"),
+        };
+        eprintln!("{count}: about {minutes} min, by earlier records{without}");
+        Ok(())
+    }
 }
 
 /// An experiment under one congestion control.
 struct ExperimentRun<'a> {
     name: &'a str,
     control: Option<&'a str>,
+    /// True for the first run of the file: landspeed looks at the machine before it, and not before the others.
+    is_first: bool,
     is_full: bool,
+    /// The passes over all cells in the short version.
+    passes: u32,
 }
 
 impl ExperimentRun<'_> {
+    /// Measures the experiment. Where the look at the machine refuses it, this is told, and it is measured all the same: an
+    /// occasion has every file.
     fn measured(&self, landspeed: &Path, pages: &Path) -> Result<GridReport> {
-        let name = [Some(self.name.replace('/', "-").as_str()), self.control]
-            .into_iter()
-            .flatten()
-            .collect::<Vec<_>>()
-            .join("-");
+        if self.is_first {
+            match document(&mut self.command(landspeed, pages)) {
+                Err(why) if format!("{why:#}").contains(REFUSED) => {
+                    eprintln!("validate: {}: {why:#}", self.name)
+                }
+                looked => return looked,
+            }
+        }
+        document(self.command(landspeed, pages).arg("--anyway"))
+    }
+
+    /// Returns the name of the run's folder and of its page.
+    fn folder(&self) -> String {
+        let file = self.name.replace('/', "-");
+        [Some(file.as_str()), self.control].into_iter().flatten().collect::<Vec<_>>().join("-")
+    }
+
+    fn planned(&self) -> PlannedRun {
+        PlannedRun { folder: self.folder(), passes: self.passes, looks: self.is_first }
+    }
+
+    fn command(&self, landspeed: &Path, pages: &Path) -> Command {
+        let name = self.folder();
         // A folder of its own has one record, which its name finds.
         let records = pages.join(&name);
         let mut command = Command::new(landspeed);
-        command.args(["run", self.name, "--anyway", "--json", "--html"]).arg(pages.join(name + ".html"));
+        command.args(["run", self.name, "--json", "--html"]).arg(pages.join(name + ".html"));
         command.arg("--data-dir").arg(&records);
         for side in self.control.iter().flat_map(|control| ["a", "b"].map(|side| format!("{side}={control}")))
         {
@@ -121,7 +184,7 @@ impl ExperimentRun<'_> {
         if !self.is_full {
             command.arg("--short");
         }
-        document(&mut command)
+        command
     }
 
     fn row(&self, one: &ExpectationReport) {

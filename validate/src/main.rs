@@ -12,6 +12,7 @@ mod experiments;
 mod fairness;
 mod false_keeps;
 mod faults;
+mod forecast;
 mod full_path;
 mod fuse;
 mod gates;

@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// Returns the folder of an occasion. An archive is unpacked into `into`.
-fn folder(occasion: &Path, into: &Path) -> Result<PathBuf> {
+pub(crate) fn folder(occasion: &Path, into: &Path) -> Result<PathBuf> {
     if occasion.is_dir() {
         return Ok(occasion.to_owned());
     }
@@ -85,7 +85,7 @@ fn names(folders: &[PathBuf]) -> Result<BTreeSet<String>> {
 }
 
 /// Returns the only record in the folder of a run.
-fn record(folder: &Path) -> Result<PathBuf> {
+pub(crate) fn record(folder: &Path) -> Result<PathBuf> {
     let entries = fs::read_dir(folder).with_context(|| format!("read {}", folder.display()))?;
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let mut records = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));

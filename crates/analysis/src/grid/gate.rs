@@ -1,6 +1,6 @@
 //! Forecasts, from a few trials before a grid, whether its blocks can answer what its expectations ask.
 
-use landspeed_record::{Expectation, ExpectationTest, Grid};
+use landspeed_record::{CurveShape, Expectation, ExpectationTest, Grid};
 use landspeed_stats::{deviation_at_least, half_width};
 
 use super::design::planned_passes;
@@ -60,8 +60,10 @@ fn question(grid: &Grid, test: &ExpectationTest) -> Option<GateQuestion> {
         ExpectationTest::Ratio { from, to, within, .. } => {
             (*within, grid.matching(from).count().min(grid.matching(to).count()))
         }
-        ExpectationTest::Shape { within, .. } => (*within, 1),
-        ExpectationTest::Order { .. } | ExpectationTest::Crossing { .. } => return None,
+        ExpectationTest::Shape { shape: CurveShape::Flat, within, .. } => (*within, 1),
+        ExpectationTest::Shape { .. } | ExpectationTest::Order { .. } | ExpectationTest::Crossing { .. } => {
+            return None;
+        }
     };
     (within > 0.0 && cells > 0).then_some(GateQuestion { half_ln: within.ln_1p(), cells })
 }
@@ -137,6 +139,18 @@ mod tests {
         assert!((loud.asked_ln - 0.3f64.ln_1p()).abs() < 1e-12, "the widest question counts: {loud:?}");
         assert_eq!(forecast(&grid(&[]), &logs(1.0, 1)), None);
         assert_eq!(forecast(&asked, &[0.0, 0.1]), None);
+    }
+
+    /// A curve that rises asks for no precision, though its test has a margin as any other: only a flat one uses it.
+    #[test]
+    fn of_curves_only_a_flat_one_asks_for_a_precision() {
+        let asking = |shape| {
+            let (along, at, within) = ("mtu".to_owned(), Settings::new(), 0.2);
+            let test = ExpectationTest::Shape { shape, along, at, between: None, within };
+            asks(&Grid { expectations: vec![Expectation { test, ..Expectation::default() }], ..grid(&[]) })
+        };
+        assert!(asking(CurveShape::Flat));
+        assert!(![CurveShape::Rises, CurveShape::Falls, CurveShape::Dip].into_iter().any(asking));
     }
 
     /// A spread at which the grid's interval is just as wide as its question is refused in 5 % of gates at most.

@@ -3,6 +3,7 @@
 use landspeed_record::Grid;
 use landspeed_record::units::Nanos;
 use landspeed_stats::Random;
+use landspeed_stats::grid::least_blocks;
 
 use super::placebo;
 
@@ -75,10 +76,9 @@ pub fn block_time(grid: &Grid) -> Nanos {
     grid.trial_ns.times(trials) + toggles(true, plots) + toggles(false, trials)
 }
 
-/// Returns the least time in which a grid has intervals: three blocks, or six where factors are varied over whole
-/// plots.
+/// Returns the least time in which a grid has intervals: three blocks, or more where factors are varied over whole plots.
 pub fn least_time(grid: &Grid) -> Nanos {
-    let blocks = if grid.has_plots() { 6 } else { 3 };
+    let blocks = if grid.has_plots() { least_blocks(plots(grid).len()) as u64 } else { 3 };
     block_time(grid).times(blocks * u64::from(blocks_a_pass(grid)))
 }
 

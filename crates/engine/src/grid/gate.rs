@@ -8,8 +8,11 @@ use super::{GridHosts, GridRun};
 use crate::Error;
 use crate::drive::{RunClock, StopCheck};
 
-/// The trials of a gate.
+/// The most trials of a gate.
 const TRIALS: usize = 10;
+/// The trials of a gate that has taken [`LONGEST`].
+const FEWEST: usize = 4;
+const LONGEST: Nanos = Nanos::secs(10);
 
 /// What a gate measured.
 #[derive(Debug, Clone)]
@@ -22,8 +25,9 @@ pub struct GateOutcome {
     pub stolen: f64,
 }
 
-/// Measures ten trials of the grid's reference and forecasts the grid's intervals. Nothing is recorded, and settings are
-/// restored. Returns `None` if the grid asks for no precision, if too few trials gave a figure, or if the user stopped.
+/// Measures ten trials of the grid's reference, or fewer if they are long, and forecasts the grid's intervals. Nothing is
+/// recorded, and settings are restored. Returns `None` if the grid asks for no precision, if too few trials gave a
+/// figure, or if the user stopped.
 ///
 /// # Errors
 /// Returns an error if hosts are lost or settings are not restored.
@@ -48,7 +52,8 @@ pub fn gate(
 fn trials(run: &mut GridRun<'_>, stop: StopCheck<'_>) -> Result<Vec<GridTrial>, Error> {
     let reference = GridVisit { block: 0, plot: 0, cell: 0, is_placebo: false };
     let mut trials = Vec::new();
-    while trials.len() < TRIALS && !stop() {
+    let is_over = |made: usize, used: Nanos| made == TRIALS || (made >= FEWEST && used >= LONGEST);
+    while !is_over(trials.len(), run.clock.used()) && !stop() {
         run.visit(reference)?;
         trials.push(run.trial(reference)?);
     }

@@ -5,7 +5,7 @@ use landspeed_analysis::grid::GateForecast;
 use crate::safe;
 use crate::words::counted;
 
-/// Returns what ten trials of `cell` say of the grid's ranges. `stolen` is the share of processor time that the
+/// Returns what trials of `cell` say of the grid's ranges. `stolen` is the share of processor time that the
 /// hypervisor took meanwhile, 0 to 1.
 pub fn gate(forecast: &GateForecast, cell: &str, stolen: f64) -> String {
     let share = |ln: f64| format!("{:.0} %", 100.0 * ln.exp_m1());

@@ -6,9 +6,12 @@ use nalgebra::{DMatrix, DVector};
 
 use super::{CellTrial, GridError};
 
-/// The least number of blocks with several plots from which the plots' variance is estimated. With two plots in each
-/// block, this number of blocks gives five degrees of freedom.
-const PLOT_BLOCKS: usize = 6;
+/// Returns the least number of blocks of `plots` plots each, of several trials, from which the plots' variance is
+/// estimated. After the first block, a block of two plots gives one degree of freedom, and one of three gives two: there
+/// are five at least.
+pub fn least_blocks(plots: usize) -> usize {
+    if plots > 2 { 4 } else { 6 }
+}
 
 /// The linear model of a grid's trials. Its effects are the effects of the blocks, followed by the effects of all cells
 /// except the reference. The effect of the reference is 0.
@@ -41,9 +44,13 @@ impl GridDesign {
         let (block, blocks) = numbered(trials.iter().map(|t| t.block));
         let (plots, count) = numbered(trials.iter().map(|t| (t.block, t.plot)));
         let split = split_blocks(&block, &plots, blocks);
-        let has_plots = split > 0 && count < trials.len();
-        if has_plots && split < PLOT_BLOCKS {
-            return Err(GridError::Blocks { have: split, need: PLOT_BLOCKS });
+        let has_plots = !split.is_empty() && count < trials.len();
+        let wide = split.iter().filter(|plots| **plots > 2).count();
+        // A block whose third plot failed, or was not reached, counts only where two plots a block are enough.
+        let is_wide = wide > 0 && split.len() < least_blocks(2) && most_have_several(&plots, count);
+        let (have, need) = if is_wide { (wide, least_blocks(3)) } else { (split.len(), least_blocks(2)) };
+        if has_plots && have < need {
+            return Err(GridError::Blocks { have, need });
         }
         let plot = if has_plots { plots } else { block.clone() };
         let mut sizes = DVector::zeros(if has_plots { count } else { blocks });
@@ -115,9 +122,16 @@ fn numbered<K: Ord + Clone>(keys: impl Iterator<Item = K> + Clone) -> (Vec<usize
     (keys.map(|key| known[&key]).collect(), known.len())
 }
 
-/// Returns the number of blocks that have more than one plot.
-fn split_blocks(block: &[usize], plot: &[usize], blocks: usize) -> usize {
+/// Returns true if most of the `count` plots have several trials. `plot` is each trial's plot.
+fn most_have_several(plot: &[usize], count: usize) -> bool {
+    let mut trials = vec![0; count];
+    plot.iter().for_each(|plot| trials[*plot] += 1);
+    2 * trials.iter().filter(|trials| **trials > 1).count() > count
+}
+
+/// Returns the number of plots of each block that has more than one.
+fn split_blocks(block: &[usize], plot: &[usize], blocks: usize) -> Vec<usize> {
     let mut plots = vec![BTreeSet::new(); blocks];
     block.iter().zip(plot).for_each(|(block, plot)| _ = plots[*block].insert(*plot));
-    plots.iter().filter(|plots| plots.len() > 1).count()
+    plots.iter().map(BTreeSet::len).filter(|plots| *plots > 1).collect()
 }

@@ -29,6 +29,7 @@ use design::GridDesign;
 use model::{EstimateVariance, MixedModel};
 use noise::{CellNoise, Variance};
 
+pub use design::least_blocks;
 pub use layout::GridLayout;
 
 /// One measurement of a cell.

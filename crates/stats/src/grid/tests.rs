@@ -7,8 +7,13 @@ use crate::Random;
 /// Returns the trials of a split plot. The first factor has two levels and changes by plots of `sub` cells. Trials have
 /// the deviation 1, and plots have the deviation `deviation`. All cells are equal.
 fn split_plot(blocks: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<CellTrial> {
+    whole_plots(blocks, 2, sub, deviation, random)
+}
+
+/// Returns the trials of a split plot whose first factor has `plots` levels.
+fn whole_plots(blocks: u32, plots: u32, sub: u32, deviation: f64, random: &mut Random) -> Vec<CellTrial> {
     let mut trials = Vec::new();
-    for (block, plot) in (0..blocks).flat_map(|block| [(block, 0), (block, 1)]) {
+    for (block, plot) in (0..blocks).flat_map(|block| (0..plots).map(move |plot| (block, plot))) {
         let of_plot = f64::from(block) + deviation * random.normal();
         trials.extend((0..sub).map(|cell| CellTrial {
             block,
@@ -241,6 +246,21 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(unaware[0] < 362 && unaware[1] < 362, "{unaware:?}");
 }
 
+/// Four blocks of three plots leave six degrees of freedom between plots, more than six blocks of two. Of 400 intervals
+/// between plots 380 are expected to contain the truth; 358 is five deviations fewer.
+#[test]
+fn four_blocks_of_three_plots_hold_the_truth_as_often() {
+    for deviation in [0.0, 1.0, 3.0] {
+        let holds = |seed: &u64| {
+            let trials = whole_plots(4, 3, 2, deviation, &mut Random::stream(*seed, 3));
+            let (low, high) = alone(&FittedGrid::of(&trials, 0).unwrap(), Contrast::ratio(0, 2)).alone;
+            low < 0.0 && 0.0 < high
+        };
+        let held = (0..400).filter(holds).count();
+        assert!(held >= 358, "{deviation}: {held}");
+    }
+}
+
 #[test]
 fn a_loud_cell_has_its_own_error_and_leaves_the_others_theirs() {
     let layout = GridLayout { levels: vec![8] };
@@ -331,6 +351,18 @@ fn what_cannot_be_known_is_refused() {
     assert_eq!(refused(&[], 0), Some(GridError::Reference(0)));
     let fewer = split_plot(5, 3, 1.0, &mut Random::new(1));
     assert_eq!(refused(&fewer, 0), Some(GridError::Blocks { have: 5, need: 6 }));
+    let mut three = whole_plots(4, 3, 2, 1.0, &mut Random::new(1));
+    assert_eq!(refused(&three, 0), None);
+    three.retain(|trial| trial.block < 3);
+    assert_eq!(refused(&three, 0), Some(GridError::Blocks { have: 3, need: 4 }));
+    // Of the last block one plot is missing: its two plots leave fewer degrees of freedom.
+    let mut three = whole_plots(4, 3, 2, 1.0, &mut Random::new(1));
+    three.retain(|trial| trial.block < 3 || trial.plot < 2);
+    assert_eq!(refused(&three, 0), Some(GridError::Blocks { have: 3, need: 4 }));
+    // Of the twelve plots six have one trial: too little is known of trials beside plots.
+    let mut three = whole_plots(4, 3, 2, 1.0, &mut Random::new(1));
+    three.retain(|trial| trial.block < 2 || trial.cell % 2 == 0);
+    assert_eq!(refused(&three, 0), Some(GridError::Blocks { have: 4, need: 6 }));
     let one = &split_plot(1, 1, 1.0, &mut Random::new(1));
     assert_eq!(refused(one, 0), Some(GridError::Freedom));
     let far = |t: &CellTrial| CellTrial { block: t.block + 6, cell: t.cell + 6, ..*t };

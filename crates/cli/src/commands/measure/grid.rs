@@ -50,21 +50,14 @@ pub(crate) struct GridOptions<'a> {
     pub(crate) report_missing: bool,
     pub(crate) output: &'a OutputArgs,
     pub(crate) full: bool,
-    /// What to do where the machine is too noisy for the grid's questions; `None` to measure without a look at it.
-    pub(crate) gate: Option<GateAction>,
-}
-
-/// What to do where a look at the machine shows that a grid cannot answer anything.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GateAction {
-    Refuse,
-    Warn,
+    /// True to look at the machine first, and to refuse where it is too noisy for every question of the grid.
+    pub(crate) gate: bool,
 }
 
 impl<'a> GridOptions<'a> {
     /// Returns options for `hosts` and `output`, with all flags false.
     pub(crate) fn of(hosts: &'a HostArgs, output: &'a OutputArgs) -> GridOptions<'a> {
-        GridOptions { hosts, yes: false, report_missing: false, output, full: false, gate: None }
+        GridOptions { hosts, yes: false, report_missing: false, output, full: false, gate: false }
     }
 }
 
@@ -179,8 +172,8 @@ impl GridJob {
         if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
-        if let Some(action) = options.gate.filter(|_| is_new) {
-            look(&grid, &mut ground, action, stop)?;
+        if options.gate && is_new {
+            look(&grid, &mut ground, stop)?;
         }
         let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
@@ -212,16 +205,16 @@ fn names_control(grid: &Grid) -> bool {
 }
 
 /// Looks at the machine before a grid: says what it can decide, or refuses to measure.
-fn look(grid: &Grid, ground: &mut GridTestbed<'_>, action: GateAction, stop: &StopRequest) -> Result<()> {
+fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result<()> {
     stop.in_order("ending: nothing was measured yet");
     let Some(GateOutcome { forecast, cell, stolen }) = gate(grid, ground, &|| stop.asked())? else {
         return Ok(());
     };
     let said = landspeed_report::gate(&forecast, &cell, stolen);
-    match action {
-        GateAction::Refuse if !forecast.can_decide() => bail!("{said}; --anyway measures all the same"),
-        GateAction::Refuse | GateAction::Warn => eprintln!("landspeed: {said}"),
+    if !forecast.can_decide() {
+        bail!("{said}; --anyway measures all the same");
     }
+    eprintln!("landspeed: {said}");
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use landspeed_engine::{Experiment, read_experiment};
 use landspeed_record::units::{Nanos, parse_duration};
 
 use super::experiments::found;
-use crate::commands::measure::grid::{GateAction, GridJob, GridOptions};
+use crate::commands::measure::grid::{GridJob, GridOptions};
 use crate::data::RecordArg;
 use crate::groups::{HostArgs, OutputArgs};
 use crate::output::{out, usage};
@@ -57,9 +57,10 @@ pub(crate) struct RunArgs {
     /// Measure the version of a few minutes
     #[arg(long)]
     pub(crate) short: bool,
-    /// Measure even where a look at the machine shows that it is too noisy for every question of the file
+    /// Measure without a look at the machine
     ///
-    /// Before a file whose expectations ask for a precision, ten trials of its first cell show how much they spread.
+    /// Without this option, trials of the first cell show how much they spread, before a file whose expectations ask for a
+    /// precision. Where that hides every answer, nothing is measured.
     #[arg(long)]
     pub(crate) anyway: bool,
     /// Look for mistakes in the file and measure nothing
@@ -91,7 +92,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         yes: args.yes,
         report_missing: true,
         full: args.full,
-        gate: Some(if args.anyway { GateAction::Warn } else { GateAction::Refuse }),
+        gate: !args.anyway,
         ..GridOptions::of(&args.hosts, &args.output)
     };
     match args.occasions {
