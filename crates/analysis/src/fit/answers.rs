@@ -8,6 +8,7 @@ use landspeed_record::{
 };
 use landspeed_stats::estimate;
 
+use super::bit::{BIT, bit};
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
 /// The share of the time between arrivals from which on a host counts as fully busy, so that it sets the pace.
@@ -23,6 +24,8 @@ pub struct AnswerInputs<'a> {
     pub sweeps: &'a [PerPacketCost],
     /// The measured limits of "host A" and "host B", as far as known. If both are one machine, its limits occur once.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
+    /// The processor clocks of A and B, as far as known.
+    pub clock_hz: [Option<f64>; 2],
     pub offload: &'a OffloadStudy,
 }
 
@@ -83,19 +86,23 @@ impl OffloadStudy {
 }
 
 /// A question of the paper.
-struct SizeQuestion {
-    question: &'static str,
+pub(super) struct SizeQuestion {
+    pub(super) question: &'static str,
     /// The claims of the papers' ledger that the answer's figures are held against, and how.
-    claims: &'static [(&'static str, ExpectationKind)],
+    pub(super) claims: &'static [(&'static str, ExpectationKind)],
     /// The paper's own answer; empty if it has no figure of this kind.
-    paper: &'static str,
+    pub(super) paper: &'static str,
 }
 
 const FRAGMENT: SizeQuestion = SizeQuestion {
     question: "What does one more fragment cost?",
-    claims: &[("jin.frag.tx", ExpectationKind::Number), ("jin.frag.rx", ExpectationKind::Number)],
-    paper: "Jin & Yoo had 31 µs at the sender, copy and checksum of the fragment included, and 9 µs at the receiver, before its \
-            copy (section 3.1, MTU 4096, 450 MHz)",
+    claims: &[
+        ("jin.frag.tx", ExpectationKind::Number),
+        ("jin.frag.rx", ExpectationKind::Number),
+        ("jin.frag.copy", ExpectationKind::Number),
+    ],
+    paper: "Jin & Yoo had 31 µs at the sender, copy and checksum of the fragment included, and 9 µs at the receiver, before the \
+            copy that merged the fragments, which took 10 µs/KB, or 9.8 ns a byte (section 3.1, MTU 4096, 450 MHz)",
 };
 
 // The paper's sender sums what it has just copied, and its receiver what has just come.
@@ -111,33 +118,33 @@ const CHECKSUM: SizeQuestion = SizeQuestion {
 
 const COPY: SizeQuestion = SizeQuestion {
     question: "What does the copy cost once the checksum no longer warms the cache?",
-    claims: &[("jin.copy.cache", ExpectationKind::Direction), ("jin.frag.copy", ExpectationKind::InKind)],
-    paper: "Jin & Yoo's copy took nearly as long as the host's checksum had, once that was gone (section 3.3, Figure 6); a copy \
-            that merges fragments took 10 µs/KB (section 3.1)",
+    claims: &[("jin.copy.cache", ExpectationKind::Direction)],
+    paper: "Jin & Yoo's copy took nearly as long as the host's checksum had, once that was gone (section 3.3, Figure 6)",
 };
 
 const PACE: SizeQuestion = SizeQuestion { question: "Which part sets the pace?", claims: &[], paper: "" };
 
 /// Returns the claims of the papers' ledger that the figures of a sweep over sizes are held against, and how.
 pub fn size_claims() -> impl Iterator<Item = (&'static str, ExpectationKind)> {
-    [FRAGMENT, CHECKSUM, COPY, PACE].into_iter().flat_map(|question| question.claims).copied()
+    [FRAGMENT, CHECKSUM, COPY, PACE, BIT].into_iter().flat_map(|question| question.claims).copied()
 }
 
 /// Returns the answers to the questions for which there are figures, in the order of the paper.
 pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
-    let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps)];
+    let of_bit = bit(asked.sweeps, asked.clock_hz);
+    let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps), of_bit];
     all.into_iter().flatten().collect()
 }
 
 /// An answer in the making: the lines and figures that were added so far.
 #[derive(Debug, Default)]
-struct AnswerDraft {
-    lines: Vec<String>,
+pub(super) struct AnswerDraft {
+    pub(super) lines: Vec<String>,
     figures: BTreeMap<String, f64>,
 }
 
 impl AnswerDraft {
-    fn figure(&mut self, name: impl Into<String>, value: f64) {
+    pub(super) fn figure(&mut self, name: impl Into<String>, value: f64) {
         if value.is_finite() {
             self.figures.insert(name.into(), value);
         }
@@ -149,7 +156,7 @@ impl AnswerDraft {
     }
 
     /// Returns the answer, with the paper's own as its last line; `None` if there is nothing to say.
-    fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
+    pub(super) fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
         let AnswerDraft { lines, figures } = self;
         if lines.is_empty() {
             return None;
@@ -187,7 +194,9 @@ fn fragment(sweeps: &[PerPacketCost]) -> Option<SizeAnswer> {
         by_line(part, &mut draft);
         by_steps(part, &mut draft);
     }
-    larger_frames(&cut.collect::<Vec<_>>(), &mut draft);
+    let cut: Vec<&PerPacketCost> = cut.collect();
+    merging(&cut, &mut draft);
+    larger_frames(&cut, &mut draft);
     draft.answer(&FRAGMENT)
 }
 
@@ -236,6 +245,29 @@ fn by_steps(part: &PerPacketCost, draft: &mut AnswerDraft) {
         let line = format!("at MTU {mtu}, by pairs of trials, the byte that makes {}", told.join(", "));
         draft.lines.push(line);
     }
+}
+
+/// Compares the cost of a byte in a further packet with that in a datagram that stays whole. The difference is what
+/// merging fragments adds.
+fn merging(cut: &[&PerPacketCost], draft: &mut AnswerDraft) {
+    let further = |part: &PerPacketCost| part.further_packet.clone();
+    let (Some(first), Some(last)) = (cut.first(), cut.last()) else { return };
+    let (Some(small), Some(large)) = (further(first), further(last)) else { return };
+    let Some(whole) = last.layers.get(BOTH).map(|line| line.per_byte_ns) else { return };
+    if small.data_bytes >= large.data_bytes {
+        return;
+    }
+    let bytes = (large.data_bytes.0 - small.data_bytes.0) as f64;
+    let more = |large_ns: f64, small_ns: f64| (large_ns - small_ns) / bytes - whole;
+    let (small, large) = (small.whole, large.whole);
+    let merged = more(large.median_ns, small.median_ns);
+    let (least, most) = (more(large.least_ns, small.most_ns), more(large.most_ns, small.least_ns));
+    draft.figure("merging_ns_per_byte", merged);
+    draft.lines.push(format!(
+        "a byte costs both hosts {:.3} ns in a further packet and {whole:.3} ns in a datagram that stays whole: merging fragments, \
+         and a sum that a device leaves to the hosts then, adds {merged:.3} ns ({least:.3} to {most:.3})",
+        merged + whole
+    ));
 }
 
 /// Compares the costs of the largest datagram at the smallest and at the largest MTU (jin.mtu32.gain).
