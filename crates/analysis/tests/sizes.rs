@@ -8,9 +8,7 @@ use landspeed_analysis::fit::{
     answers, largest,
 };
 use landspeed_record::units::{BitRate, Bytes};
-use landspeed_record::{
-    FurtherPacketCost, HostLimits, LayerCost, LayerCostFit, MemoryPass, PerPacketCost, SizeAnswer,
-};
+use landspeed_record::{HostLimits, MemoryPass, PerPacketCost, SizeAnswer};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -174,10 +172,6 @@ fn the_papers_questions_are_answered_with_figures() {
     assert!(near(fragment.figures["mtu_1500_fragment_host_a_ns"], 600.0, 1e-6), "{fragment:#?}");
     assert!(near(fragment.figures["mtu_1500_step_to_2_ns"], 700.0, 0.01), "{fragment:#?}");
     assert!(fragment.figures["largest_datagram_cost_ratio"] > 2.0, "{fragment:#?}");
-    assert!(
-        fragment.figures["merging_ns_per_byte"].abs() < 0.01,
-        "nothing is copied together: {fragment:#?}"
-    );
     assert!(near(checksum.figures["each_host_checksum_cold_ns_per_byte"], 8000.0 / 32768.0, 1e-6));
     assert!(near(checksum.figures["each_host_checksum_cut_after_copy"], 0.75, 1e-6));
     assert!(checksum.answer[0].contains("2.00 times"), "{checksum:#?}");
@@ -185,29 +179,6 @@ fn the_papers_questions_are_answered_with_figures() {
     assert!(copy.answer[1].contains("saves 4 µs"), "8 + 2 - 6: {copy:#?}");
     assert!(near(copy.figures["host_b_copy_offloaded_ratio"], 1.5, 1e-6), "{copy:#?}");
     assert!(pace.answer[0].contains("host A works 100 %"), "{pace:#?}");
-}
-
-#[test]
-fn a_copy_that_merges_fragments_is_found() {
-    let sweep = |mtu: u64, data: u64, whole_ns: f64| {
-        let whole = LayerCost { median_ns: whole_ns, least_ns: whole_ns - 100.0, most_ns: whole_ns + 100.0 };
-        let line = LayerCostFit { per_byte_ns: 0.2, ..LayerCostFit::default() };
-        PerPacketCost {
-            transport: "udp".into(),
-            mtu_bytes: Bytes(mtu),
-            steps_bytes: vec![Bytes(data)],
-            layers: [(BOTH.to_owned(), line)].into(),
-            further_packet: Some(FurtherPacketCost { data_bytes: Bytes(data), whole, alone: None }),
-            ..PerPacketCost::default()
-        }
-    };
-    // 9.8 ns a byte beside the 0.2 of a byte that is not merged.
-    let all = answered(&[sweep(1500, 1000, 11_000.0), sweep(9000, 9000, 91_000.0)], &offload());
-    let fragment = all.iter().find(|answer| answer.question.contains("fragment")).unwrap();
-    assert!(near(fragment.figures["merging_ns_per_byte"], 9.8, 1e-6), "{fragment:#?}");
-    assert!(fragment.claims.contains(&"jin.frag.copy".to_owned()), "{fragment:#?}");
-    let one = answered(&[sweep(1500, 1000, 11_000.0)], &offload());
-    assert!(one.iter().all(|answer| !answer.figures.contains_key("merging_ns_per_byte")), "{one:#?}");
 }
 
 #[test]

@@ -80,8 +80,9 @@ fn overall_of(p: &ContestFigures) -> [TableCell; 11] {
 
 fn overall_of_paper(report: &CompareReport, protocol: &str) -> TableRow {
     let of = |figure: &str| papers(report, protocol, figure);
+    // The paper's schedule has 2.5 flows on average.
     let cpu = match of("cpu_of_a_flow") {
-        Some(share) => figure(Some(share), |share| format!("{} a flow", percent(share))),
+        Some(share) => figure(Some(share), |share| format!("{} × 2.5 flows", percent(share))),
         None => figure(of("cpu_over_reno"), |ratio| format!("{ratio:.2}× Reno")),
     };
     of_paper([

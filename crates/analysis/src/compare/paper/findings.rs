@@ -10,7 +10,6 @@ use super::judge::ClaimTest::{Above, Ascending, Below, Best, Cannot, CostAlike, 
 use super::judge::{ClaimTest, PaperClaim, PaperStudy, PeerProtocols, ProtocolFigure};
 use super::tables::UDT;
 
-const METHOD: &str = "section III.A";
 const TEXT: &str = "section IV.A";
 const TABLE: &str = "section IV.A, Table 1";
 const BOTH_TEXTS: &str = "sections IV.A and V.A, Table 1";
@@ -39,13 +38,11 @@ const BETTER: PeerProtocols = PeerProtocols::These(&["htcp", "bic"]);
 const WITHIN_A_THIRD: (f64, f64) = (0.75, 4.0 / 3.0);
 const WITHIN_A_HALF: (f64, f64) = (2.0 / 3.0, 1.5);
 const WITHIN_A_TENTH: (f64, f64) = (0.9, 1.0 / 0.9);
-/// The length of the paper's regions in seconds; of such a study alone a value is judged.
-const REGION_S: f64 = 120.0;
 /// The deviation of the paper's processor costs divided by their mean.
 const PAPERS_SPREAD: f64 = 0.08 / 0.69;
 
 #[rustfmt::skip]
-pub(super) const FINDINGS: [PaperClaim; 28] = [
+pub(super) const FINDINGS: [PaperClaim; 27] = [
     claim_of(BOTH_TEXTS, "Scalable, BIC and H-TCP carry most",
         Best(&["scalable", "bic", "htcp"], &THROUGHPUT), recovery)
         .about(&["cottrell.rank.throughput_best"]),
@@ -90,12 +87,6 @@ pub(super) const FINDINGS: [PaperClaim; 28] = [
         |_| "slow start ends here in a full queue within seconds; the paper's hosts offered 16 MB of window, 818 Mb/s, \
              and shared the path".into())
         .about(&["cottrell.reno.throttle_time"]),
-    claim_of(METHOD, "over 95 % of the first region is after slow start",
-        Value(ProtocolFigure { protocol: "reno", of: |run, _| alike(1.0 - run.first_resent_s? / REGION_S), say: |[share, _]|
-            format!("{:.1} % of it are after Reno's first loss", share.mean * 100.0)
-        }, (0.95, 1.0)),
-        |_| "slow start ends where the queue is full".into())
-        .about(&["cottrell.slowstart.share"]),
     claim_of(FIGURE_3, "round trips of 160 to 350 ms under more than two flows of H-TCP",
         Value(ProtocolFigure { protocol: "htcp", of: |run, _| run.rtt_of_many_s.map(|[low, _, high]| [high * 1e3, low * 1e3]),
             say: |[high, low]|
