@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use landspeed_analysis::compare::RunFigures;
+use landspeed_analysis::compare::{ROUND_TRIP_CLAIMS, RunFigures};
 use landspeed_record::units::Nanos;
 use landspeed_record::{ContestQuestion, Study};
 use landspeed_stats::{mean_and_deviation, mean_interval};
@@ -55,8 +55,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let steps: Vec<Vec<f64>> = paths.windows(2).map(|two| two[0].step(&two[1], figure)).collect();
         let told: Vec<String> = steps.iter().map(|logs| ratio(logs)).collect();
         println!(
-            "\nFrom one path to the next, mean over the protocols: {}. The paper's means: {papers}. **{}**\n",
+            "\nFrom one path to the next, mean over the protocols: {}. The paper's means: {papers} (`{}`). **{}**\n",
             told.join(", then "),
+            ROUND_TRIP_CLAIMS[figure],
             answer(&steps, way)
         );
     }

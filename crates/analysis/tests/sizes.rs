@@ -159,7 +159,7 @@ fn offload() -> OffloadStudy {
 
 fn answered(sweeps: &[PerPacketCost], offload: &OffloadStudy) -> Vec<SizeAnswer> {
     let limits = limits();
-    answers(&AnswerInputs { sweeps, limits: vec![("each host", &limits)], offload })
+    answers(&AnswerInputs { sweeps, limits: vec![("each host", &limits)], clock_hz: [None; 2], offload })
 }
 
 #[test]

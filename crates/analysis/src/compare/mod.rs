@@ -36,7 +36,7 @@ use landspeed_record::{
 use contests::StudyContests;
 pub use design::{StudyDesigner, study_order};
 pub use names::title;
-pub use paper::{StudyClaim, study_claims};
+pub use paper::{ROUND_TRIP_CLAIMS, StudyClaim, study_claims};
 pub use run::RunFigures;
 pub use shares::{SideShares, shares};
 pub use timeline::{FlowRates, TimeSlot, Timeline};

@@ -8,6 +8,7 @@ use landspeed_record::{
 };
 use landspeed_stats::estimate;
 
+use super::bit::{BIT, bit};
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
 /// The share of the time between arrivals from which on a host counts as fully busy, so that it sets the pace.
@@ -23,6 +24,8 @@ pub struct AnswerInputs<'a> {
     pub sweeps: &'a [PerPacketCost],
     /// The measured limits of "host A" and "host B", as far as known. If both are one machine, its limits occur once.
     pub limits: Vec<(&'a str, &'a HostLimits)>,
+    /// The processor clocks of A and B, as far as known.
+    pub clock_hz: [Option<f64>; 2],
     pub offload: &'a OffloadStudy,
 }
 
@@ -83,12 +86,12 @@ impl OffloadStudy {
 }
 
 /// A question of the paper.
-struct SizeQuestion {
-    question: &'static str,
+pub(super) struct SizeQuestion {
+    pub(super) question: &'static str,
     /// The claims of the papers' ledger that the answer's figures are held against, and how.
-    claims: &'static [(&'static str, ExpectationKind)],
+    pub(super) claims: &'static [(&'static str, ExpectationKind)],
     /// The paper's own answer; empty if it has no figure of this kind.
-    paper: &'static str,
+    pub(super) paper: &'static str,
 }
 
 const FRAGMENT: SizeQuestion = SizeQuestion {
@@ -120,24 +123,25 @@ const PACE: SizeQuestion = SizeQuestion { question: "Which part sets the pace?",
 
 /// Returns the claims of the papers' ledger that the figures of a sweep over sizes are held against, and how.
 pub fn size_claims() -> impl Iterator<Item = (&'static str, ExpectationKind)> {
-    [FRAGMENT, CHECKSUM, COPY, PACE].into_iter().flat_map(|question| question.claims).copied()
+    [FRAGMENT, CHECKSUM, COPY, PACE, BIT].into_iter().flat_map(|question| question.claims).copied()
 }
 
 /// Returns the answers to the questions for which there are figures, in the order of the paper.
 pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
-    let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps)];
+    let of_bit = bit(asked.sweeps, asked.clock_hz);
+    let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps), of_bit];
     all.into_iter().flatten().collect()
 }
 
 /// An answer in the making: the lines and figures that were added so far.
 #[derive(Debug, Default)]
-struct AnswerDraft {
-    lines: Vec<String>,
+pub(super) struct AnswerDraft {
+    pub(super) lines: Vec<String>,
     figures: BTreeMap<String, f64>,
 }
 
 impl AnswerDraft {
-    fn figure(&mut self, name: impl Into<String>, value: f64) {
+    pub(super) fn figure(&mut self, name: impl Into<String>, value: f64) {
         if value.is_finite() {
             self.figures.insert(name.into(), value);
         }
@@ -149,7 +153,7 @@ impl AnswerDraft {
     }
 
     /// Returns the answer, with the paper's own as its last line; `None` if there is nothing to say.
-    fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
+    pub(super) fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
         let AnswerDraft { lines, figures } = self;
         if lines.is_empty() {
             return None;

@@ -2,6 +2,7 @@
 //! report them (jin-yoo-2007 sections 3 and 4).
 
 mod answers;
+mod bit;
 mod cost;
 mod fragments;
 mod line;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use landspeed_analysis::compare::study_claims;
+use landspeed_analysis::compare::{ROUND_TRIP_CLAIMS, study_claims};
 use landspeed_analysis::fit::size_claims;
 use landspeed_engine::read_experiment;
 use landspeed_papers::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
@@ -164,7 +164,8 @@ type TestedClaim = (String, ClaimState, String);
 /// does. A number comes before a direction, and a direction before what holds in kind.
 fn tested() -> Result<BTreeMap<String, (ClaimState, String)>> {
     let mut tested: BTreeMap<String, (ClaimState, String)> = BTreeMap::new();
-    let by_commands = by_study().chain(by_sizes()).chain(by_record_run()).chain(by_recovery());
+    let by_studies = by_study().chain(by_studies());
+    let by_commands = by_studies.chain(by_sizes()).chain(by_record_run()).chain(by_recovery());
     for (claim, state, by) in by_experiments()?.into_iter().chain(by_commands) {
         let known = tested.entry(claim).or_insert_with(|| (state, by.clone()));
         if state < known.0 {
@@ -191,6 +192,11 @@ fn by_study() -> impl Iterator<Item = TestedClaim> {
         let by = if one.needs_papers_size { "compare --scale 1" } else { "compare" };
         Some((one.claim, state(one.kind?), by.to_owned()))
     })
+}
+
+fn by_studies() -> impl Iterator<Item = TestedClaim> {
+    let by = "make study STUDY=round-trips";
+    ROUND_TRIP_CLAIMS.into_iter().map(move |claim| (claim.to_owned(), ClaimState::Direction, by.to_owned()))
 }
 
 fn by_sizes() -> impl Iterator<Item = TestedClaim> {
@@ -271,5 +277,7 @@ mod tests {
         for (claim, by) in [("feng.t1.lan", "cc recovery"), ("feng.wan.metric", "tune --record-run")] {
             assert_eq!(state_of(claim, &tested), (ClaimState::Number, by));
         }
+        let by_round_trip = (ClaimState::Direction, "make study STUDY=round-trips");
+        assert_eq!(state_of("cottrell.avg.F", &tested), by_round_trip);
     }
 }

@@ -201,8 +201,8 @@ pub struct Ranking {
 pub struct PaperValue {
     pub protocol: String,
     /// Name of the figure: "mean_bps", "sd_bps", "stability", "fairness_min", "fairness_max", "cycles_per_bit",
-    /// "rtt_sd_s", "cpu_over_reno" (the sender's processor time over that of Reno), and "stability_1" to "fairness_7" for
-    /// the regions.
+    /// "rtt_sd_s", "cpu_of_a_flow" (Reno's share of a processor of the sender for each flow), "cpu_over_reno" (the sender's
+    /// processor time over that of Reno), and "stability_1" to "fairness_7" for the regions.
     pub figure: String,
     /// The claim of the papers' ledger that has the paper's value, such as "cottrell.t1.reno.avg".
     pub claim: String,

@@ -80,12 +80,17 @@ fn overall_of(p: &ContestFigures) -> [TableCell; 11] {
 
 fn overall_of_paper(report: &CompareReport, protocol: &str) -> TableRow {
     let of = |figure: &str| papers(report, protocol, figure);
+    // The paper's schedule has 2.5 flows on average.
+    let cpu = match of("cpu_of_a_flow") {
+        Some(share) => figure(Some(share), |share| format!("{} × 2.5 flows", percent(share))),
+        None => figure(of("cpu_over_reno"), |ratio| format!("{ratio:.2}× Reno")),
+    };
     of_paper([
         figure(of("mean_bps"), mbps),
         figure(of("sd_bps"), mbps),
         figure(of("stability"), hundredths),
         range(of("fairness_min"), of("fairness_max")),
-        figure(of("cpu_over_reno"), |ratio| format!("{ratio:.2}× Reno")),
+        cpu,
         figure(of("cycles_per_bit"), number),
         figure(of("rtt_sd_s"), |s| format!("{} ms", ms(s))),
     ])

@@ -11,7 +11,7 @@ mod findings;
 mod judge;
 mod tables;
 
-use landspeed_record::{ContestFigures, ExpectationKind, PaperFinding, PaperValue, Study};
+use landspeed_record::{ContestFigures, ExpectationKind, PaperFinding, PaperValue, Study, StudyRegion};
 
 use super::contests::ContestRuns;
 use judge::{ClaimTest, PaperClaim, PaperStudy};
@@ -22,9 +22,11 @@ const SAME_PATH: f64 = 0.1;
 
 /// A figure's name, its name in the papers' ledger, the conversion of the paper's value to our unit, and our value.
 type TableColumn = (&'static str, &'static str, fn(f64) -> f64, fn(&ContestFigures) -> Option<f64>);
-/// The processor's utilisation over that of Reno, and its name in the papers' ledger. The paper's utilisation alone is that of
-/// a processor of 2004.
-const CPU_OVER_RENO: (&str, &str) = ("cpu_over_reno", "cpu");
+/// The name of the processor's utilisation in the papers' ledger. The paper has that of one flow, on a processor of 2004, so
+/// other protocols are compared by its ratio to Reno's.
+const CPU: &str = "cpu";
+const CPU_OF_A_FLOW: &str = "cpu_of_a_flow";
+const CPU_OVER_RENO: &str = "cpu_over_reno";
 const RENO: &str = "reno";
 /// The names of figures of both tables in the papers' ledger.
 const STABILITY: &str = "stability";
@@ -66,11 +68,34 @@ pub(super) fn values(study: &Study, protocols: &[ContestFigures]) -> Vec<PaperVa
         return Vec::new();
     }
     let reno = protocols.iter().find(|protocol| protocol.protocol == RENO);
-    protocols.iter().filter(|protocol| protocol.runs > 0).flat_map(|ours| beside(ours, reno)).collect()
+    let counted = protocols.iter().filter(|protocol| protocol.runs > 0);
+    counted.flat_map(|ours| beside(study, ours, reno)).collect()
+}
+
+/// Returns the name of a protocol's utilisation of the processor, and its value; `None` if it cannot be compared with the
+/// paper's. `reno` has the study's figures of Reno.
+fn cpu(
+    study: &Study,
+    ours: &ContestFigures,
+    reno: Option<&ContestFigures>,
+) -> Option<(&'static str, Option<f64>)> {
+    if ours.protocol == RENO {
+        return Some((CPU_OF_A_FLOW, ours.cpu.map(|cpu| cpu / mean_flows(study))));
+    }
+    let both = ours.cpu.zip(reno?.cpu).filter(|(_, renos)| *renos > 0.0);
+    Some((CPU_OVER_RENO, both.map(|(own, renos)| own / renos)))
+}
+
+/// Returns the mean number of flows over a run whose flows come and go.
+fn mean_flows(study: &Study) -> f64 {
+    let regions = study.regions();
+    let seconds = |region: &StudyRegion| (region.end - region.start).as_secs_f64();
+    let flows: f64 = regions.iter().map(|region| f64::from(region.flows) * seconds(region)).sum();
+    flows / regions.iter().map(seconds).sum::<f64>()
 }
 
 /// Returns the values of one protocol. `reno` has the study's figures of Reno.
-fn beside(ours: &ContestFigures, reno: Option<&ContestFigures>) -> Vec<PaperValue> {
+fn beside(study: &Study, ours: &ContestFigures, reno: Option<&ContestFigures>) -> Vec<PaperValue> {
     let mut rows = TABLE_1.iter().zip(&TABLE_2);
     let Some(((_, stack, printed), by_region)) = rows.find(|((name, ..), _)| *name == ours.protocol) else {
         return Vec::new();
@@ -78,11 +103,10 @@ fn beside(ours: &ContestFigures, reno: Option<&ContestFigures>) -> Vec<PaperValu
     let overall = COLUMNS.iter().zip(printed).map(|((name, claim, paper, own), value)| {
         (table_claim(1, stack, claim), (*name).to_owned(), paper(*value), own(ours))
     });
-    let (name, claim) = CPU_OVER_RENO;
-    let over_reno = reno.filter(|_| ours.protocol != RENO).map(|reno| {
-        let own = ours.cpu.zip(reno.cpu).filter(|(_, renos)| *renos > 0.0);
-        let theirs = printed[COLUMNS.len()] / TABLE_1[0].2[COLUMNS.len()];
-        (table_claim(1, stack, claim), name.to_owned(), theirs, own.map(|(own, renos)| own / renos))
+    let cpu = cpu(study, ours, reno).map(|(name, own)| {
+        let [theirs, renos] = [printed, &TABLE_1[0].2].map(|row| row[COLUMNS.len()]);
+        let theirs = if name == CPU_OF_A_FLOW { theirs } else { theirs / renos };
+        (table_claim(1, stack, CPU), name.to_owned(), theirs, own)
     });
     let [stability, fairness] = by_region;
     let regions = (1..).zip(stability.iter().zip(fairness)).flat_map(|(number, (s, f))| {
@@ -97,7 +121,7 @@ fn beside(ours: &ContestFigures, reno: Option<&ContestFigures>) -> Vec<PaperValu
     let value = |(claim, figure, paper, own): (String, String, f64, Option<f64>)| {
         Some(PaperValue { protocol: ours.protocol.clone(), figure, claim, paper, ours: own? })
     };
-    overall.chain(over_reno).chain(regions).filter_map(value).collect()
+    overall.chain(cpu).chain(regions).filter_map(value).collect()
 }
 
 /// Returns the paper's findings, each with its judgement by this study. All findings are about flows that come and
@@ -109,6 +133,10 @@ pub(super) fn findings(study: &Study, regions: &[&ContestRuns<'_>]) -> Vec<Paper
     let scene = PaperStudy { study, entries: regions, is_papers: why_not_beside(study).is_none() };
     findings::FINDINGS.iter().map(|row| row.judged(&scene)).collect()
 }
+
+/// The claims of the papers' ledger that studies over several paths are about together: stability and fairness by round
+/// trip.
+pub const ROUND_TRIP_CLAIMS: [&str; 2] = ["cottrell.avg.S", "cottrell.avg.F"];
 
 /// A claim of the papers' ledger that a study of flows that come and go is about.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,9 +166,8 @@ fn of_finding(row: &PaperClaim) -> Vec<StudyClaim> {
 /// Returns the claims of the two rows that the paper's tables have for a protocol. `stack` is its name in the ledger.
 fn of_stack(protocol: &str, stack: &str) -> Vec<StudyClaim> {
     let kind = number_of(protocol);
-    let cpu = (protocol != RENO).then_some(CPU_OVER_RENO.1);
-    let overall =
-        COLUMNS.iter().map(|(_, figure, ..)| *figure).chain(cpu).map(|figure| table_claim(1, stack, figure));
+    let columns = COLUMNS.iter().map(|(_, figure, ..)| *figure);
+    let overall = columns.chain([CPU]).map(|figure| table_claim(1, stack, figure));
     let by_region = [STABILITY, FAIRNESS].map(|figure| table_claim(2, stack, figure));
     let claim = |claim| StudyClaim { claim, kind: Some(kind), needs_papers_size: true };
     overall.chain(by_region).map(claim).collect()

@@ -96,7 +96,9 @@ pub fn explain_sizes(
     report.notes.extend(found.notes);
     let pair = group.first();
     let limits = limits(report, pair.a.facts.boot_id == pair.b.facts.boot_id);
-    report.answers = answers(&AnswerInputs { sweeps: &report.per_packet, limits, offload: &found.offload });
+    let clock_hz = [pair.a.facts.cpu_clock_hz, pair.b.facts.cpu_clock_hz];
+    let sweeps = &report.per_packet;
+    report.answers = answers(&AnswerInputs { sweeps, limits, clock_hz, offload: &found.offload });
     Ok(())
 }
 
