@@ -261,11 +261,11 @@ impl<'a> Sending<'a> {
         flow: &OpenFlow<'_>,
         place: &CrewPlace<'_>,
     ) -> Option<Arc<Outgoing>> {
-        if let Some(unheard) = link.message(number) {
+        if let Some(unheard) = link.outbox.message(number) {
             return Some(unheard);
         }
         let outgoing = Arc::new(Outgoing::of(self.next_work(link, flow, place)?));
-        link.say(Arc::clone(&outgoing), 1);
+        link.outbox.say(Arc::clone(&outgoing), 1);
         Some(outgoing)
     }
 
@@ -284,7 +284,7 @@ impl<'a> Sending<'a> {
                 place.idle(|| self.over.wait_for(&mut plan, RESTING));
                 continue;
             }
-            if link.weight() >= MOST_UNHEARD {
+            if link.outbox.weight() >= MOST_UNHEARD {
                 stage::wait(Pause::Blocked, || self.moved.wait_for(&mut plan, LOOK));
                 continue;
             }

@@ -181,7 +181,7 @@ impl End for DiscardingTarget<'_> {
     }
 
     fn wake(&self, link: &Link<Self::Kept>) {
-        link.wake();
+        link.outbox.wake();
     }
 
     fn end(&self) {

@@ -138,7 +138,7 @@ impl SourceLink {
     fn tell(&self, message: &ToSource) {
         let message: Arc<[u8]> = encode(message).into();
         let weight = message.len() + WEIGHT;
-        self.say(message, weight);
+        self.outbox.say(message, weight);
     }
 
     /// Tells the source what became of entries, if there are any, in as many messages as it takes.
@@ -152,7 +152,7 @@ impl SourceLink {
         if !outcomes.is_empty() {
             let message: Arc<[u8]> = encode(&ToSource::Outcomes(outcomes)).into();
             let weight = message.len() + WEIGHT;
-            self.say_soon(message, weight);
+            self.outbox.say_soon(message, weight);
         }
     }
 }
@@ -352,7 +352,7 @@ impl Receiving {
 
 /// Returns an error if the messages that the source has not acknowledged weigh more than [`MOST_UNHEARD`].
 fn check_unheard(link: &SourceLink) -> Result<(), Error> {
-    match link.weight() {
+    match link.outbox.weight() {
         ..=MOST_UNHEARD => Ok(()),
         _ => Err(Error::Protocol("it does not say what it has heard")),
     }
@@ -363,7 +363,8 @@ fn send_all(link: &SourceLink, flow: &OpenFlow<'_>, stages: &Arc<StageTotals>) -
     let mut number = flow.next;
     let _life = stages.begin(CopyStage::Send);
     loop {
-        let messages = stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
+        let wait = || link.outbox.wait(number, MOST_TOGETHER, &|| flow.is_broken());
+        let messages = stage::wait(Pause::Starved, wait);
         if messages.is_empty() {
             return Ok(());
         }
@@ -419,7 +420,7 @@ impl End for Serving<'_> {
             ToTarget::Rest => {
                 stage::rest();
                 // Nothing may follow that takes along what is to be reported soon.
-                link.wake();
+                link.outbox.wake();
             }
             ToTarget::Room { again } => receiving.tell_room(again, link),
             ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
@@ -436,7 +437,7 @@ impl End for Serving<'_> {
     }
 
     fn wake(&self, link: &SourceLink) {
-        link.wake();
+        link.outbox.wake();
     }
 
     fn end(&self) {
