@@ -22,6 +22,7 @@ use crate::extras::empty_source_words;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
+use crate::pages::PageBuffer;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
 use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor};
@@ -106,7 +107,7 @@ struct Tally {
 struct QuestionLane<'a> {
     lane: &'a Lane<'a, Answer>,
     /// Memory for the pieces that are read.
-    room: Vec<u8>,
+    buffer: PageBuffer,
 }
 
 impl QuestionLane<'_> {
@@ -182,7 +183,7 @@ impl ComparingSource<'_> {
     /// Asks over one flow until the comparison is over.
     fn ask_all(&self, flow: &LaneFlow) -> Result<(), Error> {
         flow.carry::<Answer>(|lane| {
-            let mut lane = QuestionLane { lane, room: Vec::new() };
+            let mut lane = QuestionLane { lane, buffer: PageBuffer::default() };
             loop {
                 match self.next() {
                     NextStep::Look(found) => self.look(found, &lane)?,
