@@ -71,12 +71,17 @@ pub fn compare(
         });
     });
     first.into_result()?;
-    let Tally { mut outcome, emptied, .. } = comparing.tally.into_inner();
+    Ok(outcome(comparing.tally.into_inner(), source))
+}
+
+/// Returns what came of a comparison.
+fn outcome(tally: Tally, source: &Source) -> CopyComparison {
+    let Tally { mut outcome, emptied, .. } = tally;
     let is_unbounded = source.rules.removal.is_some_and(|removal| removal.most.is_none());
     if let Some((tree, extras)) = emptied.filter(|_| is_unbounded) {
         outcome.empty_source = empty_source_words(&source.roots[tree].path, extras, outcome.extra);
     }
-    Ok(outcome)
+    outcome
 }
 
 /// What the threads of the source share.
