@@ -8,7 +8,8 @@ use landspeed_record::CopyStage;
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use super::{MOST_FILES, SourceLink, check_unheard, send_all};
+use super::MOST_FILES;
+use super::source_link::{SourceLink, check_unheard, send_all};
 use crate::digest::{self, Digest, DonePieces};
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::stage::{self, StageTotals};

@@ -10,6 +10,7 @@ use std::path::Path;
 use landspeed_record::CopyKept;
 
 use super::*;
+use crate::beneath::LastFolder;
 use crate::digest;
 use crate::metadata::{DeviceNumber, Metadata};
 use crate::wire::{EntryKind, HardLink, Timestamp};
