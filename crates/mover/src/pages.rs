@@ -32,10 +32,12 @@ impl PageBuffer {
         (self.room, self.first) = (room, first);
     }
 
+    /// Returns all bytes that there is room for.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.room[self.first..]
     }
 
+    /// Returns all bytes that there is room for, to be changed.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.room[self.first..]
     }

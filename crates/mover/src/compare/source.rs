@@ -270,6 +270,7 @@ fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffe
     }
 }
 
+/// Takes what the walk finds into the comparison.
 struct Walk<'a, 'b> {
     comparing: &'a ComparingSource<'b>,
     /// Entries that are not yet in the queue.

@@ -92,6 +92,7 @@ pub(crate) enum Work {
     Finish,
 }
 
+/// The phases of a copy, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Phase {
     /// The tree is walked, and its content is sent.
@@ -165,6 +166,7 @@ impl OpenEntry {
     }
 }
 
+/// What follows the withdrawal of an entry.
 #[derive(Debug)]
 enum AfterWithdrawal {
     Fail(Failure),
@@ -172,6 +174,7 @@ enum AfterWithdrawal {
     Offer(Box<FoundEntry>),
 }
 
+/// What the source has to do: its entries from the walk until they are settled.
 #[derive(Debug)]
 pub(crate) struct Plan {
     phase: Phase,

@@ -52,6 +52,7 @@ struct ComingFile {
     done: DonePieces,
 }
 
+/// What the threads of such a target share.
 struct DiscardingTarget<'a> {
     progress: &'a CopyProgress,
     /// The files under way, by the number of their entries.

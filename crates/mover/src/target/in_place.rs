@@ -37,10 +37,12 @@ pub(super) struct InPlace {
 }
 
 impl InPlace {
+    /// Returns true once the incomplete file has something else than the file in place.
     pub(super) fn is_written(&self) -> bool {
         self.is_written.load(Ordering::Acquire)
     }
 
+    /// Says that the incomplete file has something else from now on.
     pub(super) fn write(&self) {
         self.is_written.store(true, Ordering::Release);
     }

@@ -83,6 +83,7 @@ impl IncomingFile {
         self.replaces = bytes;
     }
 
+    /// Returns the bytes of what it replaces.
     pub(super) fn replaces(&self) -> u64 {
         self.replaces
     }
@@ -92,6 +93,7 @@ impl IncomingFile {
         self.in_place = in_place;
     }
 
+    /// Returns what is known of the file in place, if pieces are compared with those of it.
     pub(super) fn in_place(&self) -> Option<&InPlace> {
         self.in_place.as_ref()
     }
@@ -310,6 +312,7 @@ impl IncomingFile {
         Ok(if is_same { self.mark(header) } else { Some(EntryOutcome::Again(header.index)) })
     }
 
+    /// Marks a piece as done. Returns what became of it; `None` if it was done before.
     pub(super) fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
         let is_new = self.done.lock().add(header.index, header.digest);
         is_new.then_some(EntryOutcome::Taken(header.index))

@@ -246,6 +246,7 @@ pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
     is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
 }
 
+/// Returns the kind of an entry.
 pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
