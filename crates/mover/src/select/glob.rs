@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob(Vec<Component>);
 
-/// What stands between two '/' of a pattern.
+/// What is between two '/' of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Component {
     /// "**": any number of components, also none.
