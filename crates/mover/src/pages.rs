@@ -3,9 +3,9 @@
 /// The length of a page of memory, and a multiple of the blocks of usual disks.
 pub(crate) const PAGE: usize = 4096;
 
-/// Memory that begins with a page, and is used again and again. It never gets shorter, because zeros would be written into memory
-/// that is made anew. Files are read by whole pages, and AMD's Zen 3 and 4 copy a page (`rep movsb`) three to four times as slowly
-/// to an address that lies 1 to 31 bytes after the page's own offset. malloc gives just such ones.
+/// Memory that begins with a page, and is used again and again. It never gets shorter, because zeros would be written into
+/// memory that is made anew. Files are read by whole pages, and AMD's Zen 3 and 4 copy a page (`rep movsb`) three to four times
+/// as slowly to an address that lies 1 to 31 bytes after the page's own offset. malloc gives just such ones.
 #[derive(Debug, Default)]
 pub(crate) struct PageBuffer {
     room: Vec<u8>,

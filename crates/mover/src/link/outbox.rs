@@ -17,8 +17,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 pub(crate) struct Outbox<T> {
     /// The messages that the other end is not known to have taken.
     kept: Mutex<Kept<T>>,
-    /// Signalled when a message is added that is to be sent at once, and by [`Outbox::wake`]. A thread waits for it that has just
-    /// sent something.
+    /// Signalled when a message is added that is to be sent at once, and by [`Outbox::wake`]. A thread waits for it that has
+    /// just sent something.
     urgent: Condvar,
     /// Signalled when any message is added, and by [`Outbox::wake`]. A thread waits for it that has had nothing to send.
     any: Condvar,

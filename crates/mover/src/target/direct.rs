@@ -68,7 +68,8 @@ impl DirectWrites {
     }
 }
 
-/// Returns true if these are whole blocks in memory and in the file, as those of a piece of [`crate::digest::PIECE`] that came alone.
+/// Returns true if these are whole blocks in memory and in the file. A piece that came alone has them, unless it is the last one
+/// of its file.
 fn are_blocks(bytes: &[u8], offset: u64) -> bool {
     let are_whole =
         !bytes.is_empty() && bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);

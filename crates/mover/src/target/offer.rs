@@ -124,7 +124,8 @@ impl Receiving {
         self.may_stay(offered, size, there) && FileIdentity::of(there).modified == offered.modified
     }
 
-    /// Returns what is in the place of an offered file; a failure if that has another name, which the file system takes for the same.
+    /// Returns what is in the place of an offered file; a failure if that has another name, which the file system takes for
+    /// the same.
     fn in_its_place(&self, offered: &OfferedEntry, last: &mut LastFolder) -> Result<Option<Stat>, Failure> {
         if self.fresh.hold(&offered.name) {
             return Ok(None);
