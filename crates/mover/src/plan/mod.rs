@@ -63,7 +63,8 @@ pub(crate) enum Work {
     },
     /// Files of one piece, of at most [`crate::digest::PIECE`] bytes together.
     Small(Vec<PieceWork>),
-    /// A piece of a file of several pieces.
+    /// A piece of a file of several pieces. It is alone in its message, so that it arrives at the beginning of a page: a
+    /// write past the page cache needs that.
     Piece(PieceWork),
     /// The pieces of a file that are holes, as ranges of (first, number).
     Holes {

@@ -71,9 +71,8 @@ impl DirectWrites {
 /// Returns true if these are whole blocks in memory and in the file. A piece that came alone has them, unless it is the last one
 /// of its file.
 fn are_blocks(bytes: &[u8], offset: u64) -> bool {
-    let are_whole =
-        !bytes.is_empty() && bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
-    are_whole && begins_with_page(bytes)
+    let are_whole = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
+    are_whole && !bytes.is_empty() && begins_with_page(bytes)
 }
 
 /// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so
