@@ -1,40 +1,36 @@
 //! One end of a copy of files, or of a comparison: opens its flows, and hands them to the mover.
+//!
+//! | module | content |
+//! |---|---|
+//! | `flows` | how this end gets the flows |
+//! | `look` | what is at the paths that a user names |
+//! | `named` | the names of those that alone are copied |
+//! | `place` | where a folder is, behind mounts |
 
+mod flows;
+mod look;
 mod named;
 mod place;
 
 use std::ffi::OsString;
-use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use landspeed_mover::{
-    Caller, CopyProgress, Flows, IgnoreRules, Opening, RelativeName, Removal, Source, SourceRoot, Target,
-};
+use landspeed_mover::{CopyProgress, IgnoreRules, RelativeName, Removal, Source, SourceRoot, Target};
 use landspeed_observer::ProcessorLosses;
 use landspeed_record::units::Nanos;
-use landspeed_record::{
-    COPY_PATIENCE_TIMES, CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes,
-    Role,
-};
-use landspeed_transport::settings::TRANSPORT;
-use landspeed_transport::{CancelFlag, Transport};
-use landspeed_workload::ClientPlan;
+use landspeed_record::{CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes};
+use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
-use rustix::fs::{Access, AtFlags, CWD, accessat};
-use rustix::io::Errno;
 
+use self::flows::{check_number, flows_of};
 use self::named::NamedEntries;
-use self::place::Mounts;
 use crate::ports::DataPorts;
-use crate::session::{
-    CopyFlows, CopyRoot, CopyRules, FolderPlace, FoundPath, PathKind, RelayEntry, RelayExit, Reply,
-};
+use crate::session::{CopyFlows, CopyRoot, CopyRules, Reply};
 
-/// The largest number of flows of a copy.
-const MOST_FLOWS: u32 = 64;
+pub(crate) use self::look::look;
+
 /// The longest turn of a copy with one setting, and the longest time for which it is slowed at once.
 const LONGEST_TURN: Nanos = Nanos::secs(60);
 
@@ -238,52 +234,6 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
     })
 }
 
-/// Returns what is at each of these paths.
-pub(crate) fn look(paths: &[PathBytes]) -> Vec<FoundPath> {
-    let mounts = Mounts::read();
-    let look_at = |bytes: &PathBytes| {
-        let path = path(bytes.clone());
-        let resolved_hex = PathBytes(resolved(&path).into_os_string().into_vec());
-        let kind = kind(&path);
-        // A command may name thousands of files, and nothing lies in a file.
-        let place = if kind == PathKind::File { FolderPlace::default() } else { mounts.place(&path) };
-        FoundPath { kind, resolved_hex, place }
-    };
-    paths.iter().map(look_at).collect()
-}
-
-fn kind(path: &Path) -> PathKind {
-    // With a slash at the end, both follow a link.
-    match (path.symlink_metadata(), path.metadata()) {
-        (Ok(own), _) if own.is_dir() && may_read(path) => PathKind::Folder,
-        (Ok(own), _) if own.is_dir() => PathKind::Barred,
-        (Ok(_), Ok(beyond)) if beyond.is_dir() => PathKind::LinkToFolder,
-        (Err(error), _) => match error.kind() {
-            // What has a slash at its end and is no folder.
-            ErrorKind::NotADirectory if path.components().as_path().exists() => PathKind::File,
-            ErrorKind::NotFound | ErrorKind::NotADirectory => PathKind::Missing,
-            ErrorKind::PermissionDenied => PathKind::Barred,
-            _ => PathKind::File,
-        },
-        _ => PathKind::File,
-    }
-}
-
-fn may_read(folder: &Path) -> bool {
-    let wanted = Access::READ_OK | Access::EXEC_OK;
-    accessat(CWD, folder, wanted, AtFlags::EACCESS) != Err(Errno::ACCESS)
-}
-
-/// Returns a path without symbolic links, "." and "..". Its last component need not exist.
-fn resolved(path: &Path) -> PathBuf {
-    let above = || {
-        let (above, leaf) = (path.parent()?, path.file_name()?);
-        let above = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-        Some(above.canonicalize().ok()?.join(leaf))
-    };
-    path.canonicalize().ok().or_else(above).unwrap_or_else(|| path.to_owned())
-}
-
 fn path(bytes: PathBytes) -> PathBuf {
     PathBuf::from(OsString::from_vec(bytes.0))
 }
@@ -300,110 +250,9 @@ fn name(bytes: &PathBytes) -> Result<RelativeName, String> {
     RelativeName::parse(&bytes.0).ok_or_else(|| why.to_owned())
 }
 
-/// This end of the way on which the controller relays flows, open as long as this is kept. Both are `None` where it does not.
-type RelayedWay = (Option<RelayEntry>, Option<RelayExit>);
-
-/// Returns how this end gets the flows, and its end of the way where they are relayed.
-fn flows_of(ports: &DataPorts, asked: &CopyFlows) -> Result<(Flows, RelayedWay), String> {
-    let most = asked.most.unwrap_or_default().max(asked.count);
-    check_number(asked.count)?;
-    check_number(most)?;
-    transport_of(asked)?.can_run(&asked.settings)?;
-    let (opening, way) = match asked.role {
-        Role::Client => connect(ports, asked),
-        Role::Server => accept(ports, asked),
-    }
-    .map_err(|error| error.to_string())?;
-    // Both ends get the same patience.
-    let patience = asked.patience_ns.into();
-    let give_up_after = asked.patience_ns.times(COPY_PATIENCE_TIMES).into();
-    Ok((Flows { count: most, opening, patience, give_up_after }, way))
-}
-
-fn check_number(flows: u32) -> Result<(), String> {
-    let is_fine = (1..=MOST_FLOWS).contains(&flows);
-    is_fine.then_some(()).ok_or_else(|| format!("a copy has 1 to {MOST_FLOWS} flows"))
-}
-
-type OpeningResult = Result<(Opening, RelayedWay), Box<dyn std::error::Error>>;
-
-fn connect(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
-    let (transport, listening) = server_of(asked)?;
-    let entry = if asked.is_relayed { Some(ports.relay.enter()?) } else { None };
-    let server = entry.as_ref().map_or(listening, |entry| entry.address);
-    let (settings, key) = (asked.settings.clone(), *asked.key.as_bytes());
-    let caller = Caller { transport, server, settings, key };
-    Ok((Opening::Connect(caller), (entry, None)))
-}
-
-fn accept(ports: &DataPorts, asked: &CopyFlows) -> OpeningResult {
-    let listener = ports.get(asked.at.port())?.listen(&asked.settings)?;
-    let exit = if asked.is_relayed { Some(ports.relay.exit_at(server_of(asked)?.1)) } else { None };
-    Ok((Opening::Accept(listener), (None, exit)))
-}
-
-type ServerResult = Result<(&'static dyn Transport, SocketAddr), Box<dyn std::error::Error>>;
-
-/// Returns the transport of the flows. One that does not encrypt carries no copy.
-fn transport_of(asked: &CopyFlows) -> Result<&'static dyn Transport, String> {
-    let name = TRANSPORT.of(&asked.settings);
-    let transport = landspeed_transport::find(name).filter(|transport| transport.encrypts().is_some());
-    transport.ok_or_else(|| format!("there is no transport {name} that encrypts"))
-}
-
-/// Returns the transport of the flows, and the address at which the server listens for them.
-fn server_of(asked: &CopyFlows) -> ServerResult {
-    let transport = transport_of(asked)?;
-    let plan = ClientPlan { server: asked.at, source_port: 0, key: *asked.key.as_bytes() };
-    Ok((transport, plan.towards(transport)?))
-}
-
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
-
     use super::*;
-    use crate::session::SessionKey;
-
-    #[test]
-    fn a_path_is_looked_at_as_it_is_written() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("file"), "f").unwrap();
-        symlink(folder.path(), at("link")).unwrap();
-        symlink("/nowhere", at("broken")).unwrap();
-        for (name, expected) in [
-            ("", PathKind::Folder),
-            ("file", PathKind::File),
-            ("file/", PathKind::File),
-            ("link", PathKind::LinkToFolder),
-            ("link/", PathKind::Folder),
-            ("broken", PathKind::File),
-            ("none", PathKind::Missing),
-            ("file/none", PathKind::Missing),
-        ] {
-            let path = PathBytes(at(name).into_os_string().into_vec());
-            assert_eq!(look(&[path])[0].kind, expected, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_path_is_resolved_as_far_as_it_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let all = folder.path().canonicalize().unwrap();
-        std::fs::create_dir(all.join("a")).unwrap();
-        symlink("a", all.join("link")).unwrap();
-        for (given, expected) in [
-            ("a", "a"),
-            ("a/", "a"),
-            ("link", "a"),
-            ("a/../link/.", "a"),
-            ("link/new", "a/new"),
-            ("none/new", "none/new"),
-        ] {
-            assert_eq!(resolved(&all.join(given)), all.join(expected), "{given}");
-        }
-    }
 
     #[test]
     fn a_target_takes_no_name_that_leads_out_of_its_folder() {
@@ -427,26 +276,6 @@ mod tests {
         let none = Copies::default();
         assert_eq!(none.slow(LONGEST_TURN), Ok(Reply::Done {}));
         assert!(none.slow(LONGEST_TURN + Nanos(1)).unwrap_err().contains("at a time"));
-    }
-
-    #[test]
-    fn no_flow_of_a_copy_can_be_read_on_the_way() {
-        for (name, encrypts) in
-            [("tls", true), ("quic", true), ("tcp", false), ("udp", false), ("none", false)]
-        {
-            let settings = [(TRANSPORT.name.to_owned(), name.to_owned())].into();
-            let asked = CopyFlows {
-                role: Role::Client,
-                at: ([127, 0, 0, 1], 9).into(),
-                is_relayed: false,
-                key: SessionKey::random(),
-                settings,
-                count: 1,
-                most: None,
-                patience_ns: Nanos::secs(1),
-            };
-            assert_eq!(transport_of(&asked).is_ok(), encrypts, "{name}");
-        }
     }
 
     #[test]

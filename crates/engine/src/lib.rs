@@ -16,9 +16,9 @@ mod cores;
 mod curve;
 mod drive;
 mod error;
+mod experiment;
 mod explain;
 mod factors;
-mod file;
 mod grid;
 mod group;
 mod host;
@@ -48,12 +48,12 @@ pub use copy::{
 };
 pub use drive::StopCheck;
 pub use error::Error;
+pub use experiment::{Experiment, read_experiment, usual_by};
 pub use explain::{
     ExplainOptions, ProgressSink, SizesEffort, SizesOptions, UserListener, explain, explain_live,
     explain_sizes, explain_time, glance_at_top,
 };
 pub use factors::{all_factors, factors, flow, transport_of};
-pub use file::{Experiment, read_experiment, usual_by};
 pub use grid::{
     FAN, FactorNames, GateOutcome, GridHosts, LocalRunTimes, begin_grid, bundle, check_grid, factor, gate,
     here, path_of, prepare, resume_grid, run_grid, run_here, set, turns_knobs, vary,

@@ -6,6 +6,7 @@
 //! | `beneath` | opens files below a root, and never outside of it |
 //! | `digest` | BLAKE3 of a file from its pieces |
 //! | `extents` | where a file has data, and where it has holes |
+//! | `pages` | memory that begins with a page |
 //! | `wire` | the messages on the flows, and their frames |
 //! | `link` | each message once and in order, over flows that break and are opened again |
 //! | `plan` | what the source does next: pure, without files and flows |

@@ -174,22 +174,7 @@ impl Tree {
         let target = self.target.join(inner.as_bytes()).ok_or(Failure::plain(Operation::Name))?;
         let open = |error: Errno| Failure::of(Operation::Open, &error.into());
         let stat = rustix::fs::statat(folder, leaf, AtFlags::SYMLINK_NOFOLLOW).map_err(open)?;
-        let identity = FileIdentity::of(&stat);
-        let kind = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => EntryKind::File { size: identity.size },
-            FileType::Directory => EntryKind::Folder,
-            FileType::Symlink => {
-                let to = rustix::fs::readlinkat(folder, leaf, Vec::new()).map_err(open)?;
-                EntryKind::Symlink { to: to.into_bytes() }
-            }
-            FileType::Fifo => EntryKind::Fifo,
-            FileType::BlockDevice | FileType::CharacterDevice if !self.keeping.devices => {
-                return Err(Failure::plain(Operation::Device));
-            }
-            FileType::BlockDevice => EntryKind::Device(DeviceNumber::of(&stat, true)),
-            FileType::CharacterDevice => EntryKind::Device(DeviceNumber::of(&stat, false)),
-            _ => return Err(Failure::plain(Operation::Special)),
-        };
+        let (identity, kind) = (FileIdentity::of(&stat), self.kind(folder, leaf, &stat)?);
         let attributes = self.attributes(folder, leaf);
         let attributes = attributes.map_err(|error| Failure::of(Operation::ReadAttributes, &error))?;
         let names = names(&stat);
@@ -207,6 +192,26 @@ impl Tree {
             },
             place: SourcePlace { tree: self.number, inner: inner.clone(), identity, names, is_sparse },
             proven: None,
+        })
+    }
+
+    /// Returns the kind of an entry of an open folder; a failure if entries of its kind are not copied.
+    fn kind(&self, folder: BorrowedFd<'_>, leaf: &[u8], stat: &Stat) -> Result<EntryKind, Failure> {
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => EntryKind::File { size: FileIdentity::of(stat).size },
+            FileType::Directory => EntryKind::Folder,
+            FileType::Symlink => {
+                let to = rustix::fs::readlinkat(folder, leaf, Vec::new());
+                let to = to.map_err(|error| Failure::of(Operation::Open, &error.into()))?;
+                EntryKind::Symlink { to: to.into_bytes() }
+            }
+            FileType::Fifo => EntryKind::Fifo,
+            FileType::BlockDevice | FileType::CharacterDevice if !self.keeping.devices => {
+                return Err(Failure::plain(Operation::Device));
+            }
+            FileType::BlockDevice => EntryKind::Device(DeviceNumber::of(stat, true)),
+            FileType::CharacterDevice => EntryKind::Device(DeviceNumber::of(stat, false)),
+            _ => return Err(Failure::plain(Operation::Special)),
         })
     }
 

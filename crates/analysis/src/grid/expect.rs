@@ -7,7 +7,7 @@
 //! To add a kind of test, add a variant to [`ExpectationTest`] and a method to `ExpectationJudge`. The method makes
 //! contrasts (`difference`) between cells (`some`, `line`), and must compare all of them in one call of `compared`:
 //! only then does the confidence level hold for all of their intervals jointly. Contrasts are of logarithms, so bounds
-//! are logarithms too. `expectation` in the engine's `file.rs` reads the keys of a file. The grid line of a record
+//! are logarithms too. `engine/src/experiment/expectation.rs` reads the keys of a file. The grid line of a record
 //! contains the tests: an older landspeed that does not know one of the tests leaves out this line, and so shows
 //! nothing of the record.
 

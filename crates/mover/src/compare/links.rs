@@ -10,6 +10,7 @@ use crate::wire::HardLink;
 #[derive(Debug, Default)]
 pub(super) struct FirstNames(HashMap<(u64, u64), FirstName>);
 
+/// The name of a file with several names that was found first.
 #[derive(Debug)]
 struct FirstName {
     name: RelativeName,

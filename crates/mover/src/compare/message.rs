@@ -10,6 +10,7 @@ use crate::digest::{self, Digest};
 use crate::extents::{are_zeros, is_hole};
 use crate::extras::FolderNames;
 use crate::name::RelativeName;
+use crate::pages::PageBuffer;
 use crate::tree::{ReadProblem, read_piece};
 use crate::wire::{Failure, MOST_PIECES, OfferedEntry, Operation, few, offered};
 
@@ -70,8 +71,8 @@ impl PieceRange {
     }
 
     /// Reads and hashes the pieces. A hole is not read, and zeros are not hashed: they are equal, whether they are written or
-    /// not. `room` is memory that is used again.
-    pub(super) fn digests(&self, file: &File, room: &mut Vec<u8>) -> Result<Vec<Digest>, ReadProblem> {
+    /// not. `buffer` is used again.
+    pub(super) fn digests(&self, file: &File, buffer: &mut PageBuffer) -> Result<Vec<Digest>, ReadProblem> {
         let too_long = ReadProblem::Failed(Failure::plain(Operation::Read));
         let pieces = digest::pieces(self.size).ok_or(too_long)?;
         let read = |index| -> Result<Digest, ReadProblem> {
@@ -79,9 +80,9 @@ impl PieceRange {
             if is_hole(file, digest::offset(index), length) {
                 return Ok(digest::HOLE);
             }
-            room.resize(length, 0);
-            read_piece(file, index, room)?;
-            Ok(if are_zeros(room) { digest::HOLE } else { digest::of_piece(room, index, pieces) })
+            let bytes = buffer.front(length);
+            read_piece(file, index, bytes)?;
+            Ok(if are_zeros(bytes) { digest::HOLE } else { digest::of_piece(bytes, index, pieces) })
         };
         (self.first..).take(self.number as usize).map(read).collect()
     }
@@ -114,15 +115,15 @@ mod tests {
         let bytes: Vec<u8> = (0..digest::PIECE + 3).map(|n| (n % 251) as u8).collect();
         let file = tempfile::tempfile().unwrap();
         file.write_all_at(&bytes, 0).unwrap();
-        let (size, mut room) = (bytes.len() as u64, Vec::new());
-        let digests = range(size, 0, 2).digests(&file, &mut room).unwrap();
+        let (size, mut buffer) = (bytes.len() as u64, PageBuffer::default());
+        let digests = range(size, 0, 2).digests(&file, &mut buffer).unwrap();
         let [one, other] = [&bytes[..digest::PIECE], &bytes[digest::PIECE..]];
         assert_eq!(digests, [digest::of_piece(one, 0, 2), digest::of_piece(other, 1, 2)]);
         file.write_all_at(&[0; 3], digest::PIECE as u64).unwrap();
-        let zeros = range(size, 1, 1).digests(&file, &mut room).unwrap();
+        let zeros = range(size, 1, 1).digests(&file, &mut buffer).unwrap();
         file.set_len(digest::PIECE as u64).and_then(|()| file.set_len(size)).unwrap();
-        assert_eq!((range(size, 1, 1).digests(&file, &mut room).unwrap(), zeros.len()), (zeros, 1));
-        let shorter = range(size + 1, 1, 1).digests(&file, &mut room);
+        assert_eq!((range(size, 1, 1).digests(&file, &mut buffer).unwrap(), zeros.len()), (zeros, 1));
+        let shorter = range(size + 1, 1, 1).digests(&file, &mut buffer);
         assert_eq!(shorter, Err(ReadProblem::Changed));
     }
 }

@@ -22,6 +22,7 @@ use crate::extras::empty_source_words;
 use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
+use crate::pages::PageBuffer;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
 use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor};
@@ -70,12 +71,17 @@ pub fn compare(
         });
     });
     first.into_result()?;
-    let Tally { mut outcome, emptied, .. } = comparing.tally.into_inner();
+    Ok(outcome(comparing.tally.into_inner(), source))
+}
+
+/// Returns what came of a comparison.
+fn outcome(tally: Tally, source: &Source) -> CopyComparison {
+    let Tally { mut outcome, emptied, .. } = tally;
     let is_unbounded = source.rules.removal.is_some_and(|removal| removal.most.is_none());
     if let Some((tree, extras)) = emptied.filter(|_| is_unbounded) {
         outcome.empty_source = empty_source_words(&source.roots[tree].path, extras, outcome.extra);
     }
-    Ok(outcome)
+    outcome
 }
 
 /// What the threads of the source share.
@@ -106,7 +112,7 @@ struct Tally {
 struct QuestionLane<'a> {
     lane: &'a Lane<'a, Answer>,
     /// Memory for the pieces that are read.
-    room: Vec<u8>,
+    buffer: PageBuffer,
 }
 
 impl QuestionLane<'_> {
@@ -182,7 +188,7 @@ impl ComparingSource<'_> {
     /// Asks over one flow until the comparison is over.
     fn ask_all(&self, flow: &LaneFlow) -> Result<(), Error> {
         flow.carry::<Answer>(|lane| {
-            let mut lane = QuestionLane { lane, room: Vec::new() };
+            let mut lane = QuestionLane { lane, buffer: PageBuffer::default() };
             loop {
                 match self.next() {
                     NextStep::Look(found) => self.look(found, &lane)?,
@@ -264,6 +270,7 @@ fn differing(found: &FoundEntry, differs: BTreeSet<CopyDifference>) -> CopyDiffe
     }
 }
 
+/// Takes what the walk finds into the comparison.
 struct Walk<'a, 'b> {
     comparing: &'a ComparingSource<'b>,
     /// Entries that are not yet in the queue.

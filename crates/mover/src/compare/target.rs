@@ -25,6 +25,7 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
+use crate::pages::PageBuffer;
 use crate::select::CopyRules;
 use crate::target::{LastListing, Target, allows, is_of_kind, kind};
 use crate::tree::{FileIdentity, ReadProblem, link};
@@ -97,7 +98,7 @@ impl ComparedTarget {
     /// Answers the questions on one flow until it ends. The source ends it as it likes: it has all answers, or says
     /// itself why not.
     fn answer_all(&self, flow: &LaneFlow) -> Result<(), Error> {
-        let (mut own, mut room) = (OwnDigests::new(), Vec::new());
+        let (mut own, mut buffer) = (OwnDigests::new(), PageBuffer::default());
         flow.carry::<Question>(|lane| {
             loop {
                 let question = match lane.next() {
@@ -108,7 +109,7 @@ impl ComparedTarget {
                 let answer = match question {
                     Question::Look(entries) => self.see_all(&entries)?,
                     Question::Read(ranges) => {
-                        own = self.read(&ranges, &mut room)?;
+                        own = self.read(&ranges, &mut buffer)?;
                         continue;
                     }
                     Question::Compare(theirs) => compared(std::mem::take(&mut own), &theirs)?,
@@ -200,16 +201,16 @@ impl ComparedTarget {
     }
 
     /// Reads and hashes pieces, as the source does at the same time.
-    fn read(&self, ranges: &[PieceRange], room: &mut Vec<u8>) -> Result<OwnDigests, Error> {
+    fn read(&self, ranges: &[PieceRange], buffer: &mut PageBuffer) -> Result<OwnDigests, Error> {
         let pieces: u64 = ranges.iter().map(|range| u64::from(range.number)).sum();
         let is_fine = pieces <= MOST_PIECES as u64 && ranges.iter().all(PieceRange::fits);
         if !reads(self.check, self.rules.by_content) || !is_fine {
             return Err(Error::Protocol("it asks for other pieces than a comparison may"));
         }
-        Ok(ranges.iter().map(|range| self.digests(range, room)).collect())
+        Ok(ranges.iter().map(|range| self.digests(range, buffer)).collect())
     }
 
-    fn digests(&self, range: &PieceRange, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
+    fn digests(&self, range: &PieceRange, buffer: &mut PageBuffer) -> Result<Vec<Digest>, Failure> {
         if !allows(&self.names, &range.name) {
             return Err(Failure::plain(Operation::Name));
         }
@@ -227,7 +228,7 @@ impl ComparedTarget {
         if self.check == CopyCheck::VerifyDisk {
             forget(&file).map_err(|error| Failure::of(Operation::Sync, &error))?;
         }
-        range.digests(&file, room).map_err(ReadProblem::failure)
+        range.digests(&file, buffer).map_err(ReadProblem::failure)
     }
 }
 

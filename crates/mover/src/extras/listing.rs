@@ -34,6 +34,7 @@ pub(crate) fn list_names(trees: &[Tree], taker: &mut dyn NameTaker) {
     listing.hand_over();
 }
 
+/// The names of folders, as the walk of the trees finds them.
 struct Listing<'a> {
     trees: &'a [Tree],
     taker: &'a mut dyn NameTaker,

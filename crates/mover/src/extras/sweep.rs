@@ -148,6 +148,7 @@ struct ExtraRemoval<'a, 'b> {
     swept: &'a mut Swept,
 }
 
+/// A step of a removal.
 enum Step {
     /// Remove an entry, of a folder first what is in it.
     Enter(Entry),

@@ -62,7 +62,7 @@ pub(super) fn carry<E: End>(
     let mut reader = FrameReader::new(flow.receiver()?, &link.pulse);
     writer.beat()?;
     let next = taken::<E::Heard>(&mut reader)?;
-    link.forget(next)?;
+    link.outbox.forget(next)?;
     let open = OpenFlow { writer: &writer, next, is_broken: AtomicBool::new(false) };
     let (say, asked) = sync_channel(1);
     std::thread::scope(|scope| {
@@ -108,7 +108,7 @@ fn hear<E: End>(
         stage::enter(CopyStage::Receive);
         let frame = reader.next::<E::Heard>()?.ok_or_else(ended)?;
         stage::settle(Pause::Starved);
-        link.forget(frame.taken)?;
+        link.outbox.forget(frame.taken)?;
         let Some(message) = frame.message else { continue };
         let goes_on = end.take(link, message, frame.body)?;
         stage::settle(Pause::Device);

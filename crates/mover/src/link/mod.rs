@@ -6,6 +6,7 @@
 //! | `links` | the links of a copy: opens their flows, again and again, and gives up |
 //! | `opening` | how this end gets flows |
 //! | `carry` | what happens on one flow, from its first byte to its last |
+//! | `outbox` | what this end says, for the thread that sends it |
 //! | `kept` | messages that may have to be sent again |
 //! | `pulse` | when the other end was heard last |
 //!
@@ -19,6 +20,7 @@ mod carry;
 mod kept;
 mod links;
 mod opening;
+mod outbox;
 mod pulse;
 
 use std::sync::Arc;
@@ -28,16 +30,12 @@ use std::time::Duration;
 use landspeed_transport::Flow;
 use parking_lot::{Condvar, Mutex};
 
-use crate::Error;
 use crate::wire::FrameWriter;
 pub(crate) use carry::{End, beat_until_end};
-use kept::Kept;
 pub(crate) use links::{BEATS, Links};
 pub use opening::{Caller, Flows, Opening};
+use outbox::Outbox;
 pub(crate) use pulse::Pulse;
-
-/// The longest time for which a message waits that need not be sent at once.
-const SOON: Duration = Duration::from_millis(20);
 
 /// A link. Messages of this end are `T` as long as they are kept.
 #[derive(Debug)]
@@ -47,10 +45,8 @@ pub(crate) struct Link<T> {
     pulse: Pulse,
     /// The number of messages of the other end that this end has taken.
     taken: AtomicU64,
-    /// The messages of this end that the other end is not known to have taken.
-    kept: Mutex<Kept<T>>,
-    /// Signalled when a message is added that is to be sent at once, and when a flow has broken.
-    moved: Condvar,
+    /// The messages of this end.
+    pub(crate) outbox: Outbox<T>,
     place: Mutex<FlowPlace>,
     /// Signalled when the other end has opened a flow.
     arrived: Condvar,
@@ -79,60 +75,9 @@ impl<T: Clone> Link<T> {
             number,
             pulse: Pulse::new(),
             taken: AtomicU64::new(0),
-            kept: Mutex::new(Kept::new()),
-            moved: Condvar::new(),
+            outbox: Outbox::new(),
             place: Mutex::default(),
             arrived: Condvar::new(),
-        }
-    }
-
-    /// Adds a message to those that are sent on this link. It never waits: a link whose flow is broken must not hold up what
-    /// concerns another one.
-    pub(crate) fn say(&self, message: T, weight: usize) {
-        self.kept.lock().push(message, weight);
-        self.moved.notify_all();
-    }
-
-    /// Adds a message that wakes no thread: it is sent with the next one, or after [`SOON`].
-    pub(crate) fn say_soon(&self, message: T, weight: usize) {
-        self.kept.lock().push(message, weight);
-    }
-
-    /// Returns the weight of the messages that are kept.
-    pub(crate) fn weight(&self) -> usize {
-        self.kept.lock().weight()
-    }
-
-    /// Returns the message with this number; `None` if there is none yet.
-    pub(crate) fn message(&self, number: u64) -> Option<T> {
-        self.kept.lock().since(number).next().cloned()
-    }
-
-    /// Waits for messages from this number on. Returns at most `most` of them, and none once the flow is broken.
-    pub(crate) fn wait_for_messages(&self, number: u64, most: usize, flow: &OpenFlow<'_>) -> Vec<T> {
-        let mut kept = self.kept.lock();
-        while !flow.is_broken() {
-            let messages: Vec<T> = kept.since(number).take(most).cloned().collect();
-            if !messages.is_empty() {
-                return messages;
-            }
-            self.moved.wait_for(&mut kept, SOON);
-        }
-        Vec::new()
-    }
-
-    /// Wakes a thread that waits for messages, so that it sees that its flow is broken, or what was to be sent soon.
-    pub(crate) fn wake(&self) {
-        // A thread that has just looked does not wait yet, but holds the lock.
-        drop(self.kept.lock());
-        self.moved.notify_all();
-    }
-
-    /// The other end has taken `taken` messages since the first one ever.
-    fn forget(&self, taken: u64) -> Result<(), Error> {
-        match self.kept.lock().forget(taken) {
-            true => Ok(()),
-            false => Err(Error::Protocol("it has taken messages that it was not sent, or forgets some")),
         }
     }
 

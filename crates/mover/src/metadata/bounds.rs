@@ -30,6 +30,7 @@ pub(super) fn bounded<'de, D: Deserializer<'de>>(from: D) -> Result<Attributes, 
     from.deserialize_map(Bounded)
 }
 
+/// Reads attributes up to [`MOST_OF_ENTRY`].
 struct Bounded;
 
 impl<'de> Visitor<'de> for Bounded {

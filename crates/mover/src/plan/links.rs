@@ -31,6 +31,7 @@ struct WaitingName {
 /// What tells a file of the source from all others: its device and its inode.
 type InodeKey = (u64, u64);
 
+/// The names of one file.
 #[derive(Debug)]
 struct LinkGroup {
     first: FirstName,
@@ -42,6 +43,7 @@ struct LinkGroup {
     has_changed: bool,
 }
 
+/// The name of a file that is copied, and whether the target has it.
 #[derive(Debug)]
 enum FirstName {
     /// The first name is on its way. These are the others so far.

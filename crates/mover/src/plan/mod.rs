@@ -63,7 +63,8 @@ pub(crate) enum Work {
     },
     /// Files of one piece, of at most [`crate::digest::PIECE`] bytes together.
     Small(Vec<PieceWork>),
-    /// A piece of a file of several pieces.
+    /// A piece of a file of several pieces. It is alone in its message, so that it arrives at the beginning of a page: a
+    /// write past the page cache needs that.
     Piece(PieceWork),
     /// The pieces of a file that are holes, as ranges of (first, number).
     Holes {
@@ -92,6 +93,7 @@ pub(crate) enum Work {
     Finish,
 }
 
+/// The phases of a copy, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd)]
 enum Phase {
     /// The tree is walked, and its content is sent.
@@ -165,6 +167,7 @@ impl OpenEntry {
     }
 }
 
+/// What follows the withdrawal of an entry.
 #[derive(Debug)]
 enum AfterWithdrawal {
     Fail(Failure),
@@ -172,6 +175,7 @@ enum AfterWithdrawal {
     Offer(Box<FoundEntry>),
 }
 
+/// What the source has to do: its entries from the walk until they are settled.
 #[derive(Debug)]
 pub(crate) struct Plan {
     phase: Phase,

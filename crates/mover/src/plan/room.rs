@@ -30,6 +30,7 @@ pub(super) struct TargetRoom {
     is_late: bool,
 }
 
+/// Whether the target is asked for its room.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum RoomQuestion {
     #[default]

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Glob(Vec<Component>);
 
+/// What is between two '/' of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Component {
     /// "**": any number of components, also none.
@@ -16,6 +17,7 @@ enum Component {
     One(Vec<Token>),
 }
 
+/// What fits one byte of a component, or any number of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Token {
     Byte(u8),

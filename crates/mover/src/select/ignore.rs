@@ -10,6 +10,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IgnoreRules(Vec<Rule>);
 
+/// One line of the rules.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
     glob: Glob,

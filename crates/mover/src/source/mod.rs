@@ -3,6 +3,7 @@
 mod crew;
 mod made;
 mod names;
+mod outcome;
 mod pace;
 mod read;
 mod walk;
@@ -11,19 +12,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use landspeed_record::units::{BitRate, Bytes};
-use landspeed_record::{
-    CopyFailure, CopyKeeping, CopyKept, CopyLoss, CopyLossKind, CopyOutcome, CopyStage, PathBytes,
-};
+use landspeed_record::units::BitRate;
+use landspeed_record::{CopyKeeping, CopyKept, CopyOutcome, CopyStage};
 use landspeed_transport::CancelFlag;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::beneath::Root;
-use crate::extras::empty_source_words;
 use crate::link::{End, Flows, Link, Links, OpenFlow};
-use crate::metadata::{self, LostKind};
+use crate::metadata;
 use crate::name::RelativeName;
-use crate::plan::{EmptySource, FailedEntry, NextStep, NotRemoved, PieceWork, Plan, Settled, Work};
+use crate::plan::{NextStep, PieceWork, Plan, Work};
 use crate::select::{CopyRules, IgnoreRules};
 use crate::stage::{self, FlowMeter, Pause, StageTotals};
 use crate::tree::Tree;
@@ -32,6 +30,7 @@ use crate::{CopyProgress, Error};
 use crew::{CrewPlace, FlowCrew};
 pub use made::MadeFiles;
 pub(crate) use names::can_remove;
+use outcome::outcome;
 use pace::Pace;
 use read::Body;
 
@@ -114,55 +113,6 @@ pub fn send_made(
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
     Sending { made: Some(files), ..Sending::new(progress, limit) }.run(flows, cancel, &[])
-}
-
-fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Option<Failure>) -> CopyOutcome {
-    let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
-    let failure = |failed: &FailedEntry| CopyFailure {
-        name_hex: PathBytes(failed.name.as_bytes().to_vec()),
-        why: if failed.is_at_target { failed.failure.words_at_target() } else { failed.failure.words() },
-    };
-    CopyOutcome {
-        copied: settled.copied,
-        copied_bytes: Bytes(settled.copied_bytes),
-        sent_bytes: Bytes(settled.sent_bytes),
-        made: settled.made,
-        unchanged: settled.unchanged,
-        failed: settled.failed,
-        is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
-        failures: settled.failures.iter().map(failure).collect(),
-        deleted: settled.deleted,
-        not_deleted: not_deleted(settled, roots),
-        unfinished: unfinished.map(file_system).unwrap_or_default(),
-        lost: lost(settled),
-    }
-}
-
-/// Returns what the target did not take of entries that it has otherwise.
-fn lost(settled: &Settled) -> Vec<CopyLoss> {
-    let apart = settled.first_apart.as_ref().map(|name| CopyLoss {
-        kind: CopyLossKind::HardLink,
-        entries: settled.apart,
-        name_hex: PathBytes(name.as_bytes().to_vec()),
-        why: "the file system allows no further link, so it is a file of its own".to_owned(),
-    });
-    settled.lost.iter().map(LostKind::told).chain(apart).collect()
-}
-
-/// Returns why the target has removed nothing of what only it has; empty if it has, or was not asked to.
-fn not_deleted(settled: &Settled, roots: &[SourceRoot]) -> String {
-    match settled.not_removed {
-        None => String::new(),
-        Some(NotRemoved::Failures) => "nothing was deleted, because entries failed".to_owned(),
-        Some(NotRemoved::TooMany(found)) => {
-            format!(
-                "nothing was deleted: --max-delete allows fewer than the {found} that only the target has"
-            )
-        }
-        Some(NotRemoved::EmptySource(EmptySource { tree, extras, all })) => {
-            format!("nothing was deleted: {}", empty_source_words(&roots[tree].path, extras, all))
-        }
-    }
 }
 
 /// Returns the entry at which the walk of a root begins, and the folder in which that is: a folder itself, or the one above a
@@ -261,11 +211,11 @@ impl<'a> Sending<'a> {
         flow: &OpenFlow<'_>,
         place: &CrewPlace<'_>,
     ) -> Option<Arc<Outgoing>> {
-        if let Some(unheard) = link.message(number) {
+        if let Some(unheard) = link.outbox.message(number) {
             return Some(unheard);
         }
         let outgoing = Arc::new(Outgoing::of(self.next_work(link, flow, place)?));
-        link.say(Arc::clone(&outgoing), 1);
+        link.outbox.say(Arc::clone(&outgoing), 1);
         Some(outgoing)
     }
 
@@ -284,7 +234,7 @@ impl<'a> Sending<'a> {
                 place.idle(|| self.over.wait_for(&mut plan, RESTING));
                 continue;
             }
-            if link.weight() >= MOST_UNHEARD {
+            if link.outbox.weight() >= MOST_UNHEARD {
                 stage::wait(Pause::Blocked, || self.moved.wait_for(&mut plan, LOOK));
                 continue;
             }

@@ -78,6 +78,7 @@ fn on_clock<T>(act: impl FnOnce(&mut ThreadClock) -> T) -> Option<T> {
     CLOCK.with_borrow_mut(|clock| clock.as_mut().map(act))
 }
 
+/// The clock of one thread: its stage, and what it has spent in each.
 struct ThreadClock {
     totals: Arc<StageTotals>,
     present: Arc<Present>,

@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 
-use crate::pages;
+use crate::pages::{PAGE, begins_with_page};
 
 /// What memory, offset and length of a direct write are multiples of (open(2), O_DIRECT).
-const BLOCK: usize = pages::PAGE;
+const BLOCK: usize = PAGE;
 
 /// Whether an end writes pieces of long files past the page cache. By default it does not.
 #[derive(Debug, Default)]
@@ -48,8 +48,7 @@ impl DirectWrites {
     /// Writes bytes past the page cache, if that is asked for and can be done. Returns false if nothing is to be
     /// relied on: the caller then writes all of them. No other thread uses the file's description.
     pub(super) fn write(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<bool> {
-        let fits = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
-        if !self.is_asked.load(Ordering::Acquire) || !fits || bytes.is_empty() {
+        if !self.is_asked.load(Ordering::Acquire) || !are_blocks(bytes, offset) {
             return Ok(false);
         }
         match write_direct(file, bytes, offset) {
@@ -69,15 +68,19 @@ impl DirectWrites {
     }
 }
 
+/// Returns true if these are whole blocks in memory and in the file. A piece that came alone has them, unless it is the last one
+/// of its file.
+fn are_blocks(bytes: &[u8], offset: u64) -> bool {
+    let are_whole = bytes.len().is_multiple_of(BLOCK) && offset.is_multiple_of(BLOCK as u64);
+    are_whole && !bytes.is_empty() && begins_with_page(bytes)
+}
+
 /// Writes bytes through a description that has O_DIRECT meanwhile. It sleeps in the kernel where another writes, so
 /// that it needs no turn.
 fn write_direct(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    let (mut memory, first) = pages::zeros(bytes.len());
-    let aligned = &mut memory[first..first + bytes.len()];
-    aligned.copy_from_slice(bytes);
     let flags = fcntl_getfl(file)?;
     fcntl_setfl(file, flags | OFlags::DIRECT)?;
-    let written = file.write_all_at(aligned, offset);
+    let written = file.write_all_at(bytes, offset);
     fcntl_setfl(file, flags)?;
     written
 }
@@ -85,6 +88,7 @@ fn write_direct(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pages::PageBuffer;
 
     #[test]
     fn what_is_written_past_the_page_cache_is_what_is_read() {
@@ -92,14 +96,16 @@ mod tests {
         let writes = DirectWrites::default();
         assert_eq!(writes.ask(true), Err("this end writes no files".to_owned()));
         writes.allow();
-        let piece: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
-        assert!(!writes.write(&file, &piece, 0).unwrap(), "it was not asked for");
+        let mut buffer = PageBuffer::default();
+        let piece = buffer.front(1 << 20);
+        (0..).zip(piece.iter_mut()).for_each(|(at, byte): (u32, _)| *byte = (at / 7) as u8);
+        assert!(!writes.write(&file, piece, 0).unwrap(), "it was not asked for");
         writes.ask(true).unwrap();
         assert!(!writes.write(&file, &piece[..5_000], 0).unwrap(), "no whole block");
-        assert!(!writes.write(&file, &piece, 100).unwrap(), "within a block");
+        assert!(!writes.write(&file, piece, 100).unwrap(), "within a block");
         let flags = fcntl_getfl(&file).unwrap();
-        // Its memory is not aligned.
-        let is_direct = writes.write(&file, &piece[4_097..4_097 + 8_192], 4_096).unwrap();
+        assert!(!writes.write(&file, &piece[4_097..4_097 + 8_192], 4_096).unwrap(), "from within a page");
+        let is_direct = writes.write(&file, &piece[4_096..4_096 + 8_192], 4_096).unwrap();
         assert_eq!(fcntl_getfl(&file).unwrap(), flags, "others go through the page cache again");
         if !is_direct {
             assert!(writes.ask(true).unwrap_err().contains("direct writes"), "it is known from now on");
@@ -107,9 +113,9 @@ mod tests {
         }
         let mut read = vec![0; 8_192];
         file.read_exact_at(&mut read, 4_096).unwrap();
-        assert_eq!(read, piece[4_097..4_097 + 8_192]);
+        assert_eq!(read, piece[4_096..4_096 + 8_192]);
         writes.ask(false).unwrap();
-        assert!(!writes.write(&file, &piece, 0).unwrap(), "through the page cache again");
+        assert!(!writes.write(&file, piece, 0).unwrap(), "through the page cache again");
     }
 
     #[test]
@@ -118,8 +124,8 @@ mod tests {
         writes.allow();
         writes.ask(true).unwrap();
         writes.refuse(&io::Error::from_raw_os_error(libc::EINVAL));
-        let file = tempfile::tempfile().unwrap();
-        assert!(!writes.write(&file, &[7; 4_096], 0).unwrap());
+        let (file, mut buffer) = (tempfile::tempfile().unwrap(), PageBuffer::default());
+        assert!(!writes.write(&file, buffer.front(BLOCK), 0).unwrap());
         assert!(writes.ask(true).is_err() && writes.ask(false).is_ok());
     }
 }

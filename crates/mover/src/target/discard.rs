@@ -8,7 +8,8 @@ use landspeed_record::CopyStage;
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use super::{MOST_FILES, SourceLink, check_unheard, send_all};
+use super::MOST_FILES;
+use super::source_link::{SourceLink, check_unheard, send_all};
 use crate::digest::{self, Digest, DonePieces};
 use crate::link::{End, Flows, Link, Links, OpenFlow};
 use crate::stage::{self, StageTotals};
@@ -51,6 +52,7 @@ struct ComingFile {
     done: DonePieces,
 }
 
+/// What the threads of such a target share.
 struct DiscardingTarget<'a> {
     progress: &'a CopyProgress,
     /// The files under way, by the number of their entries.
@@ -181,7 +183,7 @@ impl End for DiscardingTarget<'_> {
     }
 
     fn wake(&self, link: &Link<Self::Kept>) {
-        link.wake();
+        link.outbox.wake();
     }
 
     fn end(&self) {

@@ -36,6 +36,7 @@ impl LinkableFiles {
     }
 }
 
+/// Returns which file an entry is.
 pub(super) fn inode(stat: &Stat) -> Inode {
     let identity = FileIdentity::of(stat);
     (identity.device, identity.inode)

@@ -20,6 +20,7 @@ use super::{Receiving, kind};
 use crate::digest::{self, Digest};
 use crate::extents::{self, DataMap, are_zeros, bytes_of, is_hole, sparse};
 use crate::metadata::Place;
+use crate::pages::PageBuffer;
 use crate::stage;
 use crate::tree::{FileIdentity, read_piece};
 use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader};
@@ -36,10 +37,12 @@ pub(super) struct InPlace {
 }
 
 impl InPlace {
+    /// Returns true once the incomplete file has something else than the file in place.
     pub(super) fn is_written(&self) -> bool {
         self.is_written.load(Ordering::Acquire)
     }
 
+    /// Says that the incomplete file has something else from now on.
     pub(super) fn write(&self) {
         self.is_written.store(true, Ordering::Release);
     }
@@ -98,9 +101,9 @@ impl Receiving {
     /// Returns true if the file in place has zeros in these pieces, which may be a terabyte: a hole is not read, and nothing is read
     /// after the end of the copy.
     fn has_zeros(&self, opened: &File, file: &IncomingFile, holes: &[(u32, u32)]) -> bool {
-        let mut room = vec![0; digest::PIECE];
+        let mut buffer = PageBuffer::default();
         let mut is_zero = |index: u32| {
-            let bytes = &mut room[..file.length(index)];
+            let bytes = buffer.front(file.length(index));
             let is_over = self.is_over.load(Ordering::Acquire);
             is_hole(opened, digest::offset(index), bytes.len())
                 || (!is_over && read_piece(opened, index, bytes).is_ok() && are_zeros(bytes))
@@ -130,9 +133,9 @@ impl Receiving {
         same.sort_unstable_by_key(|(index, _)| *index);
         // Of a hole that another program makes from now on, the zeros are written.
         let map = DataMap::of(&opened, file.pieces());
-        let mut bytes = vec![0; digest::PIECE];
+        let mut buffer = PageBuffer::default();
         for (index, digest) in same {
-            let bytes = &mut bytes[..file.length(index)];
+            let bytes = buffer.front(file.length(index));
             stage::enter(CopyStage::Read);
             let read = read_at(&opened, bytes, digest::offset(index));
             read.map_err(|error| Failure::of(Operation::Read, &error))?;
@@ -175,11 +178,12 @@ impl Receiving {
 
 /// Returns the digest of a piece of the file in place.
 fn piece(opened: &File, file: &IncomingFile, index: u32) -> io::Result<Digest> {
-    let mut bytes = vec![0; file.length(index)];
+    let mut buffer = PageBuffer::default();
+    let bytes = buffer.front(file.length(index));
     stage::enter(CopyStage::Read);
-    let read = read_at(opened, &mut bytes, digest::offset(index));
+    let read = read_at(opened, bytes, digest::offset(index));
     stage::enter(CopyStage::Hash);
-    let digest = read.map(|()| digest::of_piece(&bytes, index, file.pieces()));
+    let digest = read.map(|()| digest::of_piece(bytes, index, file.pieces()));
     stage::enter(CopyStage::Metadata);
     digest
 }

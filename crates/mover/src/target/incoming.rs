@@ -16,6 +16,7 @@ use crate::digest::{self, Digest, DonePieces};
 use crate::extents::{MOST_RANGES, are_ranges, between, bytes_of, clear, range};
 use crate::metadata::{self, HeldRoom, Keeper, Place, SPECIAL_BITS};
 use crate::name::RelativeName;
+use crate::pages::PageBuffer;
 use crate::stage::{self, Pause};
 use crate::wire::{EntryOutcome, Failure, HardLink, OfferedEntry, Operation, PieceHeader};
 
@@ -82,6 +83,7 @@ impl IncomingFile {
         self.replaces = bytes;
     }
 
+    /// Returns the bytes of what it replaces.
     pub(super) fn replaces(&self) -> u64 {
         self.replaces
     }
@@ -91,6 +93,7 @@ impl IncomingFile {
         self.in_place = in_place;
     }
 
+    /// Returns what is known of the file in place, if pieces are compared with those of it.
     pub(super) fn in_place(&self) -> Option<&InPlace> {
         self.in_place.as_ref()
     }
@@ -299,15 +302,17 @@ impl IncomingFile {
             return Ok(Some(EntryOutcome::Again(header.index)));
         }
         let file = self.file(work).map_err(|error| Failure::of(Operation::Create, &error))?;
-        let mut bytes = vec![0; header.length as usize];
+        let mut buffer = PageBuffer::default();
+        let bytes = buffer.front(header.length as usize);
         stage::enter(CopyStage::Read);
-        let read = read_at(&file, &mut bytes, digest::offset(header.index));
+        let read = read_at(&file, bytes, digest::offset(header.index));
         stage::enter(CopyStage::Hash);
-        let is_same = read.is_ok() && digest::of_piece(&bytes, header.index, self.pieces) == header.digest;
+        let is_same = read.is_ok() && digest::of_piece(bytes, header.index, self.pieces) == header.digest;
         stage::enter(CopyStage::Metadata);
         Ok(if is_same { self.mark(header) } else { Some(EntryOutcome::Again(header.index)) })
     }
 
+    /// Marks a piece as done. Returns what became of it; `None` if it was done before.
     pub(super) fn mark(&self, header: &PieceHeader) -> Option<EntryOutcome> {
         let is_new = self.done.lock().add(header.index, header.digest);
         is_new.then_some(EntryOutcome::Taken(header.index))

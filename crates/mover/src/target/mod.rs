@@ -11,6 +11,8 @@ mod listing;
 mod offer;
 mod one_name;
 mod room;
+mod serving;
+mod source_link;
 mod special;
 mod stable;
 mod sweep;
@@ -20,23 +22,23 @@ use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use landspeed_record::{CopyKeeping, CopyStage};
 use landspeed_transport::CancelFlag;
 use parking_lot::Mutex;
 
-use crate::beneath::{LastFolder, Root};
+use crate::beneath::Root;
 use crate::digest::Digest;
-use crate::link::{End, Flows, Link, Links, OpenFlow};
+use crate::link::{Flows, Links};
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::select::CopyRules;
-use crate::stage::{self, Pause, StageTotals};
+use crate::stage::{self, Pause};
 use crate::wire::{
-    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_OUTCOMES, MOST_PIECES, OfferedEntry, Operation,
-    PieceHeader, SparsePiece, ToSource, ToTarget, encode, numbered,
+    Answer, EntryOutcome, Failure, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation, PieceHeader,
+    SparsePiece, ToSource, numbered,
 };
 use crate::{CopyProgress, Error};
 use commit::{Commit, MOST_WAITING, WholeFile};
@@ -48,6 +50,8 @@ use known_folders::KnownFolders;
 pub(crate) use listing::LastListing;
 pub(crate) use offer::{allows, kind};
 use one_name::NameForms;
+use serving::Serving;
+use source_link::SourceLink;
 pub(crate) use special::is_of_kind;
 use work_folder::WorkFolder;
 pub use work_folder::clean;
@@ -55,12 +59,6 @@ pub(crate) use work_folder::is_held;
 
 /// The largest number of files under way: more than an honest source offers at a time.
 const MOST_FILES: usize = 32_768;
-/// The largest weight of messages on a link that the source has not heard: far more than an honest source ever has under way.
-const MOST_UNHEARD: usize = 64 << 20;
-/// The weight of a message beside its bytes.
-const WEIGHT: usize = 64;
-/// The largest number of messages that are sent together.
-const MOST_TOGETHER: usize = 64;
 
 /// Where a copy goes.
 #[derive(Debug, Clone)]
@@ -128,33 +126,6 @@ struct Receiving {
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
     is_over: AtomicBool,
-}
-
-/// A link to the source, on which encoded messages are sent.
-type SourceLink = Link<Arc<[u8]>>;
-
-impl SourceLink {
-    /// Sends a message to the source.
-    fn tell(&self, message: &ToSource) {
-        let message: Arc<[u8]> = encode(message).into();
-        let weight = message.len() + WEIGHT;
-        self.say(message, weight);
-    }
-
-    /// Tells the source what became of entries, if there are any, in as many messages as it takes.
-    fn tell_outcomes(&self, outcomes: Vec<(u64, EntryOutcome)>) {
-        outcomes.chunks(MOST_OUTCOMES).for_each(|some| self.tell(&ToSource::Outcomes(some.to_vec())));
-    }
-
-    /// Tells the source of pieces of one message, if there are any, after which it has no more to do than before. Several such
-    /// messages leave together.
-    fn tell_soon(&self, outcomes: Vec<(u64, EntryOutcome)>) {
-        if !outcomes.is_empty() {
-            let message: Arc<[u8]> = encode(&ToSource::Outcomes(outcomes)).into();
-            let weight = message.len() + WEIGHT;
-            self.say_soon(message, weight);
-        }
-    }
 }
 
 impl Receiving {
@@ -350,113 +321,12 @@ impl Receiving {
     }
 }
 
-/// Returns an error if the messages that the source has not acknowledged weigh more than [`MOST_UNHEARD`].
-fn check_unheard(link: &SourceLink) -> Result<(), Error> {
-    match link.weight() {
-        ..=MOST_UNHEARD => Ok(()),
-        _ => Err(Error::Protocol("it does not say what it has heard")),
-    }
-}
-
-/// Sends what a target says to its source until the flow is broken.
-fn send_all(link: &SourceLink, flow: &OpenFlow<'_>, stages: &Arc<StageTotals>) -> Result<(), Error> {
-    let mut number = flow.next;
-    let _life = stages.begin(CopyStage::Send);
-    loop {
-        let messages = stage::wait(Pause::Starved, || link.wait_for_messages(number, MOST_TOGETHER, flow));
-        if messages.is_empty() {
-            return Ok(());
-        }
-        flow.writer.send_together(&messages)?;
-        stage::settle(Pause::Blocked);
-        number += messages.len() as u64;
-    }
-}
-
 /// Queues files to be put on stable storage and in place.
 fn commit(commits: &SyncSender<Commit>, files: Vec<WholeFile>, link: &Arc<SourceLink>) {
     if !files.is_empty() {
         // The thread that commits ends after those that send to it.
         let install = Commit::Install { files, link: Arc::clone(link) };
         let _ = stage::wait(Pause::Blocked, || commits.send(install));
-    }
-}
-
-/// The target while its links are served.
-struct Serving<'a> {
-    receiving: &'a Receiving,
-    commits: SyncSender<Commit>,
-    progress: &'a CopyProgress,
-}
-
-impl End for Serving<'_> {
-    type Kept = Arc<[u8]>;
-    type Heard = ToTarget;
-
-    fn send(&self, link: &SourceLink, flow: &OpenFlow<'_>) -> Result<(), Error> {
-        send_all(link, flow, self.stages())
-    }
-
-    fn take(&self, link: &Arc<SourceLink>, message: ToTarget, body: &[u8]) -> Result<bool, Error> {
-        check_unheard(link)?;
-        let Serving { receiving, commits, .. } = self;
-        stage::enter(CopyStage::Metadata);
-        match message {
-            ToTarget::Offer { first, entries } => {
-                let mut last = LastFolder::default();
-                let consider =
-                    |entry, offered: &OfferedEntry| receiving.consider_link(entry, offered, &mut last, link);
-                receiving.answer(link, first, &entries, consider)?;
-            }
-            ToTarget::Folders { first, entries } => {
-                receiving.answer(link, first, &entries, |_, offered| receiving.complete_folder(offered))?;
-            }
-            ToTarget::Pieces(headers) => receiving.take_pieces(&headers, body, link, commits)?,
-            ToTarget::SparsePieces(pieces) => receiving.take_sparse(&pieces, body, link, commits)?,
-            ToTarget::Holes { entry, holes } => receiving.take_holes(entry, &holes, link),
-            ToTarget::Install { entry, digest } => receiving.install(entry, digest, link, commits),
-            ToTarget::Withdraw { entry } => receiving.withdraw(entry, link),
-            ToTarget::Rest => {
-                stage::rest();
-                // Nothing may follow that takes along what is to be reported soon.
-                link.wake();
-            }
-            ToTarget::Room { again } => receiving.tell_room(again, link),
-            ToTarget::Finish => drop(commits.send(Commit::Finish { link: Arc::clone(link) })),
-            ToTarget::Names { number, folders, removes } => {
-                receiving.sweep(number, folders, removes, link)?
-            }
-            ToTarget::Over if !self.is_done() => return Err(Error::Ended),
-            ToTarget::Over => {
-                self.end();
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn wake(&self, link: &SourceLink) {
-        link.wake();
-    }
-
-    fn end(&self) {
-        self.receiving.is_over.store(true, Ordering::Release);
-    }
-
-    fn is_over(&self) -> bool {
-        self.receiving.is_over.load(Ordering::Acquire)
-    }
-
-    fn is_done(&self) -> bool {
-        self.receiving.is_finished.load(Ordering::Acquire)
-    }
-
-    fn progress(&self) -> &CopyProgress {
-        self.progress
-    }
-
-    fn stages(&self) -> &Arc<StageTotals> {
-        &self.progress.stages
     }
 }
 

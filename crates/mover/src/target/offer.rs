@@ -124,6 +124,21 @@ impl Receiving {
         self.may_stay(offered, size, there) && FileIdentity::of(there).modified == offered.modified
     }
 
+    /// Returns what is in the place of an offered file; a failure if that has another name, which the file system takes for
+    /// the same.
+    fn in_its_place(&self, offered: &OfferedEntry, last: &mut LastFolder) -> Result<Option<Stat>, Failure> {
+        if self.fresh.hold(&offered.name) {
+            return Ok(None);
+        }
+        let there = self.root.stat(&offered.name, last);
+        let there = there.map_err(|error| Failure::of(Operation::Open, &error))?;
+        if there.is_some() {
+            self.check_name(&offered.name, last).map_err(|error| Failure::of(Operation::Create, &error))?;
+        }
+        Ok(there)
+    }
+
+    /// Says whether an offered file is to be sent, and takes it under way then.
     fn want(
         &self,
         entry: u64,
@@ -132,13 +147,7 @@ impl Receiving {
         last: &mut LastFolder,
     ) -> Result<Answer, Failure> {
         let open = |error: io::Error| Failure::of(Operation::Open, &error);
-        let there = match self.fresh.hold(&offered.name) {
-            true => None,
-            false => self.root.stat(&offered.name, last).map_err(open)?,
-        };
-        if there.is_some() {
-            self.check_name(&offered.name, last).map_err(|error| Failure::of(Operation::Create, &error))?;
-        }
+        let there = self.in_its_place(offered, last)?;
         let compares = there.as_ref().is_some_and(|there| self.compares_content(offered, size, there));
         let replaced = there.as_ref().map_or(0, taken_by);
         match there {
@@ -238,6 +247,7 @@ pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
     is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
 }
 
+/// Returns the kind of an entry.
 pub(crate) fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }

@@ -10,6 +10,7 @@ use std::path::Path;
 use landspeed_record::CopyKept;
 
 use super::*;
+use crate::beneath::LastFolder;
 use crate::digest;
 use crate::metadata::{DeviceNumber, Metadata};
 use crate::wire::{EntryKind, HardLink, Timestamp};
@@ -44,7 +45,7 @@ fn considered(target: &Receiving, entry: u64, offered: &OfferedEntry) -> Answer 
 
 /// Returns the messages to the source on a link.
 fn told(link: &SourceLink) -> Vec<ToSource> {
-    let messages = (0..).map_while(|number| link.message(number));
+    let messages = (0..).map_while(|number| link.outbox.message(number));
     messages.map(|message| postcard::from_bytes(&message).expect("a message")).collect()
 }
 

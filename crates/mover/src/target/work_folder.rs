@@ -32,6 +32,7 @@ const HOLDER: &[u8] = b"landspeed-holder";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
 
+/// The folder, which is locked for one copy.
 #[derive(Debug)]
 pub(super) struct WorkFolder {
     folder: OwnedFd,

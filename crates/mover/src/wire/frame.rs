@@ -14,6 +14,7 @@ use super::version::{self, GREETING};
 use crate::Error;
 use crate::digest::PIECE;
 use crate::link::Pulse;
+use crate::pages::PageBuffer;
 
 /// The length of a frame's head: the lengths of message and body, as little-endian numbers of 32 bits, and the number of
 /// messages that the sender has taken, of 64 bits.
@@ -130,14 +131,14 @@ pub(crate) struct FrameReader<'a> {
     /// True once the other end's version was read, and is that of this end.
     is_greeted: bool,
     message: Vec<u8>,
-    /// Room for the longest body so far.
-    body: Vec<u8>,
+    /// Room for the longest body so far. A body that is one piece of a long file can be written from it past the page cache.
+    body: PageBuffer,
 }
 
 impl<'a> FrameReader<'a> {
     pub(crate) fn new(receiver: Box<dyn Receiver + 'a>, pulse: &'a Pulse) -> Self {
         let bytes = ByteReader { receiver, pulse, room: vec![0; ROOM], from: 0, to: 0 };
-        FrameReader { bytes, is_greeted: false, message: Vec::new(), body: Vec::new() }
+        FrameReader { bytes, is_greeted: false, message: Vec::new(), body: PageBuffer::default() }
     }
 
     /// Waits for the next frame; `None` if the flow has ended between frames.
@@ -150,12 +151,9 @@ impl<'a> FrameReader<'a> {
         self.message.resize(message, 0);
         self.bytes.fill(&mut self.message).map_err(Error::Flow)?;
         let message = decode(&self.message)?;
-        // The room keeps its length: zeros would be written into room that is made anew.
-        if self.body.len() < body {
-            self.body.resize(body, 0);
-        }
-        self.bytes.fill(&mut self.body[..body]).map_err(Error::Flow)?;
-        Ok(Some(Frame { message, body: &self.body[..body], taken }))
+        let body = self.body.front(body);
+        self.bytes.fill(body).map_err(Error::Flow)?;
+        Ok(Some(Frame { message, body, taken }))
     }
 }
 
@@ -255,6 +253,7 @@ mod tests {
 
     use super::*;
     use crate::digest::Digest;
+    use crate::pages::{PAGE, begins_with_page};
     use crate::wire::{PieceHeader, ToTarget};
 
     /// A flow that holds what was sent, and hands it out in pieces of at most `step` bytes.
@@ -326,6 +325,7 @@ mod tests {
                 let beat = Frame { message: None, body: &[], taken: 6 };
                 assert_eq!(reader.next::<ToTarget>().unwrap(), Some(beat));
                 let arrived = reader.next::<ToTarget>().unwrap().expect("a frame");
+                assert!(begins_with_page(arrived.body));
                 assert!(
                     arrived.message.as_ref() == Some(&pieces) && arrived.body == body && arrived.taken == 7
                 );
@@ -379,7 +379,7 @@ mod tests {
             let bytes = [&GREETING[..], &bytes].concat();
             let mut reader = FrameReader::new(Box::new(Held { bytes, step: 64 }), &pulse);
             while let Ok(Some(_)) = reader.next::<ToTarget>() {}
-            prop_assert!(reader.message.len() <= LONGEST_MESSAGE && reader.body.len() <= PIECE);
+            prop_assert!(reader.message.len() <= LONGEST_MESSAGE && reader.body.bytes().len() <= PIECE + PAGE);
         }
     }
 }

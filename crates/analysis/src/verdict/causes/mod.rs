@@ -13,15 +13,20 @@
 //! carries nothing in the tests of `stall.rs`.
 
 mod bottleneck;
+mod checksums;
+mod competing;
 mod connections;
 mod datagrams;
 mod host;
 mod idle;
 pub(super) mod limits;
+mod offloads;
 mod path;
+mod placement;
 mod processors;
 mod programs;
 mod requests;
+mod softirq;
 mod stall;
 mod windows;
 
@@ -102,17 +107,17 @@ pub static CAUSES: &[CauseJudge] = &[
     on_path(fault(Cause::PathDown, "a path that was down", &[], |view| stall::path_down(view.follow_ups.probe?), unseen)),
     // Segmentation and receive offloads that are off, where a processor is full.
     of_cost(fault(Cause::OffloadsOff, "segmentation offloads that are off", &[SETTINGS, CORES],
-        processors::offloads_off, processors::offloads_off_next)),
+        offloads::offloads_off, offloads::offloads_off_next)),
     // Checksum offload that is off, where a processor is full, and the cost of the checksums.
     of_cost(fault(Cause::SoftwareChecksum, "checksums computed in software", &[SETTINGS, CORES],
-        processors::software_checksum, processors::software_checksum_next)),
+        checksums::software_checksum, checksums::software_checksum_next)),
     // A full core with much of its time in interrupts, and idle cores beside it.
-    of_cost(fault(Cause::SoftirqCore, "a core full of softirq work", &[CORES], processors::softirq_core, unseen)),
+    of_cost(fault(Cause::SoftirqCore, "a core full of softirq work", &[CORES], softirq::softirq_core, unseen)),
     // The time in which the flow's threads were ready and had no core, and what other programs ran in that time.
     fault(Cause::CompetingLoad, "other work on the same core", &[PROCESSES, CORES],
-        processors::competing, unseen),
+        competing::competing, unseen),
     // The cores that threads may run on, the idle cores, and the NUMA node of the link.
-    fault(Cause::Placement, "work on the wrong cores", &[PROCESSES, CORES], processors::placement, unseen),
+    fault(Cause::Placement, "work on the wrong cores", &[PROCESSES, CORES], placement::placement, unseen),
     // The time that the hypervisor gave to other guests.
     fault(Cause::Steal, "the hypervisor taking processor time", &[CORES], processors::steal, unseen),
     // The clock of a full processor against its highest clock, and the governor.

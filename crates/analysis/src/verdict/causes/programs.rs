@@ -5,7 +5,7 @@ use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
 use super::connections::tracking_is_full;
 use super::idle::restarts;
-use super::processors::{MissingOffload, offloads_missing};
+use super::offloads::{MissingOffload, offloads_missing};
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{
     CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,

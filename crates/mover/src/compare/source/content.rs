@@ -5,6 +5,7 @@ use crate::Error;
 use crate::compare::message::{Answer, Question};
 use crate::compare::queue::RangeWork;
 use crate::digest::Digest;
+use crate::pages::PageBuffer;
 use crate::tree::ReadProblem;
 use crate::wire::Failure;
 
@@ -14,7 +15,7 @@ impl ComparingSource<'_> {
         lane.tell(&Question::Read(work.iter().map(|one| one.range.clone()).collect()))?;
         // The target reads at the same time.
         let own: Vec<Result<Vec<Digest>, Failure>> =
-            work.iter().map(|one| self.digests(one, &mut lane.room)).collect();
+            work.iter().map(|one| self.digests(one, &mut lane.buffer)).collect();
         let digests = own.iter().map(|own| own.clone().unwrap_or_default()).collect();
         let Answer::Compared(theirs) = lane.ask(&Question::Compare(digests))? else { return Err(unasked()) };
         if theirs.len() != work.len() {
@@ -30,8 +31,8 @@ impl ComparingSource<'_> {
     }
 
     /// Reads and hashes pieces, if their file is still as it was found.
-    fn digests(&self, work: &RangeWork, room: &mut Vec<u8>) -> Result<Vec<Digest>, Failure> {
+    fn digests(&self, work: &RangeWork, buffer: &mut PageBuffer) -> Result<Vec<Digest>, Failure> {
         let tree = &self.trees[work.place.tree];
-        tree.read(&work.place, |file| work.range.digests(file, room)).map_err(ReadProblem::failure)
+        tree.read(&work.place, |file| work.range.digests(file, buffer)).map_err(ReadProblem::failure)
     }
 }

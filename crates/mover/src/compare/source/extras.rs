@@ -38,6 +38,7 @@ impl ComparingSource<'_> {
     }
 }
 
+/// Asks the target what only it has in the folders that are listed.
 struct ExtrasAsker<'a, 'b, 'c> {
     comparing: &'a ComparingSource<'b>,
     lane: &'a QuestionLane<'c>,

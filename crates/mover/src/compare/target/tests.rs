@@ -151,8 +151,8 @@ fn a_source_reads_only_what_it_was_asked_for() {
         first: 0,
         number: 1,
     };
-    let mut room = Vec::new();
-    let mut read = |range: PieceRange| asked.read(&[range], &mut room).unwrap().remove(0);
+    let mut buffer = PageBuffer::default();
+    let mut read = |range: PieceRange| asked.read(&[range], &mut buffer).unwrap().remove(0);
     let own = read(range("asked", 3)).unwrap();
     assert_eq!(own, [crate::digest::of_piece(b"abc", 0, 1)]);
     assert_eq!(read(range("other", 3)), Err(Failure::plain(Operation::Name)));
@@ -160,10 +160,10 @@ fn a_source_reads_only_what_it_was_asked_for() {
         assert!(read(changed.clone()).is_err(), "{changed:?}");
     }
     let many = vec![range("asked", 3); MOST_PIECES + 1];
-    assert!(asked.read(&many, &mut room).is_err());
-    assert!(asked.read(&[PieceRange { number: 2, ..range("asked", 3) }], &mut room).is_err());
+    assert!(asked.read(&many, &mut buffer).is_err());
+    assert!(asked.read(&[PieceRange { number: 2, ..range("asked", 3) }], &mut buffer).is_err());
     let dry = showing(folder.path(), &[""]).unwrap();
-    assert!(dry.read(&[range("asked", 3)], &mut room).is_err(), "a dry run reads nothing");
+    assert!(dry.read(&[range("asked", 3)], &mut buffer).is_err(), "a dry run reads nothing");
     // Digests without a question break the protocol.
     assert!(compared(vec![Ok(own.clone())], &[]).is_err());
     let other = vec![crate::digest::of_piece(b"abd", 0, 1)];

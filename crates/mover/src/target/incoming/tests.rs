@@ -89,18 +89,20 @@ fn a_piece_past_the_page_cache_and_one_with_a_hole_are_in_one_file() {
     file.may_have_old(true);
     let left = File::from(work.file(file.own(), rustix::fs::Mode::RWXU).unwrap());
     left.write_all_at(&vec![9_u8; 2 << 20], 0).unwrap();
-    let whole: Vec<u8> = (0..1 << 20).map(|at: u32| (at / 7) as u8).collect();
+    let mut buffer = PageBuffer::default();
+    let whole = buffer.front(1 << 20);
+    (0..).zip(whole.iter_mut()).for_each(|(at, byte): (u32, _)| *byte = (at / 7) as u8);
     let sparse = [vec![0_u8; 4_096], vec![7; 5_000], vec![0; (1 << 20) - 9_096]].concat();
     let header = |index, bytes: &[u8]| {
         let digest = digest::of_piece(bytes, index, 2);
         PieceHeader { entry: 0, index, length: 1 << 20, digest, is_sent: true }
     };
-    file.take(&work, &header(0, &whole), &whole).unwrap();
+    file.take(&work, &header(0, whole), whole).unwrap();
     file.take_sparse(&work, &header(1, &sparse), &[(4_096, 5_000)], &[7; 5_000]).unwrap();
     file.complete(&work).unwrap();
     let mut read = vec![1_u8; 2 << 20];
     left.read_exact_at(&mut read, 0).unwrap();
-    assert!(read[..1 << 20] == whole && read[1 << 20..] == sparse);
+    assert!(read[..1 << 20] == *whole && read[1 << 20..] == sparse);
 }
 
 /// The flow that waits sleeps, and its wait is that of an idle flow, and not one for the network.

@@ -47,7 +47,7 @@ impl crate::extras::NameTaker for Taken {
 fn swept(target: &Receiving, removes: bool) -> Swept {
     let link = SourceLink::new(0);
     target.sweep(7, nothing(), removes, &link).unwrap();
-    match postcard::from_bytes(&link.message(0).expect("an answer")).expect("a message") {
+    match postcard::from_bytes(&link.outbox.message(0).expect("an answer")).expect("a message") {
         ToSource::Swept { number: 7, swept } => swept,
         other => panic!("{other:?}"),
     }

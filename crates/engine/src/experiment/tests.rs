@@ -1,4 +1,5 @@
-use landspeed_record::{ExpectationTest, GridSettingTarget};
+use landspeed_record::ExpectationTest;
+use landspeed_record::units::Nanos;
 
 use super::*;
 

@@ -1,0 +1,77 @@
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use landspeed_agent::session::{Options, RequestHandler, ServeOptions, serve_socket};
+use landspeed_record::units::Nanos;
+use landspeed_record::{KnobChangeReport, RestoreOutcome};
+
+use super::conditions::conditions;
+use super::restore::reads_same;
+use super::*;
+
+/// A host whose only knob, ring-rx, takes two seconds to restore.
+struct RingHost;
+
+impl RequestHandler for RingHost {
+    fn handle(&self, request: Request) -> Reply {
+        let (knob, before, after) = ("ring-rx".to_owned(), "256".to_owned(), "512".to_owned());
+        match request {
+            Request::Probe {} => Reply::Facts { facts: Box::default() },
+            Request::Knobs { .. } => {
+                let state = KnobState { knob, value: Some(before), ..KnobState::default() };
+                Reply::Knobs { states: vec![state] }
+            }
+            Request::Turn { .. } => {
+                let turn = KnobChangeReport { knob, before, after, took_ns: Nanos::millis(1) };
+                Reply::Turned { turns: vec![turn] }
+            }
+            _ => {
+                std::thread::sleep(Duration::from_secs(2));
+                Reply::Restored { restored: RestoreOutcome::untouched() }
+            }
+        }
+    }
+
+    fn gone(&self, _: &str) {}
+}
+
+#[test]
+fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
+    let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+    std::thread::spawn(move || serve_socket(theirs, Arc::new(RingHost), &ServeOptions::default()));
+    let options = Options { call: Nanos::secs(1), ..Options::default() };
+    let session = Session::over_socket("slow", ours, &options).expect("a session");
+    let mut host = Host::probe(session).expect("it answers");
+    host.begin().expect("it answers");
+    let changes = host.changes_to(&Settings::from([("ring-rx".to_owned(), "512".to_owned())]));
+    let pending = host.turn(&changes).expect("it is sent");
+    host.turned(pending, &changes).expect("it is turned");
+    let restored = host.restore();
+    assert!(restored.restored, "{restored:?}");
+}
+
+#[test]
+fn conditions_are_the_values_that_decide_figures() {
+    let state = |knob: &str, value: Option<&str>| KnobState {
+        knob: knob.into(),
+        value: value.map(str::to_owned),
+        ..KnobState::default()
+    };
+    let states = [state("tso", Some("on")), state("gro", None), state("dsack", Some("on"))];
+    let tso = Settings::from([("tso".to_owned(), "on".to_owned())]);
+    assert_eq!(conditions(&states), BTreeMap::from([("offloads".to_owned(), tso)]));
+}
+
+#[test]
+fn another_spelling_of_a_value_is_no_difference() {
+    let rps = |value: Option<&str>| KnobState {
+        knob: "rps".into(),
+        value: value.map(str::to_owned),
+        ..KnobState::default()
+    };
+    assert!(reads_same(&rps(Some("0-3")), &rps(Some("0-3;0-3"))));
+    assert!(!reads_same(&rps(Some("0-3")), &rps(Some("0-3;0"))));
+    assert!(!reads_same(&rps(Some("0-3")), &rps(None)));
+    assert!(reads_same(&rps(None), &rps(None)));
+}
