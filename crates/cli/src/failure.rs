@@ -1,6 +1,6 @@
 //! How a command fails: its line on standard error, and its exit status.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use landspeed_report::{OutputCapabilities, safe};
@@ -12,6 +12,14 @@ pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
     let line = OutputCapabilities::stderr().spell(&safe(why));
     let _ = writeln!(std::io::stderr(), "landspeed: ends with {}: {line}", exit as u8);
     exit.into()
+}
+
+/// Prints why a program that landspeed was to run did not start, and returns a shell's exit code: 127 if it was not found, 126 if it
+/// cannot be run.
+pub(crate) fn not_started(error: &std::io::Error, why: &str) -> ExitCode {
+    let line = OutputCapabilities::stderr().spell(&safe(why));
+    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
 /// Returns the exit status of a command with figures. If the figures do not count, `why` is the reason, which is

@@ -58,7 +58,7 @@ impl KeptSettings {
 
     /// Reads the record at `path`. With `unconfirmed`, kept steps count that the run did not confirm.
     pub(crate) fn of(path: PathBuf, unconfirmed: bool) -> Result<KeptSettings> {
-        let record = landspeed_record::read(&path)?;
+        let record = data::read(&path)?;
         if let Some(why) = record.unread.first() {
             bail!("{}: {why}: update landspeed", path.display());
         }

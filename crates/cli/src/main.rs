@@ -23,6 +23,10 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
+use landspeed_agent::session;
+use landspeed_engine::Error;
+use landspeed_lab::topology;
+use landspeed_record::WrongKind;
 use landspeed_report::{OutputCapabilities, safe};
 
 use crate::commands::CliCommand;
@@ -44,8 +48,10 @@ fn main() -> ExitCode {
             if let Some(said) = habits::answer(&text, &words) {
                 return fail(&output::usage(said));
             }
-            let _ = text.print();
-            return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
+            return match text.print().map_err(output::unwritten) {
+                Err(error) if !text.use_stderr() && !is_broken_pipe(&error) => fail(&error),
+                _ => ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2)),
+            };
         }
     };
     // The tokens can be hidden now, because the parsed arguments contain them.
@@ -68,17 +74,29 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 }
 
 fn status(error: &anyhow::Error) -> Exit {
-    use landspeed_engine::Error;
-    use landspeed_lab::topology::Error::OneHost;
-
-    match error.downcast_ref::<Error>() {
+    match error.downcast_ref() {
         Some(Error::NotRestored(_)) => Exit::NotRestored,
         Some(Error::Left(_)) => Exit::Left,
-        // clap refuses impossible arguments with the same status.
-        Some(Error::Topology(OneHost { .. })) => Exit::Usage,
-        _ if error.is::<output::UsageError>() => Exit::Usage,
-        _ if matches!(error.downcast_ref(), Some(OneHost { .. })) => Exit::Usage,
+        _ if is_of_arguments(error) => Exit::Usage,
         _ => Exit::Failed,
+    }
+}
+
+/// Returns true if the arguments are wrong, or name what is not there or is something else. clap ends with the same status.
+fn is_of_arguments(error: &anyhow::Error) -> bool {
+    error.is::<output::UsageError>()
+        || error.is::<WrongKind>()
+        || error.downcast_ref::<topology::Error>().is_some_and(topology::Error::is_about_words)
+        || error.downcast_ref::<Error>().is_some_and(is_of_hosts_named)
+}
+
+/// Returns true if a host could not be reached because the word that names it is wrong.
+fn is_of_hosts_named(error: &Error) -> bool {
+    match error {
+        Error::Topology(error) => error.is_about_words(),
+        Error::Reach { source } => matches!(source, session::Error::Invite { .. }),
+        Error::Both { first, .. } => is_of_hosts_named(first),
+        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Error, Result, bail};
 use clap::{ArgGroup, Args};
 use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
 use landspeed_agent::{Agent, RunPermission};
@@ -53,6 +53,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
     if args.sent {
         let words = std::env::args_os().skip(1).filter(|word| word != "--sent");
         return Err(landspeed_kernel::daemon::start_over(words)).context("cannot start over");
+    }
+    if args.allow_tune && args.listen.is_some() && !rustix::process::geteuid().is_root() {
+        bail!("--allow-tune needs root: start the agent with sudo, or leave the option out to measure alone");
     }
     // The name that `ps` and `top` show, even if the program was started from a descriptor.
     let _ = rustix::thread::set_name(c"landspeed");
