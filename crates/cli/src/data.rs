@@ -74,7 +74,9 @@ pub(crate) fn room(folder: &Path) -> Result<()> {
 pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
+        entries => entries.map_err(|error| {
+            usage(format!("cannot read {}: {error}; name another folder with --data-dir", folder.display()))
+        })?,
     };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())

@@ -115,7 +115,11 @@ fn near(given: &str, words: &[OsString]) -> Option<String> {
     let (command, path) = command(words);
     let near = did_you_mean(given, command.get_subcommands().map(Command::get_name));
     let of = format!("landspeed {path}");
-    (!near.is_empty()).then(|| format!("`{}` has no '{given}'{near}", of.trim_end()))
+    let of = of.trim_end();
+    Some(match near.is_empty() {
+        true => format!("`{of}` has no '{given}'; `{of} --help` lists what it has"),
+        false => format!("`{of}` has no '{given}'{near}"),
+    })
 }
 
 /// Returns the command that the words name, and its names without "landspeed".
@@ -253,6 +257,10 @@ mod tests {
         assert_eq!(
             said("landspeed measure app:reddis"),
             "`landspeed measure` has no 'app:reddis'; did you mean app:redis?"
+        );
+        assert_eq!(
+            said("landspeed lab frobnicate"),
+            "`landspeed lab` has no 'frobnicate'; `landspeed lab --help` lists what it has"
         );
         assert_eq!(said("landspeed explian"), "`landspeed` has no 'explian'; did you mean explain?");
         assert_eq!(

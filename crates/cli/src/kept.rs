@@ -24,7 +24,7 @@ pub(crate) struct KeptSettingsArgs {
     /// Record of the run
     pub(crate) record: RecordArg,
     /// Side of the run that this host is to be [default: the one that it was]
-    #[arg(long, value_parser = sides())]
+    #[arg(long, value_name = "SIDE", value_parser = sides())]
     pub(crate) host: Option<Side>,
     /// Include kept steps that the run did not confirm
     #[arg(long)]

@@ -19,7 +19,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
              Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune"
 )]
 pub(crate) struct AgentArgs {
-    /// Speak frames on standard input and output (what ssh starts)
+    /// Serve the controller on standard input and output, as ssh starts it
     #[arg(long)]
     pub(crate) stdio: bool,
     /// Listen for one controller by TLS, and print the line to paste there
