@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use landspeed_record::units::Bytes;
-use landspeed_record::{Header, Record, RecordKind, newest_first};
+use landspeed_record::{Header, Record, RecordKind, RecordWriter, newest_first};
 use landspeed_report::quoted;
 
 use crate::output::usage;
@@ -143,6 +143,15 @@ pub(crate) fn read(path: &Path) -> Result<Record> {
     landspeed_record::read(path).map_err(usage)
 }
 
+/// Opens a record that the command line names, to go on with it, and reads it. Returns a usage error if the file is no record,
+/// and leaves it as it is.
+pub(crate) fn go_on(path: &Path) -> Result<(RecordWriter, Record)> {
+    // The writer cuts off a last line that is not whole.
+    landspeed_record::read_header(path).map_err(usage)?;
+    let writer = RecordWriter::append(path)?;
+    Ok((writer, read(path)?))
+}
+
 fn newest(folder: &Path) -> Result<PathBuf> {
     let begun = |path: PathBuf| {
         let Header { sequence, started, .. } = landspeed_record::read_header(&path).ok()?;
@@ -269,6 +278,10 @@ mod tests {
         let error = read(&missing).expect_err("no header");
         assert!(error.is::<crate::output::UsageError>(), "{error}");
         assert!(find(&RecordArg::Last, Some(folder.path())).is_err());
+        // No line of a file that is no record is cut off.
+        std::fs::write(&missing, "a text\nwithout an end").unwrap();
+        assert!(go_on(&missing).is_err());
+        assert_eq!(std::fs::read_to_string(&missing).unwrap(), "a text\nwithout an end");
     }
 
     #[test]

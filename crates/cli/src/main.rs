@@ -87,15 +87,17 @@ fn is_of_arguments(error: &anyhow::Error) -> bool {
     error.is::<output::UsageError>()
         || error.is::<WrongKind>()
         || error.downcast_ref::<topology::Error>().is_some_and(topology::Error::is_about_words)
-        || error.downcast_ref::<Error>().is_some_and(is_of_hosts_named)
+        || error.downcast_ref::<Error>().is_some_and(is_wrong_word)
 }
 
-/// Returns true if a host could not be reached because the word that names it is wrong.
-fn is_of_hosts_named(error: &Error) -> bool {
+/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind, or no
+/// host.
+fn is_wrong_word(error: &Error) -> bool {
     match error {
+        Error::Kind(_) => true,
         Error::Topology(error) => error.is_about_words(),
         Error::Reach { source } => matches!(source, session::Error::Invite { .. }),
-        Error::Both { first, .. } => is_of_hosts_named(first),
+        Error::Both { first, .. } => is_wrong_word(first),
         _ => false,
     }
 }

@@ -106,8 +106,7 @@ impl StudyJob {
     }
 
     fn resumed(file: &std::path::Path) -> Result<StudyJob> {
-        let writer = RecordWriter::append(file)?;
-        let record = landspeed_record::read(file)?;
+        let (writer, record) = data::go_on(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
         let (engine, file) = (study.engine, file.to_owned());

@@ -118,8 +118,7 @@ impl GridJob {
 
     /// Resumes a record, with the options of its original command except those that end the grid.
     fn resumed(file: &Path, args: &MeasureArgs) -> Result<GridJob> {
-        let writer = RecordWriter::append(file)?;
-        let record = landspeed_record::read(file)?;
+        let (writer, record) = data::go_on(file)?;
         let (mut grid, done) = resume_grid(&record)?;
         if grid.workload.name != args.workload.name {
             let (of, asked) = (&grid.workload.name, &args.workload.name);
