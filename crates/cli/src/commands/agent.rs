@@ -4,12 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Error, Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
 use landspeed_agent::{Agent, RunPermission};
 use landspeed_record::units::{Nanos, parse_duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::output::usage;
 
 /// Serve one controller on this host
 #[derive(Debug, Args)]
@@ -67,7 +69,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         // The controller is the user's own session, so it could run anything there without the agent.
         _ if args.stdio => RunPermission::Anything,
         Some(folder) => {
-            RunPermission::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?
+            let refused = |why: String| usage(format!("--allow-run: {why}"));
+            RunPermission::folder(folder, args.allow_root).map_err(refused)?
         }
         None => RunPermission::Nothing,
     };
