@@ -52,16 +52,19 @@ fn unknown_names_are_refused_by_name() {
 fn what_is_named_and_is_not_there_is_wrong_usage() {
     for (args, words) in [
         (&["measure", "stream", "netns:no-such"][..], ["no-such", "`ip netns list`"]),
-        (&["doctor", "--to", "netns:no-such"], ["no-such", "`landspeed lab up`"]),
-        (&["copy", "a", "--to", "netns:no-such", "/tmp"], ["no-such", "`ip netns list`"]),
-        (&["copy", "a", "netns:there:/tmp"], ["--to netns:there", "/tmp"]),
-        (&["copy", "", "/tmp"], ["empty", "name"]),
-        (&["measure", "stream", "landspeed://192.0.2.1:4711"], ["without its pin", "as the agent prints it"]),
-        (&["show"], ["no records", "landspeed tune"]),
-        (&["run", "/"], ["cannot read /", "directory"]),
-        (&["copy", "a", "b", "--files-from", "/no/such"], ["/no/such", "cannot read it"]),
-        (&["copy", "a", "b", "--manifest", "/dev/null"], ["/dev/null", "no plain file"]),
-        (&["lab", "up", "a b"], ["'a b'", "network namespace name"]),
+        (&["doctor", "--to", "netns:no-such"][..], ["no-such", "`landspeed lab up`"]),
+        (&["copy", "a", "--to", "netns:no-such", "/tmp"][..], ["no-such", "`ip netns list`"]),
+        (&["copy", "a", "netns:there:/tmp"][..], ["--to netns:there", "/tmp"]),
+        (&["copy", "", "/tmp"][..], ["empty", "name"]),
+        (
+            &["measure", "stream", "landspeed://192.0.2.1:4711"][..],
+            ["without its pin", "as the agent prints it"],
+        ),
+        (&["show"][..], ["no records", "landspeed tune"]),
+        (&["run", "/"][..], ["cannot read /", "directory"]),
+        (&["copy", "a", "b", "--files-from", "/no/such"][..], ["/no/such", "cannot read it"]),
+        (&["copy", "a", "b", "--manifest", "/dev/null"][..], ["/dev/null", "no plain file"]),
+        (&["lab", "up", "a b"][..], ["'a b'", "network namespace name"]),
     ] {
         let output = landspeed(args);
         refused(&output, &words);
@@ -69,13 +72,16 @@ fn what_is_named_and_is_not_there_is_wrong_usage() {
     }
 }
 
-/// As root, a file would take the place of the device.
+/// As root, a file would take the place of /dev/stdout, which is a link.
 #[test]
-fn a_device_is_no_file_to_replace() {
-    let output = landspeed(&["records", "--openmetrics", "/dev/null"]);
+fn a_link_is_no_file_to_replace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    let output = landspeed(&["records", "--openmetrics", &link.display().to_string()]);
     let (_, err) = text(&output);
     assert!(output.status.code() == Some(2) && err.contains("no plain file"), "{output:?}");
-    assert!(!std::path::Path::new("/dev/null").is_file());
+    assert!(link.is_symlink());
 }
 
 #[test]
