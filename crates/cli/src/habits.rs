@@ -91,7 +91,8 @@ fn of_copying(given: &str) -> Option<String> {
 fn negative(given: &str, words: &[OsString]) -> Option<String> {
     let is_negative = |word: &&str| {
         let is_family = matches!(*word, "-4" | "-6");
-        !is_family && word.starts_with(given) && word[1..].starts_with(|c: char| c.is_ascii_digit())
+        let is_number = |number: &str| number.starts_with(|c: char| c.is_ascii_digit());
+        !is_family && word.starts_with(given) && word.strip_prefix('-').is_some_and(is_number)
     };
     let word = words.iter().filter_map(|word| word.to_str()).find(is_negative)?;
     Some(format!("{word} is negative, and no option takes such a value"))

@@ -90,16 +90,20 @@ fn is_of_arguments(error: &anyhow::Error) -> bool {
         || error.downcast_ref::<Error>().is_some_and(is_wrong_word)
 }
 
-/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind, or no
-/// host.
+/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind, no host,
+/// or no file of tokens.
 fn is_wrong_word(error: &Error) -> bool {
     match error {
         Error::Kind(_) => true,
         Error::Topology(error) => error.is_about_words(),
-        Error::Reach { source } => matches!(source, session::Error::Invite { .. }),
+        Error::Reach { source } => is_of_invite(source),
         Error::Both { first, .. } => is_wrong_word(first),
         _ => false,
     }
+}
+
+fn is_of_invite(error: &session::Error) -> bool {
+    matches!(error, session::Error::Invite { .. } | session::Error::TokenFile { .. })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

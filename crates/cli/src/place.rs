@@ -36,10 +36,12 @@ pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
 pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     match path.symlink_metadata() {
         Ok(about) if about.is_dir() => Err(Error::from(ErrorKind::IsADirectory)),
-        Ok(about) if !about.is_file() => Err(Error::new(
-            ErrorKind::InvalidInput,
-            "it is no plain file, and would be replaced by one; name another",
+        Ok(about) if about.is_symlink() => Err(Error::other(
+            "it is a symbolic link, and would be replaced by a file; name the file that it points to",
         )),
+        Ok(about) if !about.is_file() => {
+            Err(Error::other("it is no plain file, and would be replaced by one; name another"))
+        }
         _ => Ok(()),
     }
 }

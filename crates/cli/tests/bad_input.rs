@@ -50,7 +50,12 @@ fn unknown_names_are_refused_by_name() {
 
 #[test]
 fn what_is_named_and_is_not_there_is_wrong_usage() {
+    let agent = format!("landspeed://192.0.2.1:4711/#{}", "0".repeat(64));
     for (args, words) in [
+        (
+            &["measure", "stream", &agent, "--token-file", "/no/such"][..],
+            ["token file /no/such", "No such file"],
+        ),
         (&["measure", "stream", "netns:no-such"][..], ["no-such", "`ip netns list`"]),
         (&["doctor", "--to", "netns:no-such"][..], ["no-such", "`landspeed lab up`"]),
         (&["copy", "a", "--to", "netns:no-such", "/tmp"][..], ["no-such", "`ip netns list`"]),
@@ -80,7 +85,7 @@ fn a_link_is_no_file_to_replace() {
     std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
     let output = landspeed(&["records", "--openmetrics", &link.display().to_string()]);
     let (_, err) = text(&output);
-    assert!(output.status.code() == Some(2) && err.contains("no plain file"), "{output:?}");
+    assert!(output.status.code() == Some(2) && err.contains("name the file that it points to"), "{output:?}");
     assert!(link.is_symlink());
 }
 

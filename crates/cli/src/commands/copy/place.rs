@@ -88,7 +88,7 @@ fn place(argument: &OsStr, host: &Option<String>, option: &str) -> Result<(Strin
             "{} names the host {other} beside {option}: leave one out, or write ./ before a path with a colon",
             argument.display()
         )),
-        (None, Some((host, path))) if host == "netns" => {
+        (None, Some((host, path))) if host == "netns" && !path.starts_with(b"/") => {
             let path = String::from_utf8_lossy(path);
             let (name, path) = path.split_once(':').unwrap_or((&*path, "PATH"));
             Err(format!("name a network namespace apart from its path: {option} netns:{name}, and {path}"))
