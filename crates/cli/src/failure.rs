@@ -9,16 +9,20 @@ use crate::exit::Exit;
 
 /// Prints one line on standard error that says why the command ends with the status `exit`, and returns the status.
 pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(why));
-    let _ = writeln!(std::io::stderr(), "landspeed: ends with {}: {line}", exit as u8);
+    say(&format!("ends with {}: {why}", exit as u8));
     exit.into()
+}
+
+/// Prints one line on standard error. A failure is ignored, as after a terminal has closed.
+pub(crate) fn say(line: &str) {
+    let line = OutputCapabilities::stderr().spell(&safe(line));
+    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
 }
 
 /// Prints why a program that landspeed was to run did not start, and returns a shell's exit code: 127 if it was not found, 126 if it
 /// cannot be run.
 pub(crate) fn not_started(error: &std::io::Error, why: &str) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(&without_numbers(why)));
-    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    say(&without_numbers(why));
     ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 

@@ -19,7 +19,6 @@ mod schema;
 mod stop;
 mod study;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -27,11 +26,10 @@ use landspeed_agent::session;
 use landspeed_engine::Error;
 use landspeed_lab::topology;
 use landspeed_record::WrongKind;
-use landspeed_report::{OutputCapabilities, safe};
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, say};
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -68,8 +66,7 @@ fn main() -> ExitCode {
 
 /// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(&in_one_line(error)));
-    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    say(&in_one_line(error));
     status(error).into()
 }
 
