@@ -58,7 +58,7 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
         (
             [at("src"), at("shut")],
             format!("landspeed: {}: permission denied", at("shut")),
-            "log in as a user who may write there",
+            "log in as a user who may read and write there",
         ),
         (
             [at("src"), at("others")],

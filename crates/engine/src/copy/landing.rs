@@ -69,7 +69,7 @@ impl std::fmt::Display for LandingError {
                 write!(f, "{}: permission denied: log in as a user who may read it", shown(path))
             }
             LandingError::TargetBarred(path) => {
-                write!(f, "{}: permission denied: log in as a user who may write there", shown(path))
+                write!(f, "{}: permission denied: log in as a user who may read and write there", shown(path))
             }
             LandingError::NoFolder(path) => {
                 write!(f, "{}: is no folder, and ends with a slash: leave the slash out", shown(path))
