@@ -55,7 +55,9 @@ fn exit_codes() -> (String, String) {
     let rows: String = exit::ALL.iter().map(row).collect();
     let text = format!(
         "<!-- Written from crates/cli/src/exit.rs by `make docs`. Edit the table there instead. -->\n\n# Exit codes\n\n| code | means | when |\n|---|---|---|\n{rows}\n\
-         A command that a signal ends before it has anything to report exits with 128 and the signal's number.\n"
+         A command that a signal ends before it has anything to report exits with 128 and the signal's number.\n\n\
+         `landspeed exec` and `lab enter` exit as the program that they run; as in a shell, with 127 where there is no such program,\n\
+         and 126 where it cannot be run.\n"
     );
     ("docs/reference/exit-codes.md".to_owned(), text)
 }

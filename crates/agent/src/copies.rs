@@ -231,6 +231,7 @@ fn rules(asked: &CopyRules) -> Result<landspeed_mover::CopyRules, String> {
         lists_digests: asked.lists_digests,
         by_content: asked.by_content,
         limit: asked.limit_bps,
+        ignores_room: asked.ignores_room,
     })
 }
 

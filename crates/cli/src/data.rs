@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use landspeed_record::units::Bytes;
-use landspeed_record::{Header, RecordKind, newest_first};
+use landspeed_record::{Header, Record, RecordKind, RecordWriter, newest_first};
 use landspeed_report::quoted;
 
 use crate::output::usage;
@@ -74,7 +74,9 @@ pub(crate) fn room(folder: &Path) -> Result<()> {
 pub(crate) fn records(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = match std::fs::read_dir(folder) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries.with_context(|| format!("cannot read {}", folder.display()))?,
+        entries => entries.map_err(|error| {
+            usage(format!("cannot read {}: {error}; name another folder with --data-dir", folder.display()))
+        })?,
     };
     let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
     Ok(paths.filter(|path| path.extension().is_some_and(|e| e == "jsonl")).collect())
@@ -103,7 +105,7 @@ pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
         RecordArg::Named(word) => word,
     };
     if word.contains('/') || Path::new(word).is_file() {
-        return Ok(word.into());
+        return at(Path::new(word));
     }
     let folder = folder(given)?;
     let all = records(&folder)?;
@@ -121,16 +123,43 @@ pub(crate) fn find(named: &RecordArg, given: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
+/// Returns the path of a record that the user named by it. Returns a usage error if there is none.
+fn at(path: &Path) -> Result<PathBuf> {
+    let named = path.display();
+    match path.metadata() {
+        Ok(about) if about.is_dir() => Err(usage(format!(
+            "{named} is a folder: `landspeed records --data-dir {}` lists its records",
+            quoted(&named.to_string())
+        ))),
+        Ok(_) => Ok(path.to_owned()),
+        Err(error) => Err(usage(format!(
+            "cannot read the record {named}: {error}; `landspeed records` lists those that are kept"
+        ))),
+    }
+}
+
+/// Reads a record that the command line names. Returns a usage error if the file is no record.
+pub(crate) fn read(path: &Path) -> Result<Record> {
+    landspeed_record::read(path).map_err(usage)
+}
+
+/// Opens a record that the command line names, to go on with it, and reads it. Returns a usage error if the file is no record,
+/// and leaves it as it is.
+pub(crate) fn go_on(path: &Path) -> Result<(RecordWriter, Record)> {
+    // The writer cuts off a last line that is not whole.
+    landspeed_record::read_header(path).map_err(usage)?;
+    let writer = RecordWriter::append(path)?;
+    Ok((writer, read(path)?))
+}
+
 fn newest(folder: &Path) -> Result<PathBuf> {
     let begun = |path: PathBuf| {
         let Header { sequence, started, .. } = landspeed_record::read_header(&path).ok()?;
         Some((sequence, (started, modified(&path)), path))
     };
     let known = newest_first(records(folder)?.into_iter().filter_map(begun).collect());
-    known
-        .into_iter()
-        .next()
-        .with_context(|| format!("no records in {}: run `landspeed tune` first", folder.display()))
+    let none = || usage(format!("no records in {}: run `landspeed tune` first", folder.display()));
+    known.into_iter().next().ok_or_else(none)
 }
 
 pub(crate) fn modified(path: &Path) -> Option<std::time::SystemTime> {
@@ -233,6 +262,26 @@ mod tests {
         let names =
             ["tune-20261123T165136Z-4795", "tune-20261123T165136Z-9", "compare-20261101T020304Z-17", "mine"];
         names.map(|name| PathBuf::from(format!("/d/{name}.jsonl"))).into()
+    }
+
+    #[test]
+    fn a_path_that_is_no_record_is_wrong_usage() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("missing");
+        for (path, remedy) in [(folder.path(), "is a folder"), (missing.as_path(), "`landspeed records`")] {
+            let named = RecordArg::Named(path.display().to_string());
+            let error = find(&named, None).expect_err("no record");
+            let is_usage = error.is::<crate::output::UsageError>();
+            assert!(is_usage && error.to_string().contains(remedy), "{error}");
+        }
+        std::fs::write(&missing, "[]\n").unwrap();
+        let error = read(&missing).expect_err("no header");
+        assert!(error.is::<crate::output::UsageError>(), "{error}");
+        assert!(find(&RecordArg::Last, Some(folder.path())).is_err());
+        // No line of a file that is no record is cut off.
+        std::fs::write(&missing, "a text\nwithout an end").unwrap();
+        assert!(go_on(&missing).is_err());
+        assert_eq!(std::fs::read_to_string(&missing).unwrap(), "a text\nwithout an end");
     }
 
     #[test]

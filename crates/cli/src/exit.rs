@@ -26,7 +26,10 @@ pub(crate) const ALL: [(Exit, &str, &str); 7] = [
     (
         Exit::Usage,
         "wrong usage",
-        "Arguments are wrong, or `landspeed verify` cannot check: the record or the host is another one. Nothing was started.",
+        "Arguments are wrong, or name what is not there or is something else on this machine: a record, a file to read, a file \
+         that cannot be written, an application, a setting, a lab, a network namespace. Or `landspeed verify` cannot check: the \
+         record or the host is another one. Nothing was started. Other hosts, and the paths of a copy, are looked at while a \
+         command runs: what is wrong with them counts as 1.",
     ),
     (
         Exit::NotRestored,

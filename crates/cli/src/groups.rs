@@ -13,6 +13,7 @@ use landspeed_transport::TRANSPORTS;
 
 use crate::data::typed_again;
 use crate::labs;
+use crate::place::check_replaceable;
 
 fn data_port_help() -> String {
     format!(
@@ -193,6 +194,13 @@ fn writable(text: &str) -> Result<PathBuf, String> {
     Ok(file)
 }
 
+/// Returns the path of a file to replace as a whole. Returns an error if it cannot be written, or is no file.
+fn replaceable(text: &str) -> Result<PathBuf, String> {
+    let file = writable(text)?;
+    check_replaceable(&file).map_err(|error| error.to_string())?;
+    Ok(file)
+}
+
 /// Where a report goes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FormArgs {
@@ -220,7 +228,7 @@ pub(crate) struct MetricsArgs {
     /// Write the figures in OpenMetrics' format, for Prometheus
     ///
     /// The file is replaced as a whole. Give it a name that ends with .prom in the textfile folder of node_exporter.
-    #[arg(long, value_name = "FILE", value_parser = writable, hide_short_help = true, help_heading = "Output")]
+    #[arg(long, value_name = "FILE", value_parser = replaceable, hide_short_help = true, help_heading = "Output")]
     pub(crate) openmetrics: Option<PathBuf>,
 }
 

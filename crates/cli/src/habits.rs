@@ -30,6 +30,33 @@ const IPERF3: &[(&str, &str, &str)] = &[
     ("-p", "--port", "landspeed {} --data-port N"),
 ];
 
+/// Options of cp, rsync and scp, separated by spaces, and what to do here.
+const COPYING: &[(&str, &str)] = &[
+    ("-r -R --recursive", "leave it out: a folder is copied with all that is in it"),
+    (
+        "-a -p -t -l -g -H -A -X -S --archive --preserve --perms --times --links --owner --group --hard-links --acls --xattrs --sparse",
+        "leave it out: modes, times, links, attributes, ACLs and holes are kept, and owners where the far end is root; --keep \
+         leaves kinds out",
+    ),
+    (
+        "-P --progress --partial --inplace --append",
+        "leave it out: a terminal shows the progress, and the same command goes on where a copy ended; --ssh-option Port=N is \
+         for ssh's port",
+    ),
+    ("-z -C --compress", "leave it out: nothing is compressed"),
+    ("-f --force", "leave it out: a file with other content is replaced"),
+    ("-v --verbose", "--full lists all names"),
+    ("-n", "--dry-run shows what would be copied"),
+    ("-c", "--checksum compares content"),
+    ("--exclude", "--ignore PATTERN"),
+    ("--exclude-from", "--ignore-from FILE"),
+    ("--bwlimit", "--limit RATE: bits per second as 200M, bytes as 25MB/s"),
+    (
+        "-e -i -o -F -J --rsh",
+        "--ssh-option KEY=VALUE, such as Port=2222 or IdentityFile=FILE; ~/.ssh/config counts as in your shell",
+    ),
+];
+
 /// Commands that send a flow. Only they have options of a flow.
 const SENDERS: [&str; 3] = ["measure", "explain", "tune"];
 
@@ -50,14 +77,35 @@ fn context(refused: &clap::Error, kind: ContextKind) -> Option<String> {
 }
 
 fn option(given: &str, words: &[OsString]) -> Option<String> {
-    let (.., answer) = IPERF3.iter().find(|(short, long, _)| given == *short || given == *long)?;
     let (command, path) = command(words);
+    let habit = if path == "copy" { of_copying(given) } else { of_iperf3(given, &command, &path) };
+    habit.or_else(|| negative(given, words))
+}
+
+fn of_copying(given: &str) -> Option<String> {
+    let (_, answer) = COPYING.iter().find(|(names, _)| names.split(' ').any(|name| name == given))?;
+    Some(format!("{given} is an option of cp, rsync or scp; here: {answer}"))
+}
+
+/// Returns the message about a negative number, which clap takes for an option.
+fn negative(given: &str, words: &[OsString]) -> Option<String> {
+    let is_negative = |word: &&str| {
+        let is_family = matches!(*word, "-4" | "-6");
+        let is_number = |number: &str| number.starts_with(|c: char| c.is_ascii_digit());
+        !is_family && word.starts_with(given) && word.strip_prefix('-').is_some_and(is_number)
+    };
+    let word = words.iter().filter_map(|word| word.to_str()).find(is_negative)?;
+    Some(format!("{word} is negative, and no option takes such a value"))
+}
+
+fn of_iperf3(given: &str, command: &Command, path: &str) -> Option<String> {
+    let (.., answer) = IPERF3.iter().find(|(short, long, _)| given == *short || given == *long)?;
     let is_sender = SENDERS.iter().any(|sender| path.starts_with(sender));
     let knows_set = path.is_empty() || command.get_arguments().any(|one| one.get_long() == Some("set"));
     if !(path.is_empty() || is_sender || path == "compare") || (answer.contains("--set") && !knows_set) {
         return None;
     }
-    let place = match path.as_str() {
+    let place = match path {
         "" | "measure" => "measure stream",
         path => path,
     };
@@ -68,7 +116,11 @@ fn near(given: &str, words: &[OsString]) -> Option<String> {
     let (command, path) = command(words);
     let near = did_you_mean(given, command.get_subcommands().map(Command::get_name));
     let of = format!("landspeed {path}");
-    (!near.is_empty()).then(|| format!("`{}` has no '{given}'{near}", of.trim_end()))
+    let of = of.trim_end();
+    Some(match near.is_empty() {
+        true => format!("`{of}` has no '{given}'; `{of} --help` lists what it has"),
+        false => format!("`{of}` has no '{given}'{near}"),
+    })
 }
 
 /// Returns the command that the words name, and its names without "landspeed".
@@ -160,10 +212,56 @@ mod tests {
     }
 
     #[test]
+    fn options_of_cp_rsync_and_scp_are_answered_with_what_a_copy_does() {
+        for (line, here) in [
+            ("landspeed copy -r a b", "leave it out: a folder is copied"),
+            ("landspeed copy -av a b", "--keep leaves kinds out"),
+            ("landspeed copy --archive a b", "--keep leaves kinds out"),
+            ("landspeed copy a b -P 2222", "--ssh-option Port=N"),
+            ("landspeed copy --exclude=*.o a b", "--ignore PATTERN"),
+            ("landspeed copy --bwlimit 1M a b", "--limit RATE"),
+            ("landspeed copy -i key a b", "IdentityFile=FILE"),
+        ] {
+            let said = said(line);
+            assert!(
+                said.contains("; here: ") && said.contains(here) && !said.contains('\n'),
+                "{line}: {said}"
+            );
+        }
+        let all = whole();
+        let copy = all.find_subcommand("copy").expect("a row");
+        for name in COPYING.iter().flat_map(|(names, _)| names.split(' ')) {
+            let is_own = |one: &clap::Arg| {
+                let short = one.get_short().map(|short| format!("-{short}"));
+                let long = one.get_long().map(|long| format!("--{long}"));
+                [short, long].into_iter().flatten().any(|own| own == name)
+            };
+            assert!(!copy.get_arguments().any(is_own), "{name} is an option of landspeed copy");
+        }
+    }
+
+    #[test]
+    fn a_negative_number_is_no_option() {
+        for line in [
+            "landspeed doctor --rate -3",
+            "landspeed measure stream --time -1s",
+            "landspeed copy --limit -5M a b",
+        ] {
+            let said = said(line);
+            assert!(said.contains(" is negative, and no option takes such a value"), "{line}: {said}");
+        }
+        assert!(said("landspeed copy -4 a b").contains("unexpected argument"));
+    }
+
+    #[test]
     fn slips_get_the_near_miss_first() {
         assert_eq!(
             said("landspeed measure app:reddis"),
             "`landspeed measure` has no 'app:reddis'; did you mean app:redis?"
+        );
+        assert_eq!(
+            said("landspeed lab frobnicate"),
+            "`landspeed lab` has no 'frobnicate'; `landspeed lab --help` lists what it has"
         );
         assert_eq!(said("landspeed explian"), "`landspeed` has no 'explian'; did you mean explain?");
         assert_eq!(

@@ -72,7 +72,7 @@ impl NamedHosts {
     pub(crate) fn join(&self, pairing: Pairing) -> Result<JoinedHosts> {
         let hosts = labs::open(&self.words)?;
         if matches!(pairing, Pairing::FanIn | Pairing::FanOut) && hosts.hosts().len() < 3 {
-            bail!("a fan takes three hosts or more: name them, or try lab:switch:4");
+            return Err(usage("a fan takes three hosts or more: name them, or try lab:switch:4"));
         }
         self.open(hosts, pairing)
     }
@@ -111,9 +111,9 @@ impl NamedHosts {
             return Err(usage(format!("{count} hosts are named, and this is for two; --fan in takes more")));
         }
         if pairing == Pairing::FanIn && self.wishes.data_port > 0 {
-            bail!(
-                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out"
-            );
+            return Err(usage(
+                "--data-port is one port for one pair of hosts, and --fan in has several at one host: leave it out",
+            ));
         }
         let joined = JoinedHosts::open(hosts, pairing, &self.reaching, &self.wishes)?;
         warn_of_load(joined.group.hosts());

@@ -24,7 +24,7 @@ pub(crate) struct KeptSettingsArgs {
     /// Record of the run
     pub(crate) record: RecordArg,
     /// Side of the run that this host is to be [default: the one that it was]
-    #[arg(long, value_parser = sides())]
+    #[arg(long, value_name = "SIDE", value_parser = sides())]
     pub(crate) host: Option<Side>,
     /// Include kept steps that the run did not confirm
     #[arg(long)]
@@ -58,7 +58,7 @@ impl KeptSettings {
 
     /// Reads the record at `path`. With `unconfirmed`, kept steps count that the run did not confirm.
     pub(crate) fn of(path: PathBuf, unconfirmed: bool) -> Result<KeptSettings> {
-        let record = landspeed_record::read(&path)?;
+        let record = data::read(&path)?;
         if let Some(why) = record.unread.first() {
             bail!("{}: {why}: update landspeed", path.display());
         }

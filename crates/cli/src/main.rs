@@ -19,15 +19,17 @@ mod schema;
 mod stop;
 mod study;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
-use landspeed_report::{OutputCapabilities, safe};
+use landspeed_agent::session;
+use landspeed_engine::Error;
+use landspeed_lab::topology;
+use landspeed_record::WrongKind;
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, say};
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -44,8 +46,10 @@ fn main() -> ExitCode {
             if let Some(said) = habits::answer(&text, &words) {
                 return fail(&output::usage(said));
             }
-            let _ = text.print();
-            return ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2));
+            return match text.print().map_err(output::unwritten) {
+                Err(error) if !text.use_stderr() && !is_broken_pipe(&error) => fail(&error),
+                _ => ExitCode::from(u8::try_from(text.exit_code()).unwrap_or(2)),
+            };
         }
     };
     // The tokens can be hidden now, because the parsed arguments contain them.
@@ -62,24 +66,41 @@ fn main() -> ExitCode {
 
 /// Prints an error and returns its exit code.
 fn fail(error: &anyhow::Error) -> ExitCode {
-    let line = OutputCapabilities::stderr().spell(&safe(&in_one_line(error)));
-    let _ = writeln!(std::io::stderr(), "landspeed: {line}");
+    say(&in_one_line(error));
     status(error).into()
 }
 
 fn status(error: &anyhow::Error) -> Exit {
-    use landspeed_engine::Error;
-    use landspeed_lab::topology::Error::OneHost;
-
-    match error.downcast_ref::<Error>() {
+    match error.downcast_ref() {
         Some(Error::NotRestored(_)) => Exit::NotRestored,
         Some(Error::Left(_)) => Exit::Left,
-        // clap refuses impossible arguments with the same status.
-        Some(Error::Topology(OneHost { .. })) => Exit::Usage,
-        _ if error.is::<output::UsageError>() => Exit::Usage,
-        _ if matches!(error.downcast_ref(), Some(OneHost { .. })) => Exit::Usage,
+        _ if is_of_arguments(error) => Exit::Usage,
         _ => Exit::Failed,
     }
+}
+
+/// Returns true if the arguments are wrong, or name what is not there or is something else. clap ends with the same status.
+fn is_of_arguments(error: &anyhow::Error) -> bool {
+    error.is::<output::UsageError>()
+        || error.is::<WrongKind>()
+        || error.downcast_ref::<topology::Error>().is_some_and(topology::Error::is_about_words)
+        || error.downcast_ref::<Error>().is_some_and(is_wrong_word)
+}
+
+/// Returns true if the engine could not begin because of a word of the command line: it names a record of another kind, no host,
+/// or no file of tokens.
+fn is_wrong_word(error: &Error) -> bool {
+    match error {
+        Error::Kind(_) => true,
+        Error::Topology(error) => error.is_about_words(),
+        Error::Reach { source } => is_of_invite(source),
+        Error::Both { first, .. } => is_wrong_word(first),
+        _ => false,
+    }
+}
+
+fn is_of_invite(error: &session::Error) -> bool {
+    matches!(error, session::Error::Invite { .. } | session::Error::TokenFile { .. })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

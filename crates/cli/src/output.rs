@@ -12,6 +12,7 @@ use landspeed_report::{CsvTable, DetailLevel, Document, OutputCapabilities, safe
 use parking_lot::Mutex;
 use serde::Serialize;
 
+use crate::failure::in_one_line;
 use crate::groups::{FormArgs, ListArgs, MetricsArgs};
 use crate::place::put_in_place;
 
@@ -102,10 +103,13 @@ pub(crate) fn save_metrics(args: &MetricsArgs, text: impl Fn() -> Option<String>
 /// error, which `main` ignores.
 pub(crate) fn out(text: &str) -> Result<()> {
     let mut stdout = std::io::stdout().lock();
-    stdout.write_all(text.trim_end().as_bytes())?;
-    stdout.write_all(b"\n")?;
-    stdout.flush()?;
-    Ok(())
+    let written = stdout.write_all(text.trim_end().as_bytes()).and_then(|()| stdout.write_all(b"\n"));
+    written.and_then(|()| stdout.flush()).map_err(unwritten)
+}
+
+/// Returns the error of a write to standard output.
+pub(crate) fn unwritten(error: std::io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context("cannot write to standard output")
 }
 
 /// Prints the command to run next, if standard output is a terminal and JSON was not requested.
@@ -175,6 +179,11 @@ impl std::error::Error for UsageError {}
 
 pub(crate) fn usage(error: impl std::fmt::Display) -> anyhow::Error {
     UsageError(error.to_string()).into()
+}
+
+/// Returns the usage error of an error in the arguments, with its causes.
+pub(crate) fn as_usage(error: anyhow::Error) -> anyhow::Error {
+    usage(in_one_line(&error))
 }
 
 /// Returns an error if standard input is not a terminal, so that no question can be answered. Commands call it before

@@ -49,6 +49,58 @@ fn unknown_names_are_refused_by_name() {
 }
 
 #[test]
+fn what_is_named_and_is_not_there_is_wrong_usage() {
+    let agent = format!("landspeed://192.0.2.1:4711/#{}", "0".repeat(64));
+    for (args, words) in [
+        (
+            &["measure", "stream", &agent, "--token-file", "/no/such"][..],
+            ["token file /no/such", "No such file"],
+        ),
+        (&["measure", "stream", "netns:no-such"][..], ["no-such", "`ip netns list`"]),
+        (&["doctor", "--to", "netns:no-such"][..], ["no-such", "`landspeed lab up`"]),
+        (&["copy", "a", "--to", "netns:no-such", "/tmp"][..], ["no-such", "`ip netns list`"]),
+        (&["copy", "a", "netns:there:/tmp"][..], ["--to netns:there", "/tmp"]),
+        (&["copy", "", "/tmp"][..], ["empty", "name"]),
+        (
+            &["measure", "stream", "landspeed://192.0.2.1:4711"][..],
+            ["without its pin", "as the agent prints it"],
+        ),
+        (&["show"][..], ["no records", "landspeed tune"]),
+        (&["run", "/"][..], ["cannot read /", "directory"]),
+        (&["copy", "a", "b", "--files-from", "/no/such"][..], ["/no/such", "cannot read it"]),
+        (&["copy", "a", "b", "--manifest", "/dev/null"][..], ["/dev/null", "no plain file"]),
+        (&["lab", "up", "a b"][..], ["'a b'", "network namespace name"]),
+    ] {
+        let output = landspeed(args);
+        refused(&output, &words);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+    }
+}
+
+/// As root, a file would take the place of /dev/stdout, which is a link.
+#[test]
+fn a_link_is_no_file_to_replace() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("a link");
+    let output = landspeed(&["records", "--openmetrics", &link.display().to_string()]);
+    let (_, err) = text(&output);
+    assert!(output.status.code() == Some(2) && err.contains("name the file that it points to"), "{output:?}");
+    assert!(link.is_symlink());
+}
+
+#[test]
+fn what_cannot_be_printed_is_an_error() {
+    for args in [&["--help"][..], &["causes"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let output =
+            Command::new(LANDSPEED).args(args).stdin(Stdio::null()).stdout(full).output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        refused(&output, &["cannot write to standard output"]);
+    }
+}
+
+#[test]
 fn options_that_do_not_go_together_are_refused() {
     refused(&landspeed(&["explain", "--top", "--sizes"]), &["--sizes", "--top"]);
     // An agent takes one of two ways.
@@ -119,6 +171,18 @@ fn a_lab_without_root_says_so() {
         .expect("setpriv runs");
     refused(&listed, &["run/labs", "run as root"]);
     assert_eq!(text(&listed).1.matches("Permission denied").count(), 1, "a cause is said once: {listed:?}");
+}
+
+#[test]
+fn an_agent_that_cannot_tune_says_so_before_it_listens() {
+    needs_root!();
+    let output = Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", LANDSPEED])
+        .args(["agent", "--listen", "127.0.0.1:0", "--allow-tune"])
+        .stdin(Stdio::null())
+        .output()
+        .expect("setpriv runs");
+    refused(&output, &["--allow-tune needs root", "sudo"]);
 }
 
 #[test]

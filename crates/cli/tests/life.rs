@@ -282,6 +282,12 @@ fn a_lab_is_held_until_it_is_taken_down() {
     assert!(inside.0.contains("198.18.0.2"), "{inside:?}");
     let pinged = run(&["lab", "enter", "a", "--", "ping", "-c1", "-W5", "198.18.0.2"]);
     assert!(pinged.status.success(), "the only lab, and its link: {pinged:?}");
+    for (program, code) in [("no-such-program", 127), ("/etc/passwd", 126)] {
+        let refused = run(&["lab", "enter", "mine", "b", "--", program]);
+        let line = format!("landspeed: cannot run {program}: ");
+        let is_told = text(&refused).1.starts_with(&line);
+        assert!(refused.status.code() == Some(code) && is_told, "{refused:?}");
+    }
     let mut within =
         home.landspeed(&["lab", "enter", "mine", "b", "--", "sleep", "600"]).spawn().expect("it runs");
     let listed = text(&run(&["lab", "list"])).0;

@@ -95,7 +95,10 @@ fn a_record_is_named_by_last_an_id_a_part_of_it_or_a_path() {
     folder.refused(&["show", "1124"], 2, &["'1124'", "1123-093729", "landspeed records"]);
     folder.refused(&["persist", "11"], 2, &["1123-093729", "1122-101112"]);
     folder.refused(&["compare", "--resume", "none"], 2, &["'none'"]);
-    folder.refused(&["diff", "last", "compare"], 1, &[STUDY, "landspeed compare", "landspeed tune"]);
+    folder.refused(&["show", "/no/such/record"], 2, &["/no/such/record", "landspeed records"]);
+    folder.refused(&["show", "/etc/passwd"], 2, &["/etc/passwd", "landspeed records"]);
+    folder.refused(&["show", "/etc"], 2, &["is a folder", "landspeed records --data-dir /etc"]);
+    folder.refused(&["diff", "last", "compare"], 2, &[STUDY, "landspeed compare", "landspeed tune"]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use landspeed_agent::session::{AgentLaunch, Invite, Options, Session, SharedStart, SshHost, Ticket, Token};
-use landspeed_lab::topology::{ReachMethod, TopologyHost, with_namespace};
+use landspeed_lab::topology::{self, ReachMethod, TopologyHost, with_namespace};
 
 use crate::{Error, Host};
 
@@ -95,6 +95,10 @@ impl ReachOptions {
         let failed = |source| Error::Reach { source };
         match &host.reach {
             ReachMethod::Namespace(name) => {
+                // Only this process can say so with the remedy: the agent's own words come as those of a program that failed.
+                if !topology::exists(name) {
+                    return Err(topology::Error::NoNamespace(name.clone()).into());
+                }
                 let agent = self.child(&["--netns", name])?;
                 Session::over_child(&host.name, agent, options).map_err(failed)
             }

@@ -22,7 +22,7 @@ pub enum RecordReadError {
     Io { path: String, source: std::io::Error },
     #[error("{path}, line {number}: not a record line: {why}")]
     Line { path: String, number: usize, why: String },
-    #[error("{path} does not start with a landspeed record header")]
+    #[error("{path} does not begin as a record of landspeed; `landspeed records` lists those that are kept")]
     NoHeader { path: String },
     #[error("{path} has record format {found}, this landspeed reads up to {RECORD_FORMAT}: update landspeed")]
     TooNew { path: String, found: u32 },

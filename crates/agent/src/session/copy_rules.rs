@@ -22,4 +22,6 @@ pub struct CopyRules {
     pub by_content: bool,
     /// The largest rate at which content is sent, over all flows; `None` for any rate.
     pub limit_bps: Option<BitRate>,
+    /// True to go on although the target has less room than what is to come.
+    pub ignores_room: bool,
 }

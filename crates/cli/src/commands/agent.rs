@@ -4,12 +4,14 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Error, Result};
+use anyhow::{Context, Result, bail};
 use clap::{ArgGroup, Args};
 use landspeed_agent::session::{ServeOptions, ZonedSocketAddress, listen, serve_stdio};
 use landspeed_agent::{Agent, RunPermission};
 use landspeed_record::units::{Nanos, parse_duration};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::output::usage;
 
 /// Serve one controller on this host
 #[derive(Debug, Args)]
@@ -19,7 +21,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
              Example: sudo landspeed agent --listen 192.0.2.1:4711 --allow-tune"
 )]
 pub(crate) struct AgentArgs {
-    /// Speak frames on standard input and output (what ssh starts)
+    /// Serve the controller on standard input and output, as ssh starts it
     #[arg(long)]
     pub(crate) stdio: bool,
     /// Listen for one controller by TLS, and print the line to paste there
@@ -54,6 +56,9 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         let words = std::env::args_os().skip(1).filter(|word| word != "--sent");
         return Err(landspeed_kernel::daemon::start_over(words)).context("cannot start over");
     }
+    if args.allow_tune && args.listen.is_some() && !rustix::process::geteuid().is_root() {
+        bail!("--allow-tune needs root: start the agent with sudo, or leave the option out to measure alone");
+    }
     // The name that `ps` and `top` show, even if the program was started from a descriptor.
     let _ = rustix::thread::set_name(c"landspeed");
     if let Some(name) = &args.netns {
@@ -64,7 +69,8 @@ pub(crate) fn run(args: &AgentArgs) -> Result<ExitCode> {
         // The controller is the user's own session, so it could run anything there without the agent.
         _ if args.stdio => RunPermission::Anything,
         Some(folder) => {
-            RunPermission::folder(folder, args.allow_root).map_err(Error::msg).context("--allow-run")?
+            let refused = |why: String| usage(format!("--allow-run: {why}"));
+            RunPermission::folder(folder, args.allow_root).map_err(refused)?
         }
         None => RunPermission::Nothing,
     };

@@ -34,13 +34,17 @@ pub(crate) enum AppAction {
     /// List the applications that ship
     List(ListArgs),
     /// Print the file of one that ships
+    #[command(after_help = "Example: landspeed app show redis > mine.toml")]
     Show {
-        /// Its name
+        /// Its name, from `landspeed app list`
         name: String,
     },
     /// Check a file: print the first mistake with its line
+    #[command(
+        after_help = "Example: landspeed app check mine.toml; docs/reference/applications.md describes such files."
+    )]
     Check {
-        /// The file
+        /// File of an application
         file: PathBuf,
     },
 }

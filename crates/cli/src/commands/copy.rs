@@ -208,6 +208,9 @@ pub(crate) struct CopyDocument {
     /// The sources whose entries land in the target's folder itself. It is there in every copy.
     #[serde(skip)]
     into_folder: u64,
+    /// True if the copy ends where what is to come is larger than the target's room.
+    #[serde(skip)]
+    checks_room: bool,
 }
 
 pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
@@ -277,7 +280,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         Ok(manifest) => (manifest, None),
         Err(error) => (None, Some(error)),
     };
-    let document = CopyDocument { report, conditions: flow.line(args.flows()), manifest, into_folder };
+    let (conditions, checks_room) = (flow.line(args.flows()), !args.rules.no_room_check);
+    let document = CopyDocument { report, conditions, manifest, into_folder, checks_room };
     let shown = print(args, &document, lines).and_then(|()| unwritten.map_or(Ok(()), Err));
     Ok(match (unrestored, shown) {
         (Some((status, why)), Ok(())) => because(status, &why),
@@ -319,7 +323,8 @@ pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
         eprintln!("landspeed: {}", safe(why));
     }
     let page = landspeed_report::copy(&report, of.record);
-    let document = CopyDocument { report, conditions: None, manifest: None, into_folder: 0 };
+    let document =
+        CopyDocument { report, conditions: None, manifest: None, into_folder: 0, checks_room: true };
     present(&page, || landspeed_report::json(&document), of.form, of.detail)?;
     Ok(Exit::Done.into())
 }
@@ -366,7 +371,7 @@ fn options(
 }
 
 fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
-    let CopyDocument { report, conditions, manifest, into_folder } = document;
+    let CopyDocument { report, conditions, manifest, into_folder, checks_room } = document;
     let outcome = &report.outcome;
     let (copied, bytes, time) = (counted(outcome.copied, "file"), outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![format!("copied {copied}, {bytes}, in {time} ({})", report.goodput_bps)];
@@ -384,7 +389,10 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     lines.extend(host_setting_lines(report));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
-        lines.push(format!("{target} has no room left: free some there, and the same command goes on"));
+        let beside = if *checks_room { "; where others free it meanwhile, add --no-room-check" } else { "" };
+        lines.push(format!(
+            "{target} has no room left: free some there, and the same command goes on{beside}"
+        ));
     }
     // Where the target is full, all others fail for the same reason.
     let most = if outcome.is_full { 1 } else { usize::MAX };

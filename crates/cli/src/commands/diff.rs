@@ -30,7 +30,7 @@ pub(crate) struct DiffArgs {
 pub(crate) fn run(args: &DiffArgs) -> Result<ExitCode> {
     let path = |record| data::find(record, args.data.data_dir.as_deref());
     let paths = [path(&args.a)?, path(&args.b)?];
-    let [a, b] = [landspeed_record::read(&paths[0])?, landspeed_record::read(&paths[1])?];
+    let [a, b] = [data::read(&paths[0])?, data::read(&paths[1])?];
     let names = paths.map(|path| path.display().to_string());
     for (record, name) in [&a, &b].into_iter().zip(&names) {
         RecordKind::TUNE.check(record, name)?;

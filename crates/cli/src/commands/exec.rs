@@ -17,6 +17,7 @@ use landspeed_path::{
 use landspeed_record::units::{Bytes, Nanos, parse_duration};
 use serde::{Deserialize, Serialize};
 
+use crate::failure::not_started;
 use crate::groups::choices;
 
 /// The part of the help that explains how paths work.
@@ -153,13 +154,10 @@ fn keeper(path: &dyn Path) -> Command {
     keeper
 }
 
-/// Prints why the program did not start, and returns a shell's exit code: 127 if it was not found, 126 if it cannot be
-/// run.
+/// Prints why the program did not start, and returns a shell's exit code.
 fn not_run(error: Error) -> Result<ExitCode> {
     let Error::Start { source, .. } = &error else { return Err(error.into()) };
-    let code = if source.kind() == io::ErrorKind::NotFound { 127 } else { 126 };
-    tell(format_args!("landspeed: {error}"));
-    Ok(ExitCode::from(code))
+    Ok(not_started(source, &error.to_string()))
 }
 
 /// Prints a line on standard error. Ignores a failure, as after a terminal has closed: the exit code is the program's.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use include_dir::{Dir, DirEntry, include_dir};
 use landspeed_engine::read_experiment;
@@ -81,7 +81,8 @@ fn list_shipped(form: &ListArgs) -> Result<()> {
 pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
     let path = Path::new(name);
     if path.exists() {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+        let failed = |error: std::io::Error| usage(format!("cannot read {name}: {error}"));
+        let text = std::fs::read_to_string(path).map_err(failed)?;
         return Ok((path.to_owned(), text));
     }
     let shipped = shipped();
@@ -90,7 +91,7 @@ pub(crate) fn found(name: &str) -> Result<(PathBuf, String)> {
         None => {
             let near = did_you_mean(name, shipped.iter().map(|(known, _)| known.as_str()));
             Err(usage(format!(
-                "there is no file {name}, and no experiment of that name ships{near}; `landspeed experiments` lists them"
+                "there is no file '{name}', and no experiment of that name ships{near}; `landspeed experiments` lists them"
             )))
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::Args;
 use landspeed_engine::all_factors;
 use landspeed_knob::{self as knob, KnobTarget, NOT_ROOT};
@@ -143,7 +143,7 @@ impl KnobQuery {
             }
             if query.known.iter().any(|name| name == word) {
                 if query.interface.replace(word.to_owned()).is_some() {
-                    bail!("one interface at a time: {word} is the second");
+                    return Err(usage(format!("one interface at a time: {word} is the second")));
                 }
                 continue;
             }

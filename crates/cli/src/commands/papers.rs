@@ -111,7 +111,10 @@ fn named<T>(
         |entry: &&T| args.words.is_empty() || args.words.iter().any(|word| id(entry).contains(word.as_str()));
     let found: Vec<&T> = ledgers().iter().flat_map(of).filter(wanted).collect();
     match found.is_empty() {
-        true => Err(usage(format!("no entry of the ledgers has {} in its name", args.words.join(" or ")))),
+        true => Err(usage(format!(
+            "no entry of the ledgers has '{}' in its name; `landspeed papers` lists all claims",
+            args.words.join("' or '")
+        ))),
         false => Ok(found),
     }
 }

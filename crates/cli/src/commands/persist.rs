@@ -169,7 +169,7 @@ fn ready(root: &Path, files: &[ConfigFile]) -> Result<Vec<String>> {
         let path = below(root, file);
         match std::fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {}
-            Ok(text) if is_ours(&text) => notes.extend(
+            Ok(text) if is_ours(&text) && !path.is_symlink() => notes.extend(
                 file.drops(&text).iter().map(|line| format!("{} no longer has: {line}", path.display())),
             ),
             _ => bail!(

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
     let ([path], [named]) = (paths.as_slice(), args.records.as_slice()) else {
         return occasions(&paths, &args.output.form, detail);
     };
-    let record = landspeed_record::read(path)?;
+    let record = data::read(path)?;
     let named = named.again(folder, path);
     let row = kinds::find(&record.header.kind).with_context(|| path.display().to_string())?;
     if !args.output.form.json {
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
 
 /// Shows one grid over several occasions.
 pub(crate) fn occasions(paths: &[PathBuf], form: &FormArgs, detail: DetailLevel) -> Result<ExitCode> {
-    let read = |path: &PathBuf| Ok((landspeed_record::read(path)?, path.display().to_string()));
+    let read = |path: &PathBuf| Ok((data::read(path)?, path.display().to_string()));
     let records: Vec<(Record, String)> = paths.iter().map(read).collect::<Result<_>>()?;
     let report = landspeed_analysis::occasions(&records, env!("CARGO_PKG_VERSION")).map_err(usage)?;
     present(&landspeed_report::occasions(&report), || json(&report), form, detail)?;

@@ -46,7 +46,7 @@ pub(crate) struct UndoArgs {
     #[arg(long)]
     pub(crate) forget: bool,
     /// With --forget, do not ask
-    #[arg(long, requires = "forget")]
+    #[arg(short, long, requires = "forget")]
     pub(crate) yes: bool,
     /// Print one JSON document
     #[arg(long)]

@@ -58,7 +58,7 @@ fn what_a_user_may_not_read_or_write_is_told_with_its_place() {
         (
             [at("src"), at("shut")],
             format!("landspeed: {}: permission denied", at("shut")),
-            "log in as a user who may read it",
+            "log in as a user who may read and write there",
         ),
         (
             [at("src"), at("others")],
@@ -108,8 +108,11 @@ fn a_full_target_is_told_once_and_the_same_command_goes_on() {
         diff -r \"$1\" \"$2\" && ls -A \"$2\"";
     let (out, err) = text(&script(&hosts, run, &[&at("src/"), &at("small")]));
     let (full, after) = out.split_once("ended with ").expect("two copies");
-    let remedy =
-        format!("\n{} has no room left: free some there, and the same command goes on\n", at("small"));
+    let remedy = format!(
+        "\n{} has no room left: free some there, and the same command goes on; where others free it meanwhile, add \
+         --no-room-check\n",
+        at("small")
+    );
     assert!(full.contains(&remedy) && full.contains("No space left on device"), "{out}{err}");
     assert!(full.lines().count() < 12, "the reason is not said for each file: {full}");
     assert!(after.starts_with('6') || after.starts_with('1'), "{after}");

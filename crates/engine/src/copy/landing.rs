@@ -65,10 +65,15 @@ impl std::fmt::Display for LandingError {
             LandingError::Missing(path) => {
                 write!(f, "{}: there is no such file or folder: check the path", shown(path))
             }
-            LandingError::SourceBarred(path) | LandingError::TargetBarred(path) => {
+            LandingError::SourceBarred(path) => {
                 write!(f, "{}: permission denied: log in as a user who may read it", shown(path))
             }
-            LandingError::NoFolder(path) => write!(f, "{}: is no folder, and ends with a slash", shown(path)),
+            LandingError::TargetBarred(path) => {
+                write!(f, "{}: permission denied: log in as a user who may read and write there", shown(path))
+            }
+            LandingError::NoFolder(path) => {
+                write!(f, "{}: is no folder, and ends with a slash: leave the slash out", shown(path))
+            }
             LandingError::TargetIsFile(path) => {
                 write!(f, "{}: is a file: name a folder for what is copied", shown(path))
             }

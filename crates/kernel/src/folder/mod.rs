@@ -27,7 +27,8 @@ pub use walk::open_trusted;
 pub fn not_ours(stat: &Stat) -> String {
     let me = rustix::process::geteuid().as_raw();
     match is_mine(stat) {
-        true => "is open to others: inspect it, then close it with `chmod go=`".to_owned(),
+        true => "is open to others: inspect it, then close it with `chmod go=`, unless other programs use it"
+            .to_owned(),
         false => {
             format!("belongs to another user (uid {}, this is {me}): run landspeed as that user", stat.st_uid)
         }
@@ -201,7 +202,10 @@ fn opened(above: BorrowedFd<'_>, name: &Path, path: &Path) -> Result<Option<Priv
         Err(Errno::NOENT) => return Ok(None),
         // With O_NOFOLLOW and O_DIRECTORY, the kernel returns ENOTDIR for a symbolic link and for a plain file.
         Err(Errno::LOOP | Errno::NOTDIR) => {
-            return Err(Error::refused(path, "is a symbolic link or no folder: remove it"));
+            return Err(Error::refused(
+                path,
+                "is a symbolic link or no folder: inspect it, then move it away",
+            ));
         }
         Err(errno) => return Err(Error::io("open", path, errno)),
     };

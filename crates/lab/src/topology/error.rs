@@ -52,6 +52,24 @@ pub enum Error {
     Guest { number: usize, why: String, last: String },
     #[error("there is no lab {0}; `landspeed lab list` shows those that are")]
     NoLab(String),
+    /// No network namespace of this machine has this name.
+    #[error(
+        "no network namespace is called {0}: `ip netns list` shows those that are, `ip netns attach {0} PID` names a \
+         container's, and `landspeed lab up` makes some"
+    )]
+    NoNamespace(String),
+    /// Another command took the lab with this ID down while it was made.
+    #[error("lab {0} was taken down while it was made")]
+    TakenDown(String),
+}
+
+impl Error {
+    /// Returns true if the error is about the words of a command line: they do not name hosts, a lab or a namespace, or
+    /// name one that does not exist.
+    pub fn is_about_words(&self) -> bool {
+        use Error::{Hosts, Name, NoLab, NoNamespace, OneHost};
+        matches!(self, Name { .. } | Hosts(_) | OneHost { .. } | NoLab(_) | NoNamespace(_))
+    }
 }
 
 fn remedy(error: &folder::Error) -> &'static str {

@@ -28,6 +28,8 @@ pub(super) struct TargetRoom {
     /// True if what a file replaces may be missing in the answer: it was looked at after the question, or was offered before it
     /// and not answered.
     is_late: bool,
+    /// True if the target is never asked.
+    is_ignored: bool,
 }
 
 /// Whether the target is asked for its room.
@@ -49,12 +51,18 @@ impl TargetRoom {
 }
 
 impl Plan {
+    /// Returns the plan of a copy that goes on although the target has less room than what is to come, if this is asked for.
+    pub(crate) fn ignoring_room(mut self, ignores_room: bool) -> Self {
+        self.target_room.is_ignored = ignores_room;
+        self
+    }
+
     /// Plans to ask the target, if what waits needs more than it is known to have.
     pub(super) fn consider_room(&mut self) {
         let needed = self.least_needed();
         let room = &mut self.target_room;
         room.is_late = room.is_open();
-        if !room.is_open() && needed > room.free.max(LEAST) {
+        if !room.is_ignored && !room.is_open() && needed > room.free.max(LEAST) {
             room.question = RoomQuestion::Waits;
         }
     }
@@ -76,11 +84,12 @@ impl Plan {
             return;
         }
         let is_short = self.least_needed() > free.saturating_add(self.least_shortage());
-        let TargetRoom { short, is_late, .. } = self.target_room;
+        let TargetRoom { short, is_late, is_ignored, .. } = self.target_room;
         let short = if is_short { short + u32::from(!is_late) } else { 0 };
         let is_certain = short >= ANSWERS;
         let question = if is_short && !is_certain { RoomQuestion::Waits } else { RoomQuestion::None };
-        self.target_room = TargetRoom { free, question, short, is_again: is_short, is_late: false };
+        self.target_room =
+            TargetRoom { free, question, short, is_again: is_short, is_late: false, is_ignored };
         if is_certain {
             self.fail_all(Failure { operation: Operation::Create, errno: libc::ENOSPC }, true);
         }

@@ -95,7 +95,9 @@ pub fn send(
     progress: &CopyProgress,
     cancel: &CancelFlag,
 ) -> Result<CopyOutcome, Error> {
-    let plan = Plan::new().removing(source.rules.removal).proving(source.rules.lists_digests);
+    let rules = &source.rules;
+    let plan = Plan::new().removing(rules.removal).proving(rules.lists_digests);
+    let plan = plan.ignoring_room(rules.ignores_room);
     let sending = Sending { plan: Mutex::new(plan), ..Sending::new(progress, source.rules.limit) };
     Sending { trees: source.open()?, ..sending }.run(flows, cancel, &source.roots)
 }

@@ -16,7 +16,10 @@ fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&
     if letters > LONGEST {
         return None;
     }
-    let slips = |word: &&str| strsim::osa_distance(&name.to_lowercase(), &word.to_lowercase());
+    let slips_in = |word: &str| strsim::osa_distance(&name.to_lowercase(), &word.to_lowercase());
+    // The last part of a name such as "feng.f.bdp" or "balaji/latency" is often typed alone.
+    let last = |word: &str| word.rsplit(['.', '/']).next().map_or(usize::MAX, slips_in);
+    let slips = |&word: &&str| slips_in(word).min(last(word));
     let (near, slips) = known.into_iter().map(|word| (word, slips(&word))).min_by_key(|(_, slips)| *slips)?;
     (slips <= (letters / 3).max(1)).then_some(near)
 }
@@ -27,13 +30,16 @@ mod tests {
 
     #[test]
     fn slips_are_told_from_other_words() {
-        let known = ["mtu", "tso", "gro", "tcp-rmem", "rate"];
+        let known = ["mtu", "tso", "gro", "tcp-rmem", "rate", "feng.f.bdp", "balaji/latency"];
         for (name, near) in [
             ("mtuu", Some("mtu")),
             ("gor", Some("gro")),
             ("TSO", Some("tso")),
             ("rat", Some("rate")),
             ("tcp-rmen", Some("tcp-rmem")),
+            ("bdp", Some("feng.f.bdp")),
+            ("latencies", Some("balaji/latency")),
+            ("balaji/latencies", Some("balaji/latency")),
             ("warp-drive", None),
             ("", None),
         ] {

@@ -26,6 +26,7 @@ pub(crate) enum CcAction {
     /// List congestion controls with their TCP_CONGESTION names, and which this host has
     List(ListArgs),
     /// Load congestion controls into the running kernel, for any program, until Ctrl-C; needs root
+    #[command(after_help = "Example: sudo landspeed cc load scalable --keep")]
     Load {
         /// Names from `landspeed cc list`
         #[arg(value_name = "NAME", required = true)]
@@ -35,6 +36,7 @@ pub(crate) enum CcAction {
         keep: bool,
     },
     /// Unload what `load --keep` loaded; connections that use it keep it until they close
+    #[command(after_help = "Example: sudo landspeed cc unload scalable")]
     Unload {
         /// Names from `landspeed cc list`
         #[arg(value_name = "NAME", required = true)]

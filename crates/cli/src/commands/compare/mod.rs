@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use landspeed_analysis::compare::{study_order, too_many_invalid};
 use landspeed_engine::{Error, Pairing, RecordSink, StudyRunner, begin, compare, compare_on, resume};
 use landspeed_record::{
@@ -21,7 +21,7 @@ use crate::data;
 use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs};
 use crate::hosts::NamedHosts;
-use crate::output::{agree, can_agree, usage};
+use crate::output::{agree, as_usage, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 use crate::study;
@@ -76,21 +76,23 @@ impl StudyJob {
         let file = data::fresh(&data::folder(args.output.data_dir.as_deref())?, RecordKind::STUDY, &started);
         let words = study::words(&args.hosts);
         let lab = match &args.scene {
-            Some(name) => Some(study::scene_path(name)?),
-            None => study::lab_path(&words)?,
+            Some(name) => Some(study::scene_path(name).map_err(as_usage)?),
+            None => study::lab_path(&words).map_err(as_usage)?,
         };
         let note = if args.simulate || lab.is_none() { None } else { study::fall_back(args) };
         let simulated = args.simulate || note.is_some();
         let engine = if simulated { StudyEngine::Simulator } else { StudyEngine::Kernel };
         if args.simulate && lab.is_none() {
-            bail!("--simulate takes a path in words, not hosts: lab:wan:rate=1G,rtt=164ms,queue=0.5bdp");
+            return Err(usage(
+                "--simulate takes a path in words, not hosts: lab:wan:rate=1G,rtt=164ms,queue=0.5bdp",
+            ));
         }
         if simulated {
-            study::check_simulated(&words)?;
+            study::check_simulated(&words).map_err(as_usage)?;
         }
-        study::check(args).map_err(usage)?;
-        study::check_round_trips(args, lab.as_ref()).map_err(usage)?;
-        let study = lab.map(|path| study::planned(args, path, engine)).transpose()?;
+        study::check(args).map_err(as_usage)?;
+        study::check_round_trips(args, lab.as_ref()).map_err(as_usage)?;
+        let study = lab.map(|path| study::planned(args, path, engine)).transpose().map_err(as_usage)?;
         let head = RecordKind::STUDY.header(&data::command_line(), &started);
         Ok(StudyJob {
             engine,
@@ -105,8 +107,7 @@ impl StudyJob {
     }
 
     fn resumed(file: &std::path::Path) -> Result<StudyJob> {
-        let writer = RecordWriter::append(file)?;
-        let record = landspeed_record::read(file)?;
+        let (writer, record) = data::go_on(file)?;
         let (study, done) = resume(&record)?;
         let words = study.path.topology.split(' ').map(str::to_owned).collect();
         let (engine, file) = (study.engine, file.to_owned());

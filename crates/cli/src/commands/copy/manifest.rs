@@ -12,7 +12,8 @@ use landspeed_report::counted;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::place::sync;
+use crate::output::usage;
+use crate::place::{check_replaceable, sync};
 
 /// What `--manifest` wrote.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -61,8 +62,10 @@ struct ManifestState {
 impl Manifest {
     /// Begins a manifest in the folder of its path.
     pub(super) fn begin(path: &Path) -> Result<Manifest> {
-        let lines = tempfile::tempfile_in(folder(path))
-            .with_context(|| format!("{}: cannot write a manifest there", path.display()))?;
+        let lines = check_replaceable(path).and_then(|()| tempfile::tempfile_in(folder(path)));
+        let failed =
+            |error: io::Error| usage(format!("{}: cannot write a manifest there: {error}", path.display()));
+        let lines = lines.map_err(failed)?;
         let counts = ManifestCounts::default();
         let state = ManifestState { lines: BufWriter::new(lines), counts, written: Ok(()) };
         Ok(Manifest { path: path.to_owned(), state: RefCell::new(state) })
@@ -172,6 +175,8 @@ mod tests {
         assert_eq!(lines.len(), 3, "{lines:?}");
         assert!(lines[0].ends_with("/sums") && lines[1].starts_with("left out 1 file: "), "{lines:?}");
         assert!(lines[2].contains("holes"), "{lines:?}");
-        assert!(Manifest::begin(&folder.path().join("none/sums")).is_err());
+        for wrong in [folder.path().join("none/sums"), folder.path().to_owned(), "/dev/null".into()] {
+            assert!(Manifest::begin(&wrong).is_err(), "{}", wrong.display());
+        }
     }
 }

@@ -4,6 +4,8 @@ use landspeed_record::CopyFailure;
 pub(super) use landspeed_report::entry_name as name;
 use landspeed_report::{counted, safe};
 
+use crate::failure::without_numbers;
+
 /// The number of names that are printed without `--full`: about a screen.
 const SHOWN: usize = 20;
 /// The number of names in a document without `--full`.
@@ -25,8 +27,10 @@ pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full:
         return Vec::new();
     }
     let named = failures.iter().take(shown(is_full));
-    let named: Vec<String> =
-        named.map(|failure| format!("  {}: {}", name(&failure.name_hex), safe(&failure.why))).collect();
+    let line = |failure: &CopyFailure| {
+        format!("  {}: {}", name(&failure.name_hex), safe(&without_numbers(&failure.why)))
+    };
+    let named: Vec<String> = named.map(line).collect();
     let more = more(number, named.len(), "--json lists more of them");
     std::iter::once(format!("{head}: {}", counted(number, "entry"))).chain(named).chain(more).collect()
 }

@@ -78,6 +78,9 @@ pub(super) fn cleaned(args: &CopyArgs) -> Result<(String, Vec<u8>), String> {
 
 /// Returns the host and the path of an argument.
 fn place(argument: &OsStr, host: &Option<String>, option: &str) -> Result<(String, Vec<u8>), String> {
+    if argument.is_empty() {
+        return Err("a path is empty: name a file or a folder, or . for the one where you are".to_owned());
+    }
     let named = split(argument.as_bytes());
     match (host, named) {
         (Some(host), None) => Ok((host.clone(), argument.as_bytes().to_vec())),
@@ -85,6 +88,14 @@ fn place(argument: &OsStr, host: &Option<String>, option: &str) -> Result<(Strin
             "{} names the host {other} beside {option}: leave one out, or write ./ before a path with a colon",
             argument.display()
         )),
+        (None, Some((host, path))) if host == "netns" && !path.starts_with(b"/") => {
+            let path = String::from_utf8_lossy(path);
+            let (name, path) = path.split_once(':').unwrap_or((&*path, "PATH"));
+            Err(format!("name a network namespace apart from its path: {option} netns:{name}, and {path}"))
+        }
+        (None, Some((host, path))) if host == "landspeed" && path.starts_with(b"//") => {
+            Err(format!("name an agent's line apart from its path: {option} 'landspeed://...', and the path"))
+        }
         (None, Some((host, path))) => Ok((host, path.to_vec())),
         (None, None) => Ok((THIS_HOST.to_owned(), argument.as_bytes().to_vec())),
     }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use landspeed_agent::check_ignore_rules;
 use landspeed_agent::session::{CopyRules, FoundPath, PathKind};
@@ -76,6 +76,12 @@ pub(crate) struct RuleArgs {
     /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
     #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
     pub(crate) limit: Option<BitRate>,
+    /// Go on although the target has less room than what is to come, because other programs free some meanwhile
+    ///
+    /// Without it, a copy ends within seconds where files are clearly larger than what the target has free. With it, the copy ends
+    /// once the target is full.
+    #[arg(long, conflicts_with_all = ["dry_run", "verify", "clean"])]
+    pub(crate) no_room_check: bool,
 }
 
 impl RuleArgs {
@@ -91,6 +97,7 @@ impl RuleArgs {
             lists_digests: self.manifest.is_some(),
             by_content: self.checksum,
             limit_bps: self.limit,
+            ignores_room: self.no_room_check,
         })
     }
 
@@ -98,7 +105,7 @@ impl RuleArgs {
     fn ignored(&self) -> Result<Vec<PathBytes>> {
         let mut lines = Vec::new();
         for file in &self.ignore_from {
-            let text = std::fs::read(file).with_context(|| format!("{}: cannot read it", file.display()))?;
+            let text = std::fs::read(file).map_err(|error| unread(file, &error))?;
             lines.extend(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
         }
         lines.extend(self.ignore.iter().map(|glob| glob.as_bytes().to_vec()));
@@ -121,7 +128,7 @@ impl RuleArgs {
             true => std::io::stdin().lock().read_to_end(&mut text),
             false => File::open(file).and_then(|mut file| file.read_to_end(&mut text)),
         };
-        read.with_context(|| format!("{}: cannot read it", file.display()))?;
+        read.map_err(|error| unread(file, &error))?;
         let end = if self.null { 0 } else { b'\n' };
         let names: Vec<PathBytes> =
             text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect();
@@ -167,6 +174,11 @@ impl RuleArgs {
             _ => String::new(),
         }
     }
+}
+
+/// Returns the error about a file of patterns or names that cannot be read.
+fn unread(file: &Path, error: &std::io::Error) -> anyhow::Error {
+    usage(format!("{}: cannot read it: {error}", file.display()))
 }
 
 /// Returns a name as find(1) prints it without "./" before it and a slash after it; "" for ".", and `None` for an empty line.

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::Args;
 use landspeed_engine::{
     ExplainOptions, Pairing, SizesEffort, SizesOptions, UserListener, explain, explain_live, explain_sizes,
@@ -22,7 +22,7 @@ use super::app;
 use crate::data;
 use crate::groups::{FanArg, FlowArgs, FormArgs, HostArgs};
 use crate::hosts::{NamedHosts, flow_of};
-use crate::output::{ActivityLine, present as present_report};
+use crate::output::{ActivityLine, present as present_report, usage};
 use crate::stop::StopRequest;
 
 /// Explain what holds a path or a flow back, and what to try
@@ -109,9 +109,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode> {
     let (report, sizes) = match options.target {
         WatchTarget::Workload => own(args, &options, &stop, &doing)?,
         _ if args.sizes => {
-            bail!(
-                "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing"
-            )
+            return Err(usage(
+                "--sizes sends messages of its own: it cannot go with --flow, --pid or --top, which send nothing",
+            ));
         }
         _ => {
             let mut hosts = NamedHosts::apart(&args.hosts, false).each()?;

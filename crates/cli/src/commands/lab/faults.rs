@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::groups::ListArgs;
 use crate::labs;
-use crate::output::{self, FORMAT, out, usage};
+use crate::output::{self, FORMAT, as_usage, out, usage};
 use crate::stop::StopRequest;
 
 /// The output of `landspeed lab faults --json`.
@@ -48,7 +48,8 @@ pub(crate) fn list(form: &ListArgs) -> Result<ExitCode> {
 
 /// Creates the faults, prints the hosts and the address of the flow, and holds the faults until Ctrl-C.
 pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
-    let faults = names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(usage)?;
+    let faults =
+        names.iter().map(|name| parse(name, strength)).collect::<Result<Vec<_>>>().map_err(as_usage)?;
     let scenario = FaultScenario::with(&faults).map_err(usage)?;
     let stop = StopRequest::on_signals()?;
     stop.in_order("");
@@ -66,16 +67,23 @@ pub(crate) fn hold(names: &[String], strength: f64) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The strengths that a fault can have.
+const RANGE: &str = "a number from 0 (a nuisance) to 1 (a disaster)";
+
 /// Parses "FAULT" or "FAULT=STRENGTH". A fault without a strength has the strength `usual`.
 fn parse(word: &str, usual: f64) -> Result<(&str, f64)> {
     let (name, strength) = match word.split_once('=') {
-        Some((name, strength)) => {
-            (name, strength.parse().with_context(|| format!("the strength in '{word}'"))?)
-        }
+        Some((name, strength)) => (
+            name,
+            strength
+                .parse::<f64>()
+                .ok()
+                .with_context(|| format!("'{word}' has no strength: expected {RANGE}"))?,
+        ),
         None => (word, usual),
     };
     if !(0.0..=1.0).contains(&strength) {
-        bail!("strength {strength}: expected a number from 0 (a nuisance) to 1 (a disaster)");
+        bail!("strength {strength}: expected {RANGE}");
     }
     Ok((name, strength))
 }

@@ -17,14 +17,14 @@ use landspeed_report::quoted;
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
-use crate::failure::in_one_line;
+use crate::failure::{in_one_line, not_started};
 use crate::labs;
 use crate::output::{out, usage};
 
 /// Starts the process that makes and holds the lab, and returns when the lab can be used.
 pub(crate) fn up(words: &[String]) -> Result<ExitCode> {
     let (name, lab) = named(words)?;
-    topology::find(&lab).map_err(usage)?;
+    lab::plan_held(&lab, &name)?;
     labs::sweep();
     let (mut answer, teller) = std::io::pipe().context("cannot make a pipe")?;
     let mut command = daemon::own_command("hold-lab");
@@ -117,7 +117,8 @@ pub(crate) fn enter(words: &[String], command: &[String]) -> Result<ExitCode> {
     }
     let mut command = within(&host, command);
     let error = command.exec();
-    Err(Error::from(error).context(format!("cannot run {}", command.get_program().to_string_lossy())))
+    let program = command.get_program().to_string_lossy();
+    Ok(not_started(&error, &format!("cannot run {program}: {error}")))
 }
 
 /// Returns the command that runs a shell, or `command`, on a host of a lab, whose namespace this process has entered.

@@ -29,21 +29,25 @@ fn topologies() -> String {
     let lines: String = lines.map(|about| format!("  {}\n      {}\n", about.syntax, about.line)).collect();
     format!(
         "Topologies, as commands take them:\n{lines}docs/reference/topologies.md draws them.\n\nExamples:\n  \
-         landspeed lab up mine lab:wan:rate=1G,rtt=20ms   a lab for your own programs\n  \
-         landspeed lab enter mine b -- iperf3 -s          run one on its host b\n  \
-         landspeed lab down mine                          remove it"
+         sudo landspeed lab up mine lab:wan:rate=1G,rtt=20ms   a lab for your own programs\n  \
+         sudo landspeed lab enter mine b -- iperf3 -s          run one on its host b\n  \
+         sudo landspeed lab down mine                          remove it"
     )
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabAction {
     /// Make a lab and hold it, until `lab down`, for programs of your own
+    #[command(
+        after_help = "Example: sudo landspeed lab up mine lab:wan:rate=1G,rtt=20ms\n\n`landspeed lab --help` lists the labs."
+    )]
     Up {
         /// Name of your choice, and the lab [default: 'lab' and lab:back-to-back]
         #[arg(value_name = "NAME|LAB", num_args = 0..=2)]
         words: Vec<String>,
     },
     /// Run a shell or a command on a host of a lab that is up
+    #[command(after_help = "Example: sudo landspeed lab enter mine b -- iperf3 -s")]
     Enter {
         /// The lab, and its host [default: the only lab that is up, and its first host]
         #[arg(value_name = "NAME|HOST", num_args = 0..=2)]
@@ -57,6 +61,9 @@ pub(crate) enum LabAction {
     /// Remove a lab by its name or id, or every lab whose owner has died
     ///
     /// In a lab of `lab up`, the programs that still run are ended.
+    #[command(
+        after_help = "Examples:\n  sudo landspeed lab down mine   this one\n  sudo landspeed lab down        those that a crash left"
+    )]
     Down {
         /// Name or id of the lab [default: all labs that a crash left]
         name: Option<String>,
@@ -64,6 +71,7 @@ pub(crate) enum LabAction {
     /// Make a path slow on purpose, to see what `explain` says
     ///
     /// Without a name, it lists the faults.
+    #[command(after_help = "Example: sudo landspeed lab faults slow-reader=0.8 send-buffer")]
     Faults {
         /// Faults to combine on one flow, each with its own strength if one is given
         #[arg(value_name = "FAULT[=STRENGTH]")]

@@ -87,6 +87,13 @@ pub(crate) struct MeasureArgs {
     pub(crate) common: CommonArgs,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  landspeed measure stream dtn2               from here to a host
+  landspeed measure pingpong dtn1 dtn2        between two others
+  sudo landspeed measure stream               in a lab on this machine
+  landspeed measure stream --help             its options";
+
 impl Args for MeasureArgs {
     /// Every start of the program makes the whole command line, also that of an agent. The workloads, with all their options,
     /// are made only where this command is parsed.
@@ -98,6 +105,7 @@ impl Args for MeasureArgs {
             .subcommand_value_name("WORKLOAD")
             .subcommand_help_heading("Workloads")
             .disable_help_subcommand(true)
+            .after_help(EXAMPLES)
             .defer(with_workloads)
     }
 

@@ -25,7 +25,7 @@ use crate::data::{self, RecordArg};
 use crate::failure::{in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
-use crate::output::{agree, can_agree, usage};
+use crate::output::{agree, as_usage, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
 
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let options = GridOptions { yes: common.grid.yes, ..GridOptions::of(&common.hosts, &common.output) };
     let job = match &common.grid.resume {
         Some(named) => GridJob::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
-        None => GridJob::of(asked(args).map_err(usage)?, common.hosts.hosts.clone(), &options)?,
+        None => GridJob::of(asked(args).map_err(as_usage)?, common.hosts.hosts.clone(), &options)?,
     };
     job.finish(&options, &stop)
 }
@@ -111,8 +111,7 @@ impl GridJob {
 
     /// Resumes a record, with the options of its original command except those that end the grid.
     fn resumed(file: &Path, args: &MeasureArgs) -> Result<GridJob> {
-        let writer = RecordWriter::append(file)?;
-        let record = landspeed_record::read(file)?;
+        let (writer, record) = data::go_on(file)?;
         let (mut grid, done) = resume_grid(&record)?;
         if grid.workload.name != args.workload.name {
             let (of, asked) = (&grid.workload.name, &args.workload.name);

@@ -1,6 +1,6 @@
 //! Held labs: a user creates a lab under a name, runs programs in it, and ends it by `landspeed lab down`.
 
-use super::plan::{LabId, LabLayout};
+use super::plan::{LabId, LabLayout, LabPlan};
 use super::sweep::{LabInfo, list};
 use super::{Lab, LabHost, no_lab};
 use crate::topology::error::Error;
@@ -10,13 +10,7 @@ use crate::topology::registry::{TopologyPlan, find};
 /// Creates the lab that the words of a command line describe, and holds it under `name`. No other lab may have this
 /// name. The lab exists until it is dropped.
 pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
-    // Users write the name on command lines, so it follows the rules for names of namespaces.
-    path_of(name)?;
-    let topology = find(words)?;
-    let TopologyPlan::Lab(plan) = topology.plan(words)? else {
-        return Err(no_lab(words, "a lab, such as lab:back-to-back or lab:wan:rate=1G,rtt=20ms"));
-    };
-    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
+    let plan = plan_held(words, name)?;
     match list()?.into_iter().find(|lab| lab.name.as_deref() == Some(name)) {
         Some(lab) => Err(Error::Hosts(format!(
             "lab {name} is up already ({}): `landspeed lab down {name}` removes it",
@@ -24,6 +18,21 @@ pub fn hold(words: &[String], name: &str) -> Result<Lab, Error> {
         ))),
         None => Lab::make_named(plan, Some(name)),
     }
+}
+
+/// Returns the plan of the lab that [`hold`] would create.
+///
+/// # Errors
+/// Returns an error if the words or the name are not valid, or if this user cannot create the lab.
+pub fn plan_held(words: &[String], name: &str) -> Result<LabPlan, Error> {
+    // Users write the name on command lines, so it follows the rules for names of namespaces.
+    path_of(name)?;
+    let topology = find(words)?;
+    let TopologyPlan::Lab(plan) = topology.plan(words)? else {
+        return Err(no_lab(words, "a lab, such as lab:back-to-back or lab:wan:rate=1G,rtt=20ms"));
+    };
+    topology.can_run().map_err(|why| Error::CannotRun { topology: topology.about().name, why })?;
+    Ok(plan)
 }
 
 /// Returns the lab of this name or ID. Without a word, returns the only held lab, or an error if there is not exactly

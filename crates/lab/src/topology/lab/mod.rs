@@ -30,7 +30,7 @@ use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
 use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
 use crate::topology::vm::{Accelerator, Guests};
-pub use held::{find_held, hold, hosts};
+pub use held::{find_held, hold, hosts, plan_held};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub(crate) use plan::PortRates;
@@ -135,7 +135,7 @@ impl Lab {
         // Another command may have taken the lab down meanwhile, with what was there by then. Nothing would find the rest if
         // this process were killed.
         if !lab.store.has(&lab.id) {
-            return Err(Error::Hosts(format!("lab {} was taken down while it was made", lab.id)));
+            return Err(Error::TakenDown(lab.id.to_string()));
         }
         // A signal that ends this process does not wait until guests have booted.
         drop(making);

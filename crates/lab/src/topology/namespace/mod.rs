@@ -85,8 +85,10 @@ pub(crate) fn delete(name: &str) -> Result<(), Error> {
 
 /// Opens the file of a namespace, through which it can be entered and links can be moved into it.
 pub(crate) fn open(name: &str) -> Result<File, Error> {
-    let path = path_of(name)?;
-    Ok(File::open(&path).during(|| format!("open network namespace {name}"))?)
+    match File::open(path_of(name)?) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Error::NoNamespace(name.to_owned())),
+        opened => Ok(opened.during(|| format!("open network namespace {name}"))?),
+    }
 }
 
 /// Returns the device and inode number of a namespace's file. /proc/PID/ns/net of its processes has the same numbers.
@@ -137,5 +139,11 @@ mod tests {
         for bad in ["", ".", "..", "../x", "a/b", "-x", "a b", "a\n", "ä", long.as_str()] {
             assert!(path_of(bad).is_err(), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn a_namespace_that_is_missing_is_told_with_the_remedy() {
+        let missing = open("ls-no-such-namespace").expect_err("it is missing");
+        assert!(missing.is_about_words() && missing.to_string().contains("`ip netns list`"), "{missing}");
     }
 }

@@ -89,7 +89,10 @@ impl FromStr for HostSpec {
         let printable = given.len() <= LONGEST && given.chars().all(|c| c.is_ascii_graphic());
         match given {
             "local" => Ok(HostSpec::Local),
-            target if printable && is_ssh_target(target) => Ok(HostSpec::Ssh(SshTarget(target.to_owned()))),
+            // In ssh's syntax this would be an IPv6 address.
+            target if printable && is_ssh_target(target) && !target.starts_with("lab:") => {
+                Ok(HostSpec::Ssh(SshTarget(target.to_owned())))
+            }
             _ => Err(Error::Name {
                 what: "host",
                 // A mistyped invitation still contains its secret, so only the part before it is shown.
@@ -135,6 +138,7 @@ mod tests {
             "höst",
             "a;b",
             "a$(x)",
+            "lab:back-to-back",
         ];
         for bad in bad.iter().copied().chain([long.as_str()]) {
             let error = bad.parse::<HostSpec>().expect_err(bad).to_string();

@@ -38,6 +38,20 @@ fn a_clear_shortage_ends_the_copy_before_the_disk_is_full() {
 }
 
 #[test]
+fn a_target_whose_room_is_ignored_is_not_asked() {
+    let mut plan = Plan::new().ignoring_room(true);
+    plan.add(vec![file("a", 1_000 << 20)]);
+    plan.walked();
+    let NextStep::Work(Work::Offer { first, .. }) = plan.step() else { panic!("an offer") };
+    plan.answered(first, vec![Answer::Send]);
+    let NextStep::Map(map) = plan.step() else { panic!("a file to look at") };
+    plan.mapped(&map, DataMap { dense: vec![(0, 1_000)], ..data(&[(0, 1_000)]) });
+    // An answer without a question.
+    plan.has_room(0);
+    assert!(!drive(&mut plan).contains(&"room") && plan.settled().copied == 1);
+}
+
+#[test]
 fn what_fits_is_sent_and_the_target_is_asked_once() {
     let (mut plan, _) = looked_at(1_000, Vec::new(), &[(0, 1_000)]);
     assert!(asks(&mut plan, false));
