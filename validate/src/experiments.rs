@@ -146,7 +146,7 @@ struct ExperimentRun<'a> {
 }
 
 impl ExperimentRun<'_> {
-    /// Measures the experiment. Where the look at the machine refuses it, this is told, and it is measured all the same: an
+    /// Measures the experiment. Where the look at the machine refuses it, this is printed, and it is measured all the same: an
     /// occasion has every file.
     fn measured(&self, landspeed: &Path, pages: &Path) -> Result<GridReport> {
         if self.is_first {

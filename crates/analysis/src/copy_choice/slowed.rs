@@ -15,7 +15,7 @@ use super::trial::{CandidateEnd, CandidateTrial};
 use super::{NextTurn, TrialSize};
 use crate::LadderRules;
 
-/// The share of the time from which a cause is tested. A tenth of a smaller one is near the least effect that is told apart.
+/// The share of the time from which a cause is tested. A tenth of a smaller one is near the least effect the test can show.
 const LEAST_SHARE: f64 = 0.5;
 
 /// Returns the side that is slowed to test whether this holds a copy from the side `from`; `None` if it cannot be tested. Only a
