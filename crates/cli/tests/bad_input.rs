@@ -377,7 +377,7 @@ fn records_of_strangers_are_refused_by_line() {
     let path = folder.path().join("x.jsonl");
     std::fs::write(&path, "\u{1b}[31mnot a record\n").expect("written");
     let name = path.display().to_string();
-    refused(&landspeed(&["show", &name]), &["x.jsonl", "header"]);
+    refused(&landspeed(&["show", &name]), &["x.jsonl", "does not begin as a record"]);
     refused(&landspeed(&["show", "/nonexistent.jsonl"]), &["/nonexistent.jsonl"]);
     refused(&landspeed(&["persist", &name]), &["x.jsonl"]);
 }
