@@ -508,7 +508,7 @@ cc-linux: setup
 		--ignored linux:: --nocapture --test-threads 1
 
 # Does the look at the machine before an experiment refuse only what cannot be answered, and are the answers right beside a
-# program that takes a part of each core (an hour, on a machine left alone: 200 looks of some eight seconds, and 40 runs of some forty)? It
+# program that takes a part of each core (twenty minutes, on a machine left alone: 200 looks of some three seconds, and 40 runs of some eleven)? It
 # prints the table of docs/results/gates.md. Runs are kept in target/gates.jsonl: a study that was
 # ended, by a signal or after MINUTES, goes on. Remove that file to begin anew.
 .PHONY: gates

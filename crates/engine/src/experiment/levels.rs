@@ -1,12 +1,13 @@
 //! The values of factors, as a file or a command line names them.
 
 use landspeed_record::strict::{FileMistake, here};
-use landspeed_record::units::{did_you_mean, parse_duration};
+use landspeed_record::units::did_you_mean;
 use landspeed_record::{GridFactor, GridSettingTarget, Settings};
 use landspeed_workload::WORKLOADS;
 use toml::Spanned;
 
 use super::keys::{FileSettings, FileValue, ShortSection};
+use crate::grid::lab_domain;
 
 /// Removes the values that the short version leaves out.
 pub(super) fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileMistake> {
@@ -50,7 +51,7 @@ pub(super) fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
 fn spelled(factor: &GridFactor, value: &str) -> Option<String> {
     let place = factor.sets.first()?.first()?.place;
     if place == GridSettingTarget::Topology {
-        return parse_duration(value).ok().map(|time| time.exact());
+        return lab_domain(value).parse(value).ok();
     }
     let workloads = || WORKLOADS.iter().flat_map(|runner| runner.parameters());
     let of_workload = workloads().find(|one| place == GridSettingTarget::Workload && one.name == factor.name);

@@ -86,6 +86,25 @@ fn the_short_version_has_fewer_values_and_its_own_end() {
 }
 
 #[test]
+fn an_expectation_names_a_rate_of_the_lab_as_the_factor_does() {
+    let text = r#"title = "Rates"
+workload = "stream"
+topology = "lab:wan"
+as-found = ["congestion-control", "windows", "mtu", "offloads", "qdisc", "timestamps", "placement"]
+vary = [{ factor = "rate", values = "100M,150M" }]
+[[expect]]
+claim = "The faster link carries more"
+source = "the rates"
+from = { rate = "100M" }
+to = { rate = "150M" }
+ratio = 1.5
+"#;
+    let grid = read(text, false).unwrap().grid;
+    let ExpectationTest::Ratio { to, .. } = &grid.expectations[0].test else { panic!("a ratio") };
+    assert_eq!(to.get("rate"), Some(&grid.factors[0].levels[1]));
+}
+
+#[test]
 fn some_values_of_a_factor_can_be_kept() {
     let mut found = read(WHOLE, false).unwrap();
     found.keep("write-size=1K,64K").unwrap();

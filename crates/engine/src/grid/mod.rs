@@ -34,6 +34,7 @@ pub use cell_setup::{check_grid, path_of, turns_knobs};
 pub(crate) use contestant::WORKLOAD;
 pub use gate::{GateOutcome, gate};
 pub use here::{LocalRunTimes, here, run_here};
+pub(crate) use vary::lab_domain;
 pub use vary::{FAN, FactorNames, bundle, factor, set, vary};
 
 /// Provides the hosts on which a grid is measured. If the grid varies a parameter of a lab's link, each value needs

@@ -76,7 +76,7 @@ impl<'a> FactorNames<'a> {
         }
         let groups = topology::find(self.words).ok()?.parameters();
         let parameter = groups.iter().flat_map(|(_, all)| all).find(|parameter| parameter.name == name)?;
-        Some(Factor { name: parameter.name, domain: domain(parameter.default), ..Factor::FLOW })
+        Some(Factor { name: parameter.name, domain: lab_domain(parameter.default), ..Factor::FLOW })
     }
 
     fn unknown(&self, name: &str, parameters: &[FactorDeclaration<'_>]) -> Error {
@@ -176,10 +176,10 @@ fn kind(domain: &Domain) -> LevelKind {
     }
 }
 
-/// Returns the domain of a lab's parameter, guessed from its default value. The lab itself checks the values.
-fn domain(default: &str) -> Domain<'static> {
+/// Returns the domain of a lab's parameter, guessed from one of its values. The lab itself checks them.
+pub(crate) fn lab_domain(value: &str) -> Domain<'static> {
     const LONGEST: usize = 64;
-    match default {
+    match value {
         time if time.ends_with('s') && parse_duration(time).is_ok() => {
             Domain::Time(Nanos(0), Nanos::secs(3600))
         }
