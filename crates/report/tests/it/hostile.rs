@@ -118,8 +118,9 @@ fn check_forged(open: &OpenReport, text: &str) {
     rename(&mut renamed, "", text);
     let document = (open.kind.report)(&renamed).or(document);
     let page = check(&document.expect("still a report"));
-    // A renamed step has no trials, and the page has a paragraph for that.
-    markup::check_within(&page, &(open.kind.document().page() + "<p class=\"absent\"></p>"));
+    // A renamed step has no trials, and the page has a paragraph for that. A reason where there was none is a warning.
+    const OWN: &str = r#"<p class="absent"></p><p class="notice bad" role="alert"></p>"#;
+    markup::check_within(&page, &(open.kind.document().page() + OWN));
 }
 
 /// Makes times and sizes implausibly large. Counts that determine a reader's work stay.
