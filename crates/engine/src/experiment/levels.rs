@@ -34,8 +34,8 @@ pub(super) fn keep(factors: &mut [GridFactor], name: &str, values: &str) -> Resu
 
 /// Returns the index of a value among a factor's levels, or an error that lists the known values.
 pub(super) fn place(factor: &GridFactor, value: &str) -> Result<usize, String> {
-    let same =
-        |level: &String| level == value || spelled(factor, value).is_some_and(|spelled| spelled == *level);
+    let spelled = spelled(factor, value);
+    let same = |level: &String| level == value || spelled.as_ref() == Some(level);
     let known = factor.levels.iter().map(String::as_str);
     factor.levels.iter().position(same).ok_or_else(|| {
         format!(

@@ -189,8 +189,8 @@ pub(super) const TRUTHS: [Truth; 12] = [
 /// The content that a hundredth of a processor copies in a minute, about.
 const MIB_A_MINUTE: u64 = 600;
 
-/// Returns bottlenecks over copies of about so many minutes, which are long enough to be slowed. Only processors are slowed. An
-/// agent that is given a quota while it runs may know it as a processor that it waits for.
+/// Returns the bottlenecks for copies of about this many minutes, which are long enough for landspeed to slow them. Both are
+/// processors, because landspeed slows nothing else. An agent that gets its quota late may name its processor in place of the quota.
 pub(super) fn long_truths(minutes: u64) -> [Truth; 2] {
     let content = CopyContent::Mib(MIB_A_MINUTE * minutes);
     let of = |name, about, right, end| {
