@@ -382,6 +382,9 @@ pub enum Reply {
         /// The ciphers of the flows of this end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ciphers: Vec<String>,
+        /// The congestion controls that the sockets of this end have had.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        controls: Vec<String>,
     },
     CopyTurned {
         counted: Box<CopyCount>,
