@@ -31,7 +31,9 @@ fn of_hosts(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText>
     if hosts.iter().all(|(_, facts)| facts.conditions.is_empty()) {
         return Vec::new();
     }
-    let told: Vec<(&str, String)> = hosts.iter().map(|(name, facts)| (*name, of_host(facts))).collect();
+    // A record of one host has no facts about the other one.
+    let known = hosts.iter().filter(|(_, facts)| **facts != HostFacts::default());
+    let told: Vec<(&str, String)> = known.map(|(name, facts)| (*name, of_host(facts))).collect();
     let used = used_words(used);
     match told.as_slice() {
         [(_, first), (_, second)] if first == second => {
@@ -156,7 +158,9 @@ mod tests {
     #[test]
     fn a_host_that_tells_nothing_beside_one_that_does_is_named() {
         let one = host(&[("mtu", &[("mtu", "1500")])]);
-        let lines = told(&host(&[]), &one, &["bbr"]);
+        assert_eq!(told(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
+        let silent = HostFacts { hostname: "a".into(), ..HostFacts::default() };
+        let lines = told(&silent, &one, &["bbr"]);
         assert_eq!(lines[0], "conditions found on A: not told; the flows used bbr");
         assert!(lines[1].starts_with("conditions found on B: MTU 1500"), "{lines:?}");
     }
