@@ -75,7 +75,7 @@ impl Record {
             Line::Trial(trial) => vec![of(&trial.a), of(&trial.b)],
             Line::GridTrial(trial) => vec![of(&trial.a), of(&trial.b)],
             Line::Run(run) => vec![run.controls.clone()],
-            Line::CopyTurn(turn) => vec![turn.counted.control.iter().cloned().collect()],
+            Line::CopyTurn(turn) => vec![BTreeSet::from_iter(turn.counted.control.clone())],
             Line::CopyEnd(end) => vec![end.controls.clone()],
             _ => Vec::new(),
         });

@@ -3,20 +3,20 @@
 //! The copy does not wait for the answers: they are taken while it goes on
 //! (docs/decisions/0100-the-conditions-of-a-copy.md).
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landspeed_agent::session::PendingReply;
 use landspeed_record::{Line, Side};
 
 use crate::Pair;
 
-/// The longest wait for an answer once the copy is over. A host reads its settings in milliseconds.
+/// The longest wait for both answers once the copy is over. A host reads these settings in milliseconds.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
 enum Stage {
     Asked(PendingReply),
-    /// The facts of the host have the conditions already, or they are not known.
-    Known,
+    /// No answer is awaited: the record is to have the host without its conditions.
+    Untold,
     Over,
 }
 
@@ -30,14 +30,11 @@ pub(super) struct CopyHosts<'a> {
 }
 
 impl<'a> CopyHosts<'a> {
-    /// Asks both hosts, unless their settings were read when they were joined. It is not known which links relayed data take.
+    /// Asks both hosts, unless their data are relayed: it is not known which links those take.
     pub(super) fn ask(pair: &'a Pair<'a>, from: Side) -> Self {
-        let stage = |side: Side| {
-            let host = pair.host(side);
-            if pair.is_relayed() || !host.states.is_empty() {
-                return Stage::Known;
-            }
-            host.ask_conditions(pair.path.link(side)).map_or(Stage::Known, Stage::Asked)
+        let stage = |side: Side| match pair.is_relayed() {
+            true => Stage::Untold,
+            false => pair.host(side).ask_conditions(pair.path.link(side)).map_or(Stage::Untold, Stage::Asked),
         };
         CopyHosts { pair, from, stages: Side::BOTH.map(stage) }
     }
@@ -49,20 +46,23 @@ impl<'a> CopyHosts<'a> {
 
     /// Returns what the record is to have in addition of a copy that is over.
     pub(super) fn finish(mut self) -> Vec<Line> {
-        let told: Vec<Line> = Side::BOTH.into_iter().filter_map(|side| self.line(side, LAST_WAIT)).collect();
-        // What has not answered until now is known without its conditions.
-        self.stages = self.stages.map(|stage| if let Stage::Asked(_) = stage { Stage::Known } else { stage });
+        let end = Instant::now() + LAST_WAIT;
+        let left = || end.saturating_duration_since(Instant::now());
+        let told: Vec<Line> = Side::BOTH.into_iter().filter_map(|side| self.line(side, left())).collect();
+        for stage in self.stages.iter_mut().filter(|stage| matches!(stage, Stage::Asked(_))) {
+            *stage = Stage::Untold;
+        }
         [told, self.step()].concat()
     }
 
     fn line(&mut self, side: Side, wait: Duration) -> Option<Line> {
-        let (host, stage) = (self.pair.host(side), &mut self.stages[side as usize]);
-        let facts = match stage {
+        let host = self.pair.host(side);
+        let facts = match &self.stages[side as usize] {
             Stage::Over => return None,
-            Stage::Known => host.facts.clone(),
+            Stage::Untold => host.facts.clone(),
             Stage::Asked(pending) => host.facts_told(&host.poll(pending, wait)?.1),
         };
-        *stage = Stage::Over;
+        self.stages[side as usize] = Stage::Over;
         // In the record, the source is at side A.
         let side = if self.from == Side::A { side } else { side.other() };
         Some(Line::Host { side, facts: Box::new(facts) })

@@ -12,9 +12,9 @@ use super::restore::value_of;
 use crate::Error;
 
 impl Host {
-    /// Asks for the knobs of this host and of its link `device`, without waiting for the answer.
+    /// Asks for the settings of this host and of its link `device` that decide figures, without waiting for the answer.
     pub(crate) fn ask_conditions(&self, device: &str) -> Result<PendingReply, Error> {
-        self.start(&Request::Knobs { device: device.to_owned() })
+        self.start(&Request::Conditions { device: device.to_owned() })
     }
 
     /// Returns the facts of this host with the conditions that the answer tells. A host that cannot tell them has none.

@@ -18,7 +18,7 @@ impl RequestHandler for RingHost {
         let (knob, before, after) = ("ring-rx".to_owned(), "256".to_owned(), "512".to_owned());
         match request {
             Request::Probe {} => Reply::Facts { facts: Box::default() },
-            Request::Knobs { .. } => {
+            Request::Knobs { .. } | Request::Conditions { .. } => {
                 let state = KnobState { knob, value: Some(before), ..KnobState::default() };
                 Reply::Knobs { states: vec![state] }
             }

@@ -37,7 +37,8 @@ fn head(report: &OccasionsReport) -> DocumentHead {
         counted(report.boots as usize, "boot"),
         format!("{first} to {last}"),
     ];
-    let control = report.control.iter().map(|one| format!("control: {}", safe(&one.told())).into());
+    let control =
+        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.told()))));
     DocumentHead {
         kind: "occasions",
         title: headline(report).into(),
@@ -64,8 +65,8 @@ fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
     }
     let everywhere = report.occasions.len();
     let line = |(line, began): (String, Vec<String>)| match began.len() == everywhere {
-        true => line.into(),
-        false => format!("{line} ({})", began.join(", ")).into(),
+        true => StyledText::from(line),
+        false => StyledText::from(format!("{line} ({})", began.join(", "))),
     };
     told.into_iter().map(line).collect()
 }
