@@ -16,7 +16,7 @@ const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-chec
 
 /// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
 /// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.
-/// A condition that a kernel does not tell is named as such.
+/// What a host does not tell is named.
 pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
     [caveats(hosts), of_hosts(hosts, used)].concat()
 }
