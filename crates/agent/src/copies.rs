@@ -52,7 +52,8 @@ impl Copies {
         let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
         let times = CopyEndTimes { host, ..progress.times() };
         let (not_as_asked, ciphers) = (progress.not_as_asked(), progress.ciphers());
-        Reply::CopyState { counts: progress.counts(), times: Box::new(times), not_as_asked, ciphers }
+        let (counts, controls) = (progress.counts(), progress.controls());
+        Reply::CopyState { counts, times: Box::new(times), not_as_asked, ciphers, controls }
     }
 
     /// Returns entries that the comparison found to differ, and that no earlier call has returned.

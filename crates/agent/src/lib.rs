@@ -96,6 +96,10 @@ impl Agent {
             Request::Knobs { device } => {
                 Ok(Reply::Knobs { states: knob::probe(&KnobTarget { device: self.links.current(&device) }) })
             }
+            Request::Conditions { device } => {
+                let target = KnobTarget { device: self.links.current(&device) };
+                Ok(Reply::Knobs { states: knob::conditions(&target) })
+            }
             Request::Turn { device, changes, short_lease_ns } => {
                 self.may_tune.clone()?;
                 let turned = self.knobs.turn(&self.on_links(&device, changes), short_lease_ns);

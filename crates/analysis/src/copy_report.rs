@@ -3,8 +3,8 @@
 
 use landspeed_record::units::{BitRate, EscapedText, Nanos};
 use landspeed_record::{
-    COPY_FORMAT, CopyCounts, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan, CopyReport, CopyRoute,
-    CopyTimes, Line, PathBytes, Record, RecordKind, WrongKind,
+    COPY_FORMAT, CopyConditions, CopyCounts, CopyEnd, CopyHeld, CopyMoment, CopyOutcome, CopyPlan,
+    CopyReport, CopyRoute, CopyTimes, Line, PathBytes, Record, RecordKind, Side, WrongKind,
 };
 
 use crate::copy_held;
@@ -23,7 +23,12 @@ pub fn copy_report(record: &Record, path: &str) -> Result<CopyReport, WrongKind>
     };
     let decisions = lines_of!(record, Line::CopyDecision(decision) => &**decision).cloned().collect();
     let slowed = lines_of!(record, Line::CopySlowed(slowed) => &**slowed).next_back().cloned();
-    Ok(CopyReport { decisions, slowed, ..report(plan, end, cut_off) })
+    Ok(CopyReport { decisions, slowed, conditions: conditions(record), ..report(plan, end, cut_off) })
+}
+
+fn conditions(record: &Record) -> CopyConditions {
+    let [source_facts, target_facts] = Side::BOTH.map(|side| record.host(side).cloned());
+    CopyConditions { source_facts, target_facts, controls: record.controls() }
 }
 
 /// Returns the plan of a copy; `None` if the record has none that can be read.
@@ -111,8 +116,10 @@ pub fn copy_intervals(record: &Record) -> Vec<CopyInterval> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use landspeed_record::units::Bytes;
-    use landspeed_record::{CopyHold, CopyStage, CopyStages};
+    use landspeed_record::{CopyCount, CopyHold, CopyStage, CopyStages, CopyTurn, HostFacts};
 
     use super::*;
 
@@ -150,6 +157,30 @@ mod tests {
         assert_eq!((report.outcome.copied, report.goodput_bps), (3, BitRate(2_000.0)));
         assert_eq!(report.held.by[0].hold, CopyHold::TargetDisk);
         assert_eq!((report.route.target.as_str(), report.cut_off), ("run\\u{1b}\u{fffd}", None));
+    }
+
+    #[test]
+    fn the_conditions_are_those_of_both_hosts_and_of_all_sockets() {
+        let host = |side, hostname: &str| {
+            let facts = HostFacts { hostname: hostname.to_owned(), ..HostFacts::default() };
+            Line::Host { side, facts: Box::new(facts) }
+        };
+        let counted = CopyCount { control: Some("cubic".to_owned()), ..CopyCount::default() };
+        let turn = CopyTurn { counted, ..CopyTurn::default() };
+        let end = CopyEnd { controls: ["bbr".to_owned()].into(), ..CopyEnd::default() };
+        let lines = vec![
+            host(Side::B, "target"),
+            host(Side::A, "source"),
+            Line::CopyTurn(Box::new(turn)),
+            Line::CopyEnd(Box::new(end)),
+        ];
+        let found = copy_report(&record(lines), "x").expect("a report").conditions;
+        let names = [&found.source_facts, &found.target_facts]
+            .map(|facts| facts.as_ref().map(|facts| facts.hostname.as_str()));
+        assert_eq!(names, [Some("source"), Some("target")]);
+        assert_eq!(found.controls, BTreeSet::from(["bbr", "cubic"].map(str::to_owned)));
+        let older = copy_report(&record(Vec::new()), "x").expect("a report").conditions;
+        assert_eq!(older, CopyConditions::default());
     }
 
     #[test]

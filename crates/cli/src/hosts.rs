@@ -175,7 +175,7 @@ pub(crate) fn joined_to(word: &str, args: &ReachArgs, pairing: Pairing) -> Resul
 }
 
 /// Connects to two hosts, which may be one, and opens the path between them, for data that are copied, over one of these ports
-/// if some are given. No knob of the hosts is read, unless settings of theirs will change. The sessions outlast a silence of this
+/// if some are given. No knob of the hosts is read yet, unless settings of theirs will change. The sessions outlast a silence of this
 /// length at least, at most an hour; with `None`, settings of the hosts will change, and the sessions are as short as those of a
 /// tuning run.
 pub(crate) fn joined_for_copy(

@@ -166,6 +166,7 @@ fn about_device(device: &str) -> ControllerScript {
     let turn = r#""changes":[{"knob":"mtu","value":"1400"}],"short_lease_ns":null"#;
     let requests = [
         format!(r#"{{"request":"knobs","device":"{device}"}}"#),
+        format!(r#"{{"request":"conditions","device":"{device}"}}"#),
         format!(r#"{{"request":"limits","device":"{device}"}}"#),
         format!(r#"{{"request":"turn","device":"{device}",{turn}}}"#),
     ];
@@ -196,7 +197,7 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let state = tempfile::tempdir().expect("a folder");
     let mut agent = agent(state.path());
     let (mut orders, pid) = (agent.stdin.take().expect("piped"), agent.id());
-    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":6}}"#);
+    let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":7}}"#);
     let greeting = if script.greets { hello } else { Vec::new() };
     let said = [&greeting[..], &script.said].concat();
     let speaker = std::thread::spawn(move || {

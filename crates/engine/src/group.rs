@@ -81,7 +81,7 @@ impl HostGroup {
         }
         let hosts = hosts.into_iter().enumerate().filter(|(place, _)| used.contains(place));
         let mut group = HostGroup { hosts: hosts.map(|(_, host)| host).collect(), paths };
-        // A copy sets no knob, unless it tunes.
+        // A copy sets no knob, unless it tunes, and reads its conditions while it goes on.
         if !wanted.iter().all(|path| path.options.is_for_copy) {
             group.begin()?;
         }

@@ -33,5 +33,5 @@ pub use landspeed_record::factor::{
     Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };
 pub use order::in_order;
-pub use probe::{NOT_ROOT, probe};
+pub use probe::{NOT_ROOT, conditions, probe};
 pub use table::{all, check, find};

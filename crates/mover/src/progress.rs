@@ -76,6 +76,12 @@ impl CopyProgress {
         self.ciphers.lock().iter().map(|cipher| (*cipher).to_owned()).collect()
     }
 
+    /// Returns the congestion controls that the sockets of this end have had: one, unless it was changed; none if they have
+    /// none. A comparison has none.
+    pub fn controls(&self) -> Vec<String> {
+        self.steering.controls()
+    }
+
     /// Writes pieces of long files past the page cache from now on, or through it again. Only an end that writes files
     /// can do it.
     ///

@@ -1,6 +1,7 @@
 //! What is changed on a copy that goes on: how many of its flows are in use, and the congestion control of those that
 //! send; and what is counted meanwhile.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -33,6 +34,8 @@ pub(crate) struct Steering {
     is_over: AtomicBool,
     /// The congestion control that was asked for.
     control: Mutex<Option<String>>,
+    /// The congestion controls that the sockets have had.
+    controls: Mutex<BTreeSet<String>>,
     flows: Mutex<Vec<Weak<dyn Flow>>>,
 }
 
@@ -46,6 +49,7 @@ impl Default for Steering {
             others: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             control: Mutex::default(),
+            controls: Mutex::default(),
             flows: Mutex::default(),
         }
     }
@@ -89,8 +93,21 @@ impl Steering {
         flows.push(Arc::downgrade(flow));
         drop(flows);
         self.others.fetch_add(1, Ordering::AcqRel);
-        let control = self.control.lock().clone()?;
-        give_control(flow.as_ref(), &control).err()
+        let control = self.control.lock().clone();
+        let refused = control.and_then(|control| give_control(flow.as_ref(), &control).err());
+        self.note(flow.as_ref());
+        refused
+    }
+
+    /// Takes note of the congestion controls that the sockets of a flow have.
+    fn note(&self, flow: &dyn Flow) {
+        let has = flow.sockets().into_iter().filter_map(|socket| tcp_congestion(socket).ok());
+        self.controls.lock().extend(has);
+    }
+
+    /// Returns the congestion controls that the sockets have had; none if they have none.
+    pub(crate) fn controls(&self) -> Vec<String> {
+        self.controls.lock().iter().cloned().collect()
     }
 
     fn live(&self) -> Vec<Arc<dyn Flow>> {
@@ -102,7 +119,9 @@ impl Steering {
         let Some(control) = &arm.control else { return Ok(()) };
         // A flow that opens meanwhile is among these flows, or sees the new control.
         let before = self.control.lock().replace(control.clone());
-        let given = self.live().iter().try_for_each(|flow| give_control(flow.as_ref(), control));
+        let live = self.live();
+        let given = live.iter().try_for_each(|flow| give_control(flow.as_ref(), control));
+        live.iter().for_each(|flow| self.note(flow.as_ref()));
         if given.is_err() {
             *self.control.lock() = before;
         }

@@ -9,7 +9,7 @@ use crate::units::{BitRate, Nanos};
 use crate::{
     CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostSettings, CopyHostTimes, CopyKept,
     CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes, CopySlowed, CopyStage, CopyStageTimes,
-    CopyTimes, PathBytes, RestoreOutcome, Settings,
+    CopyTimes, HostFacts, PathBytes, RestoreOutcome, Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -85,6 +85,8 @@ pub struct CopyEnd {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
+    pub controls: BTreeSet<String>,
     /// Which setting was chosen while it ran.
     pub choice: CopyChoice,
     /// How the hosts' settings were restored; null if none was changed.
@@ -171,6 +173,18 @@ pub struct CopyRoute {
     pub is_relayed: bool,
 }
 
+/// The conditions of a copy: the settings of both ends that decide its figures.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CopyConditions {
+    /// Facts about the host of the source, with the settings that it had when the copy began; null in a record that has none.
+    pub source_facts: Option<HostFacts>,
+    /// Facts about the host of the target, as `source_facts`.
+    pub target_facts: Option<HostFacts>,
+    /// The congestion controls that the sockets of the source had; none if the transport has none in the kernel.
+    pub controls: BTreeSet<String>,
+}
+
 /// What a copy came to, and what held it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct CopyReport {
@@ -190,6 +204,8 @@ pub struct CopyReport {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    #[serde(flatten)]
+    pub conditions: CopyConditions,
     /// Which setting was chosen while it ran.
     pub choice: CopyChoice,
     /// What was decided about each setting that was compared, or that was to be.
@@ -251,8 +267,10 @@ mod tests {
         let outcome = CopyOutcome { failed: 1, failures, ..CopyOutcome::default() };
         let moment = CopyMoment { at_ns: Nanos(1), counts, stages: stages.clone() };
         let (not_as_asked, ciphers) = (vec!["b: no".to_owned()], BTreeSet::from(["aes-128-gcm".to_owned()]));
+        let controls = BTreeSet::from(["bbr".to_owned()]);
         let (choice, restored) = (CopyChoice::default(), Some(RestoreOutcome::untouched()));
-        let end = CopyEnd { duration_ns: Nanos(2), outcome, stages, not_as_asked, ciphers, choice, restored };
+        let duration_ns = Nanos(2);
+        let end = CopyEnd { duration_ns, outcome, stages, not_as_asked, ciphers, controls, choice, restored };
         for line in
             [Line::Copy(Box::new(plan)), Line::CopyMoment(Box::new(moment)), Line::CopyEnd(Box::new(end))]
         {

@@ -71,7 +71,8 @@ pub use copy_choice::{
     CopyTurn,
 };
 pub use copy_record::{
-    COPY_FORMAT, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport, CopyStages,
+    COPY_FORMAT, CopyConditions, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport,
+    CopyStages,
 };
 pub use copy_times::{
     CopyEndTimes, CopyHeld, CopyHold, CopyHolder, CopyHostTimes, CopyNetworkTimes, CopyRelayTimes, CopyStage,

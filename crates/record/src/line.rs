@@ -274,7 +274,7 @@ pub struct GroupMember {
 #[serde(tag = "line", rename_all = "kebab-case")]
 pub enum Line {
     Header(Header),
-    /// Facts about a host, as its agent probed them.
+    /// Facts about a host, as its agent probed them. Of a copy, host A is the source.
     Host {
         side: Side,
         /// The facts.

@@ -68,13 +68,15 @@ impl Record {
         })
     }
 
-    /// Returns the congestion controls that the sockets of the record's trials and runs reported.
+    /// Returns the congestion controls that the sockets of the record's trials, runs and copies reported.
     pub fn controls(&self) -> BTreeSet<String> {
         let of = |end: &EndpointOutcome| end.observed.get::<CongestionControls>().0.clone();
         let reported = self.lines.iter().flat_map(|line| match line {
             Line::Trial(trial) => vec![of(&trial.a), of(&trial.b)],
             Line::GridTrial(trial) => vec![of(&trial.a), of(&trial.b)],
             Line::Run(run) => vec![run.controls.clone()],
+            Line::CopyTurn(turn) => vec![BTreeSet::from_iter(turn.counted.control.clone())],
+            Line::CopyEnd(end) => vec![end.controls.clone()],
             _ => Vec::new(),
         });
         reported.flatten().collect()

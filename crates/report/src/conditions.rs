@@ -16,6 +16,7 @@ const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-chec
 
 /// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
 /// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.
+/// What a host does not tell is named.
 pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
     [caveats(hosts), of_hosts(hosts, used)].concat()
 }
@@ -27,16 +28,14 @@ pub(crate) fn caveats(hosts: &[NamedHost<'_>]) -> Vec<StyledText> {
 }
 
 fn of_hosts(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
-    let told = hosts.iter().map(|(name, facts)| (*name, of_host(facts)));
-    let told: Vec<(&str, String)> = told.filter(|(_, told)| !told.is_empty()).collect();
-    let used = match used.is_empty() {
-        true => String::new(),
-        false => {
-            format!("; the flows used {}", used.iter().map(|name| safe(name)).collect::<Vec<_>>().join(", "))
-        }
-    };
+    if hosts.iter().all(|(_, facts)| facts.conditions.is_empty()) {
+        return Vec::new();
+    }
+    // A record of one host has no facts about the other one.
+    let known = hosts.iter().filter(|(_, facts)| **facts != HostFacts::default());
+    let told: Vec<(&str, String)> = known.map(|(name, facts)| (*name, of_host(facts))).collect();
+    let used = used_words(used);
     match told.as_slice() {
-        [] => Vec::new(),
         [(_, first), (_, second)] if first == second => {
             vec![format!("conditions found on both hosts: {first}{used}").into()]
         }
@@ -48,6 +47,12 @@ fn of_hosts(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText>
             several.iter().enumerate().map(line).collect()
         }
     }
+}
+
+/// Returns "; the flows used bbr"; an empty string if no socket reported a congestion control.
+pub(crate) fn used_words(used: &BTreeSet<String>) -> String {
+    let names: Vec<String> = used.iter().map(|name| safe(name)).collect();
+    if names.is_empty() { String::new() } else { format!("; the flows used {}", names.join(", ")) }
 }
 
 /// Returns the section with every setting of every condition, for full detail. CSV takes its table.
@@ -74,8 +79,11 @@ pub(crate) fn section(hosts: &[NamedHost<'_>]) -> ReportSection {
         .in_full()
 }
 
-/// Returns a host's conditions in words; an empty string if the record does not have them.
+/// Returns a host's conditions in words.
 fn of_host(facts: &HostFacts) -> String {
+    if facts.conditions.is_empty() {
+        return "not told".to_owned();
+    }
     let value = |condition: &str, setting: &str| {
         facts.conditions.get(condition).and_then(|values| values.get(setting)).map(|value| safe(value))
     };
@@ -85,16 +93,20 @@ fn of_host(facts: &HostFacts) -> String {
         bytes.map(Bytes)
     };
     let windows = greatest("tcp-rmem").zip(greatest("tcp-wmem"));
+    let timestamps = |on: String| if on == "0" { "no timestamps" } else { "timestamps" }.to_owned();
     let parts = [
-        value("congestion-control", "congestion-control"),
-        value("mtu", "mtu").map(|mtu| format!("MTU {mtu}")),
-        offloads(facts),
-        value("qdisc", "qdisc").map(|qdisc| format!("qdisc {qdisc}")),
-        windows.map(|(receive, send)| format!("windows to {receive} received and {send} sent")),
-        value("timestamps", "timestamps")
-            .map(|on| if on == "0" { "no timestamps" } else { "timestamps" }.to_owned()),
+        ("congestion control", value("congestion-control", "congestion-control")),
+        ("MTU", value("mtu", "mtu").map(|mtu| format!("MTU {mtu}"))),
+        ("offloads", offloads(facts)),
+        ("qdisc", value("qdisc", "qdisc").map(|qdisc| format!("qdisc {qdisc}"))),
+        ("windows", windows.map(|(receive, send)| format!("windows to {receive} received and {send} sent"))),
+        ("timestamps", value("timestamps", "timestamps").map(timestamps)),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let untold: Vec<&str> = parts.iter().filter(|(_, told)| told.is_none()).map(|(name, _)| *name).collect();
+    let untold = (!untold.is_empty()).then(|| format!("not told: {}", untold.join(", ")));
+    let told: Vec<String> = parts.into_iter().filter_map(|(_, told)| told).collect();
+    let told = (!told.is_empty()).then(|| told.join(", "));
+    told.into_iter().chain(untold).collect::<Vec<_>>().join("; ")
 }
 
 fn offloads(facts: &HostFacts) -> Option<String> {
@@ -134,12 +146,23 @@ mod tests {
             ("offloads", &[("tso", "on"), ("gro", "on;on"), ("gso", "off")]),
             ("windows", &[("tcp-rmem", "4096 131072 33554432"), ("tcp-wmem", "4096 16384 4194304")]),
         ]);
-        let line = "conditions found on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; the \
-                    flows used cubic";
+        let line = "conditions found on both hosts: bbr, MTU 9000, offloads tso gro, windows to 32 MiB received and 4 MiB sent; not \
+                    told: qdisc, timestamps; the flows used cubic";
         assert_eq!(told(&one, &one, &["cubic"]), [line]);
         let other = host(&[("mtu", &[("mtu", "1500")])]);
-        assert_eq!(told(&other, &one, &[])[0], "conditions found on A: MTU 1500");
+        let untold = "not told: congestion control, offloads, qdisc, windows, timestamps";
+        assert_eq!(told(&other, &one, &[])[0], format!("conditions found on A: MTU 1500; {untold}"));
         assert_eq!(told(&other, &one, &[]).len(), 2);
+    }
+
+    #[test]
+    fn a_host_that_tells_nothing_beside_one_that_does_is_named() {
+        let one = host(&[("mtu", &[("mtu", "1500")])]);
+        assert_eq!(told(&one, &host(&[]), &[]).len(), 1, "of the other one nothing is known");
+        let silent = HostFacts { hostname: "a".into(), ..HostFacts::default() };
+        let lines = told(&silent, &one, &["bbr"]);
+        assert_eq!(lines[0], "conditions found on A: not told; the flows used bbr");
+        assert!(lines[1].starts_with("conditions found on B: MTU 1500"), "{lines:?}");
     }
 
     #[test]

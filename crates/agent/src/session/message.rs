@@ -101,6 +101,12 @@ pub enum Request {
         /// The link on the path to the peer.
         device: String,
     },
+    /// Report the values of the knobs that decide figures, and nothing else about them, which takes little processor time.
+    /// Answered with [`Reply::Knobs`].
+    Conditions {
+        /// The link on the path to the peer.
+        device: String,
+    },
     /// Set knobs, in this order, all or none: if one fails, the earlier ones of this request are rolled back. Needs the
     /// permission to tune. Answered with [`Reply::Turned`].
     Turn {
@@ -268,6 +274,7 @@ impl Request {
             Request::Probe {} => "probe",
             Request::Route { .. } => "route",
             Request::Knobs { .. } => "knobs",
+            Request::Conditions { .. } => "conditions",
             Request::Turn { .. } => "turn",
             Request::Restore {} => "restore",
             Request::Undo { .. } => "undo",
@@ -382,6 +389,9 @@ pub enum Reply {
         /// The ciphers of the flows of this end.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         ciphers: Vec<String>,
+        /// The congestion controls that the sockets of this end have had.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        controls: Vec<String>,
     },
     CopyTurned {
         counted: Box<CopyCount>,

@@ -163,6 +163,7 @@ fn occasion(record: &Record, path: &str, report: &GridReport) -> Occasion {
         processor: report.host_a.cpu_model.clone(),
         kernel: report.host_a.kernel.clone(),
         controls: record.controls().into_iter().collect(),
+        hosts: vec![report.host_a.clone(), report.host_b.clone()],
     }
 }
 

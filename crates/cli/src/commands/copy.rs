@@ -34,7 +34,8 @@ use landspeed_record::{
     CopyProven, CopyReport, CopyRoute, CopyTimes, Line, Record, Side,
 };
 use landspeed_report::{
-    choice_lines, counted, encrypted_words, held_lines, host_setting_lines, host_setting_words, safe,
+    choice_lines, condition_lines, counted, encrypted_words, held_lines, host_setting_lines,
+    host_setting_words, resent_words, safe,
 };
 
 use crate::exit::Exit;
@@ -202,7 +203,7 @@ pub(crate) struct CopyDocument {
     report: CopyReport,
     /// The line about the flows, if the user chose anything about them.
     #[serde(skip)]
-    conditions: Option<String>,
+    asked_flow: Option<String>,
     /// What `--manifest` wrote; null without it.
     manifest: Option<ManifestCounts>,
     /// The sources whose entries land in the target's folder itself. It is there in every copy.
@@ -280,8 +281,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         Ok(manifest) => (manifest, None),
         Err(error) => (None, Some(error)),
     };
-    let (conditions, checks_room) = (flow.line(args.flows()), !args.rules.no_room_check);
-    let document = CopyDocument { report, conditions, manifest, into_folder, checks_room };
+    let (asked_flow, checks_room) = (flow.line(args.flows()), !args.rules.no_room_check);
+    let document = CopyDocument { report, asked_flow, manifest, into_folder, checks_room };
     let shown = print(args, &document, lines).and_then(|()| unwritten.map_or(Ok(()), Err));
     Ok(match (unrestored, shown) {
         (Some((status, why)), Ok(())) => because(status, &why),
@@ -324,7 +325,7 @@ pub(crate) fn show(of: &ShownRecord<'_>) -> Result<ExitCode> {
     }
     let page = landspeed_report::copy(&report, of.record);
     let document =
-        CopyDocument { report, conditions: None, manifest: None, into_folder: 0, checks_room: true };
+        CopyDocument { report, asked_flow: None, manifest: None, into_folder: 0, checks_room: true };
     present(&page, || landspeed_report::json(&document), of.form, of.detail)?;
     Ok(Exit::Done.into())
 }
@@ -371,7 +372,7 @@ fn options(
 }
 
 fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
-    let CopyDocument { report, conditions, manifest, into_folder, checks_room } = document;
+    let CopyDocument { report, asked_flow, manifest, into_folder, checks_room } = document;
     let outcome = &report.outcome;
     let (copied, bytes, time) = (counted(outcome.copied, "file"), outcome.copied_bytes, report.duration_ns);
     let mut lines = vec![format!("copied {copied}, {bytes}, in {time} ({})", report.goodput_bps)];
@@ -381,12 +382,14 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
         lines.push(format!("deleted {deleted} that only the target had"));
     }
     lines.extend((!outcome.not_deleted.is_empty()).then(|| safe(&outcome.not_deleted)));
-    lines.extend(conditions.clone());
+    lines.extend(asked_flow.clone());
     lines.extend(encrypted_words(report));
     lines.extend(flow::not_as_asked(&report.not_as_asked));
     lines.extend(held_lines(report));
+    lines.extend(resent_words(report));
     lines.extend(choice_lines(&report.choice, &report.decisions));
     lines.extend(host_setting_lines(report));
+    lines.extend(condition_lines(&report.conditions));
     if outcome.is_full {
         let target = shown_place(&report.route.to, &report.route.target);
         let beside = if *checks_room { "; where others free it meanwhile, add --no-room-check" } else { "" };

@@ -64,6 +64,9 @@ fn other_programs_copy_by_turns_and_one_that_fails_or_is_missing_is_named() {
     let fewer = program(&document, "scp (2)");
     assert_eq!(fewer["other_copy"]["file_bytes"], 5, "{document}");
     assert_eq!(document["content"]["file_bytes"], 3_500_005);
+    for facts in ["source_facts", "target_facts"] {
+        assert!(document[facts]["conditions"]["mtu"]["mtu"].is_string(), "{facts}: {document}");
+    }
 }
 
 #[test]

@@ -30,12 +30,19 @@ fn a_record_tells_what_the_command_has_told() {
     let to = format!("root@10.99.0.3:{}", at("to"));
     let done = document(&hosts, &[&source, &to]);
     assert_eq!(checked("copy", &shown(&hosts, &["--json"])), done);
+    for facts in ["source_facts", "target_facts"] {
+        let conditions = &done[facts]["conditions"];
+        assert!(conditions["mtu"]["mtu"].is_string() && conditions["windows"].is_object(), "{facts}: {done}");
+    }
+    assert!(done["controls"].as_array().is_some_and(|controls| !controls.is_empty()), "{done}");
     assert_eq!(records(&hosts), [[Value::from("copy"), Value::from("done")]]);
     let (brief, page) = (shown(&hosts, &[]), at("page.html"));
     assert!(brief.contains("held by: ") && brief.contains("files copied"), "{brief}");
+    assert!(brief.contains("conditions found on "), "{brief}");
     assert!(!brief.contains('\u{1b}') && brief.contains("src\\u{1b}[2J"), "{brief}");
     shown(&hosts, &["--full", "--md", "--html", &page]);
-    assert!(fs::read_to_string(page).unwrap().contains("held by"));
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("held by") && page.contains("conditions found on "));
     document(&hosts, &[&source, &to, "--no-record"]);
     ended(&hosts, &["--dry-run", &source, &to], "copy-dry-run", 0);
     assert_eq!(records(&hosts).len(), 1);

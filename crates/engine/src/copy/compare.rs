@@ -64,8 +64,7 @@ pub fn compare_files(
     let outcome = answers.into_iter().flatten().find_map(outcome);
     hand_over(source, listener)?;
     let outcome = outcome.ok_or_else(|| source.unexpected("compare files"))?;
-    let (not_as_asked, _) = said_of_flows(pair);
-    Ok(ComparisonDone { outcome: *outcome, not_as_asked })
+    Ok(ComparisonDone { outcome: *outcome, not_as_asked: said_of_flows(pair, what.from).not_as_asked })
 }
 
 /// Hands the entries that wait at the source to the listener.

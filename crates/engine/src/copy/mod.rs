@@ -2,6 +2,7 @@
 
 mod choose;
 mod compare;
+mod conditions;
 mod landing;
 mod named;
 mod one_tree;
@@ -27,6 +28,7 @@ use crate::{Error, Host, Pair};
 pub use choose::CopyChoosing;
 use choose::CopyTrials;
 pub use compare::{ComparisonDone, ComparisonListener, compare_files};
+use conditions::CopyHosts;
 pub use landing::{
     CopyPaths, Landing, LandingError, THIS_HOST, check_landing, check_mirror, landing, shown_place,
 };
@@ -106,6 +108,8 @@ pub struct CopyDone {
     pub not_as_asked: Vec<String>,
     /// The ciphers that both ends agreed on: one, unless flows chose differently; none if the transport does not say it.
     pub ciphers: BTreeSet<String>,
+    /// The congestion controls that the sockets of the source had on the path.
+    pub controls: BTreeSet<String>,
     /// Which setting was chosen while it ran.
     pub choice: CopyChoice,
     /// How the hosts' settings were restored; `None` if none was changed.
@@ -118,7 +122,7 @@ pub struct CopyListener<'a> {
     pub on_counts: &'a dyn Fn(CopyCounts, CopyTimes),
     /// Receives files whose copy is proven, if the rules ask for their digests.
     pub on_proven: &'a dyn Fn(Vec<CopyProven>),
-    /// Receives what the record is to have of settings that are compared.
+    /// Receives what the record is to have of the hosts, and of settings that are compared.
     pub on_line: &'a dyn Fn(Line),
     /// Returns true if the copy must end.
     pub stop: &'a dyn Fn() -> bool,
@@ -136,10 +140,12 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
     // The server first, so that it listens when the client comes.
     let server = pair.b.start(&requests[1])?;
     let client = pair.a.start(&requests[0])?;
+    let hosts = RefCell::new(CopyHosts::ask(pair, what.from));
     let watch = CopyWatch::new(pair, what.from);
     let trials = RefCell::new(CopyTrials::begin(pair, what));
     let slowing = RefCell::new(CopySlowing::begin(pair, what));
     let report = || {
+        hosts.borrow_mut().step().into_iter().for_each(listener.on_line);
         let news = watch.look();
         if let Some((counts, times)) = news {
             (listener.on_counts)(counts, times);
@@ -164,9 +170,11 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
         Some(outcome) => {
             let (choice, lines) = trials.into_inner().finish();
             lines.into_iter().chain(slowing.into_inner().finish()).for_each(listener.on_line);
-            let (not_as_asked, ciphers) = said_of_flows(pair);
-            let times = watch.end();
-            Ok(CopyDone { outcome: *outcome, ended, times, not_as_asked, ciphers, choice, restored: None })
+            hosts.into_inner().finish().into_iter().for_each(listener.on_line);
+            let SaidOfFlows { not_as_asked, ciphers, controls } = said_of_flows(pair, what.from);
+            let (outcome, times) = (*outcome, watch.end());
+            let restored = None;
+            Ok(CopyDone { outcome, ended, times, not_as_asked, ciphers, controls, choice, restored })
         }
         None => Err(pair.host(what.from).unexpected("send files")),
     }
@@ -180,17 +188,31 @@ fn stopped(pair: &Pair<'_>) -> Error {
     Error::Other("ended: what was copied stays, and the same command goes on from there".to_owned())
 }
 
-/// Returns which settings the flows of a copy or a comparison that is over had otherwise than asked for, and their ciphers. A
-/// host that does not answer says nothing.
-fn said_of_flows(pair: &Pair<'_>) -> (Vec<String>, BTreeSet<String>) {
-    let (mut lines, mut all) = (Vec::new(), BTreeSet::new());
-    for host in Side::BOTH.map(|side| pair.host(side)) {
-        if let Ok(Reply::CopyState { not_as_asked, ciphers, .. }) = host.call(&Request::CopyState {}) {
-            lines.extend(not_as_asked.into_iter().map(|line| format!("{}: {line}", host.name)));
-            all.extend(ciphers);
-        }
+/// What the ends of a copy or a comparison that is over say of its flows.
+#[derive(Default)]
+struct SaidOfFlows {
+    /// Which settings they had otherwise than asked for: the host and a line for each.
+    not_as_asked: Vec<String>,
+    ciphers: BTreeSet<String>,
+    /// The congestion controls of the end that has sent.
+    controls: BTreeSet<String>,
+}
+
+/// Returns what both ends say of the flows. A host that does not answer says nothing. The source is at side `from`.
+fn said_of_flows(pair: &Pair<'_>, from: Side) -> SaidOfFlows {
+    let mut said = SaidOfFlows::default();
+    for side in Side::BOTH {
+        let host = pair.host(side);
+        let Ok(Reply::CopyState { not_as_asked, ciphers, controls, .. }) = host.call(&Request::CopyState {})
+        else {
+            continue;
+        };
+        said.not_as_asked.extend(not_as_asked.into_iter().map(|line| format!("{}: {line}", host.name)));
+        said.ciphers.extend(ciphers);
+        // What is relayed takes loopback at both ends.
+        said.controls.extend(controls.into_iter().filter(|_| side == from && !pair.is_relayed()));
     }
-    (lines, all)
+    said
 }
 
 /// Hands files whose copy is proven to the listener, if they are listed.

@@ -2,14 +2,30 @@
 
 use std::collections::BTreeMap;
 
+use landspeed_agent::session::{PendingReply, Reply, Request};
 use landspeed_knob as knob;
 use landspeed_record::factor::Condition;
-use landspeed_record::{KnobState, Settings};
+use landspeed_record::{HostFacts, KnobState, Settings};
 
 use super::Host;
 use super::restore::value_of;
+use crate::Error;
 
 impl Host {
+    /// Asks for the settings of this host and of its link `device` that decide figures, without waiting for the answer.
+    pub(crate) fn ask_conditions(&self, device: &str) -> Result<PendingReply, Error> {
+        self.start(&Request::Conditions { device: device.to_owned() })
+    }
+
+    /// Returns the facts of this host with the conditions that the answer tells. A host that cannot tell them has none.
+    pub(crate) fn facts_told(&self, answer: &Result<Reply, Error>) -> HostFacts {
+        let states: &[KnobState] = match answer {
+            Ok(Reply::Knobs { states }) => states,
+            _ => &[],
+        };
+        HostFacts { conditions: conditions(states), ..self.facts.clone() }
+    }
+
     /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
     /// changed none itself. If the host cannot tell, the line says so.
     pub(crate) fn moved(&self) -> Vec<String> {

@@ -18,7 +18,7 @@ impl RequestHandler for RingHost {
         let (knob, before, after) = ("ring-rx".to_owned(), "256".to_owned(), "512".to_owned());
         match request {
             Request::Probe {} => Reply::Facts { facts: Box::default() },
-            Request::Knobs { .. } => {
+            Request::Knobs { .. } | Request::Conditions { .. } => {
                 let state = KnobState { knob, value: Some(before), ..KnobState::default() };
                 Reply::Knobs { states: vec![state] }
             }
@@ -36,13 +36,18 @@ impl RequestHandler for RingHost {
     fn gone(&self, _: &str) {}
 }
 
-#[test]
-fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
+/// Returns a [`RingHost`] whose calls take at most a second.
+fn ring_host() -> Host {
     let (ours, theirs) = UnixStream::pair().expect("a pair of sockets");
     std::thread::spawn(move || serve_socket(theirs, Arc::new(RingHost), &ServeOptions::default()));
     let options = Options { call: Nanos::secs(1), ..Options::default() };
     let session = Session::over_socket("slow", ours, &options).expect("a session");
-    let mut host = Host::probe(session).expect("it answers");
+    Host::probe(session).expect("it answers")
+}
+
+#[test]
+fn a_restore_has_the_time_of_the_knobs_that_it_turns_back() {
+    let mut host = ring_host();
     host.begin().expect("it answers");
     let changes = host.changes_to(&Settings::from([("ring-rx".to_owned(), "512".to_owned())]));
     let pending = host.turn(&changes).expect("it is sent");
@@ -61,6 +66,21 @@ fn conditions_are_the_values_that_decide_figures() {
     let states = [state("tso", Some("on")), state("gro", None), state("dsack", Some("on"))];
     let tso = Settings::from([("tso".to_owned(), "on".to_owned())]);
     assert_eq!(conditions(&states), BTreeMap::from([("offloads".to_owned(), tso)]));
+}
+
+#[test]
+fn facts_have_the_conditions_that_a_host_tells_without_being_waited_for() {
+    let host = ring_host();
+    let pending = host.ask_conditions("eth0").expect("it is sent");
+    let answer = host.poll(&pending, Duration::from_secs(10)).expect("it answers").1;
+    assert!(matches!(&answer, Ok(Reply::Knobs { states }) if states.len() == 1), "{answer:?}");
+    // A ring decides no figure.
+    assert!(host.facts_told(&answer).conditions.is_empty());
+    let tso = KnobState { knob: "tso".into(), value: Some("on".into()), ..KnobState::default() };
+    let told = host.facts_told(&Ok(Reply::Knobs { states: vec![tso] })).conditions;
+    assert_eq!(told.keys().collect::<Vec<_>>(), ["offloads"]);
+    let silent = Err(host.unexpected("knobs"));
+    assert!(host.facts_told(&silent).conditions.is_empty());
 }
 
 #[test]

@@ -230,7 +230,7 @@ impl RequestHandler for FakeHost {
                 let own = link.addresses.iter().find(|own: &&IpAddr| own.is_ipv4() == to.is_ipv4());
                 Reply::Route { device: link.name.clone(), source: *own.expect("it has both"), local: false }
             }
-            Request::Knobs { .. } => Reply::Knobs { states: self.states() },
+            Request::Knobs { .. } | Request::Conditions { .. } => Reply::Knobs { states: self.states() },
             Request::Turn { .. } => self.turn(&request, true),
             Request::Restore {} => {
                 self.restore();

@@ -173,7 +173,8 @@ fn each<T: Copy + Send + Sync>(cases: &[T], check: impl Fn(T) + Sync) {
     assert!(failed.is_empty(), "{} of {} cases fail", failed.len(), cases.len());
 }
 
-/// A copy reads no knob. Each address that is tried has a data port and a ping-pong, and a copy takes that for the measurement.
+/// A path for a copy is joined without knobs. Each address that is tried has a data port and a ping-pong, and a copy takes that
+/// for the measurement.
 #[test]
 fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     for is_for_copy in [true, false] {

@@ -55,6 +55,10 @@ fn flows_rest_work_again_and_get_another_congestion_control_in_a_copy_that_goes_
         assert_eq!((one.flows, one.control.as_deref(), one.refused.as_str()), (1, Some("reno"), ""));
         let refused = sent.turn(&arm(3, Some("no-such")), COUNTED, COUNTED, &cancel);
         assert!(refused.refused.contains("no-such") && refused.counted_ns == Nanos(0), "{refused:?}");
+        // All that the sockets had are kept, also those of before.
+        let (used, first) = (sent.controls(), two.control.clone().unwrap_or_default());
+        assert!(used.contains(&"reno".to_owned()) && used.contains(&first), "{used:?}");
+        assert!(!used.contains(&"no-such".to_owned()), "{used:?}");
         assert!(copied.join().expect("no panic").is_complete());
     });
     is_same(from.path(), to.path());

@@ -1,6 +1,6 @@
 //! The result of a grid over several occasions: what `landspeed show R1 R2 ... --json` prints.
 
-use crate::{Estimate, ProgramMetric};
+use crate::{Estimate, HostFacts, ProgramMetric};
 use serde::{Deserialize, Serialize};
 
 use super::{ExpectationAgreement, ExpectationKind, GridControlReport, GridFigure};
@@ -49,6 +49,8 @@ pub struct Occasion {
     pub kernel: String,
     /// Congestion controls that the sockets reported.
     pub controls: Vec<String>,
+    /// Facts about the hosts A and B, when the occasion began.
+    pub hosts: Vec<HostFacts>,
 }
 
 /// The results of one figure over all cells but the first, to which they are ratios.

@@ -2,6 +2,7 @@
 //!
 //! | module | content |
 //! |---|---|
+//! | `conditions` | under which settings of both ends |
 //! | `words` | what held it, and what became of entries, also for the command's own output |
 //! | `chart` | the copy over time |
 //! | `choice` | which settings it compared, and what it kept |
@@ -9,6 +10,7 @@
 
 mod chart;
 mod choice;
+mod conditions;
 mod hosts;
 mod words;
 
@@ -20,8 +22,9 @@ use landspeed_record::{
 };
 
 pub use choice::choice_lines;
+pub use conditions::condition_lines;
 pub use hosts::{host_setting_lines, host_setting_words};
-pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words};
+pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words, resent_words};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
@@ -48,6 +51,7 @@ pub fn copy(report: &CopyReport, record: &Record) -> Document {
         network(report),
         processors(report),
         settings(report, copy_plan(record)),
+        conditions::section(&report.conditions),
         notes(report, record),
         glossary::of("copy"),
     ];
@@ -70,13 +74,16 @@ fn head(report: &CopyReport, plan: Option<&CopyPlan>) -> DocumentHead {
     let relayed = route.is_relayed.then(|| StyledText::from(relayed));
     let not_as_asked = report.not_as_asked.iter().map(|line| format!("not as asked: {}", safe(line)).into());
     let encrypted = encrypted_words(report).map(StyledText::from);
+    let resent = resent_words(report).map(StyledText::from);
     let hosts = host_setting_lines(report).into_iter().map(StyledText::from);
+    let conditions = conditions::lines(&report.conditions);
+    let said = relayed.into_iter().chain(not_as_asked).chain(resent).chain(encrypted).chain(hosts);
     DocumentHead {
         kind: "copy",
         title: title.into(),
         lead: words::verdict_words(report).unwrap_or_default().into(),
         warnings: cut_off.into_iter().map(StyledText::from).collect(),
-        remarks: relayed.into_iter().chain(not_as_asked).chain(encrypted).chain(hosts).collect(),
+        remarks: said.chain(conditions).collect(),
         ..DocumentHead::default()
     }
 }
@@ -215,8 +222,11 @@ fn processors(report: &CopyReport) -> ReportSection {
 
 fn settings(report: &CopyReport, plan: Option<&CopyPlan>) -> ReportSection {
     let flow = report.flow.iter().map(|(name, value)| (name.clone(), value.clone()));
-    let pairs =
-        flow.chain([("flows".to_owned(), report.flows.to_string())]).chain(plan.into_iter().flat_map(asked));
+    let controls = &report.conditions.controls;
+    let used = controls.iter().cloned().collect::<Vec<_>>().join(", ");
+    let used = (!used.is_empty()).then(|| ("congestion control used".to_owned(), used));
+    let flows = [("flows".to_owned(), report.flows.to_string())];
+    let pairs = flow.chain(flows).chain(used).chain(plan.into_iter().flat_map(asked));
     let rows = pairs.map(|(name, value)| [safe(&name), safe(&value)]);
     let columns = ["setting", "value"].map(TableColumn::words).into();
     let table = ReportTable::new("Settings", "", columns).rows(rows);

@@ -1,7 +1,7 @@
 use landspeed_analysis::copy_report;
 use landspeed_record::{
     CopyCounts, CopyEnd, CopyFailure, CopyLossKind, CopyMoment, CopyOutcome, CopyStage, CopyStages,
-    CopyTimes, PathBytes, RecordKind,
+    CopyTimes, HostFacts, PathBytes, RecordKind, Settings, Side,
 };
 
 use super::*;
@@ -11,10 +11,16 @@ use crate::{DetailLevel, OutputCapabilities};
 fn written(seconds: u64) -> CopyStages {
     let mut times = CopyTimes::default();
     times.target.of_mut(CopyStage::Write).device_ns = Nanos::secs(seconds);
-    times.source.network.resent = seconds;
+    (times.source.network.sent, times.source.network.resent) = (seconds * 100, seconds);
     times.target.host.observed_ns = Nanos::secs(seconds);
     times.relay.relayed_ns = Nanos::secs(seconds);
     CopyStages::from(&times)
+}
+
+/// Returns the facts about a host that tells its MTU.
+fn host() -> HostFacts {
+    let mtu = Settings::from([("mtu".to_owned(), "9000\u{1b}".to_owned())]);
+    HostFacts { conditions: [("mtu".to_owned(), mtu)].into(), ..HostFacts::default() }
 }
 
 /// Returns the record of a copy in which entries have failed, and names would do something to a terminal.
@@ -49,13 +55,14 @@ fn recorded(end: bool) -> Record {
         ..CopyOutcome::default()
     };
     let not_as_asked = vec!["dtn2: rcvbuf\u{1b} is small".to_owned()];
-    let ciphers = ["aes-128-gcm\u{1b}".to_owned()].into();
+    let (ciphers, controls) = (["aes-128-gcm\u{1b}".to_owned()].into(), ["bbr\u{1b}".to_owned()].into());
     let whole = CopyEnd {
         duration_ns: Nanos::secs(4),
         outcome,
         stages: written(4),
         not_as_asked,
         ciphers,
+        controls,
         ..CopyEnd::default()
     };
     let last = match end {
@@ -63,7 +70,9 @@ fn recorded(end: bool) -> Record {
         false => Line::Note { text: "the path broke".to_owned() },
     };
     let moments = (1..=3).map(|seconds| Line::CopyMoment(Box::new(moment(seconds))));
-    let lines = std::iter::once(Line::Copy(Box::new(plan))).chain(moments).chain([last]).collect();
+    let hosts = Side::BOTH.map(|side| Line::Host { side, facts: Box::new(host()) });
+    let lines =
+        std::iter::once(Line::Copy(Box::new(plan))).chain(moments).chain(hosts).chain([last]).collect();
     let header = RecordKind::COPY.header("landspeed copy run7 dtn2:", "2026-11-29T00:00:00Z");
     Record { header, lines, ..Record::default() }
 }
@@ -85,6 +94,9 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "owner of 3 entries",
         "not as asked: dtn2: rcvbuf\\u{1b} is small",
         "encrypted with aes-128-gcm\\u{1b}",
+        "conditions found on both hosts: MTU 9000\\u{1b}; not told: ",
+        "the flows used bbr\\u{1b}",
+        "4 of 400 segments were sent again (1.00 %)",
     ] {
         assert!(text.contains(found), "no {found}: {text}");
     }
@@ -109,6 +121,17 @@ fn no_name_does_anything_to_a_terminal_or_a_page() {
     assert!(!page.contains("<blink>") && page.contains("&lt;blink&gt;"), "the name is escaped");
     assert!(page.contains("data-chart=\"rate\"") && page.contains("Starved, blocked"));
     assert!(document.markdown(DetailLevel::Full).contains("target's disk"));
+}
+
+#[test]
+fn every_form_has_the_conditions_of_both_ends() {
+    let document = document(true);
+    let (page, markdown) = (document.page(), document.markdown(DetailLevel::Brief));
+    for form in [page, markdown] {
+        assert!(form.contains("MTU 9000") && form.contains("sent again (1.00 %)"), "{form}");
+    }
+    let tables: String = document.csv().into_iter().map(|table| table.text).collect();
+    assert!(tables.contains("condition,setting,source,target"), "{tables}");
 }
 
 #[test]

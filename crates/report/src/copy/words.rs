@@ -1,6 +1,6 @@
 //! The words of a copy: what held it, and what became of entries.
 
-use landspeed_analysis::{hold_remedy, hold_words, shown_path};
+use landspeed_analysis::{hold_remedy, hold_words, shown_path, verdict};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopySlowAnswer, CopySlowed, CopyStage,
@@ -87,6 +87,12 @@ pub(super) fn stage_words(stage: CopyStage) -> &'static str {
         CopyStage::Sync => "syncing",
         CopyStage::Install => "naming files",
     }
+}
+
+/// Returns how many segments the flows sent again; `None` if they are no notable share, or if TCP does not tell.
+pub fn resent_words(report: &CopyReport) -> Option<String> {
+    let flows = &report.stages.network;
+    verdict::resent_words(flows.sent, flows.resent)
 }
 
 /// Returns "encrypted with aes-128-gcm"; `None` if the transport does not say with what.

@@ -33,7 +33,7 @@ pub(super) fn head(
             .chain([report.started.clone()])
             .map(StyledText::from)
             .collect(),
-        remarks: conditions::caveats(hosts).into_iter().chain(notes).collect(),
+        remarks: conditions::lines(hosts, &BTreeSet::new()).into_iter().chain(notes).collect(),
         blocks: vec![ReportBlock::Cards("Figures", vec![rate(report), ceiling(stairs), spent(costs)])],
         ..DocumentHead::default()
     }

@@ -9,6 +9,7 @@ use crate::block::{
     ColumnKind, Document, DocumentHead, ReportBlock, ReportSection, ReportTable, StyledText, TableCell,
     TableColumn, TableRow, TextStyle,
 };
+use crate::conditions::{self, NamedHost};
 use crate::safe;
 use crate::words::{counted, number, times};
 
@@ -36,6 +37,8 @@ fn head(report: &OccasionsReport) -> DocumentHead {
         counted(report.boots as usize, "boot"),
         format!("{first} to {last}"),
     ];
+    let control =
+        report.control.iter().map(|one| StyledText::from(format!("control: {}", safe(&one.told()))));
     DocumentHead {
         kind: "occasions",
         title: headline(report).into(),
@@ -44,9 +47,34 @@ fn head(report: &OccasionsReport) -> DocumentHead {
                 .to_owned()
                 .into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: report.control.iter().map(|one| format!("control: {}", safe(&one.told())).into()).collect(),
+        remarks: control.chain(condition_lines(report)).collect(),
         ..DocumentHead::default()
     }
+}
+
+/// Returns the lines of conditions of all occasions, each once. What did not hold at all of them names those at which it held.
+fn condition_lines(report: &OccasionsReport) -> Vec<StyledText> {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for one in &report.occasions {
+        for line in conditions_of(one) {
+            match told.iter_mut().find(|(other, _)| *other == line) {
+                Some((_, began)) => began.push(safe(&one.started)),
+                None => told.push((line, vec![safe(&one.started)])),
+            }
+        }
+    }
+    let everywhere = report.occasions.len();
+    let line = |(line, began): (String, Vec<String>)| match began.len() == everywhere {
+        true => StyledText::from(line),
+        false => StyledText::from(format!("{line} ({})", began.join(", "))),
+    };
+    told.into_iter().map(line).collect()
+}
+
+fn conditions_of(one: &Occasion) -> Vec<String> {
+    let hosts: Vec<NamedHost<'_>> = ["A", "B"].into_iter().zip(&one.hosts).collect();
+    let used = one.controls.iter().cloned().collect();
+    conditions::lines(&hosts, &used).iter().map(StyledText::words).collect()
 }
 
 fn headline(report: &OccasionsReport) -> String {
@@ -154,4 +182,38 @@ fn made(report: &OccasionsReport) -> ReportSection {
     ReportSection::new("occasions", "The occasions").minor().all(
         ReportTable::new("The occasions", "", columns).rows(report.occasions.iter().map(row)).non_empty(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use landspeed_record::{HostFacts, Settings};
+
+    use super::*;
+    use crate::DetailLevel;
+
+    fn occasion(started: &str, mtu: &str, used: &str) -> Occasion {
+        let mtu = Settings::from([("mtu".to_owned(), mtu.to_owned())]);
+        let host = HostFacts { conditions: [("mtu".to_owned(), mtu)].into(), ..HostFacts::default() };
+        let (started, controls, hosts) =
+            (started.to_owned(), vec![used.to_owned()], vec![host.clone(), host]);
+        Occasion { started, controls, hosts, ..Occasion::default() }
+    }
+
+    #[test]
+    fn conditions_are_told_once_and_those_that_changed_name_their_occasions() {
+        let text = |all: Vec<Occasion>| {
+            let report = OccasionsReport { occasions: all, ..OccasionsReport::default() };
+            occasions(&report).markdown(DetailLevel::Brief)
+        };
+        let alike = text(vec![occasion("day 1", "1500", "bbr"), occasion("day 2", "1500", "bbr")]);
+        assert_eq!(alike.matches("conditions found on both hosts: MTU 1500").count(), 1, "{alike}");
+        assert!(alike.contains("; the flows used bbr\n"), "{alike}");
+        let other = occasion("day 3", "9000", "reno");
+        let changed = text(vec![occasion("day 1", "1500", "bbr"), occasion("day 2", "1500", "bbr"), other]);
+        for line in ["; the flows used bbr (day 1, day 2)\n", "; the flows used reno (day 3)\n"] {
+            assert!(changed.contains(line), "{changed}");
+        }
+        let older = text(vec![Occasion::default(), Occasion::default()]);
+        assert!(!older.contains("conditions"), "{older}");
+    }
 }

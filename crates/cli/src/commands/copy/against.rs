@@ -13,6 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use landspeed_engine::{THIS_HOST, TimedCommand, timed};
+use landspeed_record::CopyConditions;
 use landspeed_record::units::Bytes;
 use serde::Deserialize;
 
@@ -119,12 +120,14 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
         content,
         programs: std::iter::once(ours).chain(programs).collect(),
         uncounted: None,
+        conditions: CopyConditions::default(),
     };
     eprintln!("{} -> {}: {}", report.source, report.target, content.words());
     let taker =
         TurnTaker { own: &own, to: &to, far: (!far.is_local()).then_some(far), thrown: &thrown, content };
     report.uncounted = taker.measure(&mut report.programs, args.against.turns.unwrap_or(TURNS))?;
     drop((thrown, sample));
+    report.conditions = report.programs.first().map(|ours| ours.conditions.clone()).unwrap_or_default();
     let report = report.judged();
     print(args, &report, lines)?;
     Ok(match report.has_ratio() {

@@ -74,7 +74,7 @@ pub(super) struct CopyRecorder {
     header: Header,
     plan: CopyPlan,
     moments: RefCell<Moments>,
-    /// What the copy has compared, and decided.
+    /// The hosts, and what the copy has compared and decided.
     chosen: RefCell<Vec<Line>>,
 }
 
@@ -106,7 +106,7 @@ impl CopyRecorder {
         self.moments.borrow_mut().take(moment);
     }
 
-    /// Takes a line about settings that are compared. A copy has some hundred at the most.
+    /// Takes a line about a host, or about settings that are compared. A copy has some hundred at the most.
     pub(super) fn take_line(&self, line: Line) {
         self.chosen.borrow_mut().push(line);
     }
@@ -120,6 +120,7 @@ impl CopyRecorder {
                 stages: CopyStages::from(&done.times),
                 not_as_asked: done.not_as_asked.clone(),
                 ciphers: done.ciphers.clone(),
+                controls: done.controls.clone(),
                 choice: done.choice.clone(),
                 restored: done.restored.clone(),
             })),
@@ -194,7 +195,7 @@ pub(super) fn plan(places: &CopyPlaces, what: &CopyOptions, target: Vec<u8>, is_
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CopyChoice, CopyOutcome, RestoreOutcome};
+    use landspeed_record::{CopyChoice, CopyOutcome, HostFacts, RestoreOutcome};
 
     use super::*;
 
@@ -231,12 +232,17 @@ mod tests {
         let ciphers = ["aes-128-gcm".to_owned()].into();
         let turn = Line::CopyTurn(Box::default());
         recorder.take_line(turn.clone());
+        let facts = HostFacts { hostname: "dtn1".to_owned(), ..HostFacts::default() };
+        recorder.take_line(Line::Host { side: Side::A, facts: Box::new(facts.clone()) });
+        let controls = ["bbr".to_owned()].into();
         let choice = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
         let restored = Some(RestoreOutcome::untouched());
-        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, choice, restored };
+        let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, controls, choice, restored };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
         assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit"));
+        assert_eq!((&live.conditions.source_facts, &live.conditions.target_facts), (&Some(facts), &None));
+        assert!(live.conditions.controls.contains("bbr"));
         assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));
         args(true, "none").keep(&record);
         assert!(!folder.path().join("none").exists());

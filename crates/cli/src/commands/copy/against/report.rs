@@ -1,9 +1,9 @@
 //! What a comparison came to.
 
 use landspeed_analysis::turn_ratio;
-use landspeed_record::Estimate;
 use landspeed_record::units::{Bytes, CpuNanos, Nanos, quoted};
-use landspeed_report::{OutputCapabilities, counted, estimate, safe, table};
+use landspeed_record::{CopyConditions, Estimate};
+use landspeed_report::{OutputCapabilities, condition_lines, counted, estimate, safe, table};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -24,6 +24,9 @@ pub(crate) struct AgainstReport {
     pub(super) programs: Vec<AgainstProgram>,
     /// Why processor time is not compared; null if it is.
     pub(super) uncounted: Option<String>,
+    /// The conditions of landspeed's last turn. The controls are those of its sockets, and not of the other programs.
+    #[serde(flatten)]
+    pub(super) conditions: CopyConditions,
 }
 
 /// What a tree holds.
@@ -57,6 +60,9 @@ pub(super) struct AgainstProgram {
     /// How its first turn ended.
     #[serde(skip)]
     pub(super) first_code: Option<i32>,
+    /// What its last turn told of both hosts, if it is landspeed.
+    #[serde(skip)]
+    pub(super) conditions: CopyConditions,
 }
 
 /// What a turn has taken.
@@ -81,6 +87,7 @@ impl AgainstProgram {
             cost: None,
             words,
             first_code: None,
+            conditions: CopyConditions::default(),
         }
     }
 
@@ -165,6 +172,7 @@ pub(super) fn lines(report: &AgainstReport, _: bool) -> Vec<String> {
         report.uncounted.as_ref().map(|why| format!("processor time is not compared: {}", safe(why))),
     );
     lines.extend(report.programs.iter().flat_map(AgainstProgram::lines));
+    lines.extend(condition_lines(&report.conditions));
     lines
 }
 
@@ -191,6 +199,10 @@ mod tests {
             content: TreeCounts { entries: 3, file_bytes: Bytes(1 << 30) },
             programs: std::iter::once(ours).chain(others).collect(),
             uncounted: None,
+            conditions: CopyConditions {
+                controls: ["bbr\u{1b}".to_owned()].into(),
+                ..CopyConditions::default()
+            },
         }
         .judged()
     }
@@ -216,6 +228,7 @@ mod tests {
             "a sample of its files, 3 entries, 1 GiB, 3 turns",
             "scp: left out: no key",
             "it has 2 entries, 5 B",
+            "the flows used bbr\\u{1b}",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }

@@ -69,6 +69,9 @@ impl TurnTaker<'_> {
             return Ok(Duration::ZERO);
         }
         let (done, turn) = self.turn(&program.words, limit)?;
+        if program.words.first() == Some(&self.own.path) {
+            program.conditions = landspeed_record::decode(&done.printed).unwrap_or_default();
+        }
         if is_first {
             program.other_copy = self.other_copy()?;
             program.first_code = done.status.code();
