@@ -68,6 +68,14 @@ fn what_is_named_and_is_not_there_is_wrong_usage() {
         (&["show"][..], ["no records", "landspeed tune"]),
         (&["run", "/"][..], ["cannot read /", "directory"]),
         (&["copy", "a", "b", "--files-from", "/no/such"][..], ["/no/such", "cannot read it"]),
+        (
+            &["copy", "a", "b", "--files-from", "/dev/zero"][..],
+            ["/dev/zero: a name is longer", "need --null"],
+        ),
+        (
+            &["copy", "a", "b", "--ignore-from", "/dev/zero"][..],
+            ["/dev/zero: longer than 1 MiB", "name folders"],
+        ),
         (&["copy", "a", "b", "--manifest", "/dev/null"][..], ["/dev/null", "no plain file"]),
         (&["lab", "up", "a b"][..], ["'a b'", "network namespace name"]),
     ] {

@@ -8,6 +8,7 @@ mod flow;
 mod held;
 mod keep;
 mod lands;
+mod lists;
 mod manifest;
 mod names;
 mod place;
