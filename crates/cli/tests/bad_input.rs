@@ -379,6 +379,28 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     assert!(last.contains("record") && last.contains("--data-dir"), "{err}");
 }
 
+/// A report that is replaced is not lost, and one that is new is not there in part.
+#[test]
+fn a_report_on_a_full_disk_is_there_as_before() {
+    needs_root!();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/tune.jsonl");
+    for report in [format!("show {record} --html"), "causes --csv".to_owned()] {
+        let script = format!(
+            "mount -t tmpfs -o size=64k none {dir} && echo before >{dir}/old || exit 9
+            cat /dev/zero >{dir}/fill 2>/dev/null
+            for name in old new; do {LANDSPEED} {report} {dir}/$name && exit 8; done
+            cd {dir} && echo $(ls -A) $(cat old)"
+        );
+        let full = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
+        let (out, err) = text(&full.expect("it runs"));
+        assert_eq!(out, "fill old before\n", "{report}: {err}");
+        let says = |name: &str| format!("cannot write {dir}/{name}: No space left on device");
+        assert!(["old", "new"].iter().all(|name| err.contains(&says(name))), "{report}: {err}");
+    }
+}
+
 #[test]
 fn records_of_strangers_are_refused_by_line() {
     let folder = tempfile::tempdir().expect("a folder");
