@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
-use crate::failure::{in_one_line, void};
+use crate::failure::{TooNoisy, in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, as_usage, can_agree, usage};
@@ -211,7 +211,7 @@ fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result
     };
     let said = landspeed_report::gate(&forecast, &cell, stolen);
     if !forecast.can_decide() {
-        bail!("{said}; --anyway measures all the same");
+        return Err(TooNoisy(format!("{said}; --anyway measures without a look at the machine")).into());
     }
     eprintln!("landspeed: {said}");
     Ok(())
