@@ -231,12 +231,12 @@ mod tests {
         let ciphers = ["aes-128-gcm".to_owned()].into();
         let turn = Line::CopyTurn(Box::default());
         recorder.take_line(turn.clone());
-        let choice = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
+        let choice = CopyChoice { untried: "--limit-rate sets the rate".to_owned(), ..CopyChoice::default() };
         let restored = Some(RestoreOutcome::untouched());
         let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, choice, restored };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
-        assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit"));
+        assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit-rate"));
         assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));
         args(true, "none").keep(&record);
         assert!(!folder.path().join("none").exists());

@@ -71,7 +71,7 @@ pub(crate) struct RuleArgs {
     pub(crate) checksum: bool,
     /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
     #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
-    pub(crate) limit: Option<BitRate>,
+    pub(crate) limit_rate: Option<BitRate>,
     /// Go on although the target has less room than what is to come, because other programs free some meanwhile
     ///
     /// Without it, a copy ends within seconds where files are clearly larger than what the target has free. With it, the copy ends
@@ -92,7 +92,7 @@ impl RuleArgs {
             most_deleted: self.max_delete,
             lists_digests: self.manifest.is_some(),
             by_content: self.checksum,
-            limit_bps: self.limit,
+            limit_bps: self.limit_rate,
             ignores_room: self.no_room_check,
         })
     }
