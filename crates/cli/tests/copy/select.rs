@@ -261,6 +261,8 @@ fn files_are_compared_by_content_and_sent_at_a_limited_rate() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     is_same(&hosts.file("src"), &hosts.file("dst"));
     ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
-    let (_, err) = text(&copy(&hosts, &["--limit-rate", "1", &from, &to]));
-    assert!(err.contains("a limit is at least 64 kb/s"), "{err}");
+    for name in ["--limit-rate", "--limit"] {
+        let (_, err) = text(&copy(&hosts, &[name, "1", &from, &to]));
+        assert!(err.contains("a limit is at least 64 kb/s"), "{err}");
+    }
 }

@@ -70,7 +70,10 @@ pub(crate) struct RuleArgs {
     #[arg(long, conflicts_with_all = ["verify", "clean"])]
     pub(crate) checksum: bool,
     /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
-    #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
+    #[arg(
+        long, alias = "limit", value_name = "RATE", value_parser = limit,
+        conflicts_with_all = ["dry_run", "verify", "clean"]
+    )]
     pub(crate) limit_rate: Option<BitRate>,
     /// Go on although the target has less room than what is to come, because other programs free some meanwhile
     ///
