@@ -16,7 +16,10 @@ const LONGEST_NAME: usize = 4095;
 const LONGEST_LINE: u64 = 2 * LONGEST_NAME as u64;
 
 /// The most bytes that are read of a list of names.
-const MOST_NAMES: u64 = 64 << 20;
+const MOST_BYTES: u64 = 64 << 20;
+
+/// The most names of a list: a short one takes many times its bytes of memory.
+const MOST_NAMES: usize = 4_000_000;
 
 /// The most bytes that are read of a file of patterns.
 const MOST_PATTERNS: u64 = 1 << 20;
@@ -37,10 +40,10 @@ pub(super) fn patterns(file: &Path) -> Result<Vec<Vec<u8>>> {
 /// Returns the names in a file, or in standard input for "-". With `ends_with_nul` each ends with NUL, otherwise with its line.
 pub(super) fn names(file: &Path, ends_with_nul: bool) -> Result<Vec<PathBytes>> {
     let read = match file.as_os_str() == "-" {
-        true => read_names(io::stdin().lock().take(MOST_NAMES + 1), ends_with_nul),
+        true => read_names(io::stdin().lock().take(MOST_BYTES + 1), MOST_NAMES, ends_with_nul),
         false => {
             let opened = File::open(file).map_err(|error| unread(file, &error))?;
-            read_names(BufReader::new(opened).take(MOST_NAMES + 1), ends_with_nul)
+            read_names(BufReader::new(opened).take(MOST_BYTES + 1), MOST_NAMES, ends_with_nul)
         }
     };
     read.map_err(|error| match error {
@@ -56,23 +59,25 @@ enum NameError {
     Wrong(&'static str),
 }
 
-/// Reads names one by one, up to the first that is wrong.
-fn read_names<R: BufRead>(mut list: Take<R>, ends_with_nul: bool) -> Result<Vec<PathBytes>, NameError> {
+/// Reads names one by one, up to the first that is wrong, and at most `most`.
+fn read_names<R: BufRead>(
+    mut list: Take<R>,
+    most: usize,
+    ends_with_nul: bool,
+) -> Result<Vec<PathBytes>, NameError> {
     let end = if ends_with_nul { 0 } else { b'\n' };
     let (mut names, mut line) = (Vec::new(), Vec::new());
-    loop {
+    while names.len() <= most {
         line.clear();
         let read = list.by_ref().take(LONGEST_LINE).read_until(end, &mut line);
-        if read.map_err(NameError::Unread)? == 0 {
-            break;
+        match (read.map_err(NameError::Unread)?, list.limit()) {
+            (0, 1..) => return Ok(names),
+            // What is cut there is no name.
+            (_, 0) => return Err(NameError::Wrong("longer than 64 MiB: name folders instead")),
+            _ => names.extend(name_of(&line, end)?),
         }
-        names.extend(name_of(&line, end)?);
     }
-    // What is cut there is no name.
-    match list.limit() {
-        0 => Err(NameError::Wrong("longer than 64 MiB: name folders instead")),
-        _ => Ok(names),
-    }
+    Err(NameError::Wrong("more than 4 million names: name folders instead"))
 }
 
 /// Returns the name in a line, which may have its `end`; `None` for an empty one.
@@ -118,9 +123,9 @@ fn below_source(line: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Returns why a list is not taken of which at most 64 KiB are read.
+    /// Returns why a list is not taken of which at most 64 KiB are read, and 10,000 names.
     fn wrong(list: impl Read, ends_with_nul: bool) -> &'static str {
-        match read_names(BufReader::new(list).take(64 << 10), ends_with_nul) {
+        match read_names(BufReader::new(list).take(64 << 10), 10_000, ends_with_nul) {
             Err(NameError::Wrong(why)) => why,
             other => panic!("{other:?}"),
         }
@@ -148,7 +153,7 @@ mod tests {
     #[test]
     fn a_name_is_bounded_wherever_it_ends() {
         let longest = [b"./".to_vec(), vec![b'x'; LONGEST_NAME], b"/\n".to_vec()].concat();
-        let read = read_names(longest.as_slice().take(MOST_NAMES), false).unwrap();
+        let read = read_names(longest.as_slice().take(MOST_BYTES), 1, false).unwrap();
         assert_eq!((read.len(), read[0].0.len()), (1, LONGEST_NAME));
         let longer = [b'x'; LONGEST_NAME + 1];
         assert!(wrong(&longer[..], false).starts_with("a name is longer than the 4095 bytes"));
@@ -164,8 +169,9 @@ mod tests {
 
     #[test]
     fn a_list_is_bounded_also_where_its_names_are_short_or_empty() {
-        assert!(wrong(io::repeat(0), true).ends_with("name folders instead"));
-        assert!(wrong(&b"x\n".repeat(40_000)[..], false).ends_with("name folders instead"));
+        assert!(wrong(io::repeat(0), true).starts_with("longer than 64 MiB"));
+        assert!(wrong(&b"long name\n".repeat(9_000)[..], false).starts_with("longer than 64 MiB"));
+        assert!(wrong(&b"x\n".repeat(40_000)[..], false).starts_with("more than 4 million names"));
     }
 
     #[test]
