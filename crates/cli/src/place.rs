@@ -30,24 +30,32 @@ pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
 /// one like it.
 pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
     let kept = match path.symlink_metadata() {
-        Ok(about) if has_one_like_it(path, &about) => Some(about.permissions()),
+        Ok(about) if has_one_like_it(&about) => Some(about.permissions()),
         Ok(_) => return std::fs::write(path, text),
         Err(_) => None,
     };
     // The umask takes what others may not do, as from every new file.
     let mode = kept.as_ref().map_or(0o666, |kept| kept.mode() & 0o777);
-    replace(path, mode, |file| {
+    let replaced = replace(path, mode, |file| {
         file.write_all(text.as_bytes())?;
         kept.map_or(Ok(()), |kept| file.set_permissions(kept))
-    })
+    });
+    match replaced {
+        // The folder takes no other file, or there is none, or something is mounted on this one.
+        Err(error) if is_about_place(error.kind()) => std::fs::write(path, text),
+        replaced => replaced,
+    }
 }
 
-/// Returns true if a new file can take the place of what is at `path`: of a file with this one name, of this user, in a folder
-/// that takes another.
-fn has_one_like_it(path: &Path, about: &Metadata) -> bool {
-    let is_own = about.uid() == rustix::process::geteuid().as_raw();
-    let takes_another = || rustix::fs::access(folder(path), rustix::fs::Access::WRITE_OK).is_ok();
-    about.is_file() && about.nlink() == 1 && is_own && takes_another()
+/// Returns true if a new file is like this one: of this user and group, with one name.
+fn has_one_like_it(about: &Metadata) -> bool {
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    about.is_file() && about.nlink() == 1 && (about.uid(), about.gid()) == own
+}
+
+fn is_about_place(kind: ErrorKind) -> bool {
+    use ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    matches!(kind, NotFound | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
 /// Puts a new file with what `write` writes in the place of `path`. It begins with the permissions of `mode` that the umask
@@ -132,6 +140,9 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "4");
         put_report(Path::new("/dev/null"), "5").unwrap();
         assert!(!Path::new("/dev/null").is_file());
+        // The error is about the file that was named.
+        let missing = put_report(&folder.path().join("none/file"), "6").unwrap_err();
+        assert_eq!(missing.raw_os_error(), Some(2), "{missing}");
     }
 
     #[test]

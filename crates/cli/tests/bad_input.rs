@@ -401,6 +401,22 @@ fn a_report_on_a_full_disk_is_there_as_before() {
     }
 }
 
+/// A file that a container gets from its host is a mount point, which no file can replace.
+#[test]
+fn a_report_is_written_into_a_file_that_is_mounted() {
+    needs_root!();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let script = format!(
+        "cd {dir} && touch host mounted && mount --bind host mounted && {LANDSPEED} causes --csv mounted >/dev/null"
+    );
+    let output = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
+    let output = output.expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    assert!(std::fs::read(folder.path().join("host")).is_ok_and(|text| !text.is_empty()), "{output:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
+}
+
 #[test]
 fn records_of_strangers_are_refused_by_line() {
     let folder = tempfile::tempdir().expect("a folder");
