@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn a_watch_ends_with_the_last_thread_also_after_a_panic() {
         let watched = WatchedThreads::default();
-        let ended = std::thread::scope(|scope| {
+        let ended: std::thread::Result<()> = std::thread::scope(|scope| {
             let (calm, failing) = (watched.begin(), watched.begin());
             scope.spawn(move || drop(calm));
             let failing = scope.spawn(move || {
