@@ -59,9 +59,9 @@ pub(crate) const ALL: [(Exit, &str, &str); 8] = [
     (
         Exit::TooNoisy,
         "too noisy",
-        "`landspeed run`: the look at the machine before the file says that the planned blocks could answer none of its questions. \
-         Nothing was measured, and what the look has changed was restored. The output names the blocks that could; \
-         `--anyway` measures without the look.",
+        "`landspeed run`: the look at the machine says that the planned blocks could answer none of the file's questions. The file, or \
+         with `--occasions` this occasion, was not measured, and what the look has changed was restored. The output names the \
+         blocks that could; `--anyway` measures without the look.",
     ),
 ];
 

@@ -358,6 +358,10 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
     let measured = place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs");
     assert!(!text(&measured).1.contains("spread by"), "it does not look at the machine");
     assert_eq!((report(&measured).blocks, report(&measured).placebos.len()), (3, 1), "{measured:?}");
+    let series = ["run", &file, "--occasions", "2", "--with", "last"];
+    let series = place.landspeed(&series).output().expect("landspeed runs");
+    assert_eq!(series.status.code(), Some(7), "{series:?}");
+    assert!(text(&series).1.contains("go on with: landspeed run"), "the first occasion counts: {series:?}");
     // The look at the machine sets the knobs too, and restores them: the run sets them again.
     let set = ["--set", "congestion-control@a=reno", "--set", "congestion-control@b=reno"];
     let file = design(&place, "32K,64K", &finest.replace("0.0001%", "900%"));

@@ -171,8 +171,13 @@ impl GridJob {
         if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
-        if options.gate && is_new {
-            look(&grid, &mut ground, stop)?;
+        if options.gate
+            && is_new
+            && let Err(refused) = look(&grid, &mut ground, stop)
+        {
+            drop(ground);
+            close_controls(opened)?;
+            return Err(refused);
         }
         let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
@@ -206,7 +211,9 @@ fn names_control(grid: &Grid) -> bool {
 /// Looks at the machine before a grid: says what it can decide, or refuses to measure.
 fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result<()> {
     stop.in_order("ending: nothing was measured yet");
-    let Some(GateOutcome { forecast, cell, stolen }) = gate(grid, ground, &|| stop.asked())? else {
+    let looked = gate(grid, ground, &|| stop.asked())?;
+    // Trials that the user has cut off are too few to refuse a file.
+    let Some(GateOutcome { forecast, cell, stolen }) = looked.filter(|_| !stop.asked()) else {
         return Ok(());
     };
     let said = landspeed_report::gate(&forecast, &cell, stolen);
