@@ -14,7 +14,7 @@ use landspeed_record::{ExpectationReport, GridReport};
 
 use crate::applications::ListedPart;
 use crate::forecast::{PlannedRun, forecast};
-use crate::landspeed::{document, landspeed};
+use crate::landspeed::{document, ended, is_too_noisy, landspeed, last_said, printed};
 use crate::table;
 
 #[derive(Debug, Args)]
@@ -36,8 +36,6 @@ pub(crate) struct Options {
     like: Vec<PathBuf>,
 }
 
-/// Words with which landspeed refuses to measure on a machine that is too noisy.
-const REFUSED: &str = "--anyway measures all the same";
 /// The folder of the experiments that compare landspeed with other tools. `make bench` runs them.
 const BENCH: &str = "bench/";
 
@@ -150,12 +148,11 @@ impl ExperimentRun<'_> {
     /// occasion has every file.
     fn measured(&self, landspeed: &Path, pages: &Path) -> Result<GridReport> {
         if self.is_first {
-            match document(&mut self.command(landspeed, pages)) {
-                Err(why) if format!("{why:#}").contains(REFUSED) => {
-                    eprintln!("validate: {}: {why:#}", self.name)
-                }
-                looked => return looked,
+            let looked = ended(&mut self.command(landspeed, pages))?;
+            if !is_too_noisy(&looked) {
+                return printed(&looked);
             }
+            eprintln!("validate: {}: {}", self.name, last_said(&looked));
         }
         document(self.command(landspeed, pages).arg("--anyway"))
     }
@@ -199,6 +196,31 @@ impl ExperimentRun<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_look_refuses_is_measured_without_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("landspeed");
+        // A process of its own writes it: one that this process has open could not be run.
+        let looks = |status: u8| {
+            let text = format!(
+                "#!/bin/sh\ncase \"$*\" in *--anyway*) exit 9;; esac; echo noisy >&2; exit {status}\n"
+            );
+            let write = "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\"";
+            let written = Command::new("sh").args(["-c", write]).arg(&program).arg(text).status();
+            assert!(written.unwrap().success());
+        };
+        let run = |is_first| {
+            let run =
+                ExperimentRun { name: "feng/ladder", control: None, is_first, is_full: false, passes: 1 };
+            run.measured(&program, folder.path()).unwrap_err().to_string()
+        };
+        looks(7);
+        assert_eq!([run(true), run(false)], ["exit status: 9: ", "exit status: 9: "]);
+        // A failure that says the same is none.
+        looks(1);
+        assert_eq!(run(true), "exit status: 1: noisy");
+    }
 
     #[test]
     fn an_experiment_in_virtual_machines_is_known_by_its_file() {

@@ -18,7 +18,7 @@ use libc::{SIGINT, SIGTERM};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::landspeed::landspeed;
+use crate::landspeed::{is_too_noisy, landspeed, last_said};
 use crate::stolen::NoisyNeighbour;
 use crate::stop;
 use crate::table::{self, BrokenPromises, percent, share};
@@ -175,10 +175,10 @@ fn look(command: &mut Command) -> Result<Output> {
 /// Returns what a run came to, and why it failed if it did.
 fn came_to(scene: GateScene, output: &Output) -> (GateResult, String) {
     let said = String::from_utf8_lossy(&output.stderr);
-    let failed = || format!("{}: {}", output.status, said.lines().last().unwrap_or_default());
+    let failed = || format!("{}: {}", output.status, last_said(output));
     match (scene, serde_json::from_slice::<GridReport>(&output.stdout)) {
         _ if output.status.code() == Some(UNRESTORED) => (GateResult::Failed, failed()),
-        _ if said.contains("too noisy now") => (GateResult::Refused, String::new()),
+        _ if is_too_noisy(output) => (GateResult::Refused, String::new()),
         (GateScene::Quiet, _) if said.contains(PASSED) => (GateResult::Passed, String::new()),
         (GateScene::Disturbed, Ok(report)) => (judged(&report), String::new()),
         _ => (GateResult::Failed, failed()),
@@ -308,13 +308,13 @@ mod tests {
 
     #[test]
     fn a_run_without_a_report_has_failed() {
-        let said = |text: &str| {
-            let script = format!("echo '{text}' >&2; exit 1");
+        let ended = |text: &str, status: u8| {
+            let script = format!("echo '{text}' >&2; exit {status}");
             let output = Command::new("sh").args(["-c", &script]).output().expect("a shell");
             [GateScene::Quiet, GateScene::Disturbed].map(|scene| came_to(scene, &output))
         };
-        assert!(said("rates.toml: too noisy now").iter().all(|one| one.0 == GateResult::Refused));
-        for (result, why) in said("landspeed needs root") {
+        assert!(ended("whatever it says", 7).iter().all(|one| one.0 == GateResult::Refused));
+        for (result, why) in ended("landspeed needs root", 1) {
             assert!(result == GateResult::Failed && why.ends_with("landspeed needs root"), "{why}");
         }
     }

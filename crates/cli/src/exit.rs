@@ -12,10 +12,11 @@ pub(crate) enum Exit {
     NothingProven = 4,
     Left = 5,
     Incomplete = 6,
+    TooNoisy = 7,
 }
 
 /// Each exit status with its name and its meaning.
-pub(crate) const ALL: [(Exit, &str, &str); 7] = [
+pub(crate) const ALL: [(Exit, &str, &str); 8] = [
     (Exit::Done, "done", "The command did what was asked. `landspeed verify` found no difference."),
     (
         Exit::Failed,
@@ -54,6 +55,13 @@ pub(crate) const ALL: [(Exit, &str, &str); 7] = [
          target did not take an owner, attributes, a hard link or the like of it; or `--delete` has deleted nothing. The \
          output names it. The same command goes on from there. With `--dry-run`: some could not be copied, or `--delete` would \
          delete nothing. With `--verify`: some is not the same there.",
+    ),
+    (
+        Exit::TooNoisy,
+        "too noisy",
+        "`landspeed run`: the look at the machine says that the planned blocks could answer none of the file's questions. The file, or \
+         with `--occasions` this occasion, was not measured, and what the look has changed was restored. The output names the \
+         blocks that could; `--anyway` measures without the look.",
     ),
 ];
 

@@ -13,6 +13,18 @@ pub(crate) fn because(exit: Exit, why: &str) -> ExitCode {
     exit.into()
 }
 
+/// The refusal to measure on a machine on which no question could be answered. It has an exit status of its own.
+#[derive(Debug)]
+pub(crate) struct TooNoisy(pub(crate) String);
+
+impl std::fmt::Display for TooNoisy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TooNoisy {}
+
 /// Prints one line on standard error. A failure is ignored, as after a terminal has closed.
 pub(crate) fn say(line: &str) {
     let line = OutputCapabilities::stderr().spell(&safe(line));

@@ -50,7 +50,7 @@ const COPYING: &[(&str, &str)] = &[
     ("-c", "--checksum compares content"),
     ("--exclude", "--ignore PATTERN"),
     ("--exclude-from", "--ignore-from FILE"),
-    ("--bwlimit", "--limit RATE: bits per second as 200M, bytes as 25MB/s"),
+    ("--bwlimit", "--limit-rate RATE: bits per second as 200M, bytes as 25MB/s"),
     (
         "-e -i -o -F -J --rsh",
         "--ssh-option KEY=VALUE, such as Port=2222 or IdentityFile=FILE; ~/.ssh/config counts as in your shell",
@@ -219,7 +219,7 @@ mod tests {
             ("landspeed copy --archive a b", "--keep leaves kinds out"),
             ("landspeed copy a b -P 2222", "--ssh-option Port=N"),
             ("landspeed copy --exclude=*.o a b", "--ignore PATTERN"),
-            ("landspeed copy --bwlimit 1M a b", "--limit RATE"),
+            ("landspeed copy --bwlimit 1M a b", "--limit-rate RATE"),
             ("landspeed copy -i key a b", "IdentityFile=FILE"),
         ] {
             let said = said(line);
@@ -245,7 +245,7 @@ mod tests {
         for line in [
             "landspeed doctor --rate -3",
             "landspeed measure stream --time -1s",
-            "landspeed copy --limit -5M a b",
+            "landspeed copy --limit-rate -5M a b",
         ] {
             let said = said(line);
             assert!(said.contains(" is negative, and no option takes such a value"), "{line}: {said}");

@@ -29,7 +29,7 @@ use landspeed_record::WrongKind;
 
 use crate::commands::CliCommand;
 use crate::exit::Exit;
-use crate::failure::{in_one_line, say};
+use crate::failure::{TooNoisy, in_one_line, say};
 
 fn main() -> ExitCode {
     let words = match commands::app::load_named(std::env::args_os()) {
@@ -74,6 +74,7 @@ fn status(error: &anyhow::Error) -> Exit {
     match error.downcast_ref() {
         Some(Error::NotRestored(_)) => Exit::NotRestored,
         Some(Error::Left(_)) => Exit::Left,
+        _ if error.is::<TooNoisy>() => Exit::TooNoisy,
         _ if is_of_arguments(error) => Exit::Usage,
         _ => Exit::Failed,
     }

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::failure::in_one_line;
 use crate::groups::{FormArgs, ListArgs, MetricsArgs};
-use crate::place::put_in_place;
+use crate::place::{put_in_place, put_report};
 
 /// Format version of the JSON documents of lists.
 pub(crate) const FORMAT: u32 = 1;
@@ -88,7 +88,7 @@ fn save_tables(file: &Path, tables: &[CsvTable]) -> Result<()> {
 /// Writes a file, if one is requested.
 fn save(file: Option<&Path>, text: impl Fn() -> String) -> Result<()> {
     let Some(file) = file else { return Ok(()) };
-    std::fs::write(file, text()).with_context(|| format!("cannot write {}", file.display()))
+    put_report(file, &text()).with_context(|| format!("cannot write {}", file.display()))
 }
 
 /// Writes the figures for a monitoring system, if requested. The file is replaced as a whole, so a reader never sees a

@@ -1,8 +1,8 @@
 //! Writes files completely or not at all.
 
-use std::fs::{File, Permissions};
+use std::fs::{File, Metadata, Permissions};
 use std::io::{Error, ErrorKind, Result, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 /// Writes a file and creates missing folders. After any interruption, even a crash of the machine, `path` is either the
@@ -13,22 +13,70 @@ use std::path::Path;
 /// the last step failed (the sync that makes the new name durable).
 pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     check_replaceable(path)?;
-    let folder = path.parent().unwrap_or(Path::new("/"));
+    let folder = folder(path);
     let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
     std::fs::create_dir_all(folder)?;
+    replace(path, 0o600, |file| {
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(Permissions::from_mode(mode))
+    })?;
+    // A file's name is durable once its folder is synced, and a new folder's name once its parent is synced.
+    sync(folder)?;
+    missing.into_iter().filter_map(Path::parent).try_for_each(sync)
+}
+
+/// Writes a report. A file is replaced as a whole and keeps its mode: after an error, as on a full disk, the previous one is
+/// there, or none. What is no plain file, such as a pipe or a link, is written into, and so is a file that cannot be replaced by
+/// one like it.
+pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
+    let kept = match path.symlink_metadata() {
+        Ok(about) if has_one_like_it(&about) => Some(about.permissions()),
+        Ok(_) => return std::fs::write(path, text),
+        Err(_) => None,
+    };
+    // The umask takes what others may not do, as from every new file.
+    let mode = kept.as_ref().map_or(0o666, |kept| kept.mode() & 0o777);
+    let replaced = replace(path, mode, |file| {
+        file.write_all(text.as_bytes())?;
+        kept.map_or(Ok(()), |kept| file.set_permissions(kept))
+    });
+    match replaced {
+        // The folder takes no other file, or there is none, or something is mounted on this one.
+        Err(error) if is_about_place(error.kind()) => std::fs::write(path, text),
+        replaced => replaced,
+    }
+}
+
+/// Returns true if a new file is like this one: of this user and group, with one name.
+fn has_one_like_it(about: &Metadata) -> bool {
+    let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    about.is_file() && about.nlink() == 1 && (about.uid(), about.gid()) == own
+}
+
+fn is_about_place(kind: ErrorKind) -> bool {
+    use ErrorKind::{NotFound, PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
+    matches!(kind, NotFound | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
+}
+
+/// Puts a new file with what `write` writes in the place of `path`. It begins with the permissions of `mode` that the umask
+/// leaves. After an error nothing of it is left.
+pub(crate) fn replace(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // Programs choose the files of a folder by suffix or number. The temporary name has neither, so no program reads a
     // file that a crash leaves behind.
     let mut file = tempfile::Builder::new()
         .prefix(".landspeed-")
-        .permissions(Permissions::from_mode(0o600))
-        .tempfile_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().set_permissions(Permissions::from_mode(mode))?;
+        .permissions(Permissions::from_mode(mode))
+        .tempfile_in(folder(path))?;
+    write(file.as_file_mut())?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    // A file's name is durable once its folder is synced, and a new folder's name once its parent is synced.
-    sync(folder)?;
-    missing.into_iter().filter_map(Path::parent).try_for_each(sync)
+    Ok(())
+}
+
+/// Returns the folder of a path.
+pub(crate) fn folder(path: &Path) -> &Path {
+    // The folder of a relative path with one component is "".
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Returns an error if there is something else than a file at `path`, such as a folder, a device, a pipe or a symbolic link: a new
@@ -48,7 +96,7 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
 
 /// Puts the names in a folder on stable storage.
 pub(crate) fn sync(folder: &Path) -> Result<()> {
-    // The folder of a relative path with one component is "".
+    // The parent of a relative path with one component is "".
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     File::open(folder)?.sync_all()
 }
@@ -71,5 +119,40 @@ mod tests {
         assert!(link.is_symlink());
         assert_eq!(std::fs::read_to_string(&file).unwrap(), "2");
         assert!(check_replaceable(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn a_report_replaces_a_file_and_is_written_into_what_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, link, other] = ["file", "link", "other"].map(|name| folder.path().join(name));
+        let inode = |path: &Path| path.metadata().unwrap().ino();
+        put_report(&file, "1").unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+        let first = inode(&file);
+        put_report(&file, "2").unwrap();
+        let second = inode(&file);
+        assert_eq!((first == second, file.metadata().unwrap().mode() & 0o777), (false, 0o600));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        put_report(&link, "3").unwrap();
+        std::fs::hard_link(&file, &other).unwrap();
+        put_report(&other, "4").unwrap();
+        assert_eq!((inode(&other), link.is_symlink()), (second, true));
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "4");
+        put_report(Path::new("/dev/null"), "5").unwrap();
+        assert!(!Path::new("/dev/null").is_file());
+        // The error is about the file that was named.
+        let missing = put_report(&folder.path().join("none/file"), "6").unwrap_err();
+        assert_eq!(missing.raw_os_error(), Some(2), "{missing}");
+    }
+
+    #[test]
+    fn after_an_error_the_previous_file_is_there_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("file");
+        put_report(&file, "1").unwrap();
+        let half = |file: &mut File| file.write_all(b"2").and(Err(Error::from(ErrorKind::StorageFull)));
+        replace(&file, 0o666, half).expect_err("the disk is full");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "1");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

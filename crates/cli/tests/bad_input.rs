@@ -68,6 +68,14 @@ fn what_is_named_and_is_not_there_is_wrong_usage() {
         (&["show"][..], ["no records", "landspeed tune"]),
         (&["run", "/"][..], ["cannot read /", "directory"]),
         (&["copy", "a", "b", "--files-from", "/no/such"][..], ["/no/such", "cannot read it"]),
+        (
+            &["copy", "a", "b", "--files-from", "/dev/zero"][..],
+            ["/dev/zero: a name is longer", "need --null"],
+        ),
+        (
+            &["copy", "a", "b", "--ignore-from", "/dev/zero"][..],
+            ["/dev/zero: longer than 1 MiB", "name folders"],
+        ),
         (&["copy", "a", "b", "--manifest", "/dev/null"][..], ["/dev/null", "no plain file"]),
         (&["lab", "up", "a b"][..], ["'a b'", "network namespace name"]),
     ] {
@@ -369,6 +377,44 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
     assert!(!output.status.success(), "{err}");
     let last = err.lines().last().unwrap_or_default();
     assert!(last.contains("record") && last.contains("--data-dir"), "{err}");
+}
+
+/// A report that is replaced is not lost, and one that is new is not there in part.
+#[test]
+fn a_report_on_a_full_disk_is_there_as_before() {
+    needs_root!();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let record = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/tune.jsonl");
+    for report in [format!("show {record} --html"), "causes --csv".to_owned()] {
+        let script = format!(
+            "mount -t tmpfs -o size=64k none {dir} && echo before >{dir}/old || exit 9
+            cat /dev/zero >{dir}/fill 2>/dev/null
+            for name in old new; do {LANDSPEED} {report} {dir}/$name && exit 8; done
+            cd {dir} && echo $(ls -A) $(cat old)"
+        );
+        let full = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
+        let (out, err) = text(&full.expect("it runs"));
+        assert_eq!(out, "fill old before\n", "{report}: {err}");
+        let says = |name: &str| format!("cannot write {dir}/{name}: No space left on device");
+        assert!(["old", "new"].iter().all(|name| err.contains(&says(name))), "{report}: {err}");
+    }
+}
+
+/// A file that a container gets from its host is a mount point, which no file can replace.
+#[test]
+fn a_report_is_written_into_a_file_that_is_mounted() {
+    needs_root!();
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().display().to_string();
+    let script = format!(
+        "cd {dir} && touch host mounted && mount --bind host mounted && {LANDSPEED} causes --csv mounted >/dev/null"
+    );
+    let output = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
+    let output = output.expect("it runs");
+    assert!(output.status.success(), "{output:?}");
+    assert!(std::fs::read(folder.path().join("host")).is_ok_and(|text| !text.is_empty()), "{output:?}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);
 }
 
 #[test]

@@ -265,6 +265,44 @@ fn a_dry_run_says_what_a_copy_does_and_changes_nothing() {
     assert_eq!((&done["copied"], &done["copied_bytes"]), (&some["files"], &some["file_bytes"]), "{done}");
 }
 
+/// A user who may not read some files of the source.
+#[test]
+fn a_dry_run_names_what_the_copy_cannot_read_and_ends_as_it_does() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    fs::create_dir(hosts.file("src")).unwrap();
+    fs::create_dir(hosts.file("dst")).unwrap();
+    let names = ["fine", "shut", "empty", "there"];
+    names.iter().for_each(|name| fs::write(hosts.file("src").join(name), &name[..name.len() % 5]).unwrap());
+    let shut = fs::Permissions::from_mode(0o600);
+    names[1..]
+        .iter()
+        .for_each(|name| fs::set_permissions(hosts.file("src").join(name), shut.clone()).unwrap());
+    // What is there already is not read.
+    sh(&format!("cp -p {} {dst} && chown -R 65534:65534 {dst}", at("src/there"), dst = at("dst")));
+    let run = "exec setpriv --reuid=65534 --regid=65534 --clear-groups \"$0\" copy --json \"$@\"";
+    let ended = |args: &[&str], schema, code| {
+        let output = refusals::script(&hosts, run, args);
+        let (out, err) = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {out}{err}");
+        checked(schema, &out)
+    };
+    let before = listing(&hosts.file("dst"));
+    let (from, to, one) = (at("src/"), at("dst"), at("src/shut"));
+    let dry = ended(&["--dry-run", &from, &to], "copy-dry-run", 6);
+    let dry_of_one = ended(&["--dry-run", &one, &to], "copy-dry-run", 1);
+    assert_eq!(listing(&hosts.file("dst")), before, "nothing is changed");
+    assert_eq!((&dry["failed"], &dry["made"]), (&Value::from(2), &Value::from(1)), "{dry}");
+    for (tried, done) in
+        [(dry, ended(&[&from, &to], "copy", 6)), (dry_of_one, ended(&[&one, &to], "copy", 1))]
+    {
+        let failures = by_name(&tried, "failures", "why");
+        assert_eq!(failures, by_name(&done, "failures", "why"), "{tried} {done}");
+        assert!(failures["shut"].as_str().is_some_and(|why| why.contains("Permission denied")), "{tried}");
+    }
+}
+
 #[test]
 fn a_dry_run_fails_where_a_copy_does() {
     needs_root!();

@@ -351,15 +351,17 @@ fn a_question_that_this_machine_cannot_answer_is_refused() {
     let file = design(&place, "32K,64K", finest);
     let refused = place.landspeed(&["run", &file]).output().expect("landspeed runs");
     let (_, err) = text(&refused);
-    assert!(!refused.status.success() && err.contains("this machine is too noisy now"), "{err}");
-    assert!(
-        err.contains("blocks could answer it") && err.contains("--anyway measures all the same"),
-        "{err}"
-    );
+    assert_eq!(refused.status.code(), Some(7), "{err}");
+    assert!(err.contains("this machine is too noisy now") && err.contains("blocks could answer it"), "{err}");
+    assert!(err.trim_end().ends_with("--anyway measures without a look at the machine"), "{err}");
     assert_eq!(only_record(&place.path().join("data/landspeed")), None);
     let measured = place.landspeed(&["run", &file, "--anyway", "--json"]).output().expect("landspeed runs");
     assert!(!text(&measured).1.contains("spread by"), "it does not look at the machine");
     assert_eq!((report(&measured).blocks, report(&measured).placebos.len()), (3, 1), "{measured:?}");
+    let series = ["run", &file, "--occasions", "2", "--with", "last"];
+    let series = place.landspeed(&series).output().expect("landspeed runs");
+    assert_eq!(series.status.code(), Some(7), "{series:?}");
+    assert!(text(&series).1.contains("go on with: landspeed run"), "the first occasion counts: {series:?}");
     // The look at the machine sets the knobs too, and restores them: the run sets them again.
     let set = ["--set", "congestion-control@a=reno", "--set", "congestion-control@b=reno"];
     let file = design(&place, "32K,64K", &finest.replace("0.0001%", "900%"));

@@ -301,6 +301,18 @@ pub enum CopyDifference {
     Extra,
 }
 
+impl CopyDifference {
+    /// Returns true if a copy sends a file's content for this difference. Unless it compares files `by_content`, it does so for
+    /// another time whatever the length.
+    pub fn sends_content(self, by_content: bool) -> bool {
+        match self {
+            Self::Missing | Self::Kind | Self::Size | Self::Content | Self::Split => true,
+            Self::Time => !by_content,
+            Self::Link | Self::Mode | Self::Owner | Self::Xattrs | Self::Acls | Self::Extra => false,
+        }
+    }
+}
+
 /// What copies that were interrupted have left in a target's folder.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct CopyLeftovers {

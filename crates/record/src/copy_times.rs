@@ -58,7 +58,7 @@ pub struct CopyStageTimes {
     pub starved_ns: Nanos,
     /// Time waiting for the stage behind.
     pub blocked_ns: Nanos,
-    /// Time waiting because of `--limit`.
+    /// Time waiting because of `--limit-rate`.
     pub limited_ns: Nanos,
     /// Time in which nothing was left for the thread, while other flows had what there was.
     pub idle_ns: Nanos,
@@ -271,7 +271,7 @@ pub enum CopyHold {
     RelaySource,
     /// The session over which the relayed data go to the target.
     RelayTarget,
-    /// The limit that the user has set (`--limit`).
+    /// The limit that the user has set (`--limit-rate`).
     Limit,
     /// The ends wait for each other's answers.
     Answers,

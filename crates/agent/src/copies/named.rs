@@ -9,6 +9,12 @@ use parking_lot::Mutex;
 /// The largest number of bytes of all names.
 const MOST_BYTES: usize = 64 << 20;
 
+/// The largest number of names: one without bytes takes memory too.
+const MOST_NAMES: usize = 4_000_000;
+
+const TOO_MANY: &str =
+    "the names of --files-from are longer than 64 MiB, or more than 4 million: name folders instead";
+
 /// Names that came, and that no copy has used.
 #[derive(Default)]
 pub(super) struct NamedEntries(Mutex<Named>);
@@ -28,10 +34,8 @@ impl NamedEntries {
         }
         for PathBytes(bytes) in names {
             named.bytes += bytes.len();
-            if named.bytes > MOST_BYTES {
-                return Err(
-                    "the names of --files-from are longer than 64 MiB: name folders instead".to_owned()
-                );
+            if named.bytes > MOST_BYTES || named.names.len() >= MOST_NAMES {
+                return Err(TOO_MANY.to_owned());
             }
             let shown = || {
                 format!(
@@ -72,5 +76,8 @@ mod tests {
         let long = || vec![PathBytes(vec![b'x'; 4_000]); 10_000];
         named.add(long(), true).unwrap();
         assert!(named.add(long(), false).unwrap_err().contains("64 MiB"));
+        named.add(Vec::new(), true).unwrap();
+        named.0.lock().names = vec![RelativeName::root(); MOST_NAMES];
+        assert!(named.add(vec![PathBytes::default()], false).unwrap_err().contains("4 million"));
     }
 }

@@ -68,7 +68,7 @@ const fn row_of(hold: CopyHold) -> HoldRow {
         }
         CopyHold::RelaySource => row("the relay's session with the source", OTHER_SESSION),
         CopyHold::RelayTarget => row("the relay's session with the target", OTHER_SESSION),
-        CopyHold::Limit => row("--limit", "a higher --limit"),
+        CopyHold::Limit => row("--limit-rate", "a higher --limit-rate"),
         CopyHold::Answers => {
             row("the wait for answers", "fewer and longer files, or a path with shorter round trips")
         }

@@ -8,6 +8,7 @@ mod flow;
 mod held;
 mod keep;
 mod lands;
+mod lists;
 mod manifest;
 mod names;
 mod place;
@@ -99,8 +100,8 @@ It needs logins as root, because a copy does not become root by itself.
 
 While it runs and at its end, a copy names what holds it and what would hold it
 next: a disk, a file system, a processor or its quota, a window, losses, the
-path's rate, a relay, or --limit. `landspeed show last` prints it again from the
-copy's record, also as a page (--html).";
+path's rate, a relay, or --limit-rate. `landspeed show last` prints it again
+from the copy's record, also as a page (--html).";
 
 const EXAMPLES: &str = "\
 Examples:

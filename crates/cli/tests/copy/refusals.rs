@@ -84,7 +84,7 @@ fn a_file_that_does_not_fit_is_told_before_the_target_is_full() {
     let at = |name: &str| hosts.file(name).display().to_string();
     fs::write(hosts.file("large"), vec![7; 192 << 20]).unwrap();
     fs::create_dir(hosts.file("small")).unwrap();
-    let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit 8M \"$1\" \"$2\" 2>&1
+    let run = "mount -t tmpfs -o size=32m none \"$2\"; \"$0\" copy --limit-rate 8M \"$1\" \"$2\" 2>&1
         echo \"ended with $?\"; du -sk \"$2\" | cut -f 1";
     let (out, err) = text(&script(&hosts, run, &[&at("large"), &at("small")]));
     let (told, after) = out.split_once("ended with ").expect("a copy");

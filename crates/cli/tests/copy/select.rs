@@ -254,13 +254,15 @@ fn files_are_compared_by_content_and_sent_at_a_limited_rate() {
         "{dry}"
     );
     let begun = std::time::Instant::now();
-    let limited = ["--manifest", sums.as_str(), "--limit", "8MB/s"];
+    let limited = ["--manifest", sums.as_str(), "--limit-rate", "8MB/s"];
     let done = ended(&hosts, &[&limited, &args[..]].concat(), "copy", 0);
     assert_eq!((&done["copied"], &done["sent_bytes"]), (&Value::from(1), &Value::from(1 << 20)), "{done}");
     assert_eq!(done["manifest"]["files"], 2, "what was compared is proven too: {done}");
     assert!(begun.elapsed() < Duration::from_secs(60));
     is_same(&hosts.file("src"), &hosts.file("dst"));
     ended(&hosts, &["--verify", &from, &to], "copy-verify", 0);
-    let (_, err) = text(&copy(&hosts, &["--limit", "1", &from, &to]));
-    assert!(err.contains("a limit is at least 64 kb/s"), "{err}");
+    for name in ["--limit-rate", "--limit"] {
+        let (_, err) = text(&copy(&hosts, &[name, "1", &from, &to]));
+        assert!(err.contains("a limit is at least 64 kb/s"), "{err}");
+    }
 }

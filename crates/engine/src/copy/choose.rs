@@ -383,7 +383,7 @@ fn cannot_try(pair: &Pair<'_>, what: &CopyOptions) -> Option<String> {
     what.choosing.as_ref()?;
     let why = match () {
         () if pair.is_relayed() => "the data pass through this machine, which sets their pace",
-        () if what.rules.limit_bps.is_some() => "--limit sets the rate",
+        () if what.rules.limit_bps.is_some() => "--limit-rate sets the rate",
         () => return None,
     };
     Some(why.to_owned())

@@ -25,7 +25,7 @@ use crate::name::RelativeName;
 use crate::pages::PageBuffer;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
-use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor};
+use crate::tree::{FoundEntry, OfferBatch, ReadProblem, Tree, Visitor};
 use crate::wire::{EntryKind, Failure, HardLink};
 use crate::{CopyProgress, Error};
 
@@ -44,6 +44,8 @@ pub fn compare(
 ) -> Result<CopyComparison, Error> {
     let comparing = ComparingSource {
         trees: source.open()?,
+        tries: !check.verifies(),
+        by_content: source.rules.by_content,
         looks_for_extras: source.rules.removal.is_some(),
         lanes: AtomicU32::new(flows.count),
         queue: Mutex::new(CompareQueue::new(check, source.rules.by_content)),
@@ -87,6 +89,10 @@ fn outcome(tally: Tally, source: &Source) -> CopyComparison {
 /// What the threads of the source share.
 struct ComparingSource<'a> {
     trees: Vec<Tree>,
+    /// True to open what a copy would read, and so to say whether it could.
+    tries: bool,
+    /// True if the copy compares files of the same length by content.
+    by_content: bool,
     /// True to ask what only the target has, once all entries are compared.
     looks_for_extras: bool,
     /// The number of flows that still have questions about entries.
@@ -218,7 +224,7 @@ impl ComparingSource<'_> {
     fn settle(&self, entry: ComparedEntry) {
         let ComparedEntry { found, differs, read_bytes } = entry;
         let size = found.size();
-        match differs {
+        match differs.and_then(|differs| self.tried(&found, differs)) {
             Err(why) => self.fail(&found.offered.name, why, size - read_bytes),
             Ok(differs) => {
                 self.count(size - read_bytes, |outcome| {
@@ -231,6 +237,26 @@ impl ComparingSource<'_> {
                     self.progress.listing.add(differing(&found, differs), &is_over);
                 }
             }
+        }
+    }
+
+    /// Returns how an entry differs, or why the copy that is tried could not read the file that it would send. To open it is
+    /// enough, and changes nothing. A hard link is not read: its file fails under its first name.
+    fn tried(
+        &self,
+        found: &FoundEntry,
+        differs: BTreeSet<CopyDifference>,
+    ) -> Result<BTreeSet<CopyDifference>, String> {
+        let offered = &found.offered;
+        let is_file =
+            matches!(offered.kind, EntryKind::File { .. }) && !matches!(offered.link, HardLink::To(_));
+        let is_sent = || differs.iter().any(|one| one.sends_content(self.by_content));
+        let opened = (self.tries && is_file && is_sent())
+            .then(|| self.trees[found.place.tree].read(&found.place, |_| Ok(())));
+        match opened {
+            Some(Err(ReadProblem::Failed(failure))) => Err(failure.words()),
+            // What has changed meanwhile is looked at anew by a copy.
+            Some(Err(ReadProblem::Changed) | Ok(())) | None => Ok(differs),
         }
     }
 

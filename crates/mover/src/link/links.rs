@@ -6,12 +6,15 @@ use std::time::{Duration, Instant};
 use landspeed_transport::{CancelFlag, Error as TransportError, Flow, Listener, Patience};
 
 use super::carry::{End, carry};
+use super::watched::WatchedThreads;
 use super::{Caller, Flows, Link, Opening};
 use crate::Error;
 use crate::first_error::FirstError;
 
-/// The time between two looks at what may end a copy.
-const LOOK: Duration = Duration::from_millis(10);
+/// The time between two looks at what may end a copy, as long as nothing happens.
+const LOOK: Duration = Duration::from_millis(100);
+/// The time between two looks where the transport of a flow runs in this program, and once a copy ends.
+const BRIEF_LOOK: Duration = Duration::from_millis(10);
 /// The longest wait for a flow of the other end before the next look at what may end the wait.
 const WAIT: Duration = Duration::from_millis(50);
 /// The least time from one opening of a flow to the next.
@@ -33,6 +36,8 @@ pub(crate) struct Links<T> {
     /// Raised once no flow is to be opened any more.
     stop: CancelFlag,
     first: FirstError,
+    /// The threads that tend the links.
+    tending: WatchedThreads,
 }
 
 impl<T: Clone + Send> Links<T> {
@@ -45,6 +50,7 @@ impl<T: Clone + Send> Links<T> {
             begun: Instant::now(),
             stop: CancelFlag::new(),
             first: FirstError::default(),
+            tending: WatchedThreads::default(),
         }
     }
 
@@ -68,9 +74,14 @@ impl<T: Clone + Send> Links<T> {
                 let at_first = end.progress().steering.at_first();
                 scope.spawn(move || this.accept(listener, at_first));
             }
-            let tend = |link| scope.spawn(move || this.tend(link, caller, end));
-            let threads: Vec<_> = this.all.iter().map(tend).collect();
-            this.watch(cancel, end, &|| threads.iter().all(|thread| thread.is_finished()));
+            for link in &this.all {
+                let work = this.tending.begin();
+                scope.spawn(move || {
+                    let _work = work;
+                    this.tend(link, caller, end);
+                });
+            }
+            this.watch(cancel, end);
         });
         self.first.into_result()
     }
@@ -95,6 +106,7 @@ impl<T: Clone + Send> Links<T> {
             let begun = Instant::now();
             let carried = carry(link, flow.as_ref(), end, self.patience / BEATS);
             link.close();
+            self.tending.wake();
             match carried {
                 Err(error) if !error.is_of_flow() => return Err(error),
                 _ if end.is_over() => {}
@@ -123,6 +135,7 @@ impl<T: Clone + Send> Links<T> {
             if let Some(flow) = opened {
                 end.progress().has_opened(flow.as_ref())?;
                 let flow = link.open(flow);
+                self.tending.wake();
                 end.progress().has_begun(&flow);
                 return Ok(Some(flow));
             }
@@ -164,7 +177,10 @@ impl<T: Clone + Send> Links<T> {
             match listener.accept(&Patience { until, cancel: &self.stop }) {
                 Ok(flow) => self.give(flow),
                 Err(TransportError::Cancelled) => return,
-                Err(error) if !were_open => return self.first.keep(error.into()),
+                Err(error) if !were_open => {
+                    self.first.keep(error.into());
+                    return self.tending.wake();
+                }
                 // None was needed, or none can be opened now.
                 Err(_) => std::thread::sleep(AGAIN),
             }
@@ -176,14 +192,15 @@ impl<T: Clone + Send> Links<T> {
         let link = self.all.iter().find(|link| link.number == flow.number());
         if let Some(link) = link {
             link.put(flow);
+            self.tending.wake();
         }
     }
 
-    /// Waits until `is_over`. Aborts flows that have fallen silent; and all of them after an error, after a request to cancel,
-    /// and if the other end does not close them after the end of the copy.
-    fn watch<E: End<Kept = T>>(&self, cancel: &CancelFlag, end: &E, is_over: &dyn Fn() -> bool) {
+    /// Waits until no link is tended any more. Aborts flows that have fallen silent; and all of them after an error, after a
+    /// request to cancel, and if the other end does not close them after the end of the copy.
+    fn watch<E: End<Kept = T>>(&self, cancel: &CancelFlag, end: &E) {
         let mut over: Option<Instant> = None;
-        while !is_over() {
+        while !self.tending.are_over() {
             if cancel.is_cancelled() && !end.is_over() {
                 self.first.keep(Error::Cancelled);
             }
@@ -198,8 +215,7 @@ impl<T: Clone + Send> Links<T> {
                 self.all.iter().for_each(|link| link.wake_opening());
             }
             end.progress().has_broken(self.all.iter().filter(|link| link.is_broken()).count() as u32);
-            // After an error, this is the time to say so to the other end.
-            std::thread::sleep(LOOK);
+            self.wait(has_failed, over.is_some());
             let is_late = over.is_some_and(|over| over.elapsed() > self.patience);
             for link in &self.all {
                 link.drive();
@@ -209,5 +225,14 @@ impl<T: Clone + Send> Links<T> {
             }
         }
         self.stop.cancel();
+    }
+
+    /// Waits for what may end the copy. After an error, this is the time to say so to the other end.
+    fn wait(&self, has_failed: bool, is_over: bool) {
+        let runs_here = || self.all.iter().any(|link| link.runs_in_calls());
+        match has_failed {
+            true => std::thread::sleep(BRIEF_LOOK),
+            false => self.tending.wait(if is_over || runs_here() { BRIEF_LOOK } else { LOOK }),
+        }
     }
 }

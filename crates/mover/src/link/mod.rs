@@ -9,6 +9,7 @@
 //! | `outbox` | what this end says, for the thread that sends it |
 //! | `kept` | messages that may have to be sent again |
 //! | `pulse` | when the other end was heard last |
+//! | `watched` | wakes the thread that watches over the links |
 //!
 //! A copy has as many links as flows. The messages of a link have numbers in each direction, which are not sent: both ends
 //! count. Each frame says how many messages its sender has taken, so that the other end forgets these. After a link's
@@ -22,6 +23,7 @@ mod links;
 mod opening;
 mod outbox;
 mod pulse;
+mod watched;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -142,6 +144,13 @@ impl<T: Clone> Link<T> {
         if let Some(flow) = current {
             drive(flow.as_ref());
         }
+    }
+
+    /// Returns true if the transport of a flow runs in this program.
+    fn runs_in_calls(&self) -> bool {
+        let place = self.place.lock();
+        place.next.as_deref().is_some_and(|flow| flow.runs_in_calls())
+            || place.current.as_deref().is_some_and(|flow| flow.runs_in_calls())
     }
 
     fn was_open(&self) -> bool {

@@ -43,7 +43,7 @@ pub(crate) enum Pause {
     Starved,
     /// The stage behind.
     Blocked,
-    /// The limit that the user has set on the rate (`--limit`).
+    /// The limit that the user has set on the rate (`--limit-rate`).
     Limit,
     /// Nothing: nothing is left for the thread, because other flows have what there is.
     Idle,

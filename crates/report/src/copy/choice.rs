@@ -120,8 +120,9 @@ mod tests {
     #[test]
     fn a_short_copy_says_nothing_unless_it_used_what_was_kept() {
         assert!(choice_lines(&CopyChoice::default(), &[]).is_empty());
-        let untried = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
-        assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit sets the rate"]);
+        let untried =
+            CopyChoice { untried: "--limit-rate sets the rate".to_owned(), ..CopyChoice::default() };
+        assert_eq!(choice_lines(&untried, &[]), ["compared no settings: --limit-rate sets the rate"]);
         let kept = Some(CopyArm { flows: 1, ..CopyArm::default() });
         let used = CopyChoice { kept, is_remembered: true, ..CopyChoice::default() };
         assert_eq!(choice_lines(&used, &[]), ["used what an earlier copy over this path has kept: 1 flow"]);

@@ -75,9 +75,9 @@ static TARGET: Factor = Factor {
     default: "tmpfs",
     ..Factor::FLOW
 };
-static RATE: Factor = Factor {
-    name: "rate",
-    about: "the most content that the source sends, over all flows, as copy --limit; 0 is unlimited",
+static LIMIT_RATE: Factor = Factor {
+    name: "limit-rate",
+    about: "the most content that the source sends, over all flows, as copy --limit-rate; 0 is unlimited",
     domain: Domain::Rate(0, 1 << 53),
     default: "0",
     ..Factor::FLOW
@@ -103,7 +103,7 @@ impl CopyPlan {
     fn of(parameters: &Settings) -> Self {
         let (files, each) = (FILES.number(parameters).max(1), FILE_SIZE.number(parameters));
         let bytes = if each > 0 { each.saturating_mul(files) } else { BYTES.number(parameters) };
-        let rate = RATE.number(parameters);
+        let rate = LIMIT_RATE.number(parameters);
         CopyPlan {
             tree: TreePlan { files, bytes },
             source: Place::named(SOURCE.of(parameters)),
@@ -167,7 +167,7 @@ impl WorkloadRunner for CopyWorkload {
     }
 
     fn parameters(&self) -> Vec<FactorDeclaration<'_>> {
-        vec![BYTES, FILES, FILE_SIZE, SOURCE, TARGET, RATE, LIMIT]
+        vec![BYTES, FILES, FILE_SIZE, SOURCE, TARGET, LIMIT_RATE, LIMIT]
     }
 
     fn roles(&self) -> [WorkloadRole; 2] {
@@ -327,7 +327,8 @@ mod tests {
     fn a_tree_is_told_by_its_bytes_or_by_the_size_of_its_files() {
         assert_eq!(plan(&[]).tree, TreePlan { files: 1, bytes: 256 << 20 });
         assert_eq!(plan(&[("bytes", "7"), ("files", "3")]).tree, TreePlan { files: 3, bytes: 7 });
-        let small = plan(&[("files", "20000"), ("file-size", "4096"), ("target", "disk"), ("rate", "8")]);
+        let small =
+            plan(&[("files", "20000"), ("file-size", "4096"), ("target", "disk"), ("limit-rate", "8")]);
         assert_eq!(small.tree, TreePlan { files: 20_000, bytes: 20_000 * 4096 });
         assert_eq!((small.place(Role::Client).name, small.place(Role::Server).name), ("tmpfs", "disk"));
         assert_eq!(plan(&[("source", "null")]).place(Role::Client).name, "null");

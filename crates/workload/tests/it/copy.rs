@@ -81,7 +81,7 @@ fn files_of_a_size_and_empty_ones_are_copied_too() {
 fn a_copy_that_is_stopped_leaves_nothing() {
     let _one = ONE.lock();
     // At this rate it would take more than an hour.
-    let spec = copy(&[("files", "200"), ("bytes", "4194304"), ("rate", "8000"), ("limit", "3600s")]);
+    let spec = copy(&[("files", "200"), ("bytes", "4194304"), ("limit-rate", "8000"), ("limit", "3600s")]);
     // An hour of samples would be more than a trial may take.
     let spec = TrialSpec { interval_ns: Nanos(0), ..spec };
     let cancel = CancelFlag::new();
@@ -110,7 +110,7 @@ fn a_copy_that_is_stopped_leaves_nothing() {
 #[test]
 fn a_copy_that_takes_too_long_fails_at_both_ends_and_leaves_nothing() {
     let _one = ONE.lock();
-    let spec = copy(&[("files", "200"), ("bytes", "4194304"), ("rate", "8000"), ("limit", "500ms")]);
+    let spec = copy(&[("files", "200"), ("bytes", "4194304"), ("limit-rate", "8000"), ("limit", "500ms")]);
     let (client, server) = both(&spec, V4);
     let errors = [client, server].map(|end| end.expect_err("it takes an hour").to_string());
     assert!(errors.iter().any(|why| why.contains("longer than its limit")), "{errors:?}");

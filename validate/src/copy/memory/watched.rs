@@ -38,7 +38,7 @@ pub(super) struct WatchedCopy {
 
 impl MemoryCopy {
     fn command(&self) -> String {
-        let limit = self.limit.map(|limit| format!("--limit {:.0}", limit.0)).unwrap_or_default();
+        let limit = self.limit.map(|limit| format!("--limit-rate {:.0}", limit.0)).unwrap_or_default();
         let flows = self.flows;
         format!("landspeed copy --no-record --json --flows {flows} {limit} SSH_OPTIONS FROM/ HOST:TO")
     }
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn a_limit_is_in_bits_per_second() {
         let copy = MemoryCopy { flows: 16, limit: None, takes: None };
-        assert!(copy.command().contains("--flows 16 ") && !copy.command().contains("--limit"));
+        assert!(copy.command().contains("--flows 16 ") && !copy.command().contains("--limit-rate"));
         let limited = MemoryCopy { limit: Some(BitRate(9_544_371.9)), ..copy };
-        assert!(limited.command().contains(" --limit 9544372 "), "{}", limited.command());
+        assert!(limited.command().contains(" --limit-rate 9544372 "), "{}", limited.command());
     }
 
     /// What is taken in the first third, such as the lists of a start, is no growth.

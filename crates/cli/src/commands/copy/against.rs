@@ -53,7 +53,7 @@ pub(crate) struct AgainstArgs {
         long, value_name = "rsync,scp,CMD", help_heading = "Comparison",
         conflicts_with_all = [
             "clean", "dry_run", "verify", "from", "to", "keep", "devices", "ignore", "ignore_from", "files_from", "delete",
-            "manifest", "checksum", "limit", "no_room_check", "choose"
+            "manifest", "checksum", "limit_rate", "no_room_check", "choose"
         ]
     )]
     against: Vec<String>,
@@ -274,7 +274,7 @@ mod tests {
             "--checksum",
             "--verify",
             "--dry-run",
-            "--limit=1M",
+            "--limit-rate=1M",
             "--ignore=a",
             "--devices",
             "--choose=auto",

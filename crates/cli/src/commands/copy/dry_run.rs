@@ -88,11 +88,6 @@ pub(crate) enum DryRunAction {
     Delete,
 }
 
-/// The differences for which a copy puts another entry in the place of what is there. It sends a file's content again for more
-/// than its length and time.
-const REPLACED: [CopyDifference; 4] =
-    [CopyDifference::Kind, CopyDifference::Size, CopyDifference::Content, CopyDifference::Split];
-
 impl DryRunAction {
     /// Returns what a copy does with an entry, which compares files of the same length `by_content` or by time.
     fn of(entry: &CopyDiffering, by_content: bool) -> Self {
@@ -100,9 +95,9 @@ impl DryRunAction {
         match entry.kind {
             _ if differs(CopyDifference::Extra) => DryRunAction::Delete,
             _ if differs(CopyDifference::Missing) => DryRunAction::Make,
-            // A file with another time is sent whatever its size, where content is not compared.
-            CopyEntryKind::File | CopyEntryKind::HardLink if differs(CopyDifference::Time) && !by_content => {
-                DryRunAction::Replace
+            CopyEntryKind::File | CopyEntryKind::HardLink => {
+                let is_sent = entry.differs.iter().any(|one| one.sends_content(by_content));
+                if is_sent { DryRunAction::Replace } else { DryRunAction::Set }
             }
             // It is made anew whatever differs.
             CopyEntryKind::Fifo | CopyEntryKind::Device => DryRunAction::Replace,
@@ -110,8 +105,8 @@ impl DryRunAction {
             CopyEntryKind::Link if entry.differs.iter().any(|one| *one != CopyDifference::Time) => {
                 DryRunAction::Replace
             }
-            _ if REPLACED.into_iter().any(differs) => DryRunAction::Replace,
-            _ => DryRunAction::Set,
+            CopyEntryKind::Folder if differs(CopyDifference::Kind) => DryRunAction::Replace,
+            CopyEntryKind::Folder | CopyEntryKind::Link => DryRunAction::Set,
         }
     }
 
@@ -224,10 +219,14 @@ fn lines(report: &DryRunReport, is_full: bool) -> Vec<String> {
     lines.into_iter().chain(named).chain(more).collect()
 }
 
+/// Returns the status that the copy would end with.
 fn exit(report: &DryRunReport) -> ExitCode {
+    let DryRunCounts { made, replaced, set, .. } = report.counts;
+    let any = made + replaced + set + report.unchanged > 0;
     match report.failed {
         0 if report.not_deleted.is_empty() => Exit::Done.into(),
         0 => because(Exit::Incomplete, &report.not_deleted),
+        _ if !any => because(Exit::Failed, "nothing could be copied"),
         failed => because(Exit::Incomplete, &format!("{} could not be copied", counted(failed, "entry"))),
     }
 }
@@ -336,6 +335,19 @@ mod tests {
             assert!(lines[1].ends_with("and leave 5 unchanged"), "{lines:?}");
             assert_eq!(lines[2..], [answer, "  delete   a", "  delete   b"]);
             assert_eq!(exit(&report), status.into());
+        }
+    }
+
+    #[test]
+    fn the_exit_status_is_that_of_the_copy() {
+        for (compared, failed, status) in
+            [(0, 0, Exit::Done), (2, 0, Exit::Done), (2, 1, Exit::Incomplete), (0, 1, Exit::Failed)]
+        {
+            let outcome = CopyComparison { compared, failed, ..CopyComparison::default() };
+            let listing = DryRunListing::default();
+            let none = RuleArgs::default();
+            let report = listing.report(route(), (outcome, ComparedFlow::default()), &none);
+            assert_eq!(exit(&report), status.into(), "{compared} {failed}");
         }
     }
 

@@ -1,9 +1,8 @@
 //! The digests of the files that were copied, in the form that b3sum(1) reads.
 
 use std::cell::RefCell;
-use std::fs::{File, Permissions};
+use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -13,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::output::usage;
-use crate::place::{check_replaceable, sync};
+use crate::place::{check_replaceable, folder, replace, sync};
 
 /// What `--manifest` wrote.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -90,18 +89,8 @@ fn put_in_place(lines: BufWriter<File>, path: &Path) -> io::Result<()> {
     let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
     lines.rewind()?;
     // The umask takes what others may not do, as from every new file.
-    let mut file = tempfile::Builder::new()
-        .prefix(".landspeed-")
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder(path))?;
-    io::copy(&mut lines, &mut file)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
+    replace(path, 0o666, |file| io::copy(&mut lines, file).map(|_| ()))?;
     sync(folder(path))
-}
-
-fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 impl ManifestState {

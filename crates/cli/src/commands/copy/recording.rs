@@ -235,12 +235,12 @@ mod tests {
         let facts = HostFacts { hostname: "dtn1".to_owned(), ..HostFacts::default() };
         recorder.take_line(Line::Host { side: Side::A, facts: Box::new(facts.clone()) });
         let controls = ["bbr".to_owned()].into();
-        let choice = CopyChoice { untried: "--limit sets the rate".to_owned(), ..CopyChoice::default() };
+        let choice = CopyChoice { untried: "--limit-rate sets the rate".to_owned(), ..CopyChoice::default() };
         let restored = Some(RestoreOutcome::untouched());
         let done = CopyDone { outcome, ended, times, not_as_asked, ciphers, controls, choice, restored };
         let record = recorder.record(Ok::<_, String>(&done));
         let live = landspeed_analysis::copy_report(&record, "").unwrap();
-        assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit"));
+        assert!(record.lines.contains(&turn) && live.choice.untried.contains("--limit-rate"));
         assert_eq!((&live.conditions.source_facts, &live.conditions.target_facts), (&Some(facts), &None));
         assert!(live.conditions.controls.contains("bbr"));
         assert_eq!((live.duration_ns, live.outcome.copied, live.held.by.len()), (Nanos::secs(4), 2, 1));

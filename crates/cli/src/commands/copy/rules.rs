@@ -1,10 +1,8 @@
 //! Which entries are copied, and what else is to be done with them.
 
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -14,13 +12,11 @@ use landspeed_engine::Landing;
 use landspeed_record::units::BitRate;
 use landspeed_record::{CopyComparison, PathBytes};
 
+use super::lists;
 use crate::output::usage;
 
 /// The room that rules may take in a request to an agent.
 const ROOM: usize = 200 << 10;
-
-/// The longest name that Linux takes (PATH_MAX), without its NUL.
-const LONGEST_NAME: usize = 4095;
 
 /// Which entries are copied, and what else is to be done with them.
 #[derive(Debug, Default, Args)]
@@ -74,8 +70,11 @@ pub(crate) struct RuleArgs {
     #[arg(long, conflicts_with_all = ["verify", "clean"])]
     pub(crate) checksum: bool,
     /// Send content at this rate at most, over all flows: bits per second as 200M, bytes as 25MB/s
-    #[arg(long, value_name = "RATE", value_parser = limit, conflicts_with_all = ["dry_run", "verify", "clean"])]
-    pub(crate) limit: Option<BitRate>,
+    #[arg(
+        long, alias = "limit", value_name = "RATE", value_parser = limit,
+        conflicts_with_all = ["dry_run", "verify", "clean"]
+    )]
+    pub(crate) limit_rate: Option<BitRate>,
     /// Go on although the target has less room than what is to come, because other programs free some meanwhile
     ///
     /// Without it, a copy ends within seconds where files are clearly larger than what the target has free. With it, the copy ends
@@ -96,7 +95,7 @@ impl RuleArgs {
             most_deleted: self.max_delete,
             lists_digests: self.manifest.is_some(),
             by_content: self.checksum,
-            limit_bps: self.limit,
+            limit_bps: self.limit_rate,
             ignores_room: self.no_room_check,
         })
     }
@@ -105,8 +104,7 @@ impl RuleArgs {
     fn ignored(&self) -> Result<Vec<PathBytes>> {
         let mut lines = Vec::new();
         for file in &self.ignore_from {
-            let text = std::fs::read(file).map_err(|error| unread(file, &error))?;
-            lines.extend(text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec));
+            lines.extend(lists::patterns(file)?);
         }
         lines.extend(self.ignore.iter().map(|glob| glob.as_bytes().to_vec()));
         lines.retain(|line| !line.is_empty() && !line.starts_with(b"#"));
@@ -122,23 +120,7 @@ impl RuleArgs {
 
     /// Returns the names that alone are copied; `None` for all.
     pub(super) fn only(&self) -> Result<Option<Vec<PathBytes>>> {
-        let Some(file) = &self.files_from else { return Ok(None) };
-        let mut text = Vec::new();
-        let read = match file.as_os_str() == "-" {
-            true => std::io::stdin().lock().read_to_end(&mut text),
-            false => File::open(file).and_then(|mut file| file.read_to_end(&mut text)),
-        };
-        read.map_err(|error| unread(file, &error))?;
-        let end = if self.null { 0 } else { b'\n' };
-        let names: Vec<PathBytes> =
-            text.split(|byte| *byte == end).filter_map(below_source).map(PathBytes).collect();
-        match names.iter().all(|name| name.0.len() <= LONGEST_NAME && !name.0.contains(&0)) {
-            true => Ok(Some(names)),
-            false => Err(usage(format!(
-                "{}: a name is longer than Linux takes, or has a NUL: names that end with NUL need --null",
-                file.display()
-            ))),
-        }
+        self.files_from.as_deref().map(|file| lists::names(file, self.null)).transpose()
     }
 
     /// Checks that names have a folder to be below, and that what only the target has can be known.
@@ -173,30 +155,6 @@ impl RuleArgs {
             }
             _ => String::new(),
         }
-    }
-}
-
-/// Returns the error about a file of patterns or names that cannot be read.
-fn unread(file: &Path, error: &std::io::Error) -> anyhow::Error {
-    usage(format!("{}: cannot read it: {error}", file.display()))
-}
-
-/// Returns a name as find(1) prints it without "./" before it and a slash after it; "" for ".", and `None` for an empty line.
-fn below_source(line: &[u8]) -> Option<Vec<u8>> {
-    let mut name = line;
-    while let [b'.', b'/', rest @ ..] = name {
-        name = rest;
-    }
-    while let [rest @ .., b'/'] = name
-        && !rest.is_empty()
-    {
-        name = rest;
-    }
-    let is_folder_itself = name == b"." || (name.is_empty() && !line.is_empty());
-    match (is_folder_itself, name.is_empty()) {
-        (true, _) => Some(Vec::new()),
-        (false, true) => None,
-        (false, false) => Some(name.to_vec()),
     }
 }
 
@@ -264,26 +222,6 @@ mod tests {
             let none = RuleArgs { delete: false, max_delete: None, ..args() };
             assert!(none.check_sources(&found, &landing).is_ok());
         }
-    }
-
-    #[test]
-    fn names_are_read_by_line_or_by_nul() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("names");
-        let read = |text: &[u8], null| {
-            std::fs::write(&file, text).unwrap();
-            let args = RuleArgs { files_from: Some(file.clone()), null, delete: false, ..args() };
-            let names = args.only().unwrap().expect("names").into_iter();
-            names.map(|name| name.0).collect::<Vec<Vec<u8>>>()
-        };
-        assert_eq!(read(b"a\n./b/c/\n\n\xff\n", false), [&b"a"[..], b"b/c", b"\xff"]);
-        assert_eq!(read(b"a\nb\0./\0.\0", true), [&b"a\nb"[..], b"", b""]);
-        // What leads elsewhere is refused by the host that has the files.
-        assert_eq!(read(b"/etc/x\n../y\n", false), [&b"/etc/x"[..], b"../y"]);
-        assert!(args().only().unwrap().is_none());
-        std::fs::write(&file, b"a\0b\0").unwrap();
-        let unsplit = RuleArgs { files_from: Some(file.clone()), ..args() };
-        assert!(unsplit.only().unwrap_err().to_string().contains("need --null"));
     }
 
     #[test]

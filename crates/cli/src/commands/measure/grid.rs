@@ -22,7 +22,7 @@ use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
 use crate::data::{self, RecordArg};
-use crate::failure::{in_one_line, void};
+use crate::failure::{TooNoisy, in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
 use crate::hosts::{CONTROL, NamedHosts, close_controls, open_controls, set_of};
 use crate::output::{agree, as_usage, can_agree, usage};
@@ -171,8 +171,13 @@ impl GridJob {
         if turns && !named.in_lab() && !options.yes {
             agree(&question(&grid))?;
         }
-        if options.gate && is_new {
-            look(&grid, &mut ground, stop)?;
+        if options.gate
+            && is_new
+            && let Err(refused) = look(&grid, &mut ground, stop)
+        {
+            drop(ground);
+            close_controls(opened)?;
+            return Err(refused);
         }
         let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
@@ -206,12 +211,14 @@ fn names_control(grid: &Grid) -> bool {
 /// Looks at the machine before a grid: says what it can decide, or refuses to measure.
 fn look(grid: &Grid, ground: &mut GridTestbed<'_>, stop: &StopRequest) -> Result<()> {
     stop.in_order("ending: nothing was measured yet");
-    let Some(GateOutcome { forecast, cell, stolen }) = gate(grid, ground, &|| stop.asked())? else {
+    let looked = gate(grid, ground, &|| stop.asked())?;
+    // Trials that the user has cut off are too few to refuse a file.
+    let Some(GateOutcome { forecast, cell, stolen }) = looked.filter(|_| !stop.asked()) else {
         return Ok(());
     };
     let said = landspeed_report::gate(&forecast, &cell, stolen);
     if !forecast.can_decide() {
-        bail!("{said}; --anyway measures all the same");
+        return Err(TooNoisy(format!("{said}; --anyway measures without a look at the machine")).into());
     }
     eprintln!("landspeed: {said}");
     Ok(())

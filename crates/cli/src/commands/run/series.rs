@@ -43,14 +43,15 @@ impl Series<'_> {
             }
             eprintln!("landspeed: occasion {} of {}", nth + 1, self.count);
             let grid = Grid { seed: self.grid.seed + nth, ..self.grid.clone() };
-            let file = GridJob::of(grid, self.words.clone(), options)?.measure(options, stop)?;
+            let file = GridJob::of(grid, self.words.clone(), options)?.measure(options, stop);
+            let file = file.inspect_err(|_| self.tell(&files))?;
             if stop.asked() {
                 break;
             }
             files.push(file);
         }
         if (files.len() as u64) < self.count {
-            eprintln!("landspeed: go on with: {}", self.again(&files));
+            self.tell(&files);
         }
         let detail = if self.args.full { DetailLevel::Full } else { DetailLevel::Brief };
         match files.as_slice() {
@@ -70,6 +71,13 @@ impl Series<'_> {
             std::thread::sleep(CHECK);
         }
         Ok(())
+    }
+
+    /// Prints the command that goes on with the series after these occasions, if there are some.
+    fn tell(&self, files: &[PathBuf]) {
+        if !files.is_empty() {
+            eprintln!("landspeed: go on with: {}", self.again(files));
+        }
     }
 
     /// Returns the command that goes on with the series after these occasions.
