@@ -51,7 +51,7 @@ const fn above(made_by: &'static str) -> UpperDevice {
 }
 
 /// Waits on a guest until each link that is up has a carrier, and IPv6 has checked all addresses for duplicates.
-const LINKS_RUN: &str = "for i in $(seq 50); do ip -o link show up | grep -qv LOWER_UP || \
+const LINKS_RUN: &str = "for i in $(seq 150); do ip -o link show up | grep -qv LOWER_UP || \
     ip -6 -o addr show tentative | grep -q . || exit 0; sleep 0.2; done; echo 'a link has no carrier'; exit 1";
 
 /// Takes up0 away from a guest, however far it was made, and gives d0 back its state.

@@ -31,6 +31,7 @@ impl fmt::Display for GuestPair {
 /// Two running guests. They end when the value is dropped.
 pub(super) struct Guests {
     lab: Lab,
+    pair: GuestPair,
     /// The folder of records and other files of this run.
     pub(super) work: tempfile::TempDir,
     landspeed: PathBuf,
@@ -55,6 +56,7 @@ impl Guests {
             accelerator: lab.guests().context("a lab of guests")?.accelerator(),
             deadline,
             lab,
+            pair: pair.clone(),
             work: tempfile::tempdir()?,
             landspeed: landspeed.to_owned(),
             snapshot: fs::read_to_string(scripts.join("snapshot"))?,
@@ -80,6 +82,12 @@ impl Guests {
     /// Returns the time until every command ends.
     pub(super) fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// Returns a file of this kernel and driver, which outlives the guests.
+    pub(super) fn kept(&self, name: &str) -> PathBuf {
+        let GuestPair { kernel, driver } = &self.pair;
+        vm::folder().join(format!("{kernel}-{driver}.{name}"))
     }
 
     /// Returns how a guest is logged in to.

@@ -130,7 +130,8 @@ fn bulk(guests: &Guests, program: &str) -> Result<String> {
     ensure!(counts.carried == 1 && counts.all == 1, "{} carried, {}", counts.carried, counts.left);
     let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
     let sent = SentPackets::new(&own, &peer, SendUser::Connection);
-    let share = sent.share(BULK_BYTES, rdma::path_mtu(guests)?)?;
+    let share =
+        sent.share(BULK_BYTES, rdma::path_mtu(guests)?).with_context(|| format!("{own:?} {peer:?}"))?;
     Ok(format!(
         "iperf: {} packets of data, {share:.2} times what they fill, {} others",
         sent.data, sent.others
