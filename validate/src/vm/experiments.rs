@@ -75,7 +75,7 @@ fn many_hosts(guests: &Guests) -> Result<String> {
         let errors = String::from_utf8_lossy(&output.stderr);
         ensure!(!output.status.success() && errors.contains(REFUSED), "{name}: {}", said(&output));
     }
-    Ok(format!("told: each {REFUSED}"))
+    Ok(format!("refused: each {REFUSED}"))
 }
 
 /// Returns the experiment with SMC in the place of AF_UNIX, which does not leave a host.
