@@ -1,7 +1,7 @@
 //! The checks that programs are compared over RDMA between the guests, with what the model of paths predicts.
 
 use anyhow::{Context, Result, bail, ensure};
-use landspeed_analysis::paths::predicted;
+use landspeed_analysis::paths::{KNOWN_WITHIN, off_by, predicted};
 use landspeed_record::{Estimate, GridReport, SocketUsage};
 
 use super::battery::{Check, LONG, keeps_settings, printed};
@@ -23,9 +23,6 @@ pub(super) const CHECKS: &[Check] = &[
 
 /// What every report of these comparisons must say. Figures of an adapter are others.
 const MARK: &str = "soft RDMA in a virtual machine";
-
-/// The largest factor by which a prediction may be off over SMC, so that one over rsockets is printed.
-const KNOWN_WITHIN: f64 = 1.5;
 
 /// Redis over SMC, with predictions from landspeed's own exchanges.
 fn redis(guests: &Guests) -> Result<String> {
@@ -66,7 +63,7 @@ fn over_rsockets(guests: &Guests, used: SocketUsage) -> Result<String> {
 
 /// Returns both predictions, or why none is printed: over SMC, the model is too far off what was measured.
 fn told(smc: f64, measured: f64, rsocket: f64) -> String {
-    let off = (smc / measured).max(measured / smc);
+    let off = off_by(smc, measured);
     if off <= KNOWN_WITHIN {
         format!("predicted {smc:.2} and {rsocket:.2}")
     } else {
