@@ -1,4 +1,4 @@
-//! Checks that change settings while a stream runs: a few, every one that the driver has, and those that `tune` chooses.
+//! Checks that change settings while a stream runs: a few, every one that the driver has, and what `tune` chooses.
 
 use std::process::Output;
 
@@ -27,7 +27,7 @@ fn dry_run(guests: &Guests) -> Result<String> {
 
 /// Returns the settings that a dry run would try, each with its values. A row that cannot be tried says why behind the
 /// value.
-fn candidates(dry_run: &Output) -> Vec<(String, Vec<String>)> {
+pub(super) fn candidates(dry_run: &Output) -> Vec<(String, Vec<String>)> {
     let text = String::from_utf8_lossy(&dry_run.stdout);
     let mut lines = text.lines().skip_while(|line| !line.starts_with("knob "));
     let mut found: Vec<(String, Vec<String>)> = Vec::new();

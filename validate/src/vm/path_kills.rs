@@ -1,4 +1,4 @@
-//! The check that nothing hangs when a program over SMC or rsockets, or landspeed beneath it, is killed on a guest.
+//! The checks that nothing hangs when a program over SMC or rsockets, or landspeed beneath it, is killed on a guest.
 
 use std::thread;
 use std::time::{Duration, Instant};

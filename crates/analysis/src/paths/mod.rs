@@ -82,8 +82,8 @@ pub fn off_by(predicted: f64, measured: f64) -> f64 {
     (predicted / measured).max(measured / predicted)
 }
 
-/// Returns why the model predicts no network that was not measured: it is too far off over a path that was. `None` if it
-/// is near everywhere.
+/// Returns why the model predicts no network that was not measured: it is too far off over a path that was. `None` if
+/// it is near everywhere.
 pub(crate) fn too_far_off(predicted: &[PathPrediction]) -> Option<String> {
     let off = |one: &PathPrediction| {
         let measured = one.measured?;
