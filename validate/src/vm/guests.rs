@@ -12,6 +12,8 @@ use landspeed_lab::topology::{Lab, ReachMethod};
 
 /// The time that a command on a guest or between guests may take, unless its check gives it more.
 const COMMAND: Duration = Duration::from_secs(15 * 60);
+/// The time that a guest which runs may take to say so.
+const ANSWER: Duration = Duration::from_secs(120);
 /// The address of guest 2 for data.
 const DATA: &str = "198.18.0.2";
 
@@ -107,7 +109,21 @@ impl Guests {
 
     /// Runs a command line on a guest, whatever its end.
     pub(super) fn try_on(&self, number: u32, command: &str) -> Result<Output> {
-        let (mut ssh, login) = (self.here("ssh", COMMAND), self.login(number));
+        self.try_within(COMMAND, number, command)
+    }
+
+    /// Returns an error if a guest has ended, with what its kernel said last, or if it no longer runs commands.
+    pub(super) fn answer(&self) -> Result<()> {
+        self.lab.guests().context("a lab of guests")?.check()?;
+        for number in 1..=2 {
+            let output = self.try_within(ANSWER, number, "true")?;
+            ensure!(output.status.success(), "guest {number} no longer answers: {}", said(&output));
+        }
+        Ok(())
+    }
+
+    fn try_within(&self, limit: Duration, number: u32, command: &str) -> Result<Output> {
+        let (mut ssh, login) = (self.here("ssh", limit), self.login(number));
         for option in &login.options {
             ssh.args(["-o", option]);
         }
