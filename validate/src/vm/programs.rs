@@ -76,9 +76,10 @@ fn listed(help: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Runs [`TALKS`] over a path, and returns how many connections the path carried.
+/// Runs [`TALKS`] over a path, and returns how many connections the path carried. Without KVM, a program may accept later
+/// than the usual patience of `local`.
 fn talked(guests: &Guests, program: &str, path: &str) -> Result<String> {
-    let command = format!("{program} exec --path {path} --json -- python3 -c '{TALKS}'");
+    let command = format!("{program} exec --path {path} --patience 5s --json -- python3 -c '{TALKS}'");
     let output = succeeded(guests.try_on(1, &command)?)?;
     let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
     ensure!(path == "kernel" || counts.carried > 0, "the path carried nothing: {}", counts.left);
