@@ -32,7 +32,11 @@ pub(super) const CHECKS: &[Check] = &[
         is_short: false,
         look: |guests| keeps_settings(guests, |guests| balaji(guests, &SOCKETS[3])),
     },
-    Check { name: "balaji's sockets of many hosts", is_short: false, look: many_hosts },
+    Check {
+        name: "balaji's sockets of many hosts",
+        is_short: false,
+        look: |guests| keeps_settings(guests, many_hosts),
+    },
     Check {
         name: "feng/coalescing",
         is_short: false,

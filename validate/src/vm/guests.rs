@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -92,6 +93,14 @@ impl Guests {
         vm::folder().join(format!("{kernel}-{driver}.{name}"))
     }
 
+    /// Returns what a result belongs to: a digest of the program and of the script that reads settings, and the kernel.
+    pub(super) fn subject(&self) -> Result<String> {
+        let mut digest = DefaultHasher::new();
+        digest.write(&fs::read(&self.landspeed).context("read the program")?);
+        digest.write(self.snapshot.as_bytes());
+        Ok(format!("{:016x} on {}", digest.finish(), self.release))
+    }
+
     /// Returns how a guest is logged in to.
     fn login(&self, number: u32) -> &GuestLogin {
         match &self.lab.hosts()[number as usize - 1].reach {
@@ -109,26 +118,39 @@ impl Guests {
 
     /// Runs a command line on a guest, whatever its end.
     pub(super) fn try_on(&self, number: u32, command: &str) -> Result<Output> {
-        self.try_within(COMMAND, number, command)
+        self.ssh(COMMAND, number, command).output().context("run ssh")
     }
 
-    /// Returns an error if a guest has ended, with what its kernel said last, or if it no longer runs commands.
+    /// Starts a command line on a guest. What it says is not kept.
+    pub(super) fn start_on(&self, number: u32, command: &str) -> Result<Child> {
+        let mut ssh = self.ssh(COMMAND, number, command);
+        ssh.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("run ssh")
+    }
+
+    /// Returns an error if a guest has ended, with what its kernel said last.
+    pub(super) fn are_up(&self) -> Result<()> {
+        Ok(self.lab.guests().context("a lab of guests")?.check()?)
+    }
+
+    /// Returns an error if a guest has ended, or if it no longer runs commands.
     pub(super) fn answer(&self) -> Result<()> {
-        self.lab.guests().context("a lab of guests")?.check()?;
+        self.are_up()?;
         for number in 1..=2 {
-            let output = self.try_within(ANSWER, number, "true")?;
-            ensure!(output.status.success(), "guest {number} no longer answers: {}", said(&output));
+            let output = self.ssh(ANSWER, number, "true").output().context("run ssh")?;
+            // What the deadline cut off says nothing.
+            let answers = output.status.success() || self.time_left().is_zero();
+            ensure!(answers, "guest {number} no longer answers: {}", said(&output));
         }
         Ok(())
     }
 
-    fn try_within(&self, limit: Duration, number: u32, command: &str) -> Result<Output> {
+    fn ssh(&self, limit: Duration, number: u32, command: &str) -> Command {
         let (mut ssh, login) = (self.here("ssh", limit), self.login(number));
         for option in &login.options {
             ssh.args(["-o", option]);
         }
         ssh.arg(&login.destination).arg(command);
-        ssh.output().context("run ssh")
+        ssh
     }
 
     /// Returns a command that runs in the namespace, for at most this time and until the deadline.

@@ -68,7 +68,7 @@ fn every_knob(guests: &Guests) -> Result<String> {
     let output = succeeded(guests.landspeed(&["tune", "--dry-run", "--full"]).output()?)?;
     let all = candidates(&output);
     ensure!(all.len() > 10, "a dry run lists only {} settings", all.len());
-    let mut progress = Progress::open(guests.kept("knobs"));
+    let mut progress = Progress::open(guests.kept("knobs"), guests.subject()?);
     let mut wrong = Vec::new();
     let mut before = guests.settings()?;
     for value in runs(&all) {
@@ -77,9 +77,12 @@ fn every_knob(guests: &Guests) -> Result<String> {
         }
         match turned(guests, &before, &value) {
             Ok(()) => progress.add(&value)?,
-            Err(why) if why.is::<Refusal>() => return Err(why),
+            Err(why) if why.is::<Refusal>() || guests.time_left().is_zero() => return Err(why),
             Err(why) => {
-                wrong.push(format!("{why:#}"));
+                let why = format!("{why:#}");
+                // It may pass when it is tried again.
+                eprintln!("every knob: {why}");
+                wrong.push(why);
                 // Later values are not blamed for what this one left changed.
                 before = guests.settings()?;
             }

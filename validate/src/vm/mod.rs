@@ -155,16 +155,16 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
     for check in due {
         let began = Instant::now();
         let outcome = check.run(&guests);
+        let (took, has_failed) = (began.elapsed(), matches!(outcome, CheckOutcome::Failed(_)));
+        let minutes = took.as_secs_f64() / 60.0;
         // What the time limit cut off says nothing.
-        if guests.time_left().is_zero() && matches!(outcome, CheckOutcome::Failed(_)) {
-            let Options { minutes, .. } = options;
+        if has_failed && guests.time_left().is_zero() && guests.are_up().is_ok() {
             bail!(
-                "{} was cut off after {minutes} minutes: another run goes on there; --minutes gives it longer",
+                "{} was cut off, {minutes:.0} minutes after it began: another run goes on there, --minutes gives more",
                 check.name
             );
         }
-        let (took, has_failed) = (began.elapsed(), matches!(outcome, CheckOutcome::Failed(_)));
-        eprintln!("{pair}: {}: {outcome} ({:.1} min)", check.name, took.as_secs_f64() / 60.0);
+        eprintln!("{pair}: {}: {outcome} ({minutes:.1} min)", check.name);
         found.add(check, CheckRun::new(outcome, took, guests.accelerator()))?;
         // The other checks do not fail because a guest's kernel has ended in this one.
         if has_failed {

@@ -76,8 +76,8 @@ fn listed(help: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Runs [`TALKS`] over a path, and returns how many connections the path carried. Without KVM, a program may accept later
-/// than the usual patience of `local`.
+/// Runs [`TALKS`] over a path, and returns how many connections the path carried. Without KVM, a program may accept
+/// later than the usual patience of `local`.
 fn talked(guests: &Guests, program: &str, path: &str) -> Result<String> {
     let command = format!("{program} exec --path {path} --patience 5s --json -- python3 -c '{TALKS}'");
     let output = succeeded(guests.try_on(1, &command)?)?;

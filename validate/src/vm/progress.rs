@@ -1,23 +1,27 @@
 //! How far a long check came, in a file: a check that was cut off goes on with the rest.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
+use std::iter;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 
-/// The parts of a check that passed. Each is a line of a file.
+/// The parts of a check that passed with one subject, such as a program. The subject is the first line of a file, and
+/// each part is a line below.
 pub(super) struct Progress {
     file: PathBuf,
+    subject: String,
     done: BTreeSet<String>,
 }
 
 impl Progress {
-    /// Reads how far the check came. Without a file, it has not begun.
-    pub(super) fn open(file: PathBuf) -> Progress {
-        let done = fs::read_to_string(&file).unwrap_or_default();
-        Progress { done: done.lines().map(str::to_owned).collect(), file }
+    /// Reads how far the check came with this subject. What passed with another one does not count.
+    pub(super) fn open(file: PathBuf, subject: String) -> Progress {
+        let kept = fs::read_to_string(&file).unwrap_or_default();
+        let mut lines = kept.lines();
+        let is_same = lines.next() == Some(&*subject);
+        Progress { file, subject, done: lines.filter(|_| is_same).map(str::to_owned).collect() }
     }
 
     pub(super) fn has(&self, part: &str) -> bool {
@@ -26,11 +30,13 @@ impl Progress {
 
     /// Keeps that a part passed.
     pub(super) fn add(&mut self, part: &str) -> Result<()> {
-        let kept = || format!("keep progress in {}", self.file.display());
-        let mut file = File::options().create(true).append(true).open(&self.file).with_context(kept)?;
-        file.write_all(format!("{part}\n").as_bytes()).with_context(kept)?;
         self.done.insert(part.to_owned());
-        Ok(())
+        let lines: Vec<&str> = iter::once(&self.subject).chain(&self.done).map(String::as_str).collect();
+        // Half a line could be another part.
+        let part = self.file.with_extension("part");
+        fs::write(&part, lines.join("\n"))
+            .and_then(|()| fs::rename(&part, &self.file))
+            .with_context(|| format!("keep progress in {}", self.file.display()))
     }
 
     /// Forgets all parts, because the whole check has passed.
@@ -52,14 +58,20 @@ mod tests {
     fn a_check_goes_on_with_what_has_not_passed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("6.12-igb.knobs");
-        let mut progress = Progress::open(file.clone());
+        let open = |subject: &str| Progress::open(file.clone(), subject.to_owned());
+        let mut progress = open("one on 6.12");
         assert!(!progress.has("mtu=9000"));
         progress.add("mtu=9000").unwrap();
         progress.add("tcp-rmem=4096 131072 6291456").unwrap();
-        let again = Progress::open(file.clone());
+        let again = open("one on 6.12");
         assert!(again.has("mtu=9000") && again.has("tcp-rmem=4096 131072 6291456") && !again.has("mtu=1500"));
+        // What another program passed says nothing of this one, and is forgotten with its first part.
+        let mut other = open("other on 6.12");
+        assert!(!other.has("mtu=9000") && !other.has("one on 6.12"));
+        other.add("mtu=1500").unwrap();
+        assert!(!open("one on 6.12").has("mtu=9000") && open("other on 6.12").has("mtu=1500"));
+        other.end().unwrap();
+        assert!(!file.exists() && !open("other on 6.12").has("mtu=1500"));
         again.end().unwrap();
-        assert!(!file.exists() && !Progress::open(file.clone()).has("mtu=9000"));
-        Progress::open(file).end().unwrap();
     }
 }
