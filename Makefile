@@ -527,12 +527,15 @@ bench-wan: setup
 # devices above the link, a power cut, refusals, programs over RDMA in software. KERNELS="5.10 6.1 6.12 newest" and DRIVERS="virtio-net e1000e vmxnet3 igb" choose
 # pairs, ONLY=kill the checks with that in their names; SHORT=--short runs eight minutes a pair. After MINUTES (60) a pair ends, and the next run
 # goes on with the rest. What passed is not run again; AGAIN=--again runs it, and says what came out another way. Everything is kept in the
-# folder LANDSPEED_VM (3 GB).
-.PHONY: vm vm-images setup-vm
+# folder LANDSPEED_VM (3 GB). `make vm-page` writes what was found so far into docs/results/kernels.md, and boots nothing.
+.PHONY: vm vm-page vm-images setup-vm
 LANDSPEED_VM ?= $(CURDIR)/target/vm
 vm: setup-vm static build-validate
 	$(SUDO) env LANDSPEED_VM=$(LANDSPEED_VM) LANDSPEED_VM_ACCEL=$(LANDSPEED_VM_ACCEL) target/release/validate vm $(SHORT) $(AGAIN) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(ONLY),--only "$(ONLY)") $(if $(KERNELS),--kernels $(subst $(SPACE),$(COMMA),$(strip $(KERNELS)))) \
 		$(if $(DRIVERS),--drivers $(subst $(SPACE),$(COMMA),$(strip $(DRIVERS))))
+
+vm-page: build-validate
+	LANDSPEED_VM=$(LANDSPEED_VM) target/release/validate vm --page docs/results/kernels.md
 
 # What `lab:vm` boots, in the folder LANDSPEED_VM: Debian's kernels that KERNELS names (all four), and a root file system. `qemu` among them
 # fetches Debian 13's QEMU, which has igb. Then LANDSPEED_VM=$PWD/target/vm make test boots guests too.

@@ -5,7 +5,8 @@ use anyhow::{Result, ensure};
 use landspeed_record::{Carrier, GridReport};
 
 use super::battery::{Check, leaves_all_as_it_was};
-use super::guests::Guests;
+use super::guests::{Guests, said};
+use super::knobs::candidates;
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "VLAN", is_short: false, look: |guests| carries(guests, &VLAN) },
@@ -51,7 +52,7 @@ const fn above(made_by: &'static str) -> UpperDevice {
 }
 
 /// Waits on a guest until each link that is up has a carrier, and IPv6 has checked all addresses for duplicates.
-const LINKS_RUN: &str = "for i in $(seq 50); do ip -o link show up | grep -qv LOWER_UP || \
+const LINKS_RUN: &str = "for i in $(seq 150); do ip -o link show up | grep -qv LOWER_UP || \
     ip -6 -o addr show tentative | grep -q . || exit 0; sleep 0.2; done; echo 'a link has no carrier'; exit 1";
 
 /// Takes up0 away from a guest, however far it was made, and gives d0 back its state.
@@ -83,9 +84,14 @@ impl Drop for MadeDevice<'_> {
     }
 }
 
-/// Changes the MTU of the device that carries, and checks what the report says of the path on both hosts.
+/// Changes the MTU of the device that carries, and checks what the report says of the path on both hosts. What `tune`
+/// would try there is planned only.
 fn carries(guests: &Guests, device: &UpperDevice) -> Result<String> {
     let _made = MadeDevice::new(guests, device)?;
+    let plan = [&["tune", "--dry-run"][..], device.words].concat();
+    let plan = leaves_all_as_it_was(guests, guests.landspeed_to("10.79.0.2", &plan))?;
+    let planned = candidates(&plan).len();
+    ensure!(planned > 0, "`tune` would try nothing: {}", said(&plan));
     let words =
         ["measure", "stream", "-t", "300ms", "--blocks", "1", "--yes", "--vary", "mtu=1400,1500", "--json"];
     let words = [&words[..], device.words].concat();
@@ -94,7 +100,7 @@ fn carries(guests: &Guests, device: &UpperDevice) -> Result<String> {
     for carrier in [&report.path.carrier_a, &report.path.carrier_b] {
         ensure!(is_named(device, carrier), "the report names {carrier:?}");
     }
-    Ok(format!("{} carries", device.carrier))
+    Ok(format!("{} carries, `tune` would try {planned} settings", device.carrier))
 }
 
 fn is_named(device: &UpperDevice, carrier: &Carrier) -> bool {

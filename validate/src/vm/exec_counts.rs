@@ -1,5 +1,7 @@
 //! What `landspeed exec` says of a path, and prints of a program's connections (`--json`).
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use serde_json::Value;
 
@@ -20,6 +22,8 @@ pub(super) struct ExecCounts {
     pub(super) left: Value,
     /// What the program did that the path lacks, by kind.
     pub(super) lacks: Value,
+    /// The time from the program's start to its end.
+    pub(super) took: Duration,
 }
 
 impl ExecCounts {
@@ -31,7 +35,8 @@ impl ExecCounts {
         let carried = counts["carried"].as_u64().context("no count of carried connections")?;
         let left = counts["left"].as_object().context("no count of the others")?;
         let all = carried + left.values().filter_map(Value::as_u64).sum::<u64>();
-        Ok(ExecCounts { carried, all, left: counts["left"].clone(), lacks: counts["lacks"].clone() })
+        let took = Duration::from_nanos(counts["took_ns"].as_u64().unwrap_or_default());
+        Ok(ExecCounts { carried, all, left: counts["left"].clone(), lacks: counts["lacks"].clone(), took })
     }
 }
 
@@ -46,6 +51,7 @@ mod tests {
         let counts = ExecCounts::read(said).unwrap();
         assert_eq!((counts.carried, counts.all), (41, 44));
         assert_eq!((counts.left["no-device"].as_u64(), &counts.lacks), (Some(2), &Value::Null));
+        assert_eq!(counts.took, Duration::from_nanos(1));
         assert!(ExecCounts::read("bye bye\n").is_err());
         let said = "{\"path\":\"rsocket\",\"carried\":0,\"left\":{},\"lacks\":{\"epoll\":1}}\n";
         assert_eq!(ExecCounts::read(said).unwrap().lacks["epoll"], 1);

@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::fs;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -12,6 +13,8 @@ use landspeed_lab::topology::{Lab, ReachMethod};
 
 /// The time that a command on a guest or between guests may take, unless its check gives it more.
 const COMMAND: Duration = Duration::from_secs(15 * 60);
+/// The time that a guest which runs may take to say so.
+const ANSWER: Duration = Duration::from_secs(120);
 /// The address of guest 2 for data.
 const DATA: &str = "198.18.0.2";
 
@@ -31,6 +34,7 @@ impl fmt::Display for GuestPair {
 /// Two running guests. They end when the value is dropped.
 pub(super) struct Guests {
     lab: Lab,
+    pair: GuestPair,
     /// The folder of records and other files of this run.
     pub(super) work: tempfile::TempDir,
     landspeed: PathBuf,
@@ -55,6 +59,7 @@ impl Guests {
             accelerator: lab.guests().context("a lab of guests")?.accelerator(),
             deadline,
             lab,
+            pair: pair.clone(),
             work: tempfile::tempdir()?,
             landspeed: landspeed.to_owned(),
             snapshot: fs::read_to_string(scripts.join("snapshot"))?,
@@ -82,6 +87,20 @@ impl Guests {
         self.deadline.saturating_duration_since(Instant::now())
     }
 
+    /// Returns a file of this kernel and driver, which outlives the guests.
+    pub(super) fn kept(&self, name: &str) -> PathBuf {
+        let GuestPair { kernel, driver } = &self.pair;
+        vm::folder().join(format!("{kernel}-{driver}.{name}"))
+    }
+
+    /// Returns what a result belongs to: a digest of the program and of the script that reads settings, and the kernel.
+    pub(super) fn subject(&self) -> Result<String> {
+        let mut digest = DefaultHasher::new();
+        digest.write(&fs::read(&self.landspeed).context("read the program")?);
+        digest.write(self.snapshot.as_bytes());
+        Ok(format!("{:016x} on {}", digest.finish(), self.release))
+    }
+
     /// Returns how a guest is logged in to.
     fn login(&self, number: u32) -> &GuestLogin {
         match &self.lab.hosts()[number as usize - 1].reach {
@@ -99,12 +118,39 @@ impl Guests {
 
     /// Runs a command line on a guest, whatever its end.
     pub(super) fn try_on(&self, number: u32, command: &str) -> Result<Output> {
-        let (mut ssh, login) = (self.here("ssh", COMMAND), self.login(number));
+        self.ssh(COMMAND, number, command).output().context("run ssh")
+    }
+
+    /// Starts a command line on a guest. What it says is not kept.
+    pub(super) fn start_on(&self, number: u32, command: &str) -> Result<Child> {
+        let mut ssh = self.ssh(COMMAND, number, command);
+        ssh.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("run ssh")
+    }
+
+    /// Returns an error if a guest has ended, with what its kernel said last.
+    pub(super) fn are_up(&self) -> Result<()> {
+        Ok(self.lab.guests().context("a lab of guests")?.check()?)
+    }
+
+    /// Returns an error if a guest has ended, or if it no longer runs commands.
+    pub(super) fn answer(&self) -> Result<()> {
+        self.are_up()?;
+        for number in 1..=2 {
+            let output = self.ssh(ANSWER, number, "true").output().context("run ssh")?;
+            // What the deadline cut off says nothing.
+            let answers = output.status.success() || self.time_left().is_zero();
+            ensure!(answers, "guest {number} no longer answers: {}", said(&output));
+        }
+        Ok(())
+    }
+
+    fn ssh(&self, limit: Duration, number: u32, command: &str) -> Command {
+        let (mut ssh, login) = (self.here("ssh", limit), self.login(number));
         for option in &login.options {
             ssh.args(["-o", option]);
         }
         ssh.arg(&login.destination).arg(command);
-        ssh.output().context("run ssh")
+        ssh
     }
 
     /// Returns a command that runs in the namespace, for at most this time and until the deadline.

@@ -8,6 +8,7 @@ use super::battery::{Check, is_due, is_older, keeps_settings, leaves_all_as_it_w
 use super::exec_counts::ExecCounts;
 use super::guests::{Guests, said};
 use super::kills::KILL_ALL;
+use super::wait::until;
 
 pub(super) const CHECKS: &[Check] = &[
     Check { name: "lab", is_short: false, look: |guests| keeps_settings(guests, lab) },
@@ -22,6 +23,8 @@ const LOADS: [u32; 2] = [6, 4];
 /// The paths that need an RDMA device.
 const OVER_RDMA: [&str; 2] = ["smc", "rsocket"];
 
+/// What an agent that was started by hand prints on its guest.
+const AGENT: &str = "/run/agent";
 /// A program in Python that has both ends of 20 connections. It holds no single quote.
 const TALKS: &str = r#"
 import socket, threading
@@ -40,7 +43,7 @@ for _ in range(20):
 "#;
 
 /// Waits on a guest until its kernel no longer has the congestion control: it goes shortly after its owner.
-const CONTROL_GONE: &str = "for i in $(seq 50); do \
+const CONTROL_GONE: &str = "for i in $(seq 150); do \
     grep -qw ls_scalable /proc/sys/net/ipv4/tcp_available_congestion_control || exit 0; sleep 0.2; done; \
     echo 'ls_scalable is still loaded'; exit 1";
 
@@ -73,9 +76,10 @@ fn listed(help: &str) -> Vec<&str> {
     words.filter(|word| !word.is_empty()).collect()
 }
 
-/// Runs [`TALKS`] over a path, and returns how many connections the path carried.
+/// Runs [`TALKS`] over a path, and returns how many connections the path carried. Without KVM, a program may accept
+/// later than the usual patience of `local`.
 fn talked(guests: &Guests, program: &str, path: &str) -> Result<String> {
-    let command = format!("{program} exec --path {path} --json -- python3 -c '{TALKS}'");
+    let command = format!("{program} exec --path {path} --patience 5s --json -- python3 -c '{TALKS}'");
     let output = succeeded(guests.try_on(1, &command)?)?;
     let counts = ExecCounts::read(&String::from_utf8_lossy(&output.stderr))?;
     ensure!(path == "kernel" || counts.carried > 0, "the path carried nothing: {}", counts.left);
@@ -128,8 +132,10 @@ fn agents_by_hand(guests: &Guests) -> Result<String> {
 
 fn measured_by_hand(guests: &Guests) -> Result<()> {
     let program = guests.installed(2)?;
-    guests.on(2, &format!("setsid {program} agent --listen 198.18.0.2:4711 >/run/agent 2>&1 </dev/null & sleep 5; cat /run/agent"))?;
-    let line = guests.on(2, "grep -o 'landspeed://.*' /run/agent")?;
+    let agent =
+        format!("rm -f {AGENT}; setsid {program} agent --listen 198.18.0.2:4711 >{AGENT} 2>&1 </dev/null");
+    let listens = until(&format!("grep -os 'landspeed://.*' {AGENT}"), AGENT);
+    let line = guests.on(2, &format!("{agent} & {listens}"))?;
     let program = guests.installed(1)?;
     guests.on(1, &format!("{program} measure stream local '{}' -t 1s", line.trim()))?;
     Ok(())

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use landspeed_lab::topology::vm;
 use serde::{Deserialize, Serialize};
 
 use super::battery::{Check, checks};
 use super::guests::GuestPair;
-use crate::table;
 
 /// What a check found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub(super) struct PairResults {
 }
 
 impl PairResults {
-    pub(super) fn open(folder: &Path, pair: &GuestPair) -> Result<PairResults> {
+    fn open(folder: &Path, pair: &GuestPair) -> Result<PairResults> {
         let file = folder.join(format!("{}-{}.json", pair.kernel, pair.driver));
         let runs = match fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).with_context(|| {
@@ -77,6 +77,22 @@ impl PairResults {
             Err(_) => BTreeMap::new(),
         };
         Ok(PairResults { pair: pair.to_string(), file, runs, same: 0, changed: Vec::new(), aborted: None })
+    }
+
+    /// Returns what was found of a pair, in the folder of the images.
+    pub(super) fn of(pair: &GuestPair) -> Result<PairResults> {
+        PairResults::open(&vm::folder(), pair).map(PairResults::known)
+    }
+
+    /// Leaves out what the battery of an earlier version ran under other names.
+    fn known(mut self) -> PairResults {
+        self.runs.retain(|name, _| checks().any(|check| check.name == name));
+        self
+    }
+
+    /// Returns true if no check has run.
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
     }
 
     fn outcome(&self, check: &str) -> Option<&CheckOutcome> {
@@ -147,21 +163,45 @@ fn kernel(refusal: &str) -> &str {
     refusal.split(": ").find(|part| part.contains("Linux ")).unwrap_or(refusal)
 }
 
-/// Prints a table for docs/results/kernels.md, a row for each check that ran and a column for each pair.
+/// Prints the table, and what it does not say.
 pub(super) fn print(results: &[PairResults]) {
-    let pairs: Vec<&str> = results.iter().map(|pair| pair.pair.as_str()).collect();
-    table::head(&format!("check | {}", pairs.join(" | ")));
+    print!("{}", table(results));
+    results.iter().for_each(explain);
+}
+
+/// Returns the table of docs/results/kernels.md, with a row for each check that ran and a column for each pair.
+fn table(results: &[PairResults]) -> String {
     let row = |name: &str, cell: &dyn Fn(&PairResults) -> String| {
         let cells: Vec<String> = results.iter().map(cell).collect();
-        println!("| {name} | {} |", cells.join(" | "));
+        format!("| {name} | {} |\n", cells.join(" | "))
     };
     let ran = |name: &str| results.iter().any(|pair| pair.runs.contains_key(name));
+    let mut text = row("check", &|pair: &PairResults| pair.pair.clone());
+    text += &format!("|{}\n", "---|".repeat(1 + results.len()));
     for check in checks().filter(|check| ran(check.name)) {
-        row(check.name, &|pair: &PairResults| pair.cell(check.name));
+        text += &row(check.name, &|pair: &PairResults| pair.cell(check.name));
     }
-    row("accelerator", &PairResults::accelerators);
-    row("minutes", &|pair: &PairResults| pair.minutes().to_string());
-    results.iter().for_each(explain);
+    text += &row("accelerator", &PairResults::accelerators);
+    text + &row("minutes", &|pair: &PairResults| pair.minutes().to_string())
+}
+
+/// The comments around the table in a page.
+const BEGIN: &str = "<!-- The table is written by `make vm-page`. -->\n";
+const END: &str = "<!-- The table ends here. -->";
+
+/// Writes the table of pairs of which a check has run into a page.
+pub(super) fn write_into(page: &Path, results: &[PairResults]) -> Result<()> {
+    let text = fs::read_to_string(page).with_context(|| format!("read {}", page.display()))?;
+    let text =
+        with_table(&text, &table(results)).with_context(|| format!("no table in {}", page.display()))?;
+    fs::write(page, text).with_context(|| format!("write {}", page.display()))
+}
+
+/// Returns a page with this table in the place of its own; `None` if the page has none.
+fn with_table(page: &str, table: &str) -> Option<String> {
+    let (before, rest) = page.split_once(BEGIN)?;
+    let (_, after) = rest.split_once(END)?;
+    Some(format!("{before}{BEGIN}\n{table}\n{END}{after}"))
 }
 
 /// Prints what the table does not say: what came out another way than before, and why the battery ended.
@@ -234,6 +274,31 @@ mod tests {
         assert!(!again.is_good());
         assert_eq!(again.changed[0], "doctor: was passed: 7 findings, is passed: 6 findings");
         assert_eq!(again.changed.len(), 2);
+    }
+
+    #[test]
+    fn a_page_gets_the_table_in_the_place_of_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let pair = GuestPair { kernel: "6.12".into(), driver: "igb".into() };
+        let mut found = PairResults::open(folder.path(), &pair).unwrap();
+        assert!(found.is_empty());
+        found.add(&check("doctor", true), passed("7 findings")).unwrap();
+        found.add(&check("of another version", true), run(CheckOutcome::Failed("it hangs".into()))).unwrap();
+        let found = found.known();
+        assert!(found.is_good() && !found.is_empty());
+        let page = folder.path().join("kernels.md");
+        fs::write(&page, format!("# Kernels\n\n{BEGIN}\n| old |\n\n{END}\n\nMore.\n")).unwrap();
+        let expected = format!(
+            "# Kernels\n\n{BEGIN}\n| check | 6.12, igb |\n|---|---|\n| doctor | 7 findings |\n\
+             | accelerator | TCG |\n| minutes | 2 |\n\n{END}\n\nMore.\n"
+        );
+        // A second time changes nothing.
+        for _ in 0..2 {
+            write_into(&page, std::slice::from_ref(&found)).unwrap();
+            assert_eq!(fs::read_to_string(&page).unwrap(), expected);
+        }
+        fs::write(&page, "# Kernels\n").unwrap();
+        assert!(write_into(&page, &[found]).unwrap_err().to_string().contains("no table in"));
     }
 
     #[test]

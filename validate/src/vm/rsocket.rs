@@ -91,7 +91,7 @@ fn over_rdma(guests: &Guests, program: &str) -> Result<String> {
     }
     let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
     let sent = SentPackets::new(&own, &peer, SendUser::Manager);
-    let share = sent.share(BYTES, rdma::path_mtu(guests)?)?;
+    let share = sent.share(BYTES, rdma::path_mtu(guests)?).with_context(|| format!("{own:?} {peer:?}"))?;
     ensure!(peer.packets > 0, "the server's rxe0 sent nothing");
     ensure!([own, peer].iter().all(|end| end.segments < SEGMENTS), "TCP sent too: {own:?} {peer:?}");
     let SentPackets { data, others } = sent;

@@ -17,7 +17,7 @@ pub(super) const MODULES: &str = "modprobe -a smc smc_diag rdma_rxe";
 const SETUP: &str = include_str!("../../vm/smc-setup");
 /// The command lines of the server on guest 2, of its clients on guest 1, and what finds that the server serves.
 const SERVER: &str = "redis-server --bind 198.18.0.2 --port 6400 --protected-mode no --save ''";
-const SERVES: &str = "grep -q 'Ready to accept' /run/smc";
+const SERVES: &str = "grep -qs 'Ready to accept' /run/smc";
 /// What the server prints on guest 2, and landspeed of it.
 const LOG: &str = "/run/smc";
 const PING: &str = "redis-cli -h 198.18.0.2 -p 6400 ping";
@@ -130,7 +130,8 @@ fn bulk(guests: &Guests, program: &str) -> Result<String> {
     ensure!(counts.carried == 1 && counts.all == 1, "{} carried, {}", counts.carried, counts.left);
     let [own, peer] = [0, 1].map(|end: usize| after[end].since(before[end]));
     let sent = SentPackets::new(&own, &peer, SendUser::Connection);
-    let share = sent.share(BULK_BYTES, rdma::path_mtu(guests)?)?;
+    let share =
+        sent.share(BULK_BYTES, rdma::path_mtu(guests)?).with_context(|| format!("{own:?} {peer:?}"))?;
     Ok(format!(
         "iperf: {} packets of data, {share:.2} times what they fill, {} others",
         sent.data, sent.others
@@ -152,7 +153,9 @@ fn without_rdma(guests: &Guests, program: &str) -> Result<String> {
 
 /// Starts the server on guest 2, and waits until it accepts connections.
 fn serve(guests: &Guests, program: &str) -> Result<()> {
-    let server = format!("setsid {program} exec --path smc --json -- {SERVER} >{LOG} 2>&1 </dev/null");
+    // What an earlier server said must not be taken for this one's.
+    let server =
+        format!("rm -f {LOG}; setsid {program} exec --path smc --json -- {SERVER} >{LOG} 2>&1 </dev/null");
     guests.on(2, &format!("{server} & {}", until(SERVES, LOG))).map(drop)
 }
 

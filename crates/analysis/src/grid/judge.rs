@@ -13,7 +13,7 @@ use super::fitted::{CellStep, FigureModel, layout, points};
 use super::{called, conditions, control, kinds, placebo};
 use crate::disturbance::over_trials;
 use crate::fit::BothEnds;
-use crate::paths::{is_about_paths, over_interconnects, predicted, used};
+use crate::paths::{is_about_paths, over_interconnects, predicted, too_far_off, used};
 
 /// Returns the report of a grid's record, whose name is `path`. Nothing is judged where the grid's control failed.
 ///
@@ -40,6 +40,9 @@ pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKin
     let costs = costs.filter(|_| is_about_paths(grid));
     let used = costs.and_then(|_| used(&trials));
     let known = costs.zip(used);
+    let predicted =
+        known.map_or_else(Vec::new, |(costs, used)| beside_measured(predicted(&used, costs), &figures));
+    let far_off = too_far_off(&predicted);
     Ok(GridReport {
         format: GRID_FORMAT,
         landspeed: record.header.landspeed.clone(),
@@ -58,9 +61,9 @@ pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKin
         took_ns: trials.iter().map(|trial| Nanos(trial.at_ns.0 + trial.took_ns.0)).max().unwrap_or_default(),
         ended: lines_of!(record, Line::GridEnd(end) => *end).next_back(),
         used,
-        predicted: known
-            .map_or_else(Vec::new, |(costs, used)| beside_measured(predicted(&used, costs), &figures)),
+        predicted,
         interconnects: known
+            .filter(|_| far_off.is_none())
             .and_then(|(costs, used)| Some(over_interconnects(&used, costs.first()?)))
             .unwrap_or_default(),
         figures,
@@ -71,7 +74,7 @@ pub(crate) fn judged(record: &Record, path: &str) -> Result<GridReport, WrongKin
         doubts: conditions::doubts(grid, &trials).into_iter().chain(placebo::doubts(&placebos)).collect(),
         placebos,
         control: control::measured(grid, &trials),
-        notes: notes(grid, record, &trials, blocks),
+        notes: notes(grid, record, &trials, blocks).into_iter().chain(far_off).collect(),
         record: Some(path.to_owned()),
     })
 }

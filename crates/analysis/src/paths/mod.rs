@@ -73,6 +73,27 @@ pub(crate) fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<Pat
     costs.into_iter().map(over).collect()
 }
 
+/// The largest factor by which the model may be off over a measured path, so that it predicts networks that were not
+/// measured.
+pub const KNOWN_WITHIN: f64 = 1.5;
+
+/// Returns the factor by which a prediction is off.
+pub fn off_by(predicted: f64, measured: f64) -> f64 {
+    (predicted / measured).max(measured / predicted)
+}
+
+/// Returns why the model predicts no network that was not measured: it is too far off over a path that was. `None` if
+/// it is near everywhere.
+pub(crate) fn too_far_off(predicted: &[PathPrediction]) -> Option<String> {
+    let off = |one: &PathPrediction| {
+        let measured = one.measured?;
+        Some((one.cost.path.clone(), off_by(one.predicted, measured.ratio)))
+    };
+    let worst = predicted.iter().filter_map(off).max_by(|a, b| a.1.total_cmp(&b.1));
+    let (path, factor) = worst.filter(|(_, factor)| *factor > KNOWN_WITHIN)?;
+    Some(format!("the model is off by {factor:.1} over {path}: it predicts no other network"))
+}
+
 /// Returns the share of the run that the network takes.
 fn share(used: &SocketUsage, cost: &PathCost) -> f64 {
     (cost.seconds(used) / used.took_ns.as_secs_f64()).min(1.0)
@@ -85,6 +106,7 @@ pub(crate) fn is_about_paths(grid: &Grid) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::Estimate;
     use landspeed_record::units::BitRate;
 
     use super::*;
@@ -111,6 +133,22 @@ mod tests {
         let found: Vec<f64> = predicted(&used, &costs).iter().map(|one| one.predicted).collect();
         assert!((found[1] - 10.0 / 99.0).abs() < 1e-9, "{found:?}");
         assert!(predicted(&used, &[]).is_empty());
+    }
+
+    #[test]
+    fn a_model_that_is_off_over_a_known_path_predicts_no_other_network() {
+        let of = |path: &str, predicted: f64, measured: Option<f64>| PathPrediction {
+            cost: cost(path, [1, 1], 1e9),
+            predicted,
+            measured: measured.map(|ratio| Estimate { ratio, ..Estimate::default() }),
+        };
+        let near = [of("kernel", 1.0, Some(1.0)), of("local", 1.65, Some(1.17)), of("smc", 9.0, None)];
+        assert_eq!(too_far_off(&near), None);
+        let far = [near[0].clone(), near[1].clone(), of("mptcp", 0.085, Some(0.65))];
+        let why = too_far_off(&far).unwrap();
+        assert_eq!(why, "the model is off by 7.6 over mptcp: it predicts no other network");
+        assert!(too_far_off(&[of("local", 0.0, Some(1.0))]).is_some());
+        assert_eq!(too_far_off(&[]), None);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub struct GridReport {
     /// Predictions of the program's speed over each path, from `used`.
     pub predicted: Vec<PathPrediction>,
     /// Predictions of the program's speed over the papers' interconnects, from `used`, relative to the first
-    /// interconnect.
+    /// interconnect; empty where the model is too far off over a measured path.
     pub interconnects: Vec<PathPrediction>,
     /// Reason why the figures must not be used; `None` if they may be.
     pub void: Option<String>,

@@ -8,6 +8,7 @@ mod program;
 
 use anyhow::{Context, Result, ensure};
 use landspeed_record::PathCost;
+use landspeed_record::units::Nanos;
 
 use super::battery::{Check, is_due, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
@@ -41,20 +42,20 @@ pub(super) struct Seen {
 }
 
 /// Runs the program over TCP and over each path. Bytes that arrive changed, an end that hangs and a connection that
-/// stays on TCP fail; other differences are listed.
+/// stays on TCP fail; other differences are listed, with what the paths cost beside TCP.
 fn compared(guests: &Guests) -> Result<String> {
     let landspeed = installed(guests)?;
     let tcp = over(guests, landspeed, "kernel")?;
     let mut found = Vec::new();
     for (path, modules) in PATHS {
         if guests.try_on(1, modules)?.status.success() {
-            let differs = over_rdma(guests, landspeed, (path, modules));
+            let seen = over_rdma(guests, landspeed, (path, modules));
             for number in 1..=2 {
                 guests.try_on(number, rdma::REMOVE)?;
             }
-            match differs.map(|seen| differing(&tcp, &seen)) {
+            match seen {
                 Err(why) if is_due(&why, guests.release()) => found.push(format!("{path} refused: {why:#}")),
-                differs => found.push(told(path, &differs.context(path)?)),
+                seen => found.push(beside(&tcp, &seen.context(path)?)),
             }
         } else {
             found.push(format!("{path}: not on this kernel"));
@@ -150,15 +151,25 @@ fn differing(tcp: &Seen, other: &Seen) -> Vec<String> {
     lines.chain(missing).collect()
 }
 
-fn told(path: &str, differs: &[String]) -> String {
-    match differs {
-        [] => format!("{path}: as over TCP"),
-        some => format!("{path}: {}", some.join(", ")),
-    }
+/// Returns what differs from TCP, and what the path costs beside it. Each cost is of one run.
+fn beside(tcp: &Seen, other: &Seen) -> String {
+    let differs = match differing(tcp, other).as_slice() {
+        [] => "as over TCP".to_owned(),
+        some => some.join(", "),
+    };
+    let time = |of: fn(&PathCost) -> Nanos| of(&other.cost).as_secs_f64() / of(&tcp.cost).as_secs_f64();
+    let (connect, message) = (time(|cost| cost.connect_ns), time(|cost| cost.message_ns));
+    let rate = other.cost.rate_bps.0 / tcp.cost.rate_bps.0;
+    format!(
+        "{}: {differs}; once, connect took {connect:.2}, a byte {message:.2}, and a stream carried {rate:.2} of TCP's",
+        other.cost.path
+    )
 }
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::units::BitRate;
+
     use super::*;
 
     #[test]
@@ -168,12 +179,29 @@ mod tests {
             cost: PathCost::default(),
         };
         let tcp = seen(&["server echo reads hello", "client names own 198.18.0.1 another"]);
-        assert_eq!(told("smc", &differing(&tcp, &tcp)), "smc: as over TCP");
+        assert!(differing(&tcp, &tcp).is_empty());
         let other = seen(&["server echo reads hello", "client names own 198.18.0.1 the server's"]);
         assert_eq!(
             differing(&tcp, &other),
             ["client names own: 198.18.0.1 the server's and not 198.18.0.1 another"]
         );
         assert_eq!(differing(&tcp, &seen(&["server echo reads hello"])), ["1 lines"]);
+    }
+
+    #[test]
+    fn what_a_path_costs_is_beside_what_tcp_does() {
+        let seen = |path: &str, connect: u64, message: u64, rate: f64| Seen {
+            lines: vec!["client echo reads hello".to_owned()],
+            cost: PathCost {
+                path: path.into(),
+                connect_ns: Nanos(connect),
+                message_ns: Nanos(message),
+                rate_bps: BitRate(rate),
+            },
+        };
+        assert_eq!(
+            beside(&seen("kernel", 100, 50, 1e9), &seen("smc", 250, 40, 5e8)),
+            "smc: as over TCP; once, connect took 2.50, a byte 0.80, and a stream carried 0.50 of TCP's"
+        );
     }
 }

@@ -125,7 +125,8 @@ pub(crate) struct CompareArgs {
     pub(crate) with: Option<String>,
     /// With --app: predict each path's ratio from what the program does with its sockets, and from what each path costs
     ///
-    /// It measures the three workloads over every path first. The page has the papers' interconnects too, by the same model.
+    /// It measures the three workloads over every path first. The page has the papers' interconnects too, by the same model,
+    /// where it is off by no more than a factor of 1.5 over these paths.
     #[arg(long, help_heading = "Paths", requires = "app")]
     pub(crate) predict: bool,
     /// With --paths: run over each path this many times

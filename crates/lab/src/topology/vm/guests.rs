@@ -178,7 +178,7 @@ impl Guests {
     }
 
     /// Returns an error if the QEMU of a guest has ended.
-    fn check(&self) -> Result<(), Error> {
+    pub fn check(&self) -> Result<(), Error> {
         let mut machines = self.machines.lock();
         let ended = |guest: &mut Guest| {
             let status = guest.qemu.try_wait().ok().flatten()?;
