@@ -7,6 +7,7 @@
 #[macro_use(lines_of)]
 extern crate landspeed_record;
 
+mod block_contrast;
 mod block_figures;
 mod budget;
 mod busy;
