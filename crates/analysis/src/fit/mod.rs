@@ -4,6 +4,7 @@
 mod answers;
 mod bit;
 mod cost;
+mod draft;
 mod fragments;
 mod line;
 mod message;
