@@ -6,7 +6,9 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, PathRate, StepAnswer, StepLine, VerdictLine};
 use landspeed_stats::ErrorLedger;
 
+use super::action::LadderProgress;
 use super::advice::hints;
+use super::block::BlockResult;
 use super::bound::RateBound;
 use super::check::{FinalCheck, blocks_needed};
 use super::kept::{KeptSetting, KeptStep, KeptTotals};
@@ -15,7 +17,6 @@ use super::queue::{CandidateQueue, CandidateTask};
 use super::rules::{RunSize, SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::step::{LadderStep, STOPPED, StepDecision, blank, least_time};
-use super::{BlockResult, LadderProgress};
 use crate::metric::Metric;
 
 /// The reason that is reported for a candidate that was not tried for want of time.

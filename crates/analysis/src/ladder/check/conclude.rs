@@ -2,7 +2,7 @@
 
 use landspeed_record::{Estimate, Gain};
 
-use super::super::LadderFindings;
+use super::super::action::LadderFindings;
 use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
 use super::{CheckRole, FinalCheck, square};
