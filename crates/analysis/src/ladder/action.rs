@@ -15,8 +15,8 @@ pub enum LadderAction {
     Decided(Box<StepLine>),
     /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`](super::Ladder::advise). This
     /// is requested at the start and after each kept step, because the bottleneck may have moved, but only if
-    /// [`LadderRules::watch_time`](super::LadderRules::watch_time) is set. The ladder does not repeat the request, and it
-    /// continues even without an answer.
+    /// [`LadderRules::watch_time`](super::LadderRules::watch_time) is set. The ladder does not repeat the request, and
+    /// it continues even without an answer.
     Watch(Box<Cell>),
     /// Show a note to the user.
     Note(String),

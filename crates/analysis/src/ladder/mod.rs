@@ -3,10 +3,10 @@
 //! The ladder is a deterministic state machine without I/O. The driver calls [`Ladder::next`] with the time that the
 //! run has used, carries out the action, and reports blocks with [`Ladder::observe`].
 //!
-//! The module `action` has what the ladder requests and returns, and `block` the trials that it compares. `climb` has the
-//! sequence of steps with its reopened candidates and placebos. `advice` has the order by a verdict, `step` the decision
-//! on one step, and `guards` the figures that a step must not harm. `left_out` has the confirmation of kept steps, and
-//! `check` the final trials.
+//! The module `action` has what the ladder requests and returns, and `block` the trials that it compares. `climb` has
+//! the sequence of steps with its reopened candidates and placebos. `advice` has the order by a verdict, `step` the
+//! decision on one step, and `guards` the figures that a step must not harm. `left_out` has the confirmation of kept
+//! steps, and `check` the final trials.
 
 mod action;
 mod advice;
