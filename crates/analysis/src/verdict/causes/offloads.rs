@@ -4,7 +4,6 @@ use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, CostClass, Finding};
 
 use super::checksums::summing;
-use super::limits::slowest_link;
 use super::softirq::packets_bound;
 use crate::verdict::judge::{FindingBuilder, behind, found};
 use crate::verdict::view::{EndView, VerdictView, settings};
@@ -87,7 +86,7 @@ fn cost_of(view: &VerdictView<'_>, classes: &[CostClass]) -> Option<f64> {
 /// the same length.
 pub(super) fn packet_cost(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     let packets = cost_of(view, &PER_PACKET)?;
-    if slowest_link(view).is_some() {
+    if view.slowest_link().is_some() {
         return Some((packets, SAVED * packets));
     }
     let flow = view.sender.as_ref().and_then(|end| end.main());

@@ -1,7 +1,7 @@
 //! The two ends of the flow: which host sends, from the bytes that moved, and how the flow's process spent its time
 //! there.
 
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts, Throttling,
 };
@@ -85,6 +85,13 @@ impl<'a> EndView<'a> {
         };
         let name = name.or_else(busiest)?;
         self.host.facts.links.iter().find(|link| link.name == name)
+    }
+
+    /// Returns the speed of the host's link, measured or else stated by the device; `None` if neither is known.
+    pub(crate) fn link_speed(&self) -> Option<BitRate> {
+        let measured = self.host.limits.and_then(|limits| limits.link_bps);
+        let stated = || self.link_facts()?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
+        measured.or_else(stated).filter(|speed| speed.0 > 0.0)
     }
 }
 

@@ -21,7 +21,6 @@ pub(super) use path::{PathLimit, PathLimitKind};
 use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
-use super::causes::limits::slowest_link;
 use super::observations::{FollowUps, HostView, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{
@@ -111,6 +110,12 @@ impl<'a> VerdictView<'a> {
         self.sender.iter().chain(&self.receiver)
     }
 
+    /// Returns the end with the slower link, and the speed of that link; `None` if neither speed is known.
+    pub(super) fn slowest_link(&self) -> Option<(&EndView<'a>, BitRate)> {
+        let speeds = self.ends().filter_map(|end| Some((end, end.link_speed()?)));
+        speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
+    }
+
     /// Returns the sender's name, empty where it was not watched.
     pub(super) fn sending(&self) -> String {
         self.sender.as_ref().map_or_else(String::new, EndView::name)
@@ -186,7 +191,7 @@ impl<'a> VerdictView<'a> {
     /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
     /// slowest link and [`MOST_RATIO`] times the present one.
     pub(super) fn reachable(&self, weight: f64) -> BitRate {
-        let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
+        let link = self.slowest_link().map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
         let gain = self.won_back(weight).unwrap_or(1.0).min(MOST_RATIO);
         BitRate((self.goodput.0 * gain).min(link.max(self.goodput.0)))
     }
