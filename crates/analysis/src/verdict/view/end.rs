@@ -6,7 +6,8 @@ use landspeed_record::{
     CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts, Throttling,
 };
 
-use super::{FlowView, counter};
+use super::flow::{EndRole, FlowView};
+use super::host::{counter, settings};
 use crate::fit::{samples_of_flow, share_of_links};
 use crate::verdict::observations::{HostView, PathObservations};
 use crate::verdict::words::{called, share};
@@ -24,13 +25,6 @@ const HIDDEN: &str = "asleep";
 
 /// The share of the window that the thread must have run for the core's time to be attributed to it.
 const ALONE: f64 = 0.7;
-
-/// The direction of the data at an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndRole {
-    Sender,
-    Receiver,
-}
 
 pub(crate) struct EndView<'a> {
     pub(crate) role: EndRole,
@@ -78,7 +72,7 @@ impl<'a> EndView<'a> {
     }
 
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
-        let name = super::settings(self.host).map(|settings| settings.link.as_str());
+        let name = settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
             let by_bytes = self.host.links().iter().max_by_key(|link| link.rx_bytes + link.tx_bytes);
             by_bytes.map(|link| link.link.as_str())

@@ -4,24 +4,26 @@ mod cpu;
 mod delivery;
 mod end;
 mod flow;
+mod host;
 mod loss;
 mod path;
 mod requests;
 mod window;
 
-use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, SnmpCounts};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{FlowWatch, HostFacts, IpProtocol};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
-pub(super) use end::{EndRole, EndView};
-pub(super) use flow::{FlowView, TimeShares};
+pub(super) use end::EndView;
+pub(super) use flow::{EndRole, FlowView, TimeShares};
+pub(super) use host::{counter, settings};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
 pub(super) use path::{PathLimit, PathLimitKind};
 use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
-use super::observations::{FollowUps, HostView, PathObservations};
+use super::observations::{FollowUps, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{
     LOST_ON_RETURN, MOST_RATIO, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
@@ -226,19 +228,4 @@ fn goodput(
     let ends = || receiver.into_iter().chain(sender);
     let rates = observations.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()
-}
-
-/// Returns the increase of a counter of the namespace over the window; zero if it was not read.
-pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
-    host.seen.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
-}
-
-/// Returns the settings of the link that the flow takes: the one whose counters moved most.
-pub(super) fn settings<'a>(host: &HostView<'a>) -> Option<&'a LinkSettings> {
-    let moved = |link: &str| {
-        let counters = host.links().iter().find(|counters| counters.link == link);
-        counters.map_or(Bytes(0), |counters| counters.rx_bytes + counters.tx_bytes)
-    };
-    // The first of several that moved equally.
-    host.seen.get::<Vec<LinkSettings>>().iter().rev().max_by_key(|settings| moved(&settings.link))
 }
