@@ -20,8 +20,6 @@ use super::left_out::{IN_THE_END, LeftOutTests};
 use super::rules::LadderRules;
 use super::run_state::RunState;
 
-pub(crate) use conclude::gain;
-
 mod conclude;
 mod square;
 

@@ -34,7 +34,6 @@ pub use action::{LadderAction, LadderFindings};
 pub use block::{BlockResult, LadderBlock};
 pub use bound::RateBound;
 use check::FinalCheck;
-pub(crate) use check::gain;
 use climb::Climb;
 pub use climb::{NO_ROOM, PATH_LIMITS};
 pub use forecast::Forecast;
