@@ -2,13 +2,16 @@
 //! that was started by hand.
 
 mod host_spec;
+mod hosts;
 
 pub use host_spec::{HostSpec, SshTarget};
+pub(crate) use hosts::RealHosts;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::topology::error::Error;
-use crate::topology::registry::{HostSet, Topology, TopologyDescription, TopologyHost, TopologyPlan};
+use crate::topology::hosts::{HostSet, TopologyHost};
+use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 
 /// The topology of real hosts. If a command line names only one host, this machine is the other one.
 #[derive(Debug)]
@@ -65,26 +68,6 @@ pub fn within(word: &str) -> Result<Box<dyn HostSet>, Error> {
     let (v4, v6) = (Some(Ipv4Addr::LOCALHOST), Some(Ipv6Addr::LOCALHOST));
     let label = host.name.clone();
     Ok(Box::new(RealHosts { hosts: vec![host.clone(), TopologyHost { v4, v6, ..host }], label }))
-}
-
-#[derive(Debug)]
-pub(crate) struct RealHosts {
-    pub(crate) hosts: Vec<TopologyHost>,
-    pub(crate) label: String,
-}
-
-impl HostSet for RealHosts {
-    fn hosts(&self) -> &[TopologyHost] {
-        &self.hosts
-    }
-
-    fn label(&self) -> String {
-        self.label.clone()
-    }
-
-    fn is_lab(&self) -> bool {
-        false
-    }
 }
 
 impl From<HostSpec> for TopologyHost {

@@ -15,13 +15,13 @@ pub use guests::{Guests, drive};
 pub use images::{FOLDER_VARIABLE, folder, has_device, kernel};
 pub use login::GuestLogin;
 pub(crate) use spec::GuestSpec;
+use spec::NAME;
 
 use crate::emulator::Parameter;
 use crate::topology::error::Error;
 use crate::topology::lab::{self, LabPlan, parameters};
 use crate::topology::registry::{Topology, TopologyDescription, TopologyPlan};
 
-const NAME: &str = "lab:vm";
 /// What a reader must know of the figures of such a lab. A lab that runs says whether it has KVM.
 const CAVEAT: &str = "virtual machines: settings hold, speeds do not";
 
@@ -70,9 +70,4 @@ impl Topology for VmTopology {
         images::can_run()?;
         lab::can_run()
     }
-}
-
-/// Returns the error for guests that cannot be booted here.
-fn cannot_run(why: String) -> Error {
-    Error::CannotRun { topology: NAME, why }
 }
