@@ -11,7 +11,8 @@ use super::identity::{self, DeviceIdentity};
 use super::namespaces;
 use super::snapshot::{self, RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::whereabouts::{self, Departure};
-use crate::{Error, Knob, KnobTarget, SideEffect, device};
+use crate::device_name::is_name;
+use crate::{Error, Knob, KnobTarget, SideEffect};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct DeviceLocation {
@@ -154,7 +155,7 @@ impl JournalHost for KernelHost {
         if name.is_empty() {
             return Ok(None);
         }
-        if !device::is_name(name) {
+        if !is_name(name) {
             return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
         }
         let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;

@@ -3,7 +3,8 @@
 use landspeed_record::LinkFacts;
 
 use super::{KeptChange, PersistError};
-use crate::device::{is_plain, is_virtual};
+use crate::device::is_virtual;
+use crate::device_name::is_plain;
 use crate::persist::shown;
 
 /// A link whose name and address may be part of a file.
