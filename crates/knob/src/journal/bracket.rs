@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::JournalError;
 use super::entry::{JournalEntry, ProgressMark, TurnedKnob};
-use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
+use super::host::JournalHost;
 use super::ledger::JournalLedger;
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::own_changes::OwnChange;
 use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};

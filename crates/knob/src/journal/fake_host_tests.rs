@@ -17,8 +17,9 @@ use super::fake_host::{
 };
 use super::file::{JournalFile, name_of};
 use super::folder::JournalFolder;
-use super::host::{DeviceLocation, JournalHost};
+use super::host::JournalHost;
 use super::ledger::JournalLedger;
+use super::location::DeviceLocation;
 use super::own_changes::place;
 use super::read::JournalContents;
 use super::restore::{RestoreReport, restore};

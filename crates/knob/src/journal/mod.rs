@@ -49,6 +49,7 @@ mod keeper;
 mod lease;
 mod ledger;
 mod line;
+mod location;
 mod lock;
 #[cfg(test)]
 mod mutation_tests;

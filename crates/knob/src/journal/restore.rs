@@ -12,9 +12,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use landspeed_record::RestoreOutcome;
 
 use super::entry::TurnedKnob;
-use super::host::{DeviceLocation, DeviceWhereabouts};
 use super::identity::DeviceIdentity;
 use super::ledger::JournalLedger;
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::side_effects;
 use super::snapshot::SettingKey;
 use crate::{FactorScope, Knob, SideEffect};
