@@ -34,6 +34,7 @@
 //! docs/decisions/0023 explains why changes are attributed by differences.
 
 mod bracket;
+mod bring_back;
 mod entry;
 mod error;
 #[cfg(test)]
@@ -53,10 +54,12 @@ mod location;
 mod lock;
 #[cfg(test)]
 mod mutation_tests;
+mod name;
 mod namespaces;
 mod origin;
 mod own_changes;
 mod read;
+mod report;
 mod restore;
 mod second_copy;
 mod side_effects;
