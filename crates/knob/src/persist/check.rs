@@ -2,10 +2,9 @@
 
 use landspeed_record::LinkFacts;
 
-use super::{KeptChange, PersistError};
+use super::change::{KeptChange, PersistError, shown};
 use crate::device::is_virtual;
 use crate::device_name::is_plain;
-use crate::persist::shown;
 
 /// A link whose name and address may be part of a file.
 pub(super) struct CheckedLink<'a> {
