@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use landspeed_kernel::netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::{SettingKey, SettingValue, cannot, text};
+use super::item::{SettingKey, SettingValue};
+use super::text::{self, cannot};
 use crate::Error;
 use crate::device_name::is_name;
 use crate::journal::namespaces;
