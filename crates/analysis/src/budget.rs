@@ -4,8 +4,9 @@
 use landspeed_record::units::{BitRate, Bytes};
 use landspeed_record::{CostClass, HostFacts, Line, PathFacts, Record, Side, Trial};
 
-use crate::fit::{BothEnds, HOST_A, HOST_B};
+use crate::fit::{HOST_A, HOST_B};
 use crate::summary::trials;
+use crate::trial_ends::BothEnds;
 
 /// The prefix of `Trial::step` in a budget's trials; the id of the kept step follows.
 pub const BUDGET: &str = "budget";

@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CpuAccounting, CpuUsage, HostFacts, LinkCounters, Throttling};
 
-use crate::figures::{TrialEnd, own_cores};
-use crate::fit::BothEnds;
+use crate::figures::own_cores;
+use crate::trial_ends::{BothEnds, TrialEnd};
 
 /// The least share of a machine's processors, or of the window, that is reported.
 const LEAST: f64 = 0.05;

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 use landspeed_record::{
-    CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, HostFacts, LatencyHistogram, ProgramFigures,
+    CpuAccounting, CpuUsage, DatagramCounts, EndpointOutcome, LatencyHistogram, ProgramFigures,
     ProgramMetricValue, TcpSample, Throttling, TrialFigures,
 };
 use landspeed_stats::median;
 
-use crate::fit::BothEnds;
+use crate::trial_ends::{BothEnds, TrialEnd};
 
 /// Returns the goodput, cost, round trips, steal and throttling of one trial, over all pairs of hosts that took part.
 ///
@@ -36,19 +36,6 @@ pub fn figures(pairs: &[BothEnds<'_>], idle: Option<&LatencyHistogram>) -> Trial
         program: program(outcomes(), cores),
         steal: most(&|end| end.observed.get::<CpuUsage>().steal_share()),
         throttled: most(&|end| end.observed.get::<Throttling>().share()),
-    }
-}
-
-/// One end of a pair in a trial.
-#[derive(Clone, Copy)]
-pub(crate) struct TrialEnd<'a> {
-    pub(crate) outcome: &'a EndpointOutcome,
-    pub(crate) host: &'a HostFacts,
-}
-
-impl<'a> TrialEnd<'a> {
-    pub(crate) fn of(pair: &BothEnds<'a>) -> impl Iterator<Item = TrialEnd<'a>> + use<'a> {
-        pair.seen.into_iter().zip(pair.hosts).map(|(outcome, host)| TrialEnd { outcome, host })
     }
 }
 
@@ -151,7 +138,7 @@ fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::{CoreCpuTime, Observations};
+    use landspeed_record::{CoreCpuTime, HostFacts, Observations};
 
     use super::*;
 

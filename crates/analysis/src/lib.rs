@@ -7,6 +7,7 @@
 #[macro_use(lines_of)]
 extern crate landspeed_record;
 
+mod block_contrast;
 mod block_figures;
 mod budget;
 mod busy;
@@ -32,6 +33,7 @@ pub mod paths;
 mod series;
 mod steal;
 mod summary;
+mod trial_ends;
 mod turns;
 pub mod verdict;
 pub mod wan;
@@ -56,4 +58,5 @@ pub use ladder::{
 pub use metric::{Metric, MetricRow};
 pub use occasions::{expectation_over, occasions};
 pub use summary::{RunFacts, assemble, summary};
+pub use trial_ends::BothEnds;
 pub use turns::{turn_log_ratios, turn_order, turn_ratio};

@@ -1,7 +1,7 @@
 //! The blocks of one comparison, and their statistics.
 
 use landspeed_record::units::{BitRate, BytesPerCpuSecond, Nanos};
-use landspeed_record::{Arm, Estimate, ProgramMetricValue, TrialFigures};
+use landspeed_record::{Arm, Estimate, Gain, ProgramMetricValue, TrialFigures};
 use landspeed_stats::{ArmTotals, BlockContrast, MeanLogRatio, estimate, median};
 
 use crate::Metric;
@@ -114,6 +114,12 @@ impl BlockSeries {
         let ratios: Vec<f64> =
             self.lns(&loaded).iter().map(|[incumbent, candidate]| candidate - incumbent).collect();
         (!ratios.is_empty()).then(|| estimate(&ratios, CONFIDENCE))
+    }
+
+    /// Returns the ratios of all figures, candidate over incumbent.
+    pub(crate) fn gain(&self) -> Gain {
+        let [rate, cost, latency] = Metric::ALL.map(|metric| self.estimate(metric));
+        Gain { rate, cost, latency, loaded_latency: self.loaded_estimate() }
     }
 
     /// Returns the geometric means of the incumbent's and of the candidate's figures, so that the ratio of the two is

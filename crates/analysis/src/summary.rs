@@ -10,7 +10,7 @@ use landspeed_record::{
 
 use crate::block_figures::{BlockFigures, arms, block_trials};
 use crate::expectations::expectations;
-use crate::ladder::{LadderFindings, LadderRules, gain};
+use crate::ladder::{LadderFindings, LadderRules};
 use crate::series::BlockSeries;
 use crate::steal::StealHistory;
 use crate::{Metric, confirm};
@@ -137,8 +137,8 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
         final_cell: final_
             .as_ref()
             .map_or_else(|| last_kept_cell(record, &start_cell), |(_, cell)| cell.clone()),
-        gain: final_.map_or_else(unmeasured, |(series, _)| gain(&series)),
-        against: against.map(|(series, _)| gain(&series)),
+        gain: final_.map_or_else(unmeasured, |(series, _)| series.gain()),
+        against: against.map(|(series, _)| series.gain()),
         steps,
         start,
         final_: end,
@@ -149,7 +149,7 @@ fn findings(record: &Record, start_cell: Cell, written: Option<TuneSummary>) -> 
 }
 
 fn unmeasured() -> Gain {
-    gain(&BlockSeries::default())
+    BlockSeries::default().gain()
 }
 
 pub(crate) fn trials(record: &Record) -> impl Iterator<Item = &Trial> {

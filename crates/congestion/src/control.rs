@@ -1,6 +1,6 @@
 //! The description of a congestion control.
 
-use crate::native::CongestionOps;
+use crate::ops::CongestionOps;
 
 /// The description of one congestion control: a row of the table [`crate::CONTROLS`].
 #[derive(Debug)]

@@ -10,6 +10,7 @@ mod control;
 mod error;
 mod load;
 mod native;
+mod ops;
 pub mod reference;
 mod sock;
 

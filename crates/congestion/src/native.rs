@@ -17,36 +17,13 @@
 //!    The simulator never undoes a reduction.
 //! 6. `cwnd_event(TxStart)` when a packet is sent while none is in flight; `CwndRestart` after an idle time.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::fmt;
 
 use crate::algorithms::CONTROLS;
 use crate::control::Control;
+use crate::ops::{CongestionOps, PacketCountCallback};
 use crate::sock::{AckSample, CaState, CwndEvent, RateSample, Sock};
-
-type PacketCountCallback = unsafe extern "C" fn(*mut Sock) -> u32;
-
-/// `struct tcp_congestion_ops` of `c/native.h`.
-#[repr(C)]
-pub(crate) struct CongestionOps {
-    init: Option<unsafe extern "C" fn(*mut Sock)>,
-    ssthresh: Option<PacketCountCallback>,
-    cong_avoid: Option<unsafe extern "C" fn(*mut Sock, u32, u32)>,
-    set_state: Option<unsafe extern "C" fn(*mut Sock, u8)>,
-    cwnd_event: Option<unsafe extern "C" fn(*mut Sock, u32)>,
-    pkts_acked: Option<unsafe extern "C" fn(*mut Sock, *const AckSample)>,
-    min_tso_segs: Option<PacketCountCallback>,
-    undo_cwnd: Option<PacketCountCallback>,
-    cong_control: Option<unsafe extern "C" fn(*mut Sock, u32, i32, *const RateSample)>,
-    flags: u32,
-    name: [c_char; 16],
-}
-
-impl fmt::Debug for CongestionOps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CongestionOps").field("name", &self.name).finish_non_exhaustive()
-    }
-}
 
 /// The error for a control that cannot run on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

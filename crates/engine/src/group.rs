@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use landspeed_agent::session::{KnobChange, SessionKey};
+use landspeed_analysis::BothEnds;
 use landspeed_analysis::figures;
-use landspeed_analysis::fit::BothEnds;
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Cell, EndpointOutcome, GroupMember, LatencyHistogram, Line, RestoreOutcome, Settings, Side, TrialFigures,

@@ -1,5 +1,4 @@
-//! Access to a network device: checks of its name, which arrives over the network, and the sysfs of its network
-//! namespace.
+//! Access to a network device: the check of its name, and the sysfs of its network namespace.
 
 use std::io;
 
@@ -8,7 +7,8 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Dir, Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
-use crate::file::KernelFile;
+use crate::device_name::is_name;
+use crate::kernel_file::KernelFile;
 use crate::{Error, KnobTarget};
 
 /// Returns the name of the target's device, or an error if it is not safe as one component of a path.
@@ -16,24 +16,6 @@ pub(crate) fn name(target: &KnobTarget) -> Result<&str, Error> {
     let name = target.device.as_str();
     let no_name = || Error::Unavailable(format!("'{}' is no interface name", name.escape_default()));
     is_name(name).then_some(name).ok_or_else(no_name)
-}
-
-/// Returns true if `name` is a valid device name (dev_valid_name in the kernel) and is safe as one component of a path.
-/// It also rejects some names that the kernel accepts: `all`, `default`, and names with non-ASCII bytes.
-pub(crate) fn is_name(name: &str) -> bool {
-    let good = |b: u8| b.is_ascii_graphic() && b != b'/' && b != b':';
-    // "all" and "default" have other meanings below /proc/sys/net, so settings of such devices cannot be reached there.
-    let reserved = [".", "..", "all", "default"];
-    (1..=15).contains(&name.len()) && !reserved.contains(&name) && name.bytes().all(good)
-}
-
-/// Returns true for an interface name that needs no quotes in a shell, a path or a configuration file. The kernel
-/// allows nearly any byte in a name.
-pub(crate) fn is_plain(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
-    (1..=15).contains(&name.len())
-        && name.chars().all(plain)
-        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 /// Returns true for a driver of virtual devices, which have no hardware.

@@ -1,6 +1,6 @@
 //! Knobs: factors that are settings of the host, and the trait that reads and writes them.
 
-use crate::device::is_plain;
+use crate::device_name::is_plain;
 use crate::{Error, Factor};
 
 /// Expands to a [`Knob`], one row of a family: `knob!(BASE_ROW, "name", Setting(its own arguments), { row fields })`.

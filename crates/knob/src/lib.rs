@@ -10,10 +10,12 @@ mod knob;
 
 mod cpu;
 mod device;
+mod device_name;
 pub mod doctor;
 mod error;
 mod file;
 pub mod journal;
+mod kernel_file;
 mod link;
 mod napi;
 mod nic;

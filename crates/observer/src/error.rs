@@ -83,6 +83,11 @@ impl Error {
         Error::Io { operation, object: object.into(), source: source.into() }
     }
 
+    /// Converts an error of libbpf.
+    pub(crate) fn libbpf(operation: &'static str, object: &str, error: &libbpf_rs::Error) -> Self {
+        Error::io(operation, object, io::Error::other(error.to_string()))
+    }
+
     pub(crate) fn shape(object: impl Into<String>, why: impl Into<String>) -> Self {
         Error::Shape { object: object.into(), why: why.into() }
     }

@@ -5,9 +5,6 @@ use landspeed_record::{Detail, DetailError, FigureValue, Observations, PartFigur
 
 use crate::Observer;
 
-/// A figure that an observer prints, taken from the observations.
-pub type ObserverHeadline = landspeed_record::Headline<Observations>;
-
 /// Declares an observer's figures, grouped by the detail of the observations from which they are taken. Each figure has
 /// a name, a description and an expression for its amount. The expression is `None` if the amount was not observed.
 macro_rules! headlines {
@@ -21,8 +18,8 @@ macro_rules! headlines {
 }
 pub(crate) use headlines;
 
-/// Returns the amount that `amount` takes from the detail `T`, for [`ObserverHeadline::of`]; `None` if the detail is
-/// absent.
+/// Returns the amount that `amount` takes from the detail `T`, for
+/// [`ObserverHeadline::of`](crate::ObserverHeadline::of); `None` if the detail is absent.
 pub(crate) fn of<T: Detail, A: Into<FigureValue>>(
     seen: &Observations,
     amount: impl FnOnce(&T) -> Option<A>,

@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use landspeed_record::units::Nanos;
 use landspeed_record::{DetailError, Figure, KernelNeed, Observations, WatchTarget};
 
-use crate::{Error, ObserverHeadline};
+use crate::Error;
 
 /// What an observer watches during one window.
 #[derive(Debug, Clone, Copy, Default)]
@@ -31,6 +31,9 @@ pub enum RunPolicy {
     /// Only if it is requested by name, for example because it disturbs the flows.
     OnRequest,
 }
+
+/// A figure that an observer prints, taken from the observations.
+pub type ObserverHeadline = landspeed_record::Headline<Observations>;
 
 /// An observer: a row of the table [`OBSERVERS`](crate::OBSERVERS).
 pub struct Observer {

@@ -9,6 +9,7 @@ use landspeed_record::{
 use landspeed_stats::estimate;
 
 use super::bit::{BIT, bit};
+use super::draft::{AnswerDraft, SizeQuestion};
 use super::message::{BOTH, HOST_A, HOST_B, LINK, class_layer};
 
 /// The share of the time between arrivals from which on a host counts as fully busy, so that it sets the pace.
@@ -85,15 +86,6 @@ impl OffloadStudy {
     }
 }
 
-/// A question of the paper.
-pub(super) struct SizeQuestion {
-    pub(super) question: &'static str,
-    /// The claims of the papers' ledger that the answer's figures are held against, and how.
-    pub(super) claims: &'static [(&'static str, ExpectationKind)],
-    /// The paper's own answer; empty if it has no figure of this kind.
-    pub(super) paper: &'static str,
-}
-
 const FRAGMENT: SizeQuestion = SizeQuestion {
     question: "What does one more fragment cost?",
     claims: &[("jin.frag.tx", ExpectationKind::Number), ("jin.frag.rx", ExpectationKind::Number)],
@@ -131,41 +123,6 @@ pub fn answers(asked: &AnswerInputs<'_>) -> Vec<SizeAnswer> {
     let of_bit = bit(asked.sweeps, asked.clock_hz);
     let all = [fragment(asked.sweeps), checksum(asked), copy(asked), pace(asked.sweeps), of_bit];
     all.into_iter().flatten().collect()
-}
-
-/// An answer in the making: the lines and figures that were added so far.
-#[derive(Debug, Default)]
-pub(super) struct AnswerDraft {
-    pub(super) lines: Vec<String>,
-    figures: BTreeMap<String, f64>,
-}
-
-impl AnswerDraft {
-    pub(super) fn figure(&mut self, name: impl Into<String>, value: f64) {
-        if value.is_finite() {
-            self.figures.insert(name.into(), value);
-        }
-    }
-
-    /// Adds a figure, if it is known.
-    fn known(&mut self, name: impl Into<String>, value: Option<f64>) {
-        self.figure(name, value.unwrap_or(f64::NAN));
-    }
-
-    /// Returns the answer, with the paper's own as its last line; `None` if there is nothing to say.
-    pub(super) fn answer(self, asked: &SizeQuestion) -> Option<SizeAnswer> {
-        let AnswerDraft { lines, figures } = self;
-        if lines.is_empty() {
-            return None;
-        }
-        let paper = Some(asked.paper).filter(|paper| !paper.is_empty()).map(str::to_owned);
-        Some(SizeAnswer {
-            question: asked.question.to_owned(),
-            answer: lines.into_iter().chain(paper).collect(),
-            claims: asked.claims.iter().map(|(claim, _)| (*claim).to_owned()).collect(),
-            figures,
-        })
-    }
 }
 
 /// Formats a time with its unit, such as "930 ns" or "1.23 us".

@@ -2,7 +2,7 @@
 
 use landspeed_record::{ExpectationKind, PerPacketCost, SizeAnswer};
 
-use super::answers::{AnswerDraft, SizeQuestion};
+use super::draft::{AnswerDraft, SizeQuestion};
 use super::message::{HOST_A, HOST_B, SHARED};
 
 pub(super) const BIT: SizeQuestion = SizeQuestion {

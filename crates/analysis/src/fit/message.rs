@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use landspeed_record::units::{Bytes, Nanos};
-use landspeed_record::{CostClass, CostProfile, DatagramCounts, EndpointOutcome, HostFacts, LinkCounters};
+use landspeed_record::{CostClass, CostProfile, DatagramCounts, LinkCounters};
 
 use super::cost::sampled;
 use crate::figures::{end_share, machine_share};
+use crate::trial_ends::BothEnds;
 
 /// The name of the layer with host A's processor time: the time of its threads and, if the hosts are two machines, also
 /// the time that its machine spent on packets outside of these threads.
@@ -20,15 +21,6 @@ pub const SHARED: &str = "shared by A and B";
 pub const BOTH: &str = "both hosts";
 /// The name of the layer with the time between arrivals at the receiver.
 pub const LINK: &str = "link";
-
-/// The two ends of a trial.
-#[derive(Debug, Clone, Copy)]
-pub struct BothEnds<'a> {
-    /// The outcomes of the sender and the receiver.
-    pub seen: [&'a EndpointOutcome; 2],
-    /// The hosts of the sender and the receiver.
-    pub hosts: [&'a HostFacts; 2],
-}
 
 /// The cost of a message by layer, from one trial.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,11 +39,6 @@ pub struct MessageCost {
 type MessageRates = [f64; 2];
 
 impl BothEnds<'_> {
-    /// Returns true if both hosts are namespaces of one machine.
-    pub(crate) fn one_machine(&self) -> bool {
-        !self.hosts[0].boot_id.is_empty() && self.hosts[0].boot_id == self.hosts[1].boot_id
-    }
-
     /// Returns the cost of a message of `size`, in nanoseconds for each host and the link; `None` if no message
     /// arrived.
     ///
@@ -148,7 +135,9 @@ pub(super) fn class_layer(class: &str, host: &str) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::units::CpuNanos;
-    use landspeed_record::{ClassSamples, CpuAccounting, CpuUsage, LinkCounters, Observations};
+    use landspeed_record::{
+        ClassSamples, CpuAccounting, CpuUsage, EndpointOutcome, HostFacts, LinkCounters, Observations,
+    };
 
     use super::*;
 

@@ -4,6 +4,7 @@
 mod answers;
 mod bit;
 mod cost;
+mod draft;
 mod fragments;
 mod line;
 mod message;
@@ -13,5 +14,5 @@ pub use answers::{AnswerInputs, OffloadBlock, OffloadStudy, answers, size_claims
 pub(crate) use cost::samples_of_flow;
 pub use cost::{CostOwners, cost_figures, cost_owners, share_of_links};
 pub use fragments::{IpVersion, largest};
-pub use message::{BOTH, BothEnds, HOST_A, HOST_B, LINK, MessageCost, SHARED};
+pub use message::{BOTH, HOST_A, HOST_B, LINK, MessageCost, SHARED};
 pub use sweep::SizeSweep;

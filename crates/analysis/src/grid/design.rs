@@ -8,53 +8,12 @@ use landspeed_record::{Grid, GridEndReason, GridTrial, Line};
 use landspeed_stats::grid::CellTrial;
 
 use super::fitted::points;
-use super::order::{block, block_time, blocks_a_pass};
+use super::order::block;
 use super::placebo;
 use super::precision::Precision;
+use super::size::{block_time, planned_blocks};
+use super::visit::GridVisit;
 use crate::Designer;
-
-/// The number of passes over all cells if neither blocks, nor precision, nor a budget ends the grid.
-const PASSES: u32 = 8;
-/// The largest number of passes if a precision or a budget ends the grid.
-const MOST_PASSES: u32 = 100;
-
-/// Returns the largest number of passes over all cells of the grid.
-pub(super) fn planned_passes(grid: &Grid) -> u32 {
-    let ends_itself = grid.precision.is_some() || grid.budget_ns > Nanos(0);
-    grid.blocks.unwrap_or(if ends_itself { MOST_PASSES } else { PASSES })
-}
-
-/// Returns the largest number of blocks of the grid.
-pub fn planned_blocks(grid: &Grid) -> u32 {
-    planned_passes(grid).saturating_mul(blocks_a_pass(grid))
-}
-
-/// Returns the largest number of trials of the grid, placebos included. If a pass over all cells takes several blocks,
-/// each of them also measures the reference, which this leaves out.
-pub fn planned_trials(grid: &Grid) -> usize {
-    let placebos = placebo::planned(grid).saturating_mul(blocks_a_pass(grid));
-    grid.cells().saturating_add(placebos).saturating_mul(planned_passes(grid)) as usize
-}
-
-/// The next trial of a grid: its block, its plot and its cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GridVisit {
-    pub block: u32,
-    /// The number of the plot. A plot is a group of cells that are measured together, so that a factor that is slow to
-    /// change (`GridFactor::is_slow`) keeps its value within the group.
-    pub plot: u32,
-    pub cell: u32,
-    /// True for the extra visit by which a block measures a cell twice, as a placebo.
-    pub is_placebo: bool,
-}
-
-impl GridVisit {
-    /// Returns the record's line for this visit's trial.
-    pub fn line(&self, trial: GridTrial) -> Line {
-        let trial = Box::new(trial);
-        if self.is_placebo { Line::GridPlacebo(trial) } else { Line::GridTrial(trial) }
-    }
-}
 
 /// Decides the trials of a grid, one after the other, and when the grid ends.
 #[derive(Debug)]

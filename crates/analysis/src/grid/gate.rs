@@ -3,7 +3,7 @@
 use landspeed_record::{CurveShape, Expectation, ExpectationTest, Grid};
 use landspeed_stats::{deviation_at_least, half_width};
 
-use super::design::planned_passes;
+use super::size::planned_passes;
 
 /// The confidence of the intervals that are forecast, and of the spread's lower bound.
 const CONFIDENCE: f64 = 0.95;

@@ -12,8 +12,8 @@ use super::expect::{JudgedTrials, has_peaks, judge};
 use super::fitted::{CellStep, FigureModel, layout, points};
 use super::{called, conditions, control, kinds, placebo};
 use crate::disturbance::over_trials;
-use crate::fit::BothEnds;
 use crate::paths::{is_about_paths, over_interconnects, predicted, too_far_off, used};
+use crate::trial_ends::BothEnds;
 
 /// Returns the report of a grid's record, whose name is `path`. Nothing is judged where the grid's control failed.
 ///

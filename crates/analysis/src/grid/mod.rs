@@ -13,11 +13,15 @@ mod kinds;
 mod order;
 mod placebo;
 mod precision;
+mod size;
+mod visit;
 
 pub(crate) use control::over as control_over;
-pub use design::{GridDesigner, GridVisit, planned_blocks, planned_trials};
+pub use design::GridDesigner;
 pub use gate::{GateForecast, asks, forecast};
 pub use judge::report;
 pub(crate) use judge::{expected_beside, judged};
-pub use order::{GridPlot, block, block_time, blocks_a_pass, least_time};
+pub use order::{GridPlot, block, blocks_a_pass};
 pub use precision::Precision;
+pub use size::{block_time, least_time, planned_blocks, planned_trials};
+pub use visit::GridVisit;

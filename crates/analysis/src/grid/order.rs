@@ -3,9 +3,6 @@
 use landspeed_record::Grid;
 use landspeed_record::units::Nanos;
 use landspeed_stats::Random;
-use landspeed_stats::grid::least_blocks;
-
-use super::placebo;
 
 /// The longest time of a block: drift within a minute on a shared machine affects all of its cells.
 const BLOCK: Nanos = Nanos::secs(60);
@@ -52,7 +49,7 @@ pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
 }
 
 /// Returns all plots of the grid with their cells.
-fn plots(grid: &Grid) -> Vec<GridPlot> {
+pub(super) fn plots(grid: &Grid) -> Vec<GridPlot> {
     let mut plots: Vec<GridPlot> = Vec::new();
     for cell in 0..grid.cells() {
         let number = grid.plot_of(cell);
@@ -62,24 +59,6 @@ fn plots(grid: &Grid) -> Vec<GridPlot> {
         }
     }
     plots
-}
-
-/// Returns the approximate time of a block.
-pub fn block_time(grid: &Grid) -> Nanos {
-    let parts = u64::from(blocks_a_pass(grid));
-    let trials = u64::from(grid.cells()).div_ceil(parts) + u64::from(placebo::planned(grid));
-    let plots = plots(grid).len() as u64;
-    let toggles = |slow: bool, times: u64| {
-        let factors = grid.factors.iter().filter(move |factor| factor.is_slow == slow);
-        factors.map(|factor| factor.toggle_ns).sum::<Nanos>().times(times)
-    };
-    grid.trial_ns.times(trials) + toggles(true, plots) + toggles(false, trials)
-}
-
-/// Returns the least time in which a grid has intervals: three blocks, or more where factors are varied over whole plots.
-pub fn least_time(grid: &Grid) -> Nanos {
-    let blocks = if grid.has_plots() { least_blocks(plots(grid).len()) as u64 } else { 3 };
-    block_time(grid).times(blocks * u64::from(blocks_a_pass(grid)))
 }
 
 #[cfg(test)]
@@ -135,6 +114,5 @@ mod tests {
         }
         assert_eq!(visits[0], 8);
         assert!(visits[1..].iter().all(|times| *times == 2), "{visits:?}");
-        assert!(block_time(&grid) >= Nanos::secs(50));
     }
 }

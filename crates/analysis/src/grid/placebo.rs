@@ -7,9 +7,9 @@ use landspeed_record::{Grid, GridPlacebo, GridTrial};
 use landspeed_stats::grid::{CellTrial, Contrast, FittedGrid};
 use landspeed_stats::{Random, median, ratio_of};
 
-use super::GridVisit;
 use super::fitted::points;
 use super::order::blocks_a_pass;
+use super::visit::GridVisit;
 
 /// The confidence of a placebo's interval. Of a thousand quiet grids with two placebos each, two are called disturbed.
 const CONFIDENCE: f64 = 0.999;

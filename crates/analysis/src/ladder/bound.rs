@@ -5,7 +5,6 @@
 
 use landspeed_record::{Cell, StepAnswer, StepLine, StepSummary};
 
-use super::climb::Climb;
 use super::run_state::RunState;
 
 /// The result of a search for the rate that a path carries.
@@ -27,7 +26,8 @@ impl RateBound {
         format!("bound-{}", self.knob)
     }
 
-    fn line(&self, incumbent: &Cell, candidate: &Cell) -> StepLine {
+    /// Returns the bound's step: from `incumbent` to `candidate`, which has the bound.
+    pub(super) fn line(&self, incumbent: &Cell, candidate: &Cell) -> StepLine {
         let with = self.change.flow.iter().filter(|(knob, _)| **knob != self.knob);
         let summary = StepSummary {
             id: self.id(),
@@ -52,16 +52,5 @@ impl RateBound {
         line.summary.confirmed = Some(lost <= self.may_lose);
         line.summary.reason += &format!("; {:.3} % were lost in the final check", 100.0 * lost);
         run.decide(line);
-    }
-}
-
-impl Climb {
-    /// Applies a bound to the current setting and records it as a kept step.
-    pub(super) fn bound(&mut self, bound: RateBound, run: &mut RunState) {
-        self.standing.bound = None;
-        let without = self.standing.cell(&[]);
-        self.standing.bound = Some(bound.clone());
-        self.incumbent = self.standing.cell(&[]);
-        run.decide(bound.line(&without, &self.incumbent));
     }
 }

@@ -11,14 +11,14 @@ use landspeed_record::Cell;
 use landspeed_record::units::Nanos;
 use landspeed_stats::GuardVerdict;
 
+use super::action::{LadderFindings, LadderProgress};
+use super::block::{BlockResult, LadderBlock};
 use super::comparison::CellComparison;
 use super::guards;
 use super::kept::KeptSetting;
 use super::left_out::{IN_THE_END, LeftOutTests};
+use super::rules::LadderRules;
 use super::run_state::RunState;
-use super::{BlockResult, LadderBlock, LadderFindings, LadderProgress, LadderRules};
-
-pub(crate) use conclude::gain;
 
 mod conclude;
 mod square;

@@ -6,7 +6,10 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Candidate, Cell, PathRate, StepAnswer, StepLine, VerdictLine};
 use landspeed_stats::ErrorLedger;
 
+use super::action::LadderProgress;
 use super::advice::hints;
+use super::block::BlockResult;
+use super::bound::RateBound;
 use super::check::{FinalCheck, blocks_needed};
 use super::kept::{KeptSetting, KeptStep, KeptTotals};
 use super::left_out::LeftOutTests;
@@ -14,7 +17,6 @@ use super::queue::{CandidateQueue, CandidateTask};
 use super::rules::{RunSize, SECOND_CHANCE, USUAL_BLOCKS};
 use super::run_state::RunState;
 use super::step::{LadderStep, STOPPED, StepDecision, blank, least_time};
-use super::{BlockResult, LadderProgress};
 use crate::metric::Metric;
 
 /// The reason that is reported for a candidate that was not tried for want of time.
@@ -24,7 +26,7 @@ pub const PATH_LIMITS: &str = "the path carries no more, whatever the hosts are 
 
 #[derive(Debug)]
 pub(crate) struct Climb {
-    pub(super) incumbent: Cell,
+    incumbent: Cell,
     queue: CandidateQueue,
     /// Candidates that cannot matter with the current setting. They are reported at the end only, because after a kept
     /// step they may matter.
@@ -35,7 +37,7 @@ pub(crate) struct Climb {
     /// True if the bottleneck may have moved since the last verdict.
     watch_due: bool,
     step: Option<LadderStep>,
-    pub(super) standing: KeptSetting,
+    standing: KeptSetting,
     left_out: LeftOutTests,
     totals: KeptTotals,
     ledger: ErrorLedger,
@@ -108,6 +110,15 @@ impl Climb {
         if self.queue.is_empty() {
             self.placebos.clear();
         }
+    }
+
+    /// Applies a bound to the current setting and records it as a kept step.
+    pub(crate) fn bound(&mut self, bound: RateBound, run: &mut RunState) {
+        self.standing.bound = None;
+        let without = self.standing.cell(&[]);
+        self.standing.bound = Some(bound.clone());
+        self.incumbent = self.standing.cell(&[]);
+        run.decide(bound.line(&without, &self.incumbent));
     }
 
     fn report_idle(&mut self, run: &mut RunState) {

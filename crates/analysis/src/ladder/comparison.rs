@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use landspeed_record::Cell;
 use landspeed_record::units::Nanos;
 
+use super::block::{BlockResult, LadderBlock};
 use super::run_state::{ArmOrder, RunState};
-use super::{BlockResult, LadderBlock};
 use crate::Metric;
 use crate::block_figures::BlockFigures;
 use crate::lost::LostTimeEffects;

@@ -4,8 +4,8 @@
 use landspeed_record::Candidate;
 use landspeed_record::units::Nanos;
 
-use super::LadderRules;
 use super::check::blocks_needed;
+use super::rules::LadderRules;
 use super::run_state::RunState;
 use super::step::{least_time, usual_time};
 

@@ -10,10 +10,12 @@ use landspeed_record::Estimate;
 use landspeed_record::units::Nanos;
 use landspeed_stats::{BlockContrast, CountedAndAllMeans};
 
+use super::block::{BlockResult, LadderBlock};
 use super::comparison::CellComparison;
 use super::kept::KeptSetting;
+use super::rules::LadderRules;
 use super::run_state::RunState;
-use super::{BlockResult, LadderBlock, LadderRules, words};
+use super::words;
 use crate::series::CONFIDENCE;
 
 /// The fewest blocks that confirm a step.

@@ -3,11 +3,14 @@
 //! The ladder is a deterministic state machine without I/O. The driver calls [`Ladder::next`] with the time that the
 //! run has used, carries out the action, and reports blocks with [`Ladder::observe`].
 //!
-//! The module `climb` has the sequence of steps with its reopened candidates and placebos. `advice` has the order by a
-//! verdict, `step` the decision on one step, and `guards` the figures that a step must not harm. `left_out` has the
-//! confirmation of kept steps, and `check` the final trials.
+//! The module `action` has what the ladder requests and returns, and `block` the trials that it compares. `climb` has
+//! the sequence of steps with its reopened candidates and placebos. `advice` has the order by a verdict, `step` the
+//! decision on one step, and `guards` the figures that a step must not harm. `left_out` has the confirmation of kept
+//! steps, and `check` the final trials.
 
+mod action;
 mod advice;
+mod block;
 mod bound;
 mod check;
 mod climb;
@@ -24,11 +27,13 @@ mod step;
 pub(crate) mod words;
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{Arm, Candidate, Cell, Gain, StepLine, StepSummary, TrialFigures, VerdictLine};
+use landspeed_record::{Candidate, Cell, VerdictLine};
 
+use action::LadderProgress;
+pub use action::{LadderAction, LadderFindings};
+pub use block::{BlockResult, LadderBlock};
 pub use bound::RateBound;
 use check::FinalCheck;
-pub(crate) use check::gain;
 use climb::Climb;
 pub use climb::{NO_ROOM, PATH_LIMITS};
 pub use forecast::Forecast;
@@ -36,108 +41,6 @@ pub use guards::{guard_margin, too_long_under_load};
 pub use rules::LadderRules;
 use run_state::RunState;
 pub use step::{OUT_OF_TIME, STOPPED};
-
-use crate::block_figures::{arms, block_trials};
-
-/// An action that the ladder requests from its driver.
-#[derive(Debug, Clone)]
-pub enum LadderAction {
-    /// Measure this block, then call [`Ladder::observe`] or [`Ladder::failed`].
-    Measure(Box<LadderBlock>),
-    /// Write a decision to the record. A later line with the same id replaces an earlier one, because the final trials
-    /// add a kept step's worth or drop the step.
-    Decided(Box<StepLine>),
-    /// Get a verdict at this cell, the current setting, and pass it to [`Ladder::advise`]. This is requested at the
-    /// start and after each kept step, because the bottleneck may have moved, but only if [`LadderRules::watch_time`]
-    /// is set. The ladder does not repeat the request, and it continues even without an answer.
-    Watch(Box<Cell>),
-    /// Show a note to the user.
-    Note(String),
-    /// The run is over. Further calls return the same findings.
-    Finished(Box<LadderFindings>),
-}
-
-/// Two cells to compare in one block of trials.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LadderBlock {
-    /// The name for `Trial::step`: a step's id, "final", "against", "without 07-tso=on", ...
-    pub step: String,
-    pub what: String,
-    /// The current setting (arm A).
-    pub incumbent: Cell,
-    /// The setting to try (arm B).
-    pub candidate: Cell,
-    pub toggle: Nanos,
-    /// True if the block has eight trials of half the length, with all idle ping-pongs first and then the streams in
-    /// the same order. False if it has four trials, each with its ping-pong and its stream.
-    pub fine: bool,
-    /// True if the block begins with the candidate (BAAB), false if with the incumbent (ABBA). The order is random, but
-    /// each order occurs once in every two blocks of a comparison.
-    pub candidate_first: bool,
-    /// The number of the block within `step`, from 0, discarded ones included.
-    pub block: u32,
-    /// The largest number of blocks that the comparison may take; 0 if only the time left limits it.
-    pub most: u32,
-}
-
-impl LadderBlock {
-    /// Returns the cell of one arm.
-    pub fn cell(&self, arm: Arm) -> &Cell {
-        match arm {
-            Arm::Incumbent => &self.incumbent,
-            Arm::Candidate => &self.candidate,
-        }
-    }
-
-    /// Returns the arm of each of the block's trials, in time order.
-    pub fn arms(&self) -> Vec<Arm> {
-        arms(block_trials(self.fine), self.candidate_first)
-    }
-
-    /// Returns the block's result without remarks, from the figures of its trials in time order and the time that it
-    /// took, toggles included.
-    pub fn result(&self, figures: Vec<TrialFigures>, took: Nanos) -> BlockResult {
-        let (step, candidate_first) = (self.step.clone(), self.candidate_first);
-        BlockResult { step, figures, candidate_first, took, remarks: Vec::new() }
-    }
-}
-
-/// The result of one measured block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct BlockResult {
-    /// The name of the step, as in the block.
-    pub step: String,
-    /// The figures of the trials, in time order.
-    pub figures: Vec<TrialFigures>,
-    /// The order of the arms, as in the block.
-    pub candidate_first: bool,
-    /// The time that the block took, toggles included.
-    pub took: Nanos,
-    /// Observations on the candidate's trials beside the figures, in words that are identical from block to block.
-    /// They become part of the step's reason.
-    pub remarks: Vec<String>,
-}
-
-/// The results of a ladder.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LadderFindings {
-    pub steps: Vec<StepSummary>,
-    /// The geometric means of the start cell's trials in the final check.
-    pub start: TrialFigures,
-    /// The geometric means of the final cell's trials in the final check.
-    pub final_: TrialFigures,
-    /// The ratios of the final setting's figures to the start's, from the trials of the final check alone.
-    pub gain: Gain,
-    /// The ratios of the final setting's figures to those of the setting `LadderRules::against`, from the trials of the
-    /// final check alone; `None` if no such setting was given.
-    pub against: Option<Gain>,
-    pub start_cell: Cell,
-    pub final_cell: Cell,
-    /// The reason why the result is invalid or partial, such as a kept placebo or an early end; `None` if it is valid.
-    pub void: Option<String>,
-    /// Signs that the trials have a kind of noise under which the probability of a false keep is not bounded.
-    pub doubts: Vec<String>,
-}
 
 /// The state machine of a tuning run: it requests blocks, and decides steps by their results.
 #[derive(Debug)]
@@ -149,15 +52,6 @@ pub struct Ladder {
     /// The forecast number of candidates that the budget has time for.
     tries: usize,
     finished: Option<Box<LadderFindings>>,
-}
-
-enum LadderProgress {
-    Measure(Box<LadderBlock>),
-    /// Get a verdict on the bottleneck at this cell.
-    Watch(Box<Cell>),
-    /// Something was decided or noted; call again.
-    Said,
-    Over,
 }
 
 impl Ladder {

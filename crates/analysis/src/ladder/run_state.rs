@@ -8,7 +8,9 @@ use landspeed_stats::{ExcessVariance, excess};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::{LadderAction, LadderBlock, LadderRules};
+use super::action::LadderAction;
+use super::block::LadderBlock;
+use super::rules::LadderRules;
 use crate::block_figures::BlockFigures;
 use crate::lost::LostTimeEffects;
 use crate::series::BlockSeries;

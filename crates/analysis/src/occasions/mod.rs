@@ -7,6 +7,7 @@
 
 mod deviation;
 mod peaks;
+mod void;
 
 use std::collections::BTreeSet;
 
@@ -16,6 +17,8 @@ use landspeed_record::{
     OccasionsReport, Record,
 };
 use landspeed_stats::{over_occasions, spread_by_chance};
+
+use void::{left_out, void};
 
 /// The confidence of the intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -280,21 +283,6 @@ fn by_answers(alone: &[ExpectationAgreement]) -> (ExpectationAgreement, bool) {
 fn statistics(reports: &[GridReport]) -> Vec<(f64, f64)> {
     let placebos = reports.iter().filter(|report| report.void.is_none()).flat_map(|report| &report.placebos);
     placebos.map(|placebo| (placebo.statistic, placebo.freedom)).collect()
-}
-
-/// Returns why an occasion does not count; `None` if it does.
-fn void(report: &GridReport) -> Option<String> {
-    let disturbed = || report.placebos.iter().find(|placebo| !placebo.holds());
-    let placebo = || Some(format!("its placebo {} left 1", disturbed()?.cell));
-    report.void.clone().or_else(placebo)
-}
-
-fn left_out(reports: &[GridReport]) -> Vec<String> {
-    let line = |report: &GridReport| {
-        let why = void(report)?;
-        Some(format!("{} does not count: {why}", report.record.as_deref().unwrap_or_default()))
-    };
-    reports.iter().filter_map(line).collect()
 }
 
 /// Returns what a reader must know of all figures of the hosts.

@@ -2,7 +2,7 @@
 
 use landspeed_record::{ExpectationReport, GridReport, Record};
 
-use super::void;
+use super::void::void;
 use crate::grid::expected_beside;
 
 /// Judges each occasion's `peaks` again, with the best cells of the other occasions that count. `all` has the reports of

@@ -2,7 +2,7 @@
 
 use landspeed_record::{Finding, Remedy};
 
-use super::causes::{limits, relieves};
+use super::causes::relieves;
 use super::judge::RelievedLimit;
 use super::thresholds::{GAIN_HIGH, GAIN_LOW, LEAST_GAIN, LEAST_OPEN_GAIN, MOST_RATIO, PAYLOAD_OF_LINK};
 use super::view::VerdictView;
@@ -78,7 +78,7 @@ fn next_limits(view: &VerdictView<'_>, relieved: RelievedLimit) -> Vec<Gain> {
     let shaper = view.shaped.as_ref().filter(|_| relieved != RelievedLimit::Path);
     let shaper = shaper.and_then(|shaped| shaped.queue.watch.rate_bps);
     let shaper = shaper.map(|rate| over(PAYLOAD_OF_LINK * rate.0, rate.0));
-    let link = limits::slowest_link(view).map(|(_, rate)| over(PAYLOAD_OF_LINK * rate.0, rate.0));
+    let link = view.slowest_link().map(|(_, rate)| over(PAYLOAD_OF_LINK * rate.0, rate.0));
     let parts = view.headroom().map(|ratio| Gain { low: PAYLOAD_OF_LINK * ratio, high: ratio });
     let core = most_work(view).filter(|work| relieved != RelievedLimit::Processor && *work > 0.0);
     // A core whose work grows in proportion to the rate is full at 1 / work.

@@ -81,7 +81,7 @@ fn binding_next(view: &VerdictView<'_>, found: &[Finding], candidates: Vec<Findi
     if found.iter().all(|finding| is_limit(finding.cause)) {
         return Vec::new();
     }
-    let link = limits::slowest_link(view).map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
+    let link = view.slowest_link().map_or(VIRTUAL_LINK, |(_, speed)| speed.0);
     let link = view.path.as_ref().map_or(link, |path| path.level.rate.min(link));
     // A flow that is already faster refutes the computed rate.
     let within = PASSED * view.goodput.0..CLEARLY_BELOW * link;

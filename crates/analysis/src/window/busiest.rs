@@ -1,10 +1,10 @@
 //! Chooses the connections to compare with the window model.
 
 use landspeed_record::units::Nanos;
-use landspeed_record::{FlowKey, FlowWatch, FlowWindow, IpProtocol, Observations};
+use landspeed_record::{FlowWatch, FlowWindow, IpProtocol, Observations};
 
 use super::levels::{WatchedEnds, difference};
-use super::live::check;
+use super::live::{check, turned};
 
 /// A host whose connections were watched.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +43,6 @@ fn ends_on<'a>(host: &WatchedHost<'a>) -> Vec<WatchedEnd<'a>> {
     tcp.map(|watch| WatchedEnd { watch, kernel: host.kernel }).collect()
 }
 
-pub(super) fn turned(key: FlowKey) -> FlowKey {
-    FlowKey { local: key.remote, remote: key.local, ..key }
-}
-
 /// Returns the connection of `end`, with its other end `peer`, if `end` sends or has no watched peer. So a connection
 /// of two watched ends is returned for one of them only: the end that sent more.
 fn joined<'a>(
@@ -76,7 +72,7 @@ fn joined<'a>(
 mod tests {
     use super::*;
     use landspeed_record::units::Bytes;
-    use landspeed_record::{SocketState, TcpState, WindowRule};
+    use landspeed_record::{FlowKey, SocketState, TcpState, WindowRule};
 
     /// Returns an end at `local` that moves `sent` and `received` bytes within a second.
     fn end(local: u16, remote: u16, sent: u64, received: u64) -> FlowWatch {

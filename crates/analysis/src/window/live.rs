@@ -3,7 +3,6 @@
 use landspeed_record::units::Bytes;
 use landspeed_record::{FlowKey, FlowWindow, WindowFigure, WindowRelation, WindowRule};
 
-use super::busiest::turned;
 use super::levels::{ConnectionLevels, OfferedWindow, WatchedEnds};
 use super::linux::{ReceiveSpace, SpaceRule, selected_window};
 use super::model::{aligned, bandwidth_delay, granularity, least_advance, lost};
@@ -28,6 +27,11 @@ pub(super) fn check(ends: &WatchedEnds<'_>) -> Option<FlowWindow> {
 /// Returns the flow's key at its sender, whichever end was watched.
 fn key(ends: &WatchedEnds<'_>) -> Option<FlowKey> {
     ends.sender.map(|watch| watch.key).or_else(|| ends.receiver.map(|watch| turned(watch.key)))
+}
+
+/// Returns the key of the same flow at its other end.
+pub(super) fn turned(key: FlowKey) -> FlowKey {
+    FlowKey { local: key.remote, remote: key.local, ..key }
 }
 
 /// Returns a rule with its prediction and the observation; `slack` bytes to either side of a bound are tolerated.

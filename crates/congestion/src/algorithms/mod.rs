@@ -4,7 +4,7 @@
 macro_rules! source {
     ($name:ident) => {{
         unsafe extern "C" {
-            static $name: crate::native::CongestionOps;
+            static $name: crate::ops::CongestionOps;
         }
         // SAFETY: the control's C source defines this constant, with the layout of `CongestionOps`.
         unsafe { &$name }

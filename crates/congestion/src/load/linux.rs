@@ -6,7 +6,8 @@ use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketType, socket, sockopt};
 
-use super::{allowed, available};
+use super::allowed;
+use super::state::available;
 use crate::Error;
 use crate::control::Control;
 

@@ -8,6 +8,7 @@ mod allowed;
 mod linux;
 mod object;
 mod pin;
+mod state;
 
 use std::path::PathBuf;
 
@@ -20,8 +21,8 @@ use crate::native::NEEDS_TIMESTAMPS;
 
 pub use allowed::{NEEDS, can_load};
 pub use linux::{LinuxControl, linuxs_own};
+pub use state::{LoadState, available, state};
 
-const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 const TIMESTAMPS: &str = "/proc/sys/net/ipv4/tcp_timestamps";
 
 /// A control that this process has loaded into the kernel. When this value is dropped, new sockets can no longer
@@ -33,17 +34,6 @@ pub struct LoadedControl {
     // The link must be dropped before the programs that it refers to.
     link: Link,
     _programs: Object,
-}
-
-/// The state of a control on this host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum LoadState {
-    /// The kernel does not know the control.
-    Absent,
-    /// Programs can choose the control, because a process holds it or it is the kernel's own.
-    Available,
-    /// Programs can choose the control until it is unloaded, because the file at this path holds it.
-    Kept(PathBuf),
 }
 
 /// Loads the control called `name` (with or without `ls_`). Any program on this host may then choose it by its
@@ -97,46 +87,13 @@ fn fits(row: &'static Control) -> Result<(), Error> {
 /// Returns an error if the name is unknown, if no file holds the control, or if the file cannot be removed.
 pub fn unload(name: &str) -> Result<&'static Control, Error> {
     let row = find(name)?;
-    pin::remove(row)?;
+    pin::remove(row, || state(row).holder())?;
     Ok(row)
-}
-
-/// Returns the state of control `row` on this host.
-pub fn state(row: &Control) -> LoadState {
-    if let Some(path) = pin::path(row) {
-        return LoadState::Kept(path);
-    }
-    let is_there = available().iter().any(|name| name == row.kernel_name);
-    if is_there { LoadState::Available } else { LoadState::Absent }
-}
-
-/// Returns the names that `TCP_CONGESTION` accepts on this host now. The list is empty if it cannot be read from the
-/// kernel.
-pub fn available() -> Vec<String> {
-    let names = std::fs::read_to_string(AVAILABLE).unwrap_or_default();
-    names.split_whitespace().map(str::to_owned).collect()
 }
 
 fn find(name: &str) -> Result<&'static Control, Error> {
     let mut rows = CONTROLS.iter().copied();
     rows.find(|row| row.name == name || row.kernel_name == name).ok_or_else(|| Error::unknown(name))
-}
-
-impl LoadState {
-    /// Returns the end of an error message: the holder of the control, and how to end it. It is empty if no process or
-    /// file holds the control.
-    fn holder(&self) -> String {
-        match self {
-            LoadState::Absent => String::new(),
-            LoadState::Available => {
-                ": a running `landspeed cc load`, or an agent for its session, holds it; end that with Ctrl-C"
-                    .to_owned()
-            }
-            LoadState::Kept(path) => {
-                format!(": {} holds it; `landspeed cc unload` ends that", path.display())
-            }
-        }
-    }
 }
 
 impl LoadedControl {

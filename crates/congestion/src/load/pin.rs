@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::Link;
 use rustix::fs::statfs;
 
-use super::state;
 use crate::Error;
 use crate::control::Control;
 
@@ -33,11 +32,12 @@ pub(super) fn keep(row: &Control, link: &mut Link) -> Result<PathBuf, Error> {
     Ok(path)
 }
 
-pub(super) fn remove(row: &'static Control) -> Result<(), Error> {
+/// Removes the file that keeps a control loaded. `holder` says what else holds the control if there is none.
+pub(super) fn remove(row: &'static Control, holder: impl FnOnce() -> String) -> Result<(), Error> {
     let path = place(row);
     match fs::remove_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Err(Error::NotKept { name: row.kernel_name, holder: state(row).holder() });
+            return Err(Error::NotKept { name: row.kernel_name, holder: holder() });
         }
         removed => removed.map_err(|error| Error::io("remove", &path, error))?,
     }

@@ -56,7 +56,7 @@ pub(super) fn in_own_terms(end: &mut EndpointOutcome) {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_analysis::fit::BothEnds;
+    use landspeed_analysis::BothEnds;
     use landspeed_record::units::{BitRate, Nanos};
     use landspeed_record::{GridFigure, GridTrial, HostFacts, ProgramFigure};
 

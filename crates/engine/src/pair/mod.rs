@@ -8,8 +8,8 @@ mod run_spec;
 use std::net::SocketAddr;
 
 use landspeed_agent::session::{RelayBridge, SessionKey};
+use landspeed_analysis::BothEnds;
 use landspeed_analysis::figures;
-use landspeed_analysis::fit::BothEnds;
 use landspeed_record::factor::PathView;
 use landspeed_record::units::{BitRate, Nanos};
 use landspeed_record::{EndpointOutcome, LinkFacts, PathFacts, Settings, Side, TrialFigures};

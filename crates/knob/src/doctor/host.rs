@@ -1,7 +1,7 @@
 //! Rules for the machine: the frequency of its processors, and programs that change settings on their own.
 
-use super::SettingFinding;
-use super::Severity::{Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 use crate::persist::shown;
 

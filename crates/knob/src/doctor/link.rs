@@ -1,7 +1,7 @@
 //! Rules for the link: its state, speed, MTU, transmit queue length and pause frames.
 
-use super::SettingFinding;
-use super::Severity::{Fault, Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{Fault, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
 const ETHERNET_MTU: u32 = 1500;

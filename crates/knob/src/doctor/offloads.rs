@@ -1,8 +1,8 @@
 //! Rules for offloads. An offload moves work from the kernel to the device, or lets the kernel handle several packets
 //! as one.
 
-use super::SettingFinding;
-use super::Severity::{self, Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{self, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule, off};
 
 pub(super) const RULES: &[DoctorRule] = &[

@@ -1,7 +1,7 @@
 //! Rules for rings, interrupts, and the processors that handle received packets.
 
-use super::SettingFinding;
-use super::Severity::{Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
 pub(super) const RULES: &[DoctorRule] = &[

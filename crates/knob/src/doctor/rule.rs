@@ -6,7 +6,8 @@ use landspeed_record::factor::SystemSetting;
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{HostFacts, KnobState, LinkFacts};
 
-use super::{DoctorPath, SettingFinding, Severity};
+use super::finding::{SettingFinding, Severity};
+use super::path::DoctorPath;
 use crate::device::is_virtual;
 use crate::persist::shown;
 

@@ -1,7 +1,7 @@
 //! Rules for TCP's own settings.
 
-use super::SettingFinding;
-use super::Severity::{Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule, off};
 
 pub(super) const RULES: &[DoctorRule] = &[

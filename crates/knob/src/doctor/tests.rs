@@ -1,4 +1,5 @@
 use landspeed_record::ConflictingProgram;
+use landspeed_record::units::{BitRate, Nanos};
 
 use super::*;
 

@@ -2,8 +2,8 @@
 
 use landspeed_record::units::{Bytes, Nanos};
 
-use super::SettingFinding;
-use super::Severity::{Fault, Hint, Warning};
+use super::finding::SettingFinding;
+use super::finding::Severity::{Fault, Hint, Warning};
 use super::rule::{DoctorInput, DoctorRule};
 
 /// Assumed RTT of a path within a region.

@@ -7,26 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::JournalError;
 use super::entry::{JournalEntry, ProgressMark, TurnedKnob};
-use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
-use super::ledger::JournalLedger;
+use super::host::JournalHost;
+use super::ledger::{JournalLedger, WriteBracket};
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::own_changes::OwnChange;
-use super::restore::location_of;
 use super::snapshot::{RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
-use crate::{Error, Knob, SideEffect};
+use crate::{Error, SideEffect};
 
 /// If a write that was cut short began at most this many seconds ago, all differences are attributed to it. If it began
 /// earlier, another program may have made them.
 const CLAIM_S: u64 = 120;
-pub(super) struct WriteBracket {
-    pub(super) knob: &'static Knob,
-    seq: u32,
-    kinds: Vec<SideEffect>,
-    location: DeviceLocation,
-    device: u32,
-    /// Snapshot from right before the write; `None` if the knob disturbs nothing and this run has written no other
-    /// knob.
-    seen: Option<SettingsSnapshot>,
-}
 
 /// Returns the id after the greatest one in `all`, or 1 if there is none.
 fn next_id<T>(all: &BTreeMap<u32, T>) -> u32 {
@@ -174,7 +164,7 @@ impl JournalLedger {
             return self.value_at(seq, location);
         }
         let knob = (self.lookup)(&turned.intent.knob)?;
-        self.value_at(seq, &location_of(self, turned, knob).ok()??)
+        self.value_at(seq, &self.location_of(turned, knob).ok()??)
     }
 
     /// Makes the changes so far durable, and marks that no write is in progress.

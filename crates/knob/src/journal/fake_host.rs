@@ -9,8 +9,9 @@ use std::sync::Arc;
 use landspeed_kernel::netlink::{InterfaceAddress, Qdisc, Route};
 use parking_lot::{Mutex, MutexGuard};
 
-use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost};
+use super::host::JournalHost;
 use super::identity::DeviceIdentity;
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::snapshot::{
     AddressKey, AddressSnapshot, RelatedKey, RouteSlot, SettingKey, SettingValue, SettingsSnapshot,
 };

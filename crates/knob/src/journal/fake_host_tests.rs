@@ -15,13 +15,16 @@ use super::entry::{FORMAT, JournalHeader};
 use super::fake_host::{
     DEVICE, FakeHostState, FakeJournalHost, FakeWorld, INDEX, another, knobs, settable, values, wish,
 };
-use super::file::{JournalFile, name_of};
+use super::file::JournalFile;
 use super::folder::JournalFolder;
-use super::host::{DeviceLocation, JournalHost};
+use super::host::JournalHost;
 use super::ledger::JournalLedger;
+use super::location::DeviceLocation;
+use super::name::name_of;
 use super::own_changes::place;
 use super::read::JournalContents;
-use super::restore::{RestoreReport, restore};
+use super::report::RestoreReport;
+use super::restore::restore;
 use super::snapshot::{SettingValue, same};
 
 #[derive(Debug, Clone)]

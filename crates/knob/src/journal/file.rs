@@ -13,6 +13,7 @@ use super::entry::{JournalEntry, JournalHeader, ProgressMark};
 use super::folder::JournalFolder;
 use super::line;
 use super::lock::lock;
+use super::name::draft_of;
 use super::read::{self, AppendPosition, JournalContents};
 use super::second_copy::{self, SecondCopies, SecondCopy};
 use super::{JournalError, KnobLookup};
@@ -36,28 +37,6 @@ enum CopyState {
     Kept(SecondCopy),
     /// There is no copy, for this reason.
     None(String),
-}
-
-/// Returns the file name of a namespace's journal: "net-7.jsonl".
-pub(super) fn name_of(netns_cookie: u64) -> String {
-    format!("net-{netns_cookie}.jsonl")
-}
-
-/// Returns the name under which a journal is created: "net-7.jsonl.new". No setting is changed before the journal has
-/// its final name.
-pub(super) fn draft_of(name: &str) -> String {
-    format!("{name}.new")
-}
-
-/// Returns the final name of a journal that is created as `name`; `None` for a name of another form.
-pub(super) fn draft_for(name: &str) -> Option<&str> {
-    name.strip_suffix(".new").filter(|name| cookie_of(name).is_some())
-}
-
-/// Returns the cookie in a journal's file name: 7 for "net-7.jsonl", `None` for a name of another form.
-pub(super) fn cookie_of(name: &str) -> Option<u64> {
-    let digits = name.strip_prefix("net-")?.strip_suffix(".jsonl")?;
-    digits.parse().ok().filter(|cookie| name_of(*cookie) == name)
 }
 
 impl JournalFile {
@@ -308,14 +287,6 @@ mod tests {
         let me = ProcessIdentity::find(std::process::id()).unwrap();
         let boot_id = "00000000-0000-0000-0000-000000000000".into();
         JournalHeader { format: FORMAT, boot_id, netns_cookie: 7, agent: me, guardian: me }
-    }
-
-    #[test]
-    fn names_and_cookies() {
-        assert_eq!(cookie_of(&name_of(42)), Some(42));
-        for bad in ["net-.jsonl", "net-007.jsonl", "net-1.jsonl.bak", "net-+1.jsonl", "net--1.jsonl"] {
-            assert_eq!(cookie_of(bad), None, "{bad}");
-        }
     }
 
     #[test]

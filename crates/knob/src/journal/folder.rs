@@ -11,7 +11,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, fstat, fsync, openat, renameat, statat, 
 use rustix::io::Errno;
 
 use super::JournalError;
-use super::file::draft_of;
+use super::name::draft_of;
 
 /// Folder of landspeed's state, unless the environment variable [`STATE_DIR_VARIABLE`] names another.
 const STATE_DIR: &str = "/var/lib/landspeed";

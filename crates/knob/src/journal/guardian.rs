@@ -14,21 +14,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SocketType, sockopt};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::bring_back::bring_back;
 use super::entry::{FORMAT, JournalHeader};
-use super::file::{JournalFile, name_of};
+use super::file::JournalFile;
 use super::folder::JournalFolder;
 use super::identity::NamespaceIdentity;
 use super::keeper::JournalKeeper;
 use super::lease::Lease;
 use super::ledger::JournalLedger;
-use super::lock::NamespaceLock;
+use super::lock::{NamespaceLock, ROLE};
+use super::name::name_of;
 use super::restore::restore;
-use super::second_copy;
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest, fitting};
 use super::{JournalError, KnobLookup};
 
-/// The guardian's role as a daemon. It is part of the thread name by which other runs recognise a guardian.
-pub(super) const ROLE: &str = "guardian";
 /// The time that an agent has to finish its current write after the run is lost, in addition to the time that the knob
 /// table allows for the write. After that, the guardian kills the agent.
 const GRACE: Duration = Duration::from_secs(3);
@@ -268,7 +267,7 @@ fn open(
     let folder = JournalFolder::open_or_make(state_dir)?;
     let name = name_of(here.netns_cookie);
     let mut earlier = JournalFile::lock(folder.again()?, &name)?;
-    if second_copy::bring_back(state_dir, &name, earlier.as_ref(), lookup)? {
+    if bring_back(state_dir, &name, earlier.as_ref(), lookup)? {
         earlier = JournalFile::lock(folder.again()?, &name)?;
     }
     if let Some(file) = &earlier

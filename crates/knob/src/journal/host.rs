@@ -2,46 +2,16 @@
 //! it on the kernel; tests of the journal's decisions use a fake host.
 
 use std::collections::BTreeSet;
-use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use landspeed_kernel::netlink::{LinkDeparture, LinkWatch, Rtnl};
 
 use super::identity::{self, DeviceIdentity};
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::namespaces;
 use super::snapshot::{self, RouteSlot, SettingKey, SettingValue, SettingsSnapshot};
 use super::whereabouts::{self, Departure};
-use crate::{Error, Knob, KnobTarget, SideEffect, device};
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct DeviceLocation {
-    /// Name of the device in the location's network namespace; empty for a target without a device.
-    pub(super) device: String,
-    pub(super) netns: Option<Arc<OwnedFd>>,
-}
-
-impl DeviceLocation {
-    pub(super) fn here(device: &str) -> DeviceLocation {
-        DeviceLocation { device: device.to_owned(), netns: None }
-    }
-
-    /// Returns true if the location is in another network namespace than this thread.
-    pub(super) fn is_elsewhere(&self) -> bool {
-        self.netns.is_some()
-    }
-
-    pub(super) fn target(&self) -> KnobTarget {
-        KnobTarget { device: self.device.clone() }
-    }
-}
-
-/// The result of searching for a journaled device.
-#[derive(Debug, Clone)]
-pub(super) enum DeviceWhereabouts {
-    At(DeviceLocation),
-    /// The device and its settings no longer exist.
-    Gone,
-}
+use crate::device_name::is_name;
+use crate::{Error, Knob, SideEffect};
 
 pub(super) trait JournalHost: Send {
     fn now_s(&self) -> u64;
@@ -154,7 +124,7 @@ impl JournalHost for KernelHost {
         if name.is_empty() {
             return Ok(None);
         }
-        if !device::is_name(name) {
+        if !is_name(name) {
             return Err(format!("'{}' cannot be the name of a device", name.escape_debug()));
         }
         let link = Rtnl::open().and_then(|rtnl| rtnl.link(name)).map_err(|e| e.to_string())?;

@@ -6,16 +6,29 @@ use std::collections::BTreeSet;
 
 use landspeed_record::units::Nanos;
 
-use super::bracket::WriteBracket;
 use super::entry::{Intent, JournalEntry, JournalHeader, TurnedKnob, WriteHistory};
 use super::file::JournalFile;
-use super::host::{DeviceLocation, DeviceWhereabouts, JournalHost, KernelHost};
+use super::host::{JournalHost, KernelHost};
 use super::identity::{DeviceIdentity, in_initial_netns};
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::own_changes::OwnChanges;
 use super::read::{JournalContents, MAX_TURNED};
+use super::snapshot::SettingsSnapshot;
 use super::whereabouts::Departure;
 use super::{JournalError, KnobLookup};
-use crate::{Error, FactorScope, Knob};
+use crate::{Error, FactorScope, Knob, SideEffect};
+
+/// A write in progress, with the state before it.
+pub(super) struct WriteBracket {
+    pub(super) knob: &'static Knob,
+    pub(super) seq: u32,
+    pub(super) kinds: Vec<SideEffect>,
+    pub(super) location: DeviceLocation,
+    pub(super) device: u32,
+    /// Snapshot from right before the write; `None` if the knob disturbs nothing and this run has written no other
+    /// knob.
+    pub(super) seen: Option<SettingsSnapshot>,
+}
 
 /// An open journal and its contents.
 pub(super) struct JournalLedger {
@@ -67,6 +80,28 @@ impl JournalLedger {
 
     pub(super) fn find(&self, device: &DeviceIdentity) -> Result<DeviceWhereabouts, String> {
         self.host.find(device, self.history.left.get(&device.ifindex))
+    }
+
+    /// Returns the location at which a knob is read and written now, or `None` if its device is gone. A knob with a
+    /// wider scope than one device outlives the device.
+    pub(super) fn location_of(
+        &self,
+        turned: &TurnedKnob,
+        knob: &Knob,
+    ) -> Result<Option<DeviceLocation>, String> {
+        let Some(device) = &turned.intent.device else { return Ok(Some(DeviceLocation::default())) };
+        match self.find(device) {
+            Ok(DeviceWhereabouts::At(location))
+                if knob.factor.scope == FactorScope::Device || !location.is_elsewhere() =>
+            {
+                Ok(Some(location))
+            }
+            // The setting does not belong to the device, so any name will do.
+            _ if knob.factor.scope != FactorScope::Device => Ok(Some(DeviceLocation::here(&device.name))),
+            Ok(DeviceWhereabouts::At(location)) => Ok(Some(location)),
+            Ok(DeviceWhereabouts::Gone) => Ok(None),
+            Err(why) => Err(why),
+        }
     }
 
     /// Records which of the devices with changed knobs have left, and where they went.

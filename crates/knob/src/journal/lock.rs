@@ -20,8 +20,9 @@ use rustix::fs::{CWD, FlockOperation, Mode, OFlags, flock, openat};
 use rustix::io::Errno;
 
 use super::JournalError;
-use super::guardian::ROLE;
 
+/// The guardian's role as a daemon. It is part of the thread name by which other runs recognise a guardian.
+pub(super) const ROLE: &str = "guardian";
 /// How long a new run waits for the guardian of a dead agent to restore.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);

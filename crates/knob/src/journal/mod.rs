@@ -34,6 +34,7 @@
 //! docs/decisions/0023 explains why changes are attributed by differences.
 
 mod bracket;
+mod bring_back;
 mod entry;
 mod error;
 #[cfg(test)]
@@ -49,13 +50,16 @@ mod keeper;
 mod lease;
 mod ledger;
 mod line;
+mod location;
 mod lock;
 #[cfg(test)]
 mod mutation_tests;
+mod name;
 mod namespaces;
 mod origin;
 mod own_changes;
 mod read;
+mod report;
 mod restore;
 mod second_copy;
 mod side_effects;

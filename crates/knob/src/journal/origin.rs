@@ -1,8 +1,8 @@
 //! The boot and the network namespace that a journal belongs to.
 
 use super::entry::FORMAT;
-use super::file::name_of;
 use super::identity::NamespaceIdentity;
+use super::name::name_of;
 use super::read::JournalContents;
 
 /// The relation of a journal to this boot and this network namespace.

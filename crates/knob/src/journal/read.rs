@@ -12,7 +12,8 @@ use super::identity::DeviceIdentity;
 use super::line;
 use super::own_changes::{OwnChange, OwnChanges};
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot};
-use crate::{Knob, device};
+use crate::Knob;
+use crate::device_name::is_name;
 
 /// Longest line in bytes, enough for a device with tens of thousands of routes.
 pub(super) const MAX_LINE: usize = 32 << 20;
@@ -353,7 +354,7 @@ fn shown(text: &str) -> String {
 }
 
 fn check_device(device: &DeviceIdentity) -> Result<(), String> {
-    if !device::is_name(&device.name) {
+    if !is_name(&device.name) {
         return Err(format!("names the device '{}', which cannot be", shown(&device.name)));
     }
     let hex = |b: u8| b.is_ascii_hexdigit() || b == b':';

@@ -6,68 +6,20 @@
 //! too. Each write of a restore has a bracket like any other, so its side effects are known and are restored in the
 //! next round.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use landspeed_record::RestoreOutcome;
-
 use super::entry::TurnedKnob;
-use super::host::{DeviceLocation, DeviceWhereabouts};
 use super::identity::DeviceIdentity;
 use super::ledger::JournalLedger;
+use super::location::DeviceLocation;
+use super::report::RestoreReport;
 use super::side_effects;
-use super::snapshot::SettingKey;
 use crate::{FactorScope, Knob, SideEffect};
 
 /// The largest number of passes. A setting may not be restorable while an older change is still in place. The next pass
 /// then restores it.
 const PASSES: usize = 3;
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct RestoreReport {
-    /// What was restored and what was kept, one line each.
-    pub(super) notes: Vec<String>,
-    /// Settings that could not be restored, one line each. Another attempt may succeed.
-    pub(super) failures: Vec<String>,
-    /// Changes that may be this run's or another program's, because the write that may have made them was cut short.
-    pub(super) unsure: Vec<String>,
-    /// True if values were kept because another program had changed them.
-    pub(super) foreign: bool,
-    /// The settings that were reported as changed by other programs, with the index of their device.
-    pub(super) others: BTreeSet<(u32, SettingKey)>,
-}
-
-impl RestoreReport {
-    /// Returns true if nothing remains to be restored, so that the journal can be removed.
-    pub(super) fn is_done(&self) -> bool {
-        self.failures.is_empty() && self.unsure.is_empty()
-    }
-
-    /// Converts the report to a [`RestoreOutcome`], which agents and records use.
-    pub(super) fn into_restored(self) -> RestoreOutcome {
-        let restored = self.is_done() && !self.foreign;
-        let left = self.is_done() && self.foreign;
-        let failures = self.failures.into_iter().map(|line| format!("NOT PUT BACK: {line}"));
-        let unsure = self.unsure.into_iter().map(|line| format!("NOT PUT BACK, maybe not ours: {line}"));
-        RestoreOutcome {
-            restored,
-            left,
-            notes: failures.chain(unsure).chain(self.notes).collect(),
-            ..RestoreOutcome::default()
-        }
-    }
-
-    pub(super) fn note(&mut self, line: String) {
-        if !self.notes.contains(&line) {
-            self.notes.push(line);
-        }
-    }
-
-    pub(super) fn foreign(&mut self, line: String) {
-        self.foreign = true;
-        self.note(line);
-    }
-}
-
 /// Restores everything. If `claim` is true, changes that may come from a write that was cut short long ago count as
 /// this run's, whatever program made them.
 pub(super) fn restore(ledger: &mut JournalLedger, claim: bool) -> RestoreReport {
@@ -98,7 +50,7 @@ pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
         let (subject, now) = match knob_of(ledger, turned) {
             Err(why) => (turned.intent.knob.clone(), why),
             Ok(knob) => {
-                let now = match location_of(ledger, turned, knob) {
+                let now = match ledger.location_of(turned, knob) {
                     Ok(Some(location)) => ledger.host.read(knob, &location).map_err(|e| e.to_string()),
                     Ok(None) => Err("gone with its device".into()),
                     Err(why) => Err(why),
@@ -118,7 +70,7 @@ pub(super) fn inventory(ledger: &JournalLedger) -> Vec<String> {
 pub(super) fn still_ours(ledger: &JournalLedger) -> Vec<String> {
     let line = |turned: &TurnedKnob| {
         let knob = knob_of(ledger, turned).ok()?;
-        let now = ledger.host.read(knob, &location_of(ledger, turned, knob).ok()??).ok()?;
+        let now = ledger.host.read(knob, &ledger.location_of(turned, knob).ok()??).ok()?;
         let before = &turned.intent.before;
         let is_still = !knob.factor.domain.same(&now, before) && is_ours(ledger, turned, knob, &now);
         is_still
@@ -154,7 +106,7 @@ fn put_back_knob(ledger: &mut JournalLedger, turned: &TurnedKnob, report: &mut R
     {
         return report.note(format!("network namespace {ended} is gone: its settings went with it"));
     }
-    let location = match location_of(ledger, turned, knob) {
+    let location = match ledger.location_of(turned, knob) {
         Ok(Some(location)) => location,
         Ok(None) => return report.note(format!("{subject}: the device is gone, its settings went with it")),
         Err(why) => return report.failures.push(format!("{subject}: {why}")),
@@ -207,28 +159,6 @@ fn subject(turned: &TurnedKnob, knob: &Knob) -> String {
     match (&turned.intent.device, knob.factor.scope) {
         (Some(device), FactorScope::Device) => format!("{} of {}", knob.factor.name, device.name),
         _ => knob.factor.name.to_owned(),
-    }
-}
-
-/// Returns the location at which a knob is read and written now, or `None` if its device is gone. A knob with a wider
-/// scope than one device outlives the device.
-pub(super) fn location_of(
-    ledger: &JournalLedger,
-    turned: &TurnedKnob,
-    knob: &Knob,
-) -> Result<Option<DeviceLocation>, String> {
-    let Some(device) = &turned.intent.device else { return Ok(Some(DeviceLocation::default())) };
-    match ledger.find(device) {
-        Ok(DeviceWhereabouts::At(location))
-            if knob.factor.scope == FactorScope::Device || !location.is_elsewhere() =>
-        {
-            Ok(Some(location))
-        }
-        // The setting does not belong to the device, so any name will do.
-        _ if knob.factor.scope != FactorScope::Device => Ok(Some(DeviceLocation::here(&device.name))),
-        Ok(DeviceWhereabouts::At(location)) => Ok(Some(location)),
-        Ok(DeviceWhereabouts::Gone) => Ok(None),
-        Err(why) => Err(why),
     }
 }
 

@@ -2,22 +2,20 @@
 //! and all processes of the run are killed at the same moment.
 //!
 //! A journal's lines are written to the first file and then to the second before anything is changed, so either file
-//! alone suffices. At the end of a run the second file is removed first. Before a journal is read, [`bring_back`]
+//! alone suffices. At the end of a run the second file is removed first. Before a journal is read, `bring_back`
 //! replaces the first file by the second if the first is missing or lacks lines that the second has, so all other code
 //! handles one file. After a reboot, /run is empty and only the first file is left.
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use landspeed_kernel::folder::{PrivateFolder, run_dir};
 
-use super::file::{JournalFile, cookie_of};
+use super::JournalError;
 use super::folder::JournalFolder;
-use super::read::{self, JournalContents};
-use super::{JournalError, KnobLookup};
+use super::name::cookie_of;
 
 /// The second copies of the journals of one state folder.
 #[derive(Debug)]
@@ -61,7 +59,7 @@ impl SecondCopies {
     }
 
     /// Opens the folder of the copies. Returns `None` if it does not exist or belongs to another user.
-    fn open(state: &Path) -> Result<Option<SecondCopies>, JournalError> {
+    pub(super) fn open(state: &Path) -> Result<Option<SecondCopies>, JournalError> {
         let folder = place(state);
         let me = rustix::process::geteuid();
         let is_ours = |found: std::fs::Metadata| me.is_root() || found.uid() == me.as_raw();
@@ -81,8 +79,13 @@ impl SecondCopies {
         format!("{}{name}", self.of)
     }
 
-    fn open_copy(&self, name: &str) -> Result<Option<File>, JournalError> {
+    /// Opens the copy of the journal called `name`. Returns `None` if there is none.
+    pub(super) fn open_copy(&self, name: &str) -> Result<Option<File>, JournalError> {
         Ok(self.folder.file(&self.own(name), false)?.map(File::from))
+    }
+
+    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+        self.folder.path_of(&self.own(name))
     }
 
     fn names(&self) -> Result<Vec<String>, JournalError> {
@@ -104,53 +107,6 @@ pub(super) fn remove(state: &Path, name: &str, header: &[u8]) -> Result<(), Jour
     let mut found = vec![0; header.len()];
     let is_of_it = copy.read_exact_at(&mut found, 0).is_ok() && found == header;
     if is_of_it && !header.is_empty() { copies.folder.remove(&copies.own(name)) } else { Ok(()) }
-}
-
-/// Replaces `first`, the locked first file of a journal, by the second file if the first is missing or lacks lines that
-/// the second has. Returns true if it did. The journal's name then leads to a new file, which is not locked.
-///
-/// The caller must hold the lock of the first file, if there is one. If it took the lock only later, another process
-/// could hold the lock during this call, and the caller would then restore the rest of a changed journal instead of its
-/// copy.
-pub(super) fn bring_back(
-    state: &Path,
-    name: &str,
-    first: Option<&JournalFile>,
-    lookup: KnobLookup,
-) -> Result<bool, JournalError> {
-    let Some(copies) = SecondCopies::open(state)? else { return Ok(false) };
-    let Some(copy) = copies.open_copy(name)? else { return Ok(false) };
-    let failed = |e| JournalError::io("read", &copies.folder.path_of(&copies.own(name)), e);
-    let mut bytes = Vec::new();
-    copy.take(read::MAX_FILE).read_to_end(&mut bytes).map_err(failed)?;
-    let second = read::read(&bytes[..], lookup).map_err(failed)?;
-    let is_wanted = match first {
-        None => second.header.is_some() && second.is_pending(),
-        Some(first) => lacks(&first.read(lookup)?, &second),
-    };
-    if is_wanted {
-        put_back(state, name, &bytes)?;
-    }
-    Ok(is_wanted)
-}
-
-fn put_back(state: &Path, name: &str, bytes: &[u8]) -> Result<(), JournalError> {
-    let folder = JournalFolder::open_or_make(state)?;
-    folder.put(name, bytes)?.sync_data().map_err(|e| JournalError::io("write", &folder.path_of(name), e))?;
-    folder.sync()
-}
-
-/// Returns true if the first file of a journal lacks lines that the second has. A first file that another run has
-/// written and not restored takes precedence.
-fn lacks(first: &JournalContents, second: &JournalContents) -> bool {
-    if second.header.is_none() || !second.damage.is_empty() {
-        return false;
-    }
-    if second.header == first.header {
-        return !first.damage.is_empty() || first.end.lines < second.end.lines;
-    }
-    let has_lost_its_header = first.header.is_none() && first.other_format.is_none();
-    second.is_pending() && (has_lost_its_header || !first.is_pending())
 }
 
 /// Returns the folder of the second copies. Unit tests keep them beside the state folder.

@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::entry::ProgressMark;
-use super::host::{DeviceLocation, DeviceWhereabouts};
 use super::identity::DeviceIdentity;
 use super::ledger::JournalLedger;
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::own_changes::{OwnChange, place};
-use super::restore::RestoreReport;
+use super::report::RestoreReport;
 use super::snapshot::{SettingKey, SettingValue, SettingsSnapshot, same, shown};
 use crate::SideEffect;
 

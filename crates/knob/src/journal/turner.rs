@@ -13,11 +13,12 @@ use landspeed_record::{KnobChangeReport, RestoreOutcome};
 use parking_lot::Mutex;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 
-use super::file::{JournalFile, draft_of, name_of};
+use super::file::JournalFile;
 use super::folder::{JournalFolder, state_dir};
 use super::identity::NamespaceIdentity;
 use super::ledger::checked;
 use super::lock::NamespaceLock;
+use super::name::{draft_of, name_of};
 use super::watch::{GuardianClient, GuardianHandles, watch};
 use super::wire::{GuardianChannel, GuardianReply, GuardianRequest};
 use super::{JournalError, KnobLookup, lease, spawn};

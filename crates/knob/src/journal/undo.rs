@@ -2,16 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use super::bring_back::bring_back;
 use super::entry::{Intent, TurnedKnob};
-use super::file::{JournalFile, cookie_of, draft_for, draft_of, name_of};
+use super::file::JournalFile;
 use super::folder::{JournalFolder, state_dir};
 use super::host::KernelHost;
 use super::identity::NamespaceIdentity;
 use super::ledger::JournalLedger;
 use super::lock::NamespaceLock;
+use super::name::{cookie_of, draft_for, draft_of, name_of};
 use super::origin::{JournalOrigin, origin};
 use super::read::JournalContents;
-use super::restore::{RestoreReport, inventory, restore, still_ours};
+use super::report::RestoreReport;
+use super::restore::{inventory, restore, still_ours};
 use super::{JournalError, KnobLookup, namespaces, second_copy};
 
 /// The result of `landspeed undo`.
@@ -213,7 +216,7 @@ impl Undo {
     fn lock_whole(&self, name: &str, report: &mut UndoReport) -> (Locked, bool) {
         let locked = self.lock(name);
         let Ok(first) = &locked else { return (locked, false) };
-        match second_copy::bring_back(&self.state_dir, name, first.as_ref(), self.lookup) {
+        match bring_back(&self.state_dir, name, first.as_ref(), self.lookup) {
             Ok(false) => (locked, false),
             Ok(true) => {
                 let line = "another program removed or changed it, and its second copy has taken its place";

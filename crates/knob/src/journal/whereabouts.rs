@@ -8,8 +8,8 @@ use std::sync::Arc;
 use landspeed_kernel::netlink::{Link, LinkDestination, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::host::{DeviceLocation, DeviceWhereabouts};
 use super::identity::{DeviceIdentity, in_initial_netns};
+use super::location::{DeviceLocation, DeviceWhereabouts};
 use super::namespaces;
 
 /// The kernel's report of a device that left its network namespace.

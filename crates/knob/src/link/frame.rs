@@ -3,7 +3,7 @@
 use landspeed_kernel::netlink::LinkChange;
 use landspeed_record::units::Nanos;
 
-use super::{LINK, LinkAttribute};
+use super::attribute::{LINK, LinkAttribute};
 use crate::{
     Condition, Domain, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting, SystemdSpelling,
 };

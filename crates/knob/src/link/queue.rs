@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use landspeed_kernel::netlink::LinkChange;
 use landspeed_record::units::Nanos;
 
-use super::{LINK, LinkAttribute, reach};
+use super::attribute::{LINK, LinkAttribute, reach};
 use crate::device::refused;
 use crate::{
     Condition, Domain, Error, FactorPlacement, FactorView, HostKnob, Knob, KnobLimits, KnobTarget,

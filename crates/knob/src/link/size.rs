@@ -3,7 +3,7 @@
 use landspeed_kernel::netlink::{Link, LinkChange};
 use landspeed_record::{KernelNeed, KernelVersion};
 
-use super::{LINK, LinkAttribute};
+use super::attribute::{LINK, LinkAttribute};
 use crate::{
     Domain, FactorPlacement, FactorView, Knob, PersistMethod, Proposal, SystemSetting, SystemdSpelling,
 };

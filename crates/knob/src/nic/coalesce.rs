@@ -2,7 +2,7 @@
 
 use landspeed_kernel::netlink::SettingGroup::Coalesce;
 
-use super::{EthtoolSetting, HARDWARE};
+use super::setting::{EthtoolSetting, HARDWARE};
 use crate::{Domain, FactorPlacement, Knob, PersistMethod, SystemSetting, SystemdSpelling};
 use landspeed_record::factor::{each, flip};
 

@@ -2,7 +2,8 @@
 
 use landspeed_kernel::netlink::{DriverSettings, Error, Ethtool, SettingGroup};
 
-use super::TX_USECS;
+/// The field whose value some drivers do not take, see [`has_paired_queues`].
+pub(super) const TX_USECS: &str = "tx-usecs";
 
 /// A driver of network devices, as ethtool's requests reach it.
 pub(super) trait SettingsDriver {

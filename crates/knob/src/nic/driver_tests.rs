@@ -6,8 +6,8 @@ use std::io;
 
 use landspeed_kernel::netlink::{DriverSettings, Error, SettingGroup};
 
-use super::EthtoolSetting;
 use super::driver::SettingsDriver;
+use super::setting::EthtoolSetting;
 use SettingGroup::{Channels, Coalesce, Pause, Rings};
 
 const DEVICE: &str = "eth0";

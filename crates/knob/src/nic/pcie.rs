@@ -8,7 +8,7 @@ use landspeed_kernel::pci::DeviceControl;
 use landspeed_record::factor::FactorView;
 use rustix::fs::OFlags;
 
-use super::HARDWARE;
+use super::setting::HARDWARE;
 use crate::device::{Sysfs, name};
 use crate::{Domain, Error, FactorPlacement, HostKnob, Knob, KnobTarget, Proposal, SystemSetting};
 

@@ -3,7 +3,7 @@
 use landspeed_kernel::netlink::SettingGroup::{Channels, Pause, Rings};
 use landspeed_record::units::Nanos;
 
-use super::{EthtoolSetting, HARDWARE};
+use super::setting::{EthtoolSetting, HARDWARE};
 use crate::{
     Domain, Factor, FactorPlacement, FactorView, Knob, PersistMethod, Proposal, SideEffect, SystemSetting,
     SystemdSpelling,

@@ -3,7 +3,7 @@
 
 use landspeed_record::factor::{FactorDeclaration, FactorTable};
 
-use super::{KeptChange, PersistError, shown};
+use super::change::{KeptChange, PersistError, shown};
 use crate::{PersistMethod, SystemSetting};
 
 pub(super) fn text<'a>(

@@ -2,9 +2,9 @@
 
 use landspeed_record::LinkFacts;
 
-use super::{KeptChange, PersistError};
-use crate::device::{is_plain, is_virtual};
-use crate::persist::shown;
+use super::change::{KeptChange, PersistError, shown};
+use crate::device::is_virtual;
+use crate::device_name::is_plain;
 
 /// A link whose name and address may be part of a file.
 pub(super) struct CheckedLink<'a> {

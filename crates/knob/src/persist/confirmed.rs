@@ -2,7 +2,7 @@
 
 use landspeed_record::{Cell, Settings, StepLine};
 
-use super::UnpersistedSetting;
+use super::change::UnpersistedSetting;
 use crate::persist::shown;
 
 /// A function that returns the settings that the knob with this name needs, as (knob, value), from the knob table.

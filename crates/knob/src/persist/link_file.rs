@@ -6,8 +6,9 @@
 //! precedence if its name comes earlier and is ignored if its name comes later. Therefore the last command of
 //! `ConfigFile::apply` shows which file applies.
 
+use super::change::{KeptChange, PersistError, UnpersistedSetting, shown};
 use super::check::{CheckedLink, as_switch, members, number, switch};
-use super::{ConfigFile, KeptChange, PersistError, UnpersistedSetting, heading, shown};
+use super::config_file::{ConfigFile, heading};
 use crate::SystemdSpelling;
 
 /// The policies of 99-default.link in systemd 252 (Debian 12).

@@ -2,8 +2,10 @@
 
 use landspeed_record::factor::parse_cpus;
 
+use super::change::{KeptChange, PersistError};
 use super::check::{CheckedLink, as_number, as_switch, as_word, members, number};
-use super::{ConfigFile, KeptChange, PersistDestination, PersistError, heading};
+use super::config_file::{ConfigFile, heading};
+use super::destination::PersistDestination;
 use crate::SystemSetting;
 use crate::file::list_to_mask;
 

@@ -1,6 +1,7 @@
 //! Sysctls as a file of sysctl.d(5).
 
-use super::{ConfigFile, KeptChange, PersistError, heading};
+use super::change::{KeptChange, PersistError};
+use super::config_file::{ConfigFile, heading};
 
 const PATH: &str = "/etc/sysctl.d/90-landspeed.conf";
 

@@ -1,4 +1,4 @@
-use landspeed_record::StepLine;
+use landspeed_record::{Settings, StepLine};
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::file::KernelFile;
+use crate::kernel_file::KernelFile;
 use crate::{Error, HostKnob, KnobTarget};
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";

@@ -1,5 +1,7 @@
 //! The errors of an emulated link.
 
+use landspeed_record::units::EscapedText;
+
 use crate::IoFailure;
 
 /// The reason why a link could not be created.
@@ -44,4 +46,9 @@ pub enum WanSpecError {
     /// valid.
     #[error("lab:wan: {key}={file}: {why}")]
     File { key: &'static str, file: String, why: String },
+}
+
+/// Shortens and escapes text from outside, for error messages.
+pub(super) fn shown(text: &str) -> String {
+    EscapedText::from(text).cut(40)
 }

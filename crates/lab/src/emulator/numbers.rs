@@ -4,8 +4,7 @@
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 
-use super::error::WanSpecError;
-use super::text::shown;
+use super::error::{WanSpecError, shown};
 
 /// The rules for the file of one parameter, and for the numbers in it.
 #[derive(Debug, Clone, Copy)]

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
-use landspeed_record::units::{EscapedText, Share, did_you_mean};
+use landspeed_record::units::{Share, did_you_mean};
 
-use super::error::WanSpecError;
+use super::error::{WanSpecError, shown};
 use super::loss::most_in_bursts;
 use super::parameters::{DIRECTION, LINK, Parameter, ParameterOf, parameters};
 use super::spec::{DirectionSpec, WanSpec};
@@ -135,11 +135,6 @@ fn no_such(key: &str) -> WanSpecError {
     let near = did_you_mean(key.strip_prefix(BACK).unwrap_or(key), known.iter().copied());
     let known = format!("{}; or back.KEY", known.join(", "));
     WanSpecError::NoSuch { given: shown(key), near, known }
-}
-
-/// Shortens and escapes text from outside, for error messages.
-pub(super) fn shown(text: &str) -> String {
-    EscapedText::from(text).cut(40)
 }
 
 /// A parameter's name and its value.

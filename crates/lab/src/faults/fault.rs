@@ -1,7 +1,9 @@
-//! The table of faults.
+//! The table of faults, and the scenario that some of them make.
 
 use landspeed_record::Cause;
+use landspeed_record::units::did_you_mean;
 
+use crate::faults::error::Error;
 use crate::faults::inject;
 use crate::faults::scenario::FaultScenario;
 
@@ -237,6 +239,29 @@ pub const FAULTS: &[Fault] = &[
 
 pub fn fault(name: &str) -> Option<&'static Fault> {
     FAULTS.iter().find(|fault| fault.name == name)
+}
+
+impl FaultScenario {
+    /// Creates a scenario of a healthy path with these faults, each with its strength from 0 to 1.
+    pub fn with(faults: &[(&str, f64)]) -> Result<FaultScenario, Error> {
+        let known = |(name, strength): &(&str, f64)| {
+            let unknown = || Error::Unknown {
+                name: (*name).to_owned(),
+                near: did_you_mean(name, FAULTS.iter().map(|fault| fault.name)),
+            };
+            Ok((fault(name).ok_or_else(unknown)?, *strength))
+        };
+        let faults = faults.iter().map(known).collect::<Result<Vec<_>, Error>>()?;
+        let mut scenario = FaultScenario::default();
+        for (at, (fault, strength)) in faults.iter().enumerate() {
+            let clash = faults[..at].iter().find(|(other, _)| !fault.needs.goes_with(other.needs));
+            if let Some((other, _)) = clash {
+                return Err(Error::Together(other.name.to_owned(), fault.name.to_owned()));
+            }
+            (fault.inject)(&mut scenario, *strength);
+        }
+        Ok(scenario)
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,8 @@
 //! The description of a fault lab, as plain data that faults change.
 
 use landspeed_record::Settings;
-use landspeed_record::units::{BitRate, Bytes, Nanos, did_you_mean};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-
-use crate::faults::{Error, FAULTS, fault};
 
 /// A path with its traffic, in which host A sends to host B.
 #[derive(Debug, Clone, Default)]
@@ -30,27 +28,6 @@ pub struct FaultScenario {
 }
 
 impl FaultScenario {
-    /// Creates a scenario of a healthy path with these faults, each with its strength from 0 to 1.
-    pub fn with(faults: &[(&str, f64)]) -> Result<FaultScenario, Error> {
-        let known = |(name, strength): &(&str, f64)| {
-            let unknown = || Error::Unknown {
-                name: (*name).to_owned(),
-                near: did_you_mean(name, FAULTS.iter().map(|fault| fault.name)),
-            };
-            Ok((fault(name).ok_or_else(unknown)?, *strength))
-        };
-        let faults = faults.iter().map(known).collect::<Result<Vec<_>, Error>>()?;
-        let mut scenario = FaultScenario::default();
-        for (at, (fault, strength)) in faults.iter().enumerate() {
-            let clash = faults[..at].iter().find(|(other, _)| !fault.needs.goes_with(other.needs));
-            if let Some((other, _)) = clash {
-                return Err(Error::Together(other.name.to_owned(), fault.name.to_owned()));
-            }
-            (fault.inject)(&mut scenario, *strength);
-        }
-        Ok(scenario)
-    }
-
     /// Returns the lab of the scenario, as a command line takes it.
     pub fn topology(&self) -> String {
         match (&self.wan, self.switch) {

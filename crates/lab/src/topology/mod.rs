@@ -6,7 +6,9 @@
 //! line. A lab (namespaces on this machine) can also be used without [`open`]: [`Lab`], [`lab::list`], [`lab::down`].
 
 mod back_to_back;
+mod choose;
 mod error;
+mod hosts;
 pub mod lab;
 mod namespace;
 mod path;
@@ -18,15 +20,14 @@ pub mod vm;
 mod wan;
 
 pub use crate::emulator::{Parameter, SECOND_RTT_DSCP};
+pub use choose::{find, open, path, with_parameters};
 pub use error::Error;
+pub use hosts::{HostPair, HostSet, InviteLine, ReachMethod, TopologyHost};
 pub use lab::{Lab, LabHost, LabPlan};
 pub use namespace::{Namespace, enter, exists, with_namespace};
 pub use path::{PathLink, PlannedPath};
 pub use real::{HostSpec, SshTarget, within};
-pub use registry::{
-    HostPair, HostSet, InviteLine, ReachMethod, Topology, TopologyDescription, TopologyHost, TopologyPlan,
-    find, open, path, with_parameters,
-};
+pub use registry::{Topology, TopologyDescription, TopologyPlan};
 
 /// All topologies. The first one is the default.
 pub static TOPOLOGIES: &[&dyn Topology] = &[

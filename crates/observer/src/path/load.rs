@@ -7,7 +7,6 @@ use libbpf_rs::btf::Btf;
 use libbpf_rs::{Object, ObjectBuilder};
 
 use super::points::{self, BpfProgram, KernelEvent, POINTS, PathPoint};
-use super::programs::failed;
 use crate::Error;
 
 pub(super) const PROGRAMS: &str = "the path tracer's programs";
@@ -73,7 +72,7 @@ fn load(traced: &[TracedPoint]) -> Result<Object, Error> {
     // libelf needs an aligned image. The bytes in the executable may not be aligned, but a copy on the heap is.
     let image = CODE.to_vec();
     let opened = ObjectBuilder::default().name("path").and_then(|builder| builder.open_memory(&image));
-    let mut object = opened.map_err(|e| failed("open", PROGRAMS, &e))?;
+    let mut object = opened.map_err(|e| Error::libbpf("open", PROGRAMS, &e))?;
     for mut program in object.progs_mut() {
         let wanted = traced.iter().any(|traced| *traced.program.name == *program.name());
         program.set_autoload(wanted);

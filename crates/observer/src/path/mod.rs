@@ -10,6 +10,7 @@
 mod load;
 mod points;
 mod programs;
+mod request;
 mod selection;
 mod session;
 mod tally;

@@ -2,7 +2,6 @@
 //! repeatedly.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use libbpf_rs::btf::Btf;
@@ -71,7 +70,7 @@ impl PathPrograms {
     /// Loads the programs for which this kernel has events. This takes some hundred milliseconds, mostly to read the
     /// kernel's type information.
     pub(super) fn load(traced_link: &TracedLink) -> Result<Self, Error> {
-        let btf = Btf::from_vmlinux().map_err(|e| failed("read", "the kernel's types", &e))?;
+        let btf = Btf::from_vmlinux().map_err(|e| Error::libbpf("read", "the kernel's types", &e))?;
         Self::of(LoadedObject::new(&btf)?, DropReasons::of(&btf), traced_link)
     }
 
@@ -93,11 +92,11 @@ impl PathPrograms {
     ) -> Result<(), Error> {
         tally::clear(&self.maps.counts, &self.maps.hops, &self.maps.drops)?;
         for key in self.maps.flows.keys().collect::<Vec<_>>() {
-            self.maps.flows.delete(&key).map_err(|e| failed("clear", "the flows to watch", &e))?;
+            self.maps.flows.delete(&key).map_err(|e| Error::libbpf("clear", "the flows to watch", &e))?;
         }
         for key in selection.flows.iter().flat_map(|flow| both_ways(*flow)) {
             let added = self.maps.flows.update(&key.to_ne_bytes(), &[1], MapFlags::ANY);
-            added.map_err(|e| failed("name", "the flows to watch", &e))?;
+            added.map_err(|e| Error::libbpf("name", "the flows to watch", &e))?;
         }
         self.config.epoch = self.config.epoch.wrapping_add(1);
         self.config.one_in = one_in;
@@ -115,7 +114,7 @@ impl PathPrograms {
     pub(super) fn follow(&mut self, stride: u32) -> Result<(), Error> {
         self.config.stride = stride;
         let written = self.maps.config.update(&[0; 4], self.config.bytes(), MapFlags::ANY);
-        written.map_err(|e| failed("configure", PROGRAMS, &e))
+        written.map_err(|e| Error::libbpf("configure", PROGRAMS, &e))
     }
 
     /// Attaches the programs that `selection` needs, and adds a note for each one that the kernel refuses. The programs
@@ -165,7 +164,7 @@ impl PathMaps {
         let map = |name: &str| {
             let found = object.maps().find(|map| *map.name() == *name);
             let found = found.ok_or_else(|| Error::shape(PROGRAMS, format!("there is no map {name}")))?;
-            MapHandle::try_from(&found).map_err(|e| failed("reach", PROGRAMS, &e))
+            MapHandle::try_from(&found).map_err(|e| Error::libbpf("reach", PROGRAMS, &e))
         };
         Ok(PathMaps {
             config: map("path.bss")?,
@@ -199,11 +198,6 @@ fn both_ways(flow: FlowPorts) -> [u64; 2] {
 fn misses(program: i32) -> Option<u64> {
     let text = procfile::read(&format!("/proc/self/fdinfo/{program}")).ok()?;
     text.lines().find_map(|line| line.strip_prefix("recursion_misses:"))?.trim().parse().ok()
-}
-
-/// Converts an error of libbpf to an error of this crate.
-pub(super) fn failed(operation: &'static str, object: &str, error: &libbpf_rs::Error) -> Error {
-    Error::io(operation, object, io::Error::other(error.to_string()))
 }
 
 #[cfg(test)]

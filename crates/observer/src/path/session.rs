@@ -9,8 +9,8 @@ use landspeed_record::units::Nanos;
 use libbpf_rs::Link;
 
 use super::programs::PathPrograms;
+use super::request::TracerRequest;
 use super::selection::{PacketSelection, TracedLink};
-use super::tracer::TracerRequest;
 use super::turn::AttachTurn;
 use crate::Error;
 

@@ -6,7 +6,6 @@ use landspeed_record::{StackHop, StackHopLatency};
 use libbpf_rs::btf::{Btf, types};
 use libbpf_rs::{MapCore, MapFlags};
 
-use super::programs::failed;
 use crate::Error;
 
 /// The names in a record of the first counts of `enum count` in state.h, in the order of the enum.
@@ -73,7 +72,8 @@ pub(super) fn read(counts: &impl MapCore, hops: &impl MapCore) -> Result<PathCou
 pub(super) fn drops(map: &impl MapCore) -> Result<Vec<(u32, u64)>, Error> {
     let mut drops = Vec::new();
     for key in map.keys() {
-        let found = map.lookup(&key, MapFlags::ANY).map_err(|e| failed("read", "the counts of drops", &e))?;
+        let found =
+            map.lookup(&key, MapFlags::ANY).map_err(|e| Error::libbpf("read", "the counts of drops", &e))?;
         if let (Ok(reason), Some(count)) = (<[u8; 4]>::try_from(key.as_slice()), found) {
             drops.push((u32::from_ne_bytes(reason), words(&count).next().unwrap_or(0)));
         }
@@ -88,7 +88,7 @@ pub(super) fn clear(counts: &impl MapCore, hops: &impl MapCore, drops: &impl Map
         zero(hops, index)?;
     }
     for key in drops.keys().collect::<Vec<_>>() {
-        drops.delete(&key).map_err(|e| failed("clear", "the counts of drops", &e))?;
+        drops.delete(&key).map_err(|e| Error::libbpf("clear", "the counts of drops", &e))?;
     }
     Ok(())
 }
@@ -98,14 +98,14 @@ fn zero(map: &impl MapCore, index: u32) -> Result<(), Error> {
         let nothing = vec![vec![0; map.value_size() as usize]; cpus];
         map.update_percpu(&index.to_ne_bytes(), &nothing, MapFlags::ANY)
     });
-    cleared.map_err(|e| failed("clear", "the tracer's counts", &e))
+    cleared.map_err(|e| Error::libbpf("clear", "the tracer's counts", &e))
 }
 
 /// Returns the entry `index` of a per-processor array whose values are arrays of u64. Each element is summed over
 /// processors.
 fn summed(map: &impl MapCore, index: u32) -> Result<Vec<u64>, Error> {
     let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
-    let of_each = found.map_err(|e| failed("read", "the tracer's counts", &e))?.unwrap_or_default();
+    let of_each = found.map_err(|e| Error::libbpf("read", "the tracer's counts", &e))?.unwrap_or_default();
     let mut sum = Vec::new();
     for value in &of_each {
         for (at, word) in words(value).enumerate() {

@@ -6,18 +6,10 @@ use std::thread::JoinHandle;
 use landspeed_record::PathTrace;
 
 use super::programs::PathPrograms;
+use super::request::TracerRequest;
 use super::selection::{PacketSelection, TracedLink};
 use super::session::{AttachBudget, TraceSession};
-use super::turn::AttachTurn;
 use crate::Error;
-
-pub(super) enum TracerRequest {
-    Open(PacketSelection, Sender<Result<(), Error>>),
-    Close(Sender<Result<PathTrace, Error>>),
-    /// The turn that the thread requested earlier.
-    Turn(AttachTurn),
-    End,
-}
 
 /// A handle to the tracer's thread. When it is dropped, the thread ends and the kernel unloads the programs. The kernel
 /// also unloads them if the thread panics or the process is killed, because links and programs exist only as long as

@@ -21,7 +21,6 @@ use crate::sockets::{SocketOwners, select};
 use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
 use process::WatchedProcess;
-use thread::ThreadId;
 
 const MOST_PROCESSES: usize = 16;
 
@@ -158,29 +157,5 @@ impl OpenWindow for ProcessWindow {
         seen.put(told.collect::<Vec<_>>());
         seen.unseen.extend(notes.into_iter().map(|note| format!("processes: {note}")));
         Ok(())
-    }
-}
-
-/// Returns the threads of a process in ascending order. Leaves out the calling thread, because it takes the samples and
-/// would often be the busiest thread.
-fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
-    let path = format!("/proc/{pid}/task");
-    let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;
-    let watching = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
-    let others = tids.into_iter().filter(|tid| *tid != watching || pid != std::process::id());
-    Ok(others.map(|tid| ThreadId { pid, tid }).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_thread_that_watches_is_left_out() {
-        let watch = || (rustix::thread::gettid(), threads_of(std::process::id()).unwrap());
-        let (own, threads) = std::thread::spawn(watch).join().unwrap();
-        let own = own.as_raw_nonzero().get().cast_unsigned();
-        assert!(!threads.is_empty() && threads.iter().all(|thread| thread.tid != own), "{threads:?}");
-        assert!(threads_of(u32::MAX >> 2).is_err());
     }
 }

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landspeed_record::ProcessWatch;
 use landspeed_record::units::CpuNanos;
 
-use super::thread::{ThreadActivity, ThreadId, ThreadTimes};
-use super::threads_of;
+use super::thread::{ThreadActivity, ThreadId, ThreadTimes, threads_of};
 use crate::cpu::clock::TaskClock;
 use crate::{Error, procfile};
 

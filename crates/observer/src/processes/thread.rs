@@ -32,6 +32,16 @@ pub(super) enum ThreadActivity {
     Stopped,
 }
 
+/// Returns the threads of a process in ascending order. Leaves out the calling thread, because it takes the samples and
+/// would often be the busiest thread.
+pub(super) fn threads_of(pid: u32) -> Result<Vec<ThreadId>, Error> {
+    let path = format!("/proc/{pid}/task");
+    let tids = procfile::numbered(&path).map_err(|error| Error::io("list", path, error))?;
+    let watching = rustix::thread::gettid().as_raw_nonzero().get().cast_unsigned();
+    let others = tids.into_iter().filter(|tid| *tid != watching || pid != std::process::id());
+    Ok(others.map(|tid| ThreadId { pid, tid }).collect())
+}
+
 impl ThreadId {
     fn read(self, file: &str) -> Result<String, Error> {
         procfile::read(&format!("/proc/{}/task/{}/{file}", self.pid, self.tid))
@@ -109,6 +119,15 @@ fn function(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_thread_that_watches_is_left_out() {
+        let watch = || (rustix::thread::gettid(), threads_of(std::process::id()).unwrap());
+        let (own, threads) = std::thread::spawn(watch).join().unwrap();
+        let own = own.as_raw_nonzero().get().cast_unsigned();
+        assert!(!threads.is_empty() && threads.iter().all(|thread| thread.tid != own), "{threads:?}");
+        assert!(threads_of(u32::MAX >> 2).is_err());
+    }
 
     #[test]
     fn what_is_cut_short_is_refused() {

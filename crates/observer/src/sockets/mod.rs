@@ -20,6 +20,7 @@ pub(crate) use selector::{SocketSelector, covers};
 
 use crate::family::family;
 use crate::{Error, WatchSubject};
+use selector::ChosenSocket;
 
 /// The largest number of flows that are watched together. More flows would enlarge a record but add little information.
 pub(crate) const MOST_FLOWS: usize = 64;
@@ -87,13 +88,6 @@ fn most(
         found.truncate(MOST_FLOWS);
     }
     found
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ChosenSocket {
-    /// SO_COOKIE of the socket.
-    pub(crate) cookie: u64,
-    pub(crate) port: u16,
 }
 
 /// Returns the workload's IP sockets in the order of the flows. Sockets of other families are left out, because the

@@ -6,7 +6,6 @@ use std::net::{IpAddr, SocketAddr};
 use landspeed_kernel::netlink::{InetSocket, PortFilter, Rtnl, SockDiag, SocketKind};
 use landspeed_record::WatchTarget;
 
-use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, canonical, list};
 use super::owners::inodes_of_target;
 use crate::Error;
@@ -14,6 +13,14 @@ use crate::Error;
 /// The largest number of ports for which sockets are listed port by port. For more ports, one list of all sockets is
 /// cheaper.
 const FEW_PORTS: usize = 8;
+
+/// A socket that was chosen before, and how to find it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChosenSocket {
+    /// SO_COOKIE of the socket.
+    pub(crate) cookie: u64,
+    pub(crate) port: u16,
+}
 
 #[derive(Debug)]
 pub(crate) enum SocketSelector {

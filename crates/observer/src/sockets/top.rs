@@ -6,9 +6,8 @@ use std::time::Duration;
 
 use landspeed_kernel::netlink::{PortFilter, SockDiag};
 
-use super::ChosenSocket;
 use super::listed_socket::{ListedSocket, list};
-use super::selector::SocketSelector;
+use super::selector::{ChosenSocket, SocketSelector};
 use crate::Error;
 
 /// The time between the two readings of all sockets. It is so long that an active flow with short pauses is not missed.

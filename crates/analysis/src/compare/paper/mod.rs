@@ -14,8 +14,8 @@ mod tables;
 use landspeed_record::{ContestFigures, ExpectationKind, PaperFinding, PaperValue, Study, StudyRegion};
 
 use super::contests::ContestRuns;
-use judge::{ClaimTest, PaperClaim, PaperStudy};
-use tables::{TABLE_1, TABLE_2, UDT};
+use judge::{ClaimTest, PaperClaim, PaperStudy, number_of};
+use tables::{TABLE_1, TABLE_2};
 
 /// The relative difference up to which a path counts as the paper's.
 const SAME_PATH: f64 = 0.1;
@@ -171,12 +171,6 @@ fn of_stack(protocol: &str, stack: &str) -> Vec<StudyClaim> {
     let by_region = [STABILITY, FAIRNESS].map(|figure| table_claim(2, stack, figure));
     let claim = |claim| StudyClaim { claim, kind: Some(kind), needs_papers_size: true };
     overall.chain(by_region).map(claim).collect()
-}
-
-/// Returns what a figure of `protocol` beside the paper's is: a number, or in kind for UDT, since ours is version 4 and the
-/// paper's is version 2.
-fn number_of(protocol: &str) -> ExpectationKind {
-    if protocol == UDT { ExpectationKind::InKind } else { ExpectationKind::Number }
 }
 
 /// Returns the ledger's name of a figure in one of the paper's tables.

@@ -1,12 +1,11 @@
 //! The conclusions of the final check: its trials turned into findings.
 
-use landspeed_record::{Estimate, Gain};
+use landspeed_record::Estimate;
 
-use super::super::LadderFindings;
+use super::super::action::LadderFindings;
 use super::super::doubts::Doubts;
 use super::super::run_state::RunState;
 use super::{CheckRole, FinalCheck, square};
-use crate::Metric;
 use crate::series::BlockSeries;
 
 /// Ends the run: gives the kept steps their final estimates, and marks the steps that were dropped or overwritten.
@@ -27,19 +26,13 @@ pub(super) fn conclude(check: FinalCheck, run: &mut RunState) -> LadderFindings 
         steps: run.lines.iter().map(|line| line.summary.clone()).collect(),
         start,
         final_,
-        gain: gain(of(CheckRole::Final).unwrap_or(&BlockSeries::default())),
-        against: of(CheckRole::Against).map(gain),
+        gain: of(CheckRole::Final).unwrap_or(&BlockSeries::default()).gain(),
+        against: of(CheckRole::Against).map(BlockSeries::gain),
         start_cell: check.standing.start.clone(),
         final_cell: check.standing.cell(&[]),
         void: run.void.clone(),
         doubts,
     }
-}
-
-/// Returns the ratios of all figures of a comparison.
-pub(crate) fn gain(series: &BlockSeries) -> Gain {
-    let [rate, cost, latency] = Metric::ALL.map(|metric| series.estimate(metric));
-    Gain { rate, cost, latency, loaded_latency: series.loaded_estimate() }
 }
 
 /// Records `estimate`, the worth of the kept step `at` when it was dropped, in the step's line.

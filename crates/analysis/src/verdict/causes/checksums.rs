@@ -1,40 +1,17 @@
 //! Judges of checksums that the processor computes.
 
-use landspeed_record::{Cause, CostClass, Finding};
+use landspeed_record::{Cause, Finding};
 
 use super::offloads::{one_by_one_rate, packet_cost};
 use crate::verdict::judge::{FindingBuilder, behind, found};
-use crate::verdict::view::{EndRole, EndView, VerdictView, settings};
+use crate::verdict::view::{EndRole, VerdictView, summed, summing};
 use crate::verdict::words::{percent, share};
 
-/// The sender's checksum offloads by their ethtool names: one of them is enough.
-const TRANSMIT: [&str; 3] = ["tx-checksum-ip-generic", "tx-checksum-ipv4", "tx-checksum-ipv6"];
 /// The cost of missing checksum offload alone: it gains 44 % (jin-yoo-2007 section 3.2), so it costs 1 - 1/1.44.
 const CHECKSUM_ALONE: f64 = 0.31;
 /// The cost of missing checksum offload at a sender: without it the kernel also turns scatter-gather and segmentation
 /// offload off (netdev_fix_features), so packets are small as well.
 const WITH_SEGMENTATION: f64 = 0.75;
-
-/// Returns the end whose checksums are computed in software although its device could compute them, and the knob that
-/// changes that.
-pub(super) fn summing<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
-    let off = |end: &EndView<'_>, names: &[&str]| {
-        let Some(settings) = settings(end.host) else { return false };
-        let turnable = |name: &&&str| !settings.fixed.iter().any(|fixed| fixed == **name);
-        let known: Vec<bool> =
-            names.iter().filter(turnable).filter_map(|name| settings.features.get(*name)).copied().collect();
-        !known.is_empty() && known.iter().all(|on| !on)
-    };
-    let sends = view.sender.as_ref().filter(|end| off(end, &TRANSMIT)).map(|end| (end, "tx-checksum"));
-    // A receiver's checksums matter only if the profile shows that they cost something: virtual links skip them.
-    let receives = || view.receiver.as_ref().filter(|end| off(end, &["rx-checksum"]) && summed(end) > 0.02);
-    sends.or_else(|| receives().map(|end| (end, "rx-checksum")))
-}
-
-/// Returns the share of the sampled time that a host computes checksums.
-fn summed(end: &EndView<'_>) -> f64 {
-    end.cost_share(CostClass::Checksum).unwrap_or(0.0)
-}
 
 /// Judges checksums that a full processor computes.
 pub(super) fn software_checksum(view: &VerdictView<'_>) -> Option<Finding> {

@@ -61,16 +61,8 @@ fn above(room: f64) -> String {
         .to_owned()
 }
 
-/// Returns the end with the slower link, and the speed of that link; `None` if neither speed is known.
-pub(in crate::verdict) fn slowest_link<'v, 'a>(
-    view: &'v VerdictView<'a>,
-) -> Option<(&'v EndView<'a>, BitRate)> {
-    let speeds = view.ends().filter_map(|end| Some((end, speed(end)?)));
-    speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
-}
-
 pub(super) fn link(view: &VerdictView<'_>) -> Option<Finding> {
-    if let Some((end, speed)) = slowest_link(view).filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
+    if let Some((end, speed)) = view.slowest_link().filter(|(_, speed)| view.goodput.0 >= AT_LINK * speed.0) {
         let used = view.goodput.0 / speed.0;
         let at =
             settings(end.host).map_or_else(|| end.name(), |s| format!("link {} of {}", s.link, end.name()));
@@ -79,12 +71,6 @@ pub(super) fn link(view: &VerdictView<'_>) -> Option<Finding> {
         return Some(finding.saw(format!("goodput {} over a link of {speed}", view.goodput)));
     }
     super::bottleneck::slower_link(view).or_else(|| path(view))
-}
-
-fn speed(end: &EndView<'_>) -> Option<BitRate> {
-    let measured = end.host.limits.and_then(|limits| limits.link_bps);
-    let stated = || end.link_facts()?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
-    measured.or_else(stated).filter(|speed| speed.0 > 0.0)
 }
 
 /// Judges the narrowest link of the path, which is not a link of either host: the sender fills a queue there.
@@ -175,7 +161,8 @@ pub(super) fn bus(view: &VerdictView<'_>) -> Option<Finding> {
 
 /// Returns the limit that the flow is closest to, if it reaches none.
 pub(in crate::verdict) fn nearest(view: &VerdictView<'_>) -> Finding {
-    let link = view.ends().filter_map(speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
+    let link =
+        view.ends().filter_map(EndView::link_speed).map(|speed| view.goodput.0 / speed.0).fold(0.0, f64::max);
     if link > view.cpu.busiest {
         let summary = format!(
             "nothing that was watched is at its end; the link is nearest, {} of it used",

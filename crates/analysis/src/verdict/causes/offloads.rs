@@ -3,11 +3,9 @@
 use landspeed_record::units::BitRate;
 use landspeed_record::{Cause, CostClass, Finding};
 
-use super::checksums::summing;
-use super::limits::slowest_link;
 use super::softirq::packets_bound;
 use crate::verdict::judge::{FindingBuilder, behind, found};
-use crate::verdict::view::{EndView, VerdictView, settings};
+use crate::verdict::view::{EndView, VerdictView, offloads_missing, summing};
 use crate::verdict::words::{percent, share};
 
 /// The classes of cost that grow with packets and not with bytes.
@@ -33,46 +31,6 @@ const LARGE_PACKET: f64 = 2.5;
 /// The payload of such a packet in bytes (GSO_MAX_SIZE in the kernel's netdevice.h, 65,536 with headers).
 const LARGE_PAYLOAD: f64 = 65_000.0;
 
-/// An offload that is off and can be turned on.
-pub(super) struct MissingOffload {
-    pub(super) knob: &'static str,
-    pub(super) host: String,
-}
-
-/// Returns the offloads that are off: the sender's segmentation offload, and the receiver's receive offload if
-/// packets reach it one by one. A receiver whose device delivers whole large packets has nothing to join.
-pub(super) fn offloads_missing(view: &VerdictView<'_>) -> Vec<MissingOffload> {
-    let off = |end: &EndView<'_>, feature: &str| {
-        let settings = settings(end.host);
-        settings
-            .is_some_and(|s| s.features.get(feature) == Some(&false) && !s.fixed.iter().any(|f| f == feature))
-    };
-    let mut missing = Vec::new();
-    let mut add = |end: &EndView<'_>, knob| missing.push(MissingOffload { knob, host: end.name() });
-    if let Some(end) = &view.sender {
-        if off(end, "tx-tcp-segmentation") {
-            add(end, "tso");
-        }
-        // Where the device cuts TCP's large packets, generic segmentation has nothing left to do.
-        let cut = settings(end.host).is_some_and(|s| s.features.get("tx-tcp-segmentation") == Some(&true));
-        if off(end, "tx-generic-segmentation") && !cut {
-            add(end, "gso");
-        }
-    }
-    if let Some(end) = view.receiver.as_ref().filter(|end| off(end, "rx-gro") && one_by_one(end)) {
-        add(end, "gro");
-    }
-    missing
-}
-
-/// Returns true if packets of full size reach the host one by one: smaller ones could not be joined.
-fn one_by_one(end: &EndView<'_>) -> bool {
-    let mtu = settings(end.host).map_or(0, |s| s.mtu_bytes.0) as f64;
-    let links = end.host.links().iter().filter(|link| link.rx_packets > 0);
-    let largest = links.map(|link| link.rx_bytes.0 as f64 / link.rx_packets as f64).fold(0.0, f64::max);
-    (0.8 * mtu..=1.1 * mtu).contains(&largest) && mtu > 0.0
-}
-
 /// Returns the share of a host's sampled time that it spends on work of these classes; the larger of both hosts.
 fn cost_of(view: &VerdictView<'_>, classes: &[CostClass]) -> Option<f64> {
     let of = |end: &EndView<'_>| {
@@ -87,7 +45,7 @@ fn cost_of(view: &VerdictView<'_>, classes: &[CostClass]) -> Option<f64> {
 /// the same length.
 pub(super) fn packet_cost(view: &VerdictView<'_>) -> Option<(f64, f64)> {
     let packets = cost_of(view, &PER_PACKET)?;
-    if slowest_link(view).is_some() {
+    if view.slowest_link().is_some() {
         return Some((packets, SAVED * packets));
     }
     let flow = view.sender.as_ref().and_then(|end| end.main());

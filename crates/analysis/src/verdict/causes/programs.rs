@@ -5,12 +5,13 @@ use landspeed_record::{Cause, CostClass, Finding, ListenerWatch};
 
 use super::connections::tracking_is_full;
 use super::idle::restarts;
-use super::offloads::{MissingOffload, offloads_missing};
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::thresholds::{
     CALLS, COPYING, DEAR_BYTE_NS, DELAYED_ACK_NS, NOTABLE, SATURATED, SMALL_SEGMENT, SYN_RETRY_NS, UNHURRIED,
 };
-use crate::verdict::view::{EndView, FlowView, VerdictView, WindowCause, counter};
+use crate::verdict::view::{
+    EndView, FlowView, MissingOffload, VerdictView, WindowCause, counter, offloads_missing,
+};
 use crate::verdict::words::{percent, share, shown};
 
 pub(super) fn slow_reader(view: &VerdictView<'_>) -> Option<Finding> {

@@ -2,11 +2,10 @@
 
 use landspeed_record::{Cause, Finding, SoftnetCounts};
 
-use super::offloads::offloads_missing;
 use crate::verdict::judge::{FindingBuilder, found};
 use crate::verdict::sizing::{idlest_core, other_cores};
 use crate::verdict::thresholds::{FULL_CORE, IDLE_CORE, PACKETS_ALONE, PACKETS_WITH_THREADS};
-use crate::verdict::view::{CoreLoad, EndView, VerdictView};
+use crate::verdict::view::{CoreLoad, EndView, VerdictView, offloads_missing};
 use crate::verdict::words::{percent, share};
 
 /// Returns a core that packets fill, or that packets and threads fill together while another core idles. If there are

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use landspeed_record::{CoreCpuTime, CpuUsage};
 
-use super::EndView;
+use super::end::EndView;
 use crate::verdict::thresholds::{HURRIED, PACKETS_WITH_THREADS, SATURATED};
 use crate::verdict::words::share;
 

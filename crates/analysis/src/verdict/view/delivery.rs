@@ -2,7 +2,8 @@
 
 use landspeed_stats::quantile;
 
-use super::{EndRole, EndView, FlowView};
+use super::end::EndView;
+use super::flow::{EndRole, FlowView};
 use crate::verdict::thresholds::{
     CLOCKED, FEW_BINS, MOST_BINS, NEAR_LEVEL, PACKETS_PER_BIN, SAME_RATE, SHORTEST_BIN,
 };

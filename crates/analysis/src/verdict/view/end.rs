@@ -1,12 +1,13 @@
 //! The two ends of the flow: which host sends, from the bytes that moved, and how the flow's process spent its time
 //! there.
 
-use landspeed_record::units::{Bytes, Nanos};
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     CostClass, CostProfile, FlowWatch, IpProtocol, LinkFacts, ProcessWatch, SnmpCounts, Throttling,
 };
 
-use super::{FlowView, counter};
+use super::flow::{EndRole, FlowView};
+use super::host::{counter, settings};
 use crate::fit::{samples_of_flow, share_of_links};
 use crate::verdict::observations::{HostView, PathObservations};
 use crate::verdict::words::{called, share};
@@ -24,13 +25,6 @@ const HIDDEN: &str = "asleep";
 
 /// The share of the window that the thread must have run for the core's time to be attributed to it.
 const ALONE: f64 = 0.7;
-
-/// The direction of the data at an end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EndRole {
-    Sender,
-    Receiver,
-}
 
 pub(crate) struct EndView<'a> {
     pub(crate) role: EndRole,
@@ -78,13 +72,20 @@ impl<'a> EndView<'a> {
     }
 
     pub(crate) fn link_facts(&self) -> Option<&'a LinkFacts> {
-        let name = super::settings(self.host).map(|settings| settings.link.as_str());
+        let name = settings(self.host).map(|settings| settings.link.as_str());
         let busiest = || {
             let by_bytes = self.host.links().iter().max_by_key(|link| link.rx_bytes + link.tx_bytes);
             by_bytes.map(|link| link.link.as_str())
         };
         let name = name.or_else(busiest)?;
         self.host.facts.links.iter().find(|link| link.name == name)
+    }
+
+    /// Returns the speed of the host's link, measured or else stated by the device; `None` if neither is known.
+    pub(crate) fn link_speed(&self) -> Option<BitRate> {
+        let measured = self.host.limits.and_then(|limits| limits.link_bps);
+        let stated = || self.link_facts()?.speed_mbps.map(|mbps| BitRate(mbps as f64 * 1e6));
+        measured.or_else(stated).filter(|speed| speed.0 > 0.0)
     }
 }
 

@@ -4,9 +4,15 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{FlowWatch, SocketState, TcpState};
 use landspeed_stats::median;
 
-use super::EndRole;
 use crate::verdict::thresholds::{BUFFER_FULL, CWND_FULL};
 use crate::verdict::words::share;
+
+/// The direction of the data at an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EndRole {
+    Sender,
+    Receiver,
+}
 
 #[derive(Clone, Copy)]
 pub(crate) struct FlowView<'a> {

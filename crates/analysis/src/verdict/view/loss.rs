@@ -2,7 +2,9 @@
 
 use landspeed_record::{QdiscWatch, TcpState};
 
-use super::{EndView, FlowView, counter};
+use super::end::EndView;
+use super::flow::FlowView;
+use super::host::counter;
 use crate::verdict::thresholds::{AT_RATE, FEW_ACKS, RETURN_APART, RETURN_APART_SHARE, SHORT_QUEUE_BYTES};
 use crate::verdict::words::share;
 

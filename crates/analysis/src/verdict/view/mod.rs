@@ -4,25 +4,28 @@ mod cpu;
 mod delivery;
 mod end;
 mod flow;
+mod host;
 mod loss;
+mod offload;
 mod path;
 mod requests;
 mod window;
 
-use landspeed_record::units::{BitRate, Bytes, Nanos};
-use landspeed_record::{FlowWatch, HostFacts, IpProtocol, LinkSettings, SnmpCounts};
+use landspeed_record::units::{BitRate, Nanos};
+use landspeed_record::{FlowWatch, HostFacts, IpProtocol};
 
 pub(super) use cpu::{CoreLoad, CpuLoad};
-pub(super) use end::{EndRole, EndView};
-pub(super) use flow::{FlowView, TimeShares};
+pub(super) use end::EndView;
+pub(super) use flow::{EndRole, FlowView, TimeShares};
+pub(super) use host::{counter, settings};
 use loss::SenderLosses;
 pub(super) use loss::{QueueView, ShaperView, queues};
+pub(super) use offload::{MissingOffload, offloads_missing, summed, summing};
 pub(super) use path::{PathLimit, PathLimitKind};
 use requests::RequestTimes;
 pub(super) use window::{SCALED, WindowCause, WindowLimit};
 
-use super::causes::limits::slowest_link;
-use super::observations::{FollowUps, HostView, PathObservations};
+use super::observations::{FollowUps, PathObservations};
 use super::staircase::ceiling;
 use super::thresholds::{
     LOST_ON_RETURN, MOST_RATIO, PACKET_NS, RETURN_OVER_FORWARD, STANDING_NS, STANDING_RATIO, VIRTUAL_LINK,
@@ -111,6 +114,12 @@ impl<'a> VerdictView<'a> {
         self.sender.iter().chain(&self.receiver)
     }
 
+    /// Returns the end with the slower link, and the speed of that link; `None` if neither speed is known.
+    pub(super) fn slowest_link(&self) -> Option<(&EndView<'a>, BitRate)> {
+        let speeds = self.ends().filter_map(|end| Some((end, end.link_speed()?)));
+        speeds.min_by(|a, b| a.1.0.total_cmp(&b.1.0))
+    }
+
     /// Returns the sender's name, empty where it was not watched.
     pub(super) fn sending(&self) -> String {
         self.sender.as_ref().map_or_else(String::new, EndView::name)
@@ -186,7 +195,7 @@ impl<'a> VerdictView<'a> {
     /// Returns the rate that the flow reaches if the share `weight` of its time is won back, at most that of the
     /// slowest link and [`MOST_RATIO`] times the present one.
     pub(super) fn reachable(&self, weight: f64) -> BitRate {
-        let link = slowest_link(self).map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
+        let link = self.slowest_link().map_or(BitRate(VIRTUAL_LINK), |(_, rate)| rate).0;
         let gain = self.won_back(weight).unwrap_or(1.0).min(MOST_RATIO);
         BitRate((self.goodput.0 * gain).min(link.max(self.goodput.0)))
     }
@@ -221,19 +230,4 @@ fn goodput(
     let ends = || receiver.into_iter().chain(sender);
     let rates = observations.goodput.into_iter().chain(ends().map(of_flows)).chain(ends().map(of_link));
     rates.into_iter().find(sane).unwrap_or_default()
-}
-
-/// Returns the increase of a counter of the namespace over the window; zero if it was not read.
-pub(super) fn counter(host: &HostView<'_>, name: &str) -> u64 {
-    host.seen.get::<SnmpCounts>().0.get(name).copied().unwrap_or(0)
-}
-
-/// Returns the settings of the link that the flow takes: the one whose counters moved most.
-pub(super) fn settings<'a>(host: &HostView<'a>) -> Option<&'a LinkSettings> {
-    let moved = |link: &str| {
-        let counters = host.links().iter().find(|counters| counters.link == link);
-        counters.map_or(Bytes(0), |counters| counters.rx_bytes + counters.tx_bytes)
-    };
-    // The first of several that moved equally.
-    host.seen.get::<Vec<LinkSettings>>().iter().rev().max_by_key(|settings| moved(&settings.link))
 }

@@ -4,8 +4,10 @@
 use landspeed_record::units::Nanos;
 use landspeed_stats::quantile;
 
+use super::VerdictView;
 use super::delivery::{DeliveryLevel, in_flight, unacknowledged};
-use super::{EndView, FlowView, VerdictView};
+use super::end::EndView;
+use super::flow::FlowView;
 use crate::verdict::thresholds::{
     APART, FEW_EXPECTED, FULL_CORE, FULL_QUEUE, HELD_IN_QUEUE, LEAST_QUEUE_NS, LEAST_QUEUE_RATIO,
     LEAST_SEGMENTS, LEAST_USED, LOSS_STAYS, LOSS_VANISHES, NEARLY_ALL, NOTABLE, OWN_BURST, PACKETS_ALONE,

@@ -2,7 +2,9 @@
 
 use landspeed_record::{IpProtocol, ListenerWatch};
 
-use super::{EndView, FlowView, VerdictView};
+use super::VerdictView;
+use super::end::EndView;
+use super::flow::FlowView;
 use crate::verdict::thresholds::{FEW_EXCHANGES, MOST_BYTES_A_REQUEST, MOST_SEGMENTS_A_REPLY, POOL, SERIAL};
 use crate::verdict::words::share;
 

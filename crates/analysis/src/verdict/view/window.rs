@@ -1,6 +1,9 @@
 //! The reason why the receive window is closed.
 
-use super::{EndView, FlowView, VerdictView, counter};
+use super::VerdictView;
+use super::end::EndView;
+use super::flow::FlowView;
+use super::host::counter;
 use crate::verdict::thresholds::{
     ALIGNMENT_LOSS, AMPLE, CUT_TIME, CUT_WINDOW, FEW_SEGMENTS, FULL_QUEUE, LARGE_WINDOW, NOTABLE, SATURATED,
     SMALL_WINDOW, TOO_FEW_SEGMENTS, UNHURRIED, UNSCALED_WINDOW,

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use landspeed_analysis::fit::{BothEnds, MessageCost, OffloadStudy};
+use landspeed_analysis::BothEnds;
+use landspeed_analysis::fit::{MessageCost, OffloadStudy};
 use landspeed_observer::COST;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Cell, CpuAccounting, EndpointOutcome, PerPacketCost, Settings, Side};

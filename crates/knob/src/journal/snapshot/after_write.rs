@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use landspeed_kernel::netlink::{AddressFlags, Link, Rtnl};
+use landspeed_kernel::netlink::{AddressFlags, Rtnl};
 
-use super::{RouteSlot, SettingsSnapshot};
+use super::{RouteSlot, SettingsSnapshot, is_running, matters};
 use crate::{Error, SideEffect};
 
 /// The longest wait for effects. It covers a link that trains again, and duplicate address detection, which takes up to
@@ -15,15 +15,6 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Time without changes after which effects count as settled. The kernel makes some routes a moment after their
 /// address or link, from a work queue.
 const QUIET: Duration = Duration::from_millis(50);
-
-/// Returns true if the effects of a write that disturbs `kinds` take time.
-pub(super) fn matters(kinds: &[SideEffect]) -> bool {
-    kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
-}
-
-pub(super) fn is_running(link: &Link) -> bool {
-    link.flags & libc::IFF_RUNNING as u32 != 0
-}
 
 /// Takes a snapshot of the settings of `kinds` after a write, once its effects have settled. Waits, for [`PATIENCE`] at
 /// most, until a link that ran in `before` runs again and the kernel has checked the addresses of the device for

@@ -112,7 +112,7 @@ impl SettingKey {
     pub(super) fn word(&self) -> Option<String> {
         match self {
             SettingKey::Sysctl(name) => Some(name.clone()),
-            _ => self.kind().as_ref().map(super::word),
+            _ => self.kind().as_ref().map(word),
         }
     }
 
@@ -284,6 +284,20 @@ impl SettingValue {
             SettingValue::Of { .. } => true,
             _ => false,
         }
+    }
+}
+
+/// Returns the name by which [`super::SettingsSnapshot`] lists a kind of settings.
+pub(super) fn word(kind: &SideEffect) -> String {
+    match kind {
+        SideEffect::Addresses => "addresses".into(),
+        SideEffect::Routes => "routes".into(),
+        SideEffect::DeviceSysctls => "device-sysctls".into(),
+        SideEffect::Features => "features".into(),
+        SideEffect::Queues => "queues".into(),
+        SideEffect::Qdisc => "qdisc".into(),
+        SideEffect::Related => "related".into(),
+        SideEffect::Sysctl(name) => (*name).into(),
     }
 }
 

@@ -20,14 +20,13 @@ mod sysctls;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io;
-use std::path::Path;
 
-use landspeed_kernel::netlink::Rtnl;
+use landspeed_kernel::netlink::{Link, Rtnl};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, SideEffect};
 pub(super) use after_write::take_after_write;
+use item::word;
 #[cfg(test)]
 pub(super) use item::{AddressKey, AddressSnapshot};
 pub(super) use item::{RouteSlot, SettingKey, SettingValue, same, shown};
@@ -48,11 +47,6 @@ pub(super) struct SettingsSnapshot {
     pub(super) own: Vec<(u32, String)>,
     #[serde(with = "pairs")]
     items: BTreeMap<SettingKey, SettingValue>,
-}
-
-/// Returns the error for a file under /proc/sys or /sys on which the kernel refuses `operation`.
-fn cannot(operation: &str, path: &Path, source: io::Error) -> Error {
-    Error::Unavailable(format!("cannot {operation} {}: {source}", path.display()))
 }
 
 impl SettingsSnapshot {
@@ -83,7 +77,7 @@ impl SettingsSnapshot {
                 }
             });
         }
-        let running = after_write::matters(kinds) && after_write::is_running(&Rtnl::open()?.link(device)?);
+        let running = matters(kinds) && is_running(&Rtnl::open()?.link(device)?);
         Ok(SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
     }
 
@@ -174,17 +168,13 @@ impl SettingsSnapshot {
     }
 }
 
-fn word(kind: &SideEffect) -> String {
-    match kind {
-        SideEffect::Addresses => "addresses".into(),
-        SideEffect::Routes => "routes".into(),
-        SideEffect::DeviceSysctls => "device-sysctls".into(),
-        SideEffect::Features => "features".into(),
-        SideEffect::Queues => "queues".into(),
-        SideEffect::Qdisc => "qdisc".into(),
-        SideEffect::Related => "related".into(),
-        SideEffect::Sysctl(name) => (*name).into(),
-    }
+/// Returns true if the effects of a write that disturbs `kinds` take time.
+fn matters(kinds: &[SideEffect]) -> bool {
+    kinds.iter().any(|kind| matches!(kind, SideEffect::Addresses | SideEffect::Routes))
+}
+
+fn is_running(link: &Link) -> bool {
+    link.flags & libc::IFF_RUNNING as u32 != 0
 }
 
 /// Serialises a map whose keys are not strings as a list of pairs.

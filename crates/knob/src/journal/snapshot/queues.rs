@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use landspeed_kernel::netlink::Rtnl;
 
-use super::{SettingKey, SettingValue, cannot, text};
+use super::item::{SettingKey, SettingValue};
+use super::text::{self, cannot};
 use crate::Error;
 
 /// Settings of a receive queue.

@@ -13,9 +13,11 @@ use std::path::{Path, PathBuf};
 use landspeed_kernel::netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::{SettingKey, SettingValue, cannot, text};
+use super::item::{SettingKey, SettingValue};
+use super::text::{self, cannot};
+use crate::Error;
+use crate::device_name::is_name;
 use crate::journal::namespaces;
-use crate::{Error, device};
 
 /// The name of the feature that the kernel switches off on lower devices when it is switched off on the upper device
 /// (NETIF_F_UPPER_DISABLES).
@@ -63,7 +65,7 @@ impl RelatedKey {
             RelatedSetting::Lro => ["on", "off"].contains(&value),
             RelatedSetting::Mtu | RelatedSetting::Ipv6Mtu => value.parse::<u32>().is_ok(),
         };
-        fits && device::is_name(name)
+        fits && is_name(name)
     }
 }
 
@@ -150,7 +152,7 @@ fn items<'a>(
     links: impl Iterator<Item = &'a Link>,
 ) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
     let mut all = Vec::new();
-    for link in links.filter(|link| device::is_name(&link.name)) {
+    for link in links.filter(|link| is_name(&link.name)) {
         for what in ALL {
             let key = SettingKey::Related(RelatedKey { netns, index: link.index, what });
             let value = read(link, what)?;

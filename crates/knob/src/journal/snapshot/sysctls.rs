@@ -6,7 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{SettingKey, SettingValue, cannot, text};
+use super::item::{SettingKey, SettingValue};
+use super::text::{self, cannot};
 use crate::{Error, SideEffect};
 
 const NET: &str = "/proc/sys/net";

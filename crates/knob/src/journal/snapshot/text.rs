@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::cannot;
 use crate::Error;
 
 /// Longest value in bytes: one page, the kernel's own limit.
@@ -12,6 +11,11 @@ const MAX_VALUE: usize = 4096;
 /// Number of rounds in which differing values are written. One setting may limit another, or two files may be names of
 /// one value, so a value may be accepted only in a later round. Three rounds suffice for any order.
 const ROUNDS: usize = 3;
+
+/// Returns the error for a file under /proc/sys or /sys on which the kernel refuses `operation`.
+pub(super) fn cannot(operation: &str, path: &Path, source: std::io::Error) -> Error {
+    Error::Unavailable(format!("cannot {operation} {}: {source}", path.display()))
+}
 
 /// Returns true if a value in a journal is one line of plain text.
 pub(super) fn is_value(value: &str) -> bool {

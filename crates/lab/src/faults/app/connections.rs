@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 
+use super::habits::{ready, rest};
 use super::stream::socket;
-use super::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 

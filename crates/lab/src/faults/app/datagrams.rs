@@ -7,7 +7,7 @@ use landspeed_record::units::{BitRate, Nanos};
 use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 
-use super::{ready, rest};
+use super::habits::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 

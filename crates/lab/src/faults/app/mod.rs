@@ -4,13 +4,14 @@
 mod connections;
 pub(crate) mod datagrams;
 mod disk;
+mod habits;
 mod requests;
 mod settings;
 pub(crate) mod stream;
 
 pub use disk::DISK_FOLDER;
 
-use std::io::{BufRead, Read, Write};
+use std::io::{BufRead, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::FailureContext;
 use crate::faults::{Error, Shaper};
+use habits::ready;
 
 /// The task of one program of a scenario, and where it runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -125,19 +127,6 @@ pub fn play() -> Result<(), Error> {
             burn(until);
             Ok(())
         }
-    }
-}
-
-/// Reports to the starting process that the task is set up.
-pub(crate) fn ready() {
-    let mut out = std::io::stdout();
-    // The starting process may have ended; then standard input ends this one.
-    let _ = out.write_all(b"ready\n").and_then(|()| out.flush());
-}
-
-pub(crate) fn rest(time: Nanos) {
-    if time > Nanos(0) {
-        std::thread::sleep(time.into());
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::units::Nanos;
 
-use super::{ready, rest};
+use super::habits::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use socket2::{Domain, Socket, Type};
 
 use super::disk::DiskFile;
-use super::{ready, rest};
+use super::habits::{ready, rest};
 use crate::failure::FailureContext;
 use crate::faults::Error;
 

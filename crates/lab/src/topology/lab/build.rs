@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use landspeed_kernel::netlink::{InterfaceAddress, LinkChange, Rtnl, TokenBucket, VethEnd};
 
+use super::host::{LabHost, LabLink};
 use super::plan::{
     LabInterconnect, LabLayout, LinkSide, MacOwner, PortRates, SIDES, V4_PREFIX, V6_PREFIX, mac, port,
 };
-use super::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 use crate::topology::namespace::{open, with_namespace};

@@ -1,11 +1,13 @@
 //! Held labs: a user creates a lab under a name, runs programs in it, and ends it by `landspeed lab down`.
 
+use super::host::LabHost;
 use super::plan::{LabId, LabLayout, LabPlan};
 use super::sweep::{LabInfo, list};
-use super::{Lab, LabHost, no_lab};
+use super::{Lab, no_lab};
+use crate::topology::choose::find;
 use crate::topology::error::Error;
 use crate::topology::namespace::path_of;
-use crate::topology::registry::{TopologyPlan, find};
+use crate::topology::registry::TopologyPlan;
 
 /// Creates the lab that the words of a command line describe, and holds it under `name`. No other lab may have this
 /// name. The lab exists until it is dropped.

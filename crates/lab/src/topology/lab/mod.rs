@@ -13,24 +13,25 @@
 mod agents;
 mod build;
 mod held;
+mod host;
 mod keeper;
+mod open;
 mod owner;
 mod plan;
 mod store;
 mod sweep;
-
-use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::emulator::EmulatedLink;
 use landspeed_kernel::netlink::{LinkChange, Rtnl, VethEnd, in_throwaway};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::topology::error::Error;
+use crate::topology::hosts::{HostPair, HostSet, TopologyHost};
 use crate::topology::namespace::{Namespace, with_namespace};
 use crate::topology::path::PathLink;
-use crate::topology::registry::{HostPair, HostSet, ReachMethod, TopologyHost, TopologyPlan, find};
 use crate::topology::vm::{Accelerator, Guests};
 pub use held::{find_held, hold, hosts, plan_held};
+pub use host::{LabHost, LabLink};
 pub use keeper::{keep_with, outlive_owner};
 pub use landspeed_kernel::folder::RUN_DIR_VARIABLE;
 pub(crate) use plan::PortRates;
@@ -38,42 +39,6 @@ pub use plan::{LabId, LabPlan};
 use plan::{LabInterconnect, LabLayout};
 use store::LabStore;
 pub use sweep::{LabInfo, LabSelection, RemovedLab, down, leave, list};
-
-/// One host of a lab.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabHost {
-    /// Its name, such as "a", "b", "h0" or "h1".
-    pub name: String,
-    /// Its network namespace, by the name that `ip netns` shows. All guests of a lab have one, from which they are
-    /// reached.
-    pub netns: String,
-    /// How to start an agent on it.
-    pub reach: ReachMethod,
-    /// The name of its network device towards the other hosts.
-    pub device: String,
-    /// IPv4 address in the benchmark range (RFC 2544); all hosts are in one /24.
-    pub v4: Ipv4Addr,
-    /// IPv6 address, unique local (RFC 4193); all hosts are in one /64.
-    pub v6: Ipv6Addr,
-    /// Its further links to the same hosts, each with a subnet of its own.
-    pub more_links: Vec<LabLink>,
-}
-
-impl LabHost {
-    /// Returns all its links, the main one first.
-    pub(crate) fn links(&self) -> Vec<LabLink> {
-        let first = LabLink { device: self.device.clone(), v4: self.v4, v6: self.v6 };
-        std::iter::once(first).chain(self.more_links.iter().cloned()).collect()
-    }
-}
-
-/// A link of a host: its device, and its addresses there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LabLink {
-    pub device: String,
-    pub v4: Ipv4Addr,
-    pub v6: Ipv6Addr,
-}
 
 /// A lab that exists until it is dropped.
 #[derive(Debug)]
@@ -93,15 +58,6 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Creates the lab that a word of a command line names, such as "lab:switch:4".
-    pub fn open(word: &str) -> Result<Self, Error> {
-        let words = [word.to_owned()];
-        match find(&words)?.plan(&words)? {
-            TopologyPlan::Lab(plan) => Self::make(plan),
-            TopologyPlan::Real(_) => Err(no_lab(&words, "a lab")),
-        }
-    }
-
     /// Creates a lab with a random ID. Several labs can exist at a time. If a step fails, the earlier steps are undone.
     /// If this process dies, a keeper ([`keep_with`]) removes the lab. Needs root.
     pub(crate) fn make(plan: LabPlan) -> Result<Self, Error> {
@@ -222,18 +178,6 @@ impl HostSet for Lab {
                 .map(move |link| HostPair { ends, addresses: vec![link.v4.into(), link.v6.into()] })
         };
         self.plan.pairs.iter().copied().flat_map(over_each_link).collect()
-    }
-}
-
-impl From<&LabHost> for TopologyHost {
-    fn from(host: &LabHost) -> Self {
-        TopologyHost {
-            name: host.name.clone(),
-            reach: host.reach.clone(),
-            device: Some(host.device.clone()),
-            v4: Some(host.v4),
-            v6: Some(host.v6),
-        }
     }
 }
 

@@ -14,10 +14,10 @@ use std::str::FromStr;
 use crate::emulator::WanSpec;
 use landspeed_kernel::netlink::HardwareAddress;
 
-use super::{LabHost, LabLink};
+use super::host::{LabHost, LabLink};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
-use crate::topology::registry::ReachMethod;
+use crate::topology::hosts::ReachMethod;
 use crate::topology::vm::{GuestLogin, GuestSpec};
 
 /// The ID of a lab: six hexadecimal digits.
@@ -275,7 +275,8 @@ pub(super) fn mac(of: MacOwner, number: usize) -> HardwareAddress {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::registry::{TopologyPlan, find};
+    use crate::topology::choose::find;
+    use crate::topology::registry::TopologyPlan;
 
     fn layout(words: &str) -> LabLayout {
         let words = [words.to_owned()];

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::topology::error::Error;
-use crate::topology::registry::{InviteLine, ReachMethod};
+use crate::topology::hosts::{InviteLine, ReachMethod};
 
 const LONGEST: usize = 255;
 const SCHEME: &str = "landspeed://";

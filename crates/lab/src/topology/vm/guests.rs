@@ -13,7 +13,8 @@ use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::accelerator::{ACCELERATOR_VARIABLE, Accelerator};
-use super::{GuestSpec, cannot_run, images};
+use super::images;
+use super::spec::{GuestSpec, NAME};
 use crate::failure::FailureContext;
 use crate::topology::error::Error;
 use crate::topology::namespace::with_namespace;
@@ -275,4 +276,9 @@ pub fn drive(id: &str, file: &Path, is_read_only: &str) -> [String; 4] {
 fn in_memory(name: &str) -> Result<File, Error> {
     let file = memfd_create(name, MemfdFlags::CLOEXEC).map(File::from);
     Ok(file.during(|| format!("make a guest's {name} in memory"))?)
+}
+
+/// Returns the error for guests that cannot be booted here.
+fn cannot_run(why: String) -> Error {
+    Error::CannotRun { topology: NAME, why }
 }

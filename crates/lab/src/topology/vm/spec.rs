@@ -6,10 +6,11 @@ use std::str::FromStr;
 
 use landspeed_record::units::{Bytes, did_you_mean};
 
-use super::NAME;
 use crate::emulator::Parameter;
 use crate::topology::error::Error;
 
+/// The name of the topology.
+pub(super) const NAME: &str = "lab:vm";
 /// The drivers that the link of the data can have, as QEMU calls their devices. The first one is the default.
 pub(super) const DRIVERS: [&str; 4] = ["virtio-net", "e1000e", "vmxnet3", "igb"];
 const DRIVER: &str = "driver";

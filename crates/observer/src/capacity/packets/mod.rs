@@ -11,11 +11,9 @@
 
 mod rate;
 mod ring;
+mod source;
 mod udp;
 mod veth_pair;
-
-use std::io;
-use std::time::Duration;
 
 use landspeed_kernel::netlink::{Rtnl, in_throwaway};
 use landspeed_record::CorePacketRate;
@@ -23,40 +21,16 @@ use landspeed_record::units::Bytes;
 
 use crate::capacity::cores::on_core;
 use crate::capacity::{Error, MeasurementBudget};
+pub(crate) use rate::PacketRatePlan;
 use rate::SourceRates;
 use ring::RingSource;
+use source::PacketSource;
 use udp::UdpSource;
 use veth_pair::{NEAR, VethPair};
 
 /// The sizes of the packets: the smallest Ethernet frame without its checksum, the usual full-size frame, and the size
 /// in the SC'03 paper.
 pub(crate) const SIZES: [Bytes; 3] = [Bytes(60), Bytes(1514), Bytes(8160)];
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PacketRatePlan<'a> {
-    pub core: u32,
-    /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
-    pub sizes: &'a [Bytes],
-    /// The duration of each measurement.
-    pub time: Duration,
-    /// True to measure each rate a second time beside a busy loop on the same core.
-    pub loaded: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct BurstCounts {
-    /// The number of packets on the link, after a device has segmented the buffers.
-    packets: u64,
-    /// The number of buffers passed to the device layer. It is smaller than `packets` if a buffer holds several
-    /// packets.
-    buffers: u64,
-}
-
-/// A sender of packets of one size.
-trait PacketSource {
-    /// Sends some packets, for at most a few milliseconds, and returns their number.
-    fn burst(&mut self) -> io::Result<BurstCounts>;
-}
 
 /// Measures packet rates. Also returns notes on the sizes and methods that could not be measured. If this process may
 /// not create a network namespace (CAP_SYS_ADMIN), measures UDP over loopback instead.
@@ -166,6 +140,8 @@ impl PacketRates {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn plan(loaded: bool) -> PacketRatePlan<'static> {

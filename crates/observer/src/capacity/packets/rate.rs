@@ -4,7 +4,9 @@ use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{BurstCounts, PacketRatePlan, PacketSource};
+use landspeed_record::units::Bytes;
+
+use super::source::{BurstCounts, PacketSource};
 use crate::capacity::cores::pin;
 use crate::capacity::{Error, MeasurementBudget};
 
@@ -14,6 +16,18 @@ const WARM_UP: Duration = Duration::from_millis(5);
 /// The shortest duration of a measurement beside a load. It is long enough to average over the scheduler's time slices,
 /// which are a few milliseconds.
 const LEAST_LOADED: Duration = Duration::from_millis(100);
+
+/// What is measured on one core, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacketRatePlan<'a> {
+    pub core: u32,
+    /// Packet sizes on the link, Ethernet header included; 60 to 9014 bytes.
+    pub sizes: &'a [Bytes],
+    /// The duration of each measurement.
+    pub time: Duration,
+    /// True to measure each rate a second time beside a busy loop on the same core.
+    pub loaded: bool,
+}
 
 /// The rates of a source alone and beside a load, in packets per second.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -11,8 +11,8 @@ use landspeed_record::units::Bytes;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socket_with};
 
+use super::source::{BurstCounts, PacketSource};
 use super::veth_pair::VethPair;
-use super::{BurstCounts, PacketSource};
 use crate::capacity::Error;
 
 /// The EtherType for local experiments (IEEE 802). No protocol handler accepts it, so the far end discards the packet

@@ -8,8 +8,8 @@ use landspeed_record::units::Bytes;
 use rustix::net::{MMsgHdr, SendAncillaryBuffer, SendFlags, sendmmsg};
 use socket2::{Domain, Socket, Type};
 
+use super::source::{BurstCounts, PacketSource};
 use super::veth_pair::NEAR_ADDRESS;
-use super::{BurstCounts, PacketSource};
 use crate::capacity::Error;
 
 /// The largest number of packets in one message that all kernels with UDP_SEGMENT allow (linux/udp.h).
