@@ -8,8 +8,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::session::connection::PeerConnection;
-use crate::session::controller::OpeningResult;
+use crate::session::connection::{OpeningResult, PeerConnection};
 use crate::session::tls;
 use crate::session::token::Prover;
 use crate::session::wire::OpeningMessage;
