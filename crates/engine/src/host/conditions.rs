@@ -7,7 +7,7 @@ use landspeed_record::factor::Condition;
 use landspeed_record::{KnobState, Settings};
 
 use super::Host;
-use super::restore::value_of;
+use super::differences::value_of;
 
 impl Host {
     /// Returns a line for each knob that decides figures and whose value changed since the session began, in a run that
