@@ -1,6 +1,7 @@
 //! `landspeed measure`: measures a path with one workload.
 
 mod args;
+pub(crate) mod common;
 pub(crate) mod grid;
 mod grid_args;
 
@@ -23,8 +24,8 @@ use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present, usage};
 use crate::stop::StopRequest;
 
-use args::CommonArgs;
-pub(crate) use args::{MeasureArgs, is_taken, with_workloads};
+pub(crate) use args::{MeasureArgs, with_workloads};
+use common::CommonArgs;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
