@@ -17,7 +17,6 @@ mod place;
 mod recorder;
 mod schema;
 mod stop;
-mod study;
 
 use std::process::ExitCode;
 

@@ -2,6 +2,7 @@
 
 mod args;
 mod paths;
+mod study;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -24,9 +25,8 @@ use crate::hosts::NamedHosts;
 use crate::output::{agree, as_usage, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
-use crate::study;
 
-pub(crate) use args::{CompareArgs, QuestionArg};
+pub(crate) use args::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !args.paths.is_empty() {
