@@ -16,6 +16,7 @@ mod output;
 mod place;
 mod recorder;
 mod schema;
+mod shown;
 mod stop;
 
 use std::process::ExitCode;
