@@ -1,5 +1,6 @@
 //! The `landspeed` binary: arguments and wiring only.
 
+mod command_line;
 mod commands;
 mod data;
 mod exit;

@@ -17,6 +17,7 @@ use landspeed_report::{DetailLevel, OutputCapabilities, quoted};
 use landspeed_transport::settings::FLOWS;
 use parking_lot::Mutex;
 
+use crate::command_line::command_line;
 use crate::data;
 use crate::exit::Exit;
 use crate::failure::because;
@@ -104,7 +105,7 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
             .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
         over_time: common.interval.is_some() || common.output.form.html.is_some(),
         topology: common.hosts.describe(),
-        command: data::command_line(),
+        command: command_line(),
         started: data::now(),
     })
 }

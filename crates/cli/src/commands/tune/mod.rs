@@ -20,6 +20,7 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Transport, find};
 
 use super::app;
+use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::failure::because;
@@ -221,8 +222,8 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let against = args.against.as_ref().map(|text| parse_settings([text])).transpose()?;
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
     let command = match args.seed {
-        Some(_) => data::command_line(),
-        None => format!("{} --seed {seed}", data::command_line()),
+        Some(_) => command_line(),
+        None => format!("{} --seed {seed}", command_line()),
     };
     Ok(TuneOptions {
         program: None,
