@@ -27,7 +27,6 @@ use crate::block::{
 };
 use crate::words::{counted, estimate};
 use crate::{conditions, gauges, glossary, wan};
-pub(crate) use words::cause as cause_words;
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("explain.css");
