@@ -15,6 +15,7 @@ mod parts;
 mod rules;
 mod sizes;
 mod stairs;
+mod sweep;
 mod untold;
 mod verdict;
 mod window;
