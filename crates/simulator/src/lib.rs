@@ -18,6 +18,7 @@
 
 mod agenda;
 mod ends;
+mod features;
 mod flow;
 mod link;
 mod loss;
@@ -34,6 +35,7 @@ mod simulation;
 mod study;
 
 pub use landspeed_stats::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};
+pub use features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
 pub use output::{
@@ -43,6 +45,6 @@ pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
 pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, simulates};
 pub use scene::{SCENE_2004, SCENE_RATES, SceneRange, SceneSetting, SceneWithout};
-pub use sender::{LossDetection, ReductionRule, SenderCounts, SenderFeatures, WindowGrowth};
+pub use sender::SenderCounts;
 pub use simulation::simulate;
 pub use study::{VARIED_SHARE, study_run, study_scenario};
