@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use landspeed_analysis::hold_words;
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyHolder, CopySlowAnswer};
 use landspeed_stats::{binomial_interval, median};
 use serde::{Deserialize, Serialize};
 
-use super::made::MadeCopy;
 use super::truths::Truth;
 use crate::table::{self, BrokenPromises};
 
@@ -18,6 +18,16 @@ const LEAST: [(u32, u32); 2] = [(19, 20), (17, 20)];
 const AGREES: (u32, u32) = (9, 10);
 /// How many times as fast a copy must be without what was made, at the least. Otherwise another part of it is about as slow.
 const BINDS: f64 = 1.25;
+
+/// What a copy came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MadeCopy {
+    /// What it names first, if anything.
+    pub(super) first: Option<CopyHolder>,
+    /// What came of the test of that, if it was slowed.
+    pub(super) slowed: Option<CopySlowAnswer>,
+    pub(super) rate: BitRate,
+}
 
 /// What one run named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -199,7 +209,6 @@ fn median_words(figures: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::CopyHold;
-    use landspeed_record::units::BitRate;
 
     use super::super::truths::TRUTHS;
     use super::*;
