@@ -3,6 +3,7 @@
 mod bulk;
 mod checks;
 mod costs;
+mod end;
 mod forking;
 mod program;
 
