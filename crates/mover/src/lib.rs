@@ -5,6 +5,7 @@
 //! | `name` | names of entries, relative to the root of a copy |
 //! | `beneath` | opens files below a root, and never outside of it |
 //! | `digest` | BLAKE3 of a file from its pieces |
+//! | `ranges` | ranges of pieces, and of bytes of a piece |
 //! | `extents` | where a file has data, and where it has holes |
 //! | `pages` | memory that begins with a page |
 //! | `wire` | the messages on the flows, and their frames |
@@ -43,6 +44,7 @@ mod name;
 mod pages;
 mod plan;
 mod progress;
+mod ranges;
 mod select;
 mod source;
 mod stage;
