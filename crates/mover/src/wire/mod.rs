@@ -5,6 +5,7 @@ mod frame;
 pub(crate) mod fuzz;
 mod lists;
 mod sparse;
+mod swept;
 mod version;
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +13,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
 pub(crate) use lists::{few, offered};
 pub(crate) use sparse::SparsePiece;
+pub(crate) use swept::Swept;
 
 use crate::digest::Digest;
-use crate::extras::{FolderNames, Swept};
+use crate::extras::FolderNames;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 
