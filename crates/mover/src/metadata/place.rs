@@ -8,8 +8,7 @@ use rustix::io::{Errno, Result};
 use super::DESCRIPTORS;
 use super::bounds::LONGEST;
 use super::list_call::{LIST_CALL, path};
-use crate::tree::FileIdentity;
-use crate::wire::Timestamp;
+use crate::identity::{FileIdentity, Timestamp};
 
 /// The room for most values and lists of names.
 const SHORT: usize = 1 << 10;

@@ -17,6 +17,7 @@ pub(crate) use swept::Swept;
 
 use crate::digest::Digest;
 use crate::extras::FolderNames;
+pub(crate) use crate::identity::Timestamp;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 
@@ -120,13 +121,6 @@ pub(crate) enum EntryKind {
     },
     Fifo,
     Device(DeviceNumber),
-}
-
-/// A time of a file: seconds since 1970, which are negative before, and nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Timestamp {
-    pub(crate) seconds: i64,
-    pub(crate) nanos: u32,
 }
 
 /// A piece of a file.
