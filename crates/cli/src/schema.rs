@@ -48,7 +48,8 @@ const USUAL: &[(&str, &str)] = &[
     ("window_ns", "Length of the measured window."),
 ];
 
-/// Writes the schemas of `documents` and of a record, each to a file of `folder`: "tune.json", "lab-list.json", "record.json".
+/// Writes the schemas of `documents` and of a record, each to a file of `folder`: "tune.json", "lab-list.json",
+/// "record.json".
 pub(crate) fn write(documents: &[DocumentSchema], folder: &Path) -> io::Result<()> {
     for document in documents.iter().chain([&RECORD]) {
         let mut schema = with_details(document);

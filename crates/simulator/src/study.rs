@@ -1,5 +1,5 @@
-//! The studies of `landspeed compare` in the simulator: a run's scenario, and its outcome. The study, its schedule and its record
-//! are the same as for real hosts.
+//! The studies of `landspeed compare` in the simulator: a run's scenario, and its outcome. The study, its schedule and
+//! its record are the same as for real hosts.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
