@@ -1,7 +1,5 @@
 //! How often the first cause is right, and what is named in its place.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use landspeed_analysis::hold_words;
 use landspeed_record::units::BitRate;
@@ -132,17 +130,12 @@ impl TruthScore<'_> {
 
     /// Returns what was named in the place of what is right, most often first.
     fn instead(&self) -> String {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         let is_wrong = |run: &&TruthRun| match run {
             TruthRun::Named { first: Some(first), .. } => !self.truth.right.contains(&first.hold),
             TruthRun::NotMade { .. } => false,
             TruthRun::Named { first: None, .. } | TruthRun::Failed(_) => true,
         };
-        self.runs.iter().filter(is_wrong).for_each(|run| *counts.entry(run.words()).or_default() += 1);
-        let mut all: Vec<(String, u32)> = counts.into_iter().collect();
-        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let all: Vec<String> = all.iter().map(|(words, count)| format!("{words}: {count}")).collect();
-        if all.is_empty() { "-".to_owned() } else { all.join("; ") }
+        table::counts(self.runs.iter().filter(is_wrong).map(TruthRun::words))
     }
 
     fn row(&self, broken: &mut BrokenPromises) {
