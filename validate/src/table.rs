@@ -1,5 +1,7 @@
 //! Tables in Markdown for the pages of docs/results, and the promises whose results they show.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use anyhow::{Result, ensure};
@@ -29,6 +31,16 @@ pub(crate) fn percent(share: f64) -> String {
 pub(crate) fn interval(hits: u32, of: u32) -> String {
     let (low, high) = proportion_interval(hits.into(), of.into());
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
+}
+
+/// Returns how often each text is there, the most frequent first: "disk: 3; nothing: 1"; "-" for none.
+pub(crate) fn counts(texts: impl Iterator<Item = String>) -> String {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    texts.for_each(|text| *counts.entry(text).or_default() += 1);
+    let mut counts: Vec<(String, u32)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let counts: Vec<String> = counts.iter().map(|(text, count)| format!("{text}: {count}")).collect();
+    if counts.is_empty() { "-".to_owned() } else { counts.join("; ") }
 }
 
 /// An interval that goes from less than its inverse to more than this has no ends: there was one value.

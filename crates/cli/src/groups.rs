@@ -11,7 +11,7 @@ use landspeed_record::units::{Nanos, parse_duration};
 use landspeed_report::quoted;
 use landspeed_transport::TRANSPORTS;
 
-use crate::data::typed_again;
+use crate::command_line::typed_again;
 use crate::labs;
 use crate::place::check_replaceable;
 

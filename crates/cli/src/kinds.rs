@@ -7,22 +7,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use landspeed_record::{Record, RecordKind, RecordOutline, count_runs};
-use landspeed_report::{DetailLevel, ListedResult, copy_result, grid_result, study_result, tune_result};
+use landspeed_record::{RecordKind, RecordOutline, count_runs};
+use landspeed_report::{ListedResult, copy_result, grid_result, study_result, tune_result};
 
 use crate::commands::measure::grid;
-use crate::commands::{compare, copy, show};
-use crate::groups::FormArgs;
-
-/// A record to show.
-pub(crate) struct ShownRecord<'a> {
-    pub(crate) record: &'a Record,
-    pub(crate) path: &'a Path,
-    /// The record's name in commands, quoted for a shell.
-    pub(crate) named: &'a str,
-    pub(crate) form: &'a FormArgs,
-    pub(crate) detail: DetailLevel,
-}
+use crate::commands::{compare, copy, tune};
+use crate::shown::ShownRecord;
 
 /// A kind of record, with the functions that show and list a record of it.
 pub(crate) struct KindRow {
@@ -34,7 +24,7 @@ pub(crate) struct KindRow {
 }
 
 static KINDS: &[KindRow] = &[
-    KindRow { kind: RecordKind::TUNE, show: show::tuning, result: |outline, _| tune_result(outline) },
+    KindRow { kind: RecordKind::TUNE, show: tune::show, result: |outline, _| tune_result(outline) },
     KindRow {
         kind: RecordKind::STUDY,
         show: study,
@@ -64,6 +54,8 @@ fn study(of: &ShownRecord<'_>) -> Result<ExitCode> {
 
 #[cfg(test)]
 mod tests {
+    use landspeed_record::Record;
+
     use super::*;
 
     #[test]

@@ -1,5 +1,6 @@
 //! The `landspeed` binary: arguments and wiring only.
 
+mod command_line;
 mod commands;
 mod data;
 mod exit;
@@ -16,8 +17,8 @@ mod output;
 mod place;
 mod recorder;
 mod schema;
+mod shown;
 mod stop;
-mod study;
 
 use std::process::ExitCode;
 

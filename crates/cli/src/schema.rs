@@ -14,8 +14,6 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::Value;
 
-use crate::commands::DOCUMENTS;
-
 /// A JSON document, titled by the command that prints it.
 pub(crate) struct DocumentSchema {
     pub(crate) title: &'static str,
@@ -50,9 +48,10 @@ const USUAL: &[(&str, &str)] = &[
     ("window_ns", "Length of the measured window."),
 ];
 
-/// Writes each schema to a file of `folder`: "tune.json", "lab-list.json", "record.json".
-pub(crate) fn write(folder: &Path) -> io::Result<()> {
-    for document in DOCUMENTS.iter().chain([&RECORD]) {
+/// Writes the schemas of `documents` and of a record, each to a file of `folder`: "tune.json", "lab-list.json",
+/// "record.json".
+pub(crate) fn write(documents: &[DocumentSchema], folder: &Path) -> io::Result<()> {
+    for document in documents.iter().chain([&RECORD]) {
         let mut schema = with_details(document);
         schema.insert("title".to_owned(), document.title.into());
         let name = document.title.trim_start_matches("landspeed ").replace(" --", "-").replace(' ', "-");

@@ -8,7 +8,7 @@ use blake3::Hasher;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use serde::{Deserialize, Serialize};
 
-use crate::extents::are_ranges;
+use crate::ranges::are_ranges;
 
 /// The length of a piece in bytes. The last piece of a file may be shorter.
 pub(crate) const PIECE: usize = 1 << 20;

@@ -1,8 +1,5 @@
 //! Where a file has data, and where it has holes (lseek(2), SEEK_DATA and SEEK_HOLE). Where a file system cannot say, all is
-//! data.
-//!
-//! Ranges are pairs of (first, number), of pieces of a file or of bytes of a piece: in order, and with something between
-//! them.
+//! data. A range is one of [`crate::ranges`].
 
 mod map;
 
@@ -15,6 +12,7 @@ use rustix::fs::{FallocateFlags, SeekFrom};
 use rustix::io::Errno;
 
 use crate::digest::{self, PIECE};
+use crate::ranges::{between, range};
 pub(crate) use map::{DataMap, has};
 
 /// The largest number of ranges that are listed of a file. What follows counts as one range. The answers to an offer fit a
@@ -66,34 +64,6 @@ fn data_in(next: impl Fn(u64) -> Option<(u64, u64)>, offset: u64, length: u32) -
         }
     }
     ranges
-}
-
-/// Returns what is between ranges and around them, before `end`.
-pub(crate) fn between(ranges: &[(u32, u32)], end: u32) -> Vec<(u32, u32)> {
-    let (mut others, mut next) = (Vec::new(), 0);
-    for &(first, number) in ranges.iter().chain([&(end, 0)]) {
-        if next < first {
-            others.push((next, first - next));
-        }
-        next = first + number;
-    }
-    others
-}
-
-/// Returns true if ranges are in order before `end`, and each has something between itself and the next one.
-pub(crate) fn are_ranges(ranges: &[(u32, u32)], end: u32) -> bool {
-    let mut next = Some(0);
-    ranges.iter().all(|&(first, number)| {
-        let is_after = next.is_some_and(|next| first >= next) && number > 0;
-        let last = first.checked_add(number).filter(|last| *last <= end);
-        next = last.and_then(|last| last.checked_add(1));
-        is_after && last.is_some()
-    })
-}
-
-/// Returns a range as one that indexes.
-pub(crate) fn range(first: u32, number: u32) -> std::ops::Range<usize> {
-    first as usize..first as usize + number as usize
 }
 
 /// Returns true if these bytes of a file, which has them, are a hole.
@@ -164,6 +134,7 @@ pub(crate) fn bytes_of(size: u64, (first, number): (u32, u32)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranges::are_ranges;
 
     /// Returns a file of `size` bytes that has data at these offsets; `None` where the file system has no holes.
     fn file(size: u64, data: &[u64]) -> Option<File> {
@@ -248,18 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_in_order_with_something_between_them() {
-        for fine in [&[][..], &[(0, 9)], &[(0, 1), (2, 7)], &[(8, 1)]] {
-            assert!(are_ranges(fine, 9), "{fine:?}");
-        }
-        for bad in
-            [&[(0, 10)][..], &[(0, 0)], &[(0, 1), (1, 1)], &[(3, 1), (1, 1)], &[(u32::MAX, 2)], &[(9, 1)]]
-        {
-            assert!(!are_ranges(bad, 9), "{bad:?}");
-        }
-        assert!(are_ranges(&[(0, u32::MAX)], u32::MAX) && !are_ranges(&[(0, u32::MAX), (0, 1)], u32::MAX));
-        assert_eq!(between(&[(1, 2), (5, 4)], 9), [(0, 1), (3, 2)]);
-        assert_eq!((between(&[], 9), between(&[(0, 9)], 9)), (vec![(0, 9)], vec![]));
+    fn the_last_piece_of_a_file_may_be_shorter() {
         assert_eq!(bytes_of(PIECE as u64 + 7, (0, 2)), PIECE as u64 + 7);
         assert_eq!(bytes_of(PIECE as u64 + 7, (1, 1)), 7);
     }

@@ -4,7 +4,9 @@
 //! |---|---|
 //! | `name` | names of entries, relative to the root of a copy |
 //! | `beneath` | opens files below a root, and never outside of it |
+//! | `identity` | what tells a file from others |
 //! | `digest` | BLAKE3 of a file from its pieces |
+//! | `ranges` | ranges of pieces, and of bytes of a piece |
 //! | `extents` | where a file has data, and where it has holes |
 //! | `pages` | memory that begins with a page |
 //! | `wire` | the messages on the flows, and their frames |
@@ -37,12 +39,14 @@ mod error;
 mod extents;
 mod extras;
 mod first_error;
+mod identity;
 mod link;
 mod metadata;
 mod name;
 mod pages;
 mod plan;
 mod progress;
+mod ranges;
 mod select;
 mod source;
 mod stage;

@@ -13,10 +13,11 @@ use rustix::io::Errno;
 
 use crate::beneath::Root;
 use crate::digest::WholeDigest;
+pub(crate) use crate::identity::FileIdentity;
 use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, Metadata, Place};
 use crate::name::RelativeName;
 use crate::select::{IgnoreRules, NameList};
-use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
+use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation};
 pub(crate) use steady::{ReadProblem, read_piece};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
@@ -32,17 +33,6 @@ pub(crate) struct SourcePlace {
     /// True if the file takes less room than its length, so that it has holes. One with holes may take as much, for what
     /// its file system keeps beside the data.
     pub(crate) is_sparse: bool,
-}
-
-/// What tells a file from another one, and from itself before a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileIdentity {
-    pub(crate) device: u64,
-    pub(crate) inode: u64,
-    pub(crate) size: u64,
-    pub(crate) modified: Timestamp,
-    /// The time of the last change of content or metadata (st_ctime), which no program can set.
-    pub(crate) changed: Timestamp,
 }
 
 /// An entry that the walk has found.
@@ -82,21 +72,6 @@ impl OfferBatch {
     /// Returns the entries, and keeps none.
     pub(crate) fn take(&mut self) -> Vec<FoundEntry> {
         std::mem::take(self).entries
-    }
-}
-
-// The types of these members differ between processors.
-#[allow(clippy::unnecessary_cast)]
-impl FileIdentity {
-    pub(crate) fn of(stat: &Stat) -> Self {
-        let time = |seconds, nanos| Timestamp { seconds, nanos };
-        FileIdentity {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            size: u64::try_from(stat.st_size).unwrap_or_default(),
-            modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
-            changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
-        }
     }
 }
 

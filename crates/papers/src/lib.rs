@@ -10,10 +10,12 @@ mod balaji;
 mod cottrell;
 mod feng;
 mod formula;
+mod formulas;
 mod jin_yoo;
 mod ledger;
 mod unit;
 
-pub use formula::{Example, FORMULAS, Formula, Variable, formula};
+pub use formula::{Example, Formula, Variable};
+pub use formulas::{FORMULAS, formula};
 pub use ledger::{Claim, ClaimState, Inconsistency, Ledger, Procedure, ledgers, state_of};
 pub use unit::Unit;

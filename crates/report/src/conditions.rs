@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use landspeed_record::HostFacts;
 use landspeed_record::units::Bytes;
+use landspeed_record::{HostFacts, PathFacts};
 
 use crate::block::{ReportSection, ReportTable, StyledText, TableColumn};
 use crate::safe;
@@ -13,6 +13,11 @@ pub(crate) type NamedHost<'a> = (&'a str, &'a HostFacts);
 
 /// The offloads that the line of conditions names. The table has all of them.
 const OFFLOADS: [&str; 6] = ["tso", "gso", "gro", "lro", "tx-checksum", "rx-checksum"];
+
+/// Returns remarks on a path: facts that a reader should know and that its routes and addresses do not show.
+pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
+    landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
+}
 
 /// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
 /// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.

@@ -1,9 +1,8 @@
 //! Sentences on the gains that verdicts predicted for steps, and on the measured gains.
 
-use landspeed_analysis::verdict::is_limit;
+use landspeed_analysis::verdict::{self, is_limit};
 use landspeed_record::{Cause, PredictionAccuracy, StepPrediction, StepSummary, TuneSummary};
 
-use crate::explain::cause_words;
 use crate::words::{counted, times};
 
 /// Returns the measured steps that a verdict moved forward, in the order in which they were tried.
@@ -20,7 +19,7 @@ pub(crate) fn because(advised: &StepPrediction) -> String {
 /// Returns a cause in words, with the share of the flow's time that it takes. A limit has no share, because it remains
 /// after all causes are fixed.
 pub(crate) fn weighed(cause: Cause, weight: f64) -> String {
-    let words = cause_words(cause);
+    let words = verdict::cause(cause);
     let share = weight * 100.0;
     match is_limit(cause) {
         true => words.to_owned(),

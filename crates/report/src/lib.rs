@@ -50,7 +50,6 @@ pub use records::{
     ListedResult, RecordRow, RecordState, RecordsReport, copy_result, gain_is_proven, grid_result, records,
     study_result, tune_result,
 };
-pub(crate) use safe::remarks;
 pub use safe::safe;
 pub use tune::tune;
 pub use words::{counted, duration, estimate, quoted, quoted_hosts, split_words};

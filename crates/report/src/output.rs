@@ -4,8 +4,6 @@ use std::ffi::OsString;
 use std::io::{self, IsTerminal};
 use std::os::fd::AsFd;
 
-use crate::block::micros;
-
 /// Width of a line, in columns, if neither COLUMNS nor a terminal gives a width.
 const PLAIN_WIDTH: u16 = 100;
 
@@ -70,6 +68,20 @@ fn is_unicode(locale: [Option<OsString>; 3]) -> bool {
         let value = value.to_string_lossy().to_lowercase();
         value.contains("utf-8") || value.contains("utf8")
     })
+}
+
+/// Replaces the unit "us" after a number by "µs".
+pub(crate) fn micros(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(" us") {
+        let is_unit = before.ends_with(|c: char| c.is_ascii_digit())
+            && !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        out.push_str(before);
+        out.push_str(if is_unit { " µs" } else { " us" });
+        rest = after;
+    }
+    out + rest
 }
 
 /// Returns the ASCII character that replaces `of`. It is always a single one, so columns stay aligned.
@@ -162,6 +174,11 @@ mod tests {
     fn the_width_of_the_environment_is_a_number_above_0() {
         let read = |text: &str| columns(Some(text.into()));
         assert_eq!([read("72"), read("0"), read("wide"), columns(None)], [Some(72), None, None, None]);
+    }
+
+    #[test]
+    fn only_a_unit_is_written_as_one() {
+        assert_eq!(micros("98 us (least 13 us), 3 users; tell us"), "98 µs (least 13 µs), 3 users; tell us");
     }
 
     #[test]

@@ -74,7 +74,7 @@ pub fn record_run(run: &RecordRunReport) -> Document {
         kind: "record run",
         title: format!("record run on {}", run.topology).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&run.path)
+        remarks: conditions::remarks(&run.path)
             .into_iter()
             .chain(conditions::lines(&hosts, &BTreeSet::new()))
             .collect(),

@@ -1,9 +1,6 @@
 //! Makes text from a record safe to print on a terminal.
 
-use landspeed_record::PathFacts;
 use landspeed_record::units::EscapedText;
-
-use crate::block::StyledText;
 
 /// Largest number of characters that are shown of one field. Longer text is cut and marked.
 const LIMIT: usize = 600;
@@ -12,11 +9,6 @@ const LIMIT: usize = 600;
 /// [`EscapedText`] does. A text of more than 600 characters is cut and ends in an ellipsis.
 pub fn safe(text: &str) -> String {
     EscapedText::from(text).cut(LIMIT)
-}
-
-/// Returns remarks on a path: facts that a reader should know and that its routes and addresses do not show.
-pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
-    landspeed_analysis::remarks(path).iter().map(|remark| safe(remark).into()).collect()
 }
 
 /// Returns the escaped `text`, cut only at the limit of [`EscapedText`].

@@ -18,6 +18,7 @@
 
 mod agenda;
 mod ends;
+mod features;
 mod flow;
 mod link;
 mod loss;
@@ -26,6 +27,7 @@ mod output;
 mod packet;
 mod receiver;
 mod recovery;
+mod run;
 mod scenario;
 mod scene;
 mod schedule;
@@ -33,6 +35,7 @@ mod sender;
 mod simulation;
 mod study;
 
+pub use features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 pub use landspeed_stats::{DurationLaw, TrafficCounts, TrafficSource, TrafficSpec};
 pub use link::{LinkCounts, LinkSpec};
 pub use loss::LossSpec;
@@ -41,8 +44,9 @@ pub use output::{
 };
 pub use receiver::{ReceiverCounts, ReceiverSpec};
 pub use recovery::{FullPath, full_window, recovery_time, simulated_recovery};
+pub use run::study_run;
 pub use scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario, simulates};
 pub use scene::{SCENE_2004, SCENE_RATES, SceneRange, SceneSetting, SceneWithout};
-pub use sender::{LossDetection, ReductionRule, SenderCounts, SenderFeatures, WindowGrowth};
+pub use sender::SenderCounts;
 pub use simulation::simulate;
-pub use study::{VARIED_SHARE, study_run, study_scenario};
+pub use study::{VARIED_SHARE, study_scenario};

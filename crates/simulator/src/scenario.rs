@@ -7,9 +7,9 @@ use landspeed_udt::packet::MIN_MSS;
 use landspeed_udt::rate::{self, CONTROLS, RateControlFactory};
 use thiserror::Error;
 
+use crate::features::SenderFeatures;
 use crate::link::LinkSpec;
 use crate::receiver::ReceiverSpec;
-use crate::sender::SenderFeatures;
 use landspeed_stats::TrafficSpec;
 
 /// A line, the flows that share it, and the samples to take.

@@ -8,10 +8,10 @@ use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{Contest, Study, StudyPath, StudyRun};
 use landspeed_stats::{Random, TrafficMix, TrafficSpec};
 
+use crate::features::{LossDetection, SenderFeatures};
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::scenario::{FlowSpec, SimulationError, SimulationScenario};
-use crate::sender::SenderFeatures;
 use crate::study::{OTHERS, run_of, study_scenario};
 
 /// The round trip from SLAC to CERN (section IV.A).
@@ -187,7 +187,7 @@ impl SceneWithout {
     fn features(self) -> SenderFeatures {
         let old = SenderFeatures::LINUX_2_4;
         match self {
-            SceneWithout::Fack => SenderFeatures { detection: crate::LossDetection::Head, ..old },
+            SceneWithout::Fack => SenderFeatures { detection: LossDetection::Head, ..old },
             SceneWithout::Sack => SenderFeatures { sack: false, ..old },
             SceneWithout::OldSender => SenderFeatures::default(),
             SceneWithout::Nothing | SceneWithout::Traffic | SceneWithout::Loss => old,

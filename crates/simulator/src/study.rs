@@ -1,5 +1,5 @@
-//! Runs the studies of `landspeed compare` in the simulator. The study, its schedule and its record are the same as for
-//! real hosts.
+//! The studies of `landspeed compare` in the simulator: a run's scenario, and its outcome. The study, its schedule and
+//! its record are the same as for real hosts.
 
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
@@ -12,7 +12,6 @@ use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
 use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
-use crate::scene::{SceneSetting, SceneWithout};
 use crate::simulation::simulate;
 
 /// The usual largest relative difference between the rate, RTT and queue of a repeat and those of the study's path. It
@@ -96,17 +95,6 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
     }
 }
 
-/// Simulates one run of a contest, packet by packet, in the study's scene if it has one.
-///
-/// # Errors
-/// Returns an error if the simulator cannot run a contestant, or knows no such scene.
-pub fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, SimulationError> {
-    match study.scene.as_deref() {
-        None => run_of(study, contest, repeat, &study_scenario(study, contest, repeat)),
-        Some(name) => SceneSetting::of(name)?.run(study, contest, repeat, SceneWithout::Nothing),
-    }
-}
-
 /// Simulates a scenario as a run of a contest.
 pub(crate) fn run_of(
     study: &Study,
@@ -172,6 +160,10 @@ mod tests {
         study.path.rtt_ns = Nanos::millis(16);
         study.path.queue_bytes = Some(study.path.bdp());
         study
+    }
+
+    fn study_run(study: &Study, contest: &Contest, repeat: u32) -> Result<StudyRun, SimulationError> {
+        run_of(study, contest, repeat, &study_scenario(study, contest, repeat))
     }
 
     fn contest(contestants: &[&str], question: ContestQuestion) -> Contest {

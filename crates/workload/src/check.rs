@@ -42,6 +42,19 @@ pub(crate) fn delivery(settings: &Settings) -> Delivery {
     transport(TRANSPORT.of(settings)).map_or(Delivery::Stream, |transport| transport.about().delivery)
 }
 
+/// Returns an error if flows with these settings deliver in another way than `needed`. `why` gets the name of their
+/// transport.
+pub(crate) fn delivers(
+    settings: &Settings,
+    needed: Delivery,
+    why: impl FnOnce(&str) -> String,
+) -> Result<(), Error> {
+    match delivery(settings) == needed {
+        true => Ok(()),
+        false => Err(Error::spec("transport", why(TRANSPORT.of(settings)))),
+    }
+}
+
 /// The shortest interval between two progress reports. Reports are sent over the session during the run, beside the
 /// flows.
 const LEAST_PROGRESS: Nanos = Nanos::millis(100);

@@ -1,4 +1,4 @@
-//! The checks of a pair of guests: their tables, the checks of what landspeed sees, and what all checks share.
+//! The checks of a pair of guests: those of what landspeed sees, and what all checks share.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,13 +9,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use landspeed_record::{ExplainReport, ExplainedHost, PathTrace};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::guests::{Guests, said};
-use super::results::CheckOutcome;
-use super::{
-    alike, compare, devices, experiments, kills, knobs, network, path_kills, persist, programs, rsocket, smc,
-};
 
 pub(super) struct Check {
     pub(super) name: &'static str,
@@ -25,35 +22,34 @@ pub(super) struct Check {
     pub(super) look: fn(&Guests) -> Result<String>,
 }
 
-/// The tables of checks, in the order in which they run.
-const TABLES: &[&[Check]] = &[
-    HOSTS,
-    knobs::CHECKS,
-    kills::CHECKS,
-    programs::CHECKS,
-    devices::CHECKS,
-    persist::CHECKS,
-    smc::CHECKS,
-    rsocket::CHECKS,
-    path_kills::CHECKS,
-    alike::CHECKS,
-    compare::CHECKS,
-    experiments::CHECKS,
-    network::CHECKS,
-];
+/// What a check found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CheckOutcome {
+    Passed(String),
+    /// landspeed says that this cannot work here, and why.
+    Refused(String),
+    Failed(String),
+}
 
-const HOSTS: &[Check] = &[
+impl fmt::Display for CheckOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CheckOutcome::Passed(what) if what.is_empty() => f.write_str("passed"),
+            CheckOutcome::Passed(what) => write!(f, "passed: {what}"),
+            CheckOutcome::Refused(why) => write!(f, "refused: {why}"),
+            CheckOutcome::Failed(why) => write!(f, "FAILED: {why}"),
+        }
+    }
+}
+
+pub(super) const CHECKS: &[Check] = &[
     Check { name: "boots", is_short: true, look: boots },
     Check { name: "doctor", is_short: true, look: doctor },
     Check { name: "knobs", is_short: true, look: count_knobs },
     Check { name: "measure, landspeed sent over ssh", is_short: true, look: measure },
     Check { name: "explain", is_short: false, look: explain },
 ];
-
-/// Returns all checks, in the order in which they run.
-pub(super) fn checks() -> impl Iterator<Item = &'static Check> {
-    TABLES.iter().copied().flatten()
-}
 
 /// The time within which a device that was reset has its link again. A guest without KVM takes seconds to say so.
 pub(super) const SETTLED: Duration = Duration::from_secs(60);

@@ -13,6 +13,7 @@
 
 mod alike;
 mod battery;
+mod checks;
 mod compare;
 mod devices;
 mod exec_counts;
@@ -40,9 +41,10 @@ use clap::Args;
 use landspeed_lab::topology::vm;
 
 pub(crate) use self::alike::{ProgramOptions, run as run_program};
-use self::battery::checks;
+use self::battery::CheckOutcome;
+use self::checks::checks;
 use self::guests::{GuestPair, Guests};
-use self::results::{CheckOutcome, CheckRun, PairResults};
+use self::results::{CheckRun, PairResults};
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {

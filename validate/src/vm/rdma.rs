@@ -4,6 +4,8 @@ use anyhow::{Context, Result, ensure};
 
 use super::guests::Guests;
 
+/// Loads what rsockets need.
+pub(super) const RSOCKET_MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
 /// The command line that makes rxe0 on a guest's data link, after its modules are loaded.
 pub(super) const MAKE: &str = "rdma link add rxe0 type rxe netdev d0";
 pub(super) const REMOVE: &str = "rdma link delete rxe0";

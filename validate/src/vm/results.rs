@@ -11,29 +11,9 @@ use anyhow::{Context, Result};
 use landspeed_lab::topology::vm;
 use serde::{Deserialize, Serialize};
 
-use super::battery::{Check, checks};
+use super::battery::{Check, CheckOutcome};
+use super::checks::checks;
 use super::guests::GuestPair;
-
-/// What a check found.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum CheckOutcome {
-    Passed(String),
-    /// landspeed says that this cannot work here, and why.
-    Refused(String),
-    Failed(String),
-}
-
-impl fmt::Display for CheckOutcome {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            CheckOutcome::Passed(what) if what.is_empty() => f.write_str("passed"),
-            CheckOutcome::Passed(what) => write!(f, "passed: {what}"),
-            CheckOutcome::Refused(why) => write!(f, "refused: {why}"),
-            CheckOutcome::Failed(why) => write!(f, "FAILED: {why}"),
-        }
-    }
-}
 
 /// A check that ran.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ use super::alike;
 use super::battery::{Check, failure, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::{Guests, said};
+pub(super) use super::rdma::RSOCKET_MODULES as MODULES;
 use super::rdma::{self, RdmaCounts, SendUser, SentPackets};
 use super::wait::{until, until_counted};
 
@@ -15,8 +16,6 @@ pub(super) const CHECKS: &[Check] = &[Check {
     look: |guests| keeps_settings(guests, exec_rsocket),
 }];
 
-/// Loads what rsockets need.
-pub(super) const MODULES: &str = "modprobe -a rdma_rxe rdma_ucm";
 /// The command lines of the server on guest 2, and of the client on guest 1. The server's address is that of rxe0.
 const SERVER: &str = "iperf --server --bind 198.18.0.2 --port 5010";
 const CLIENT: &str = "iperf --client 198.18.0.2 --port 5010 --num 16M";

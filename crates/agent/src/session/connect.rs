@@ -8,8 +8,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::session::connection::PeerConnection;
-use crate::session::controller::OpeningResult;
+use crate::session::connection::{OpeningResult, PeerConnection};
 use crate::session::tls;
 use crate::session::token::Prover;
 use crate::session::wire::OpeningMessage;
@@ -28,8 +27,7 @@ pub(crate) async fn connect(invite: Invite, token: Token, ours: Hello) -> Openin
     let connector = TlsConnector::from(tls::client(invite.pin)?);
     let server = ServerName::IpAddress(address.ip().into());
     let stream = connector.connect(server, tcp).await.map_err(|e| tls::explain(&name, &e))?;
-    let binding = tls::binding(stream.get_ref().1)
-        .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
+    let binding = tls::binding(&name, stream.get_ref().1)?;
     let (reader, writer) = tokio::io::split(stream);
     let mut connection = PeerConnection::new(&name, reader, writer);
     let peer = connection.greet(&ours).await?;

@@ -17,6 +17,9 @@ pub(crate) type WriteHalf = Box<dyn AsyncWrite + Send + Unpin>;
 /// Time limit for sending the last message, and again for draining the peer's unread bytes.
 pub(crate) const PARTING: Duration = Duration::from_secs(1);
 
+/// An opened connection and the peer's hello, or the reason why it could not be opened.
+pub(crate) type OpeningResult = Result<(PeerConnection, Hello), Error>;
+
 /// Both halves of a connection, and the peer's name for errors.
 pub(crate) struct PeerConnection {
     pub(crate) reader: FrameReader<ReadHalf>,
@@ -35,7 +38,7 @@ impl PeerConnection {
     }
 
     /// Exchanges hellos. Returns the connection and the peer's hello.
-    pub(crate) async fn opened(mut self, lease: Nanos) -> Result<(PeerConnection, Hello), Error> {
+    pub(crate) async fn opened(mut self, lease: Nanos) -> OpeningResult {
         let peer = self.greet(&Hello::ours(lease)).await?;
         Ok((self, peer))
     }

@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::session::calls::{CallTable, PendingReply};
 use crate::session::child::Child;
-use crate::session::connection::{PARTING, PeerConnection, ReadHalf};
+use crate::session::connection::{OpeningResult, PARTING, PeerConnection, ReadHalf};
 use crate::session::deploy::Deployment;
 use crate::session::error::WAIT_LONGER;
 use crate::session::frame::{FrameError, FrameReader, REPLY_LIMIT, REQUEST_LIMIT, SessionFrame};
@@ -30,9 +30,6 @@ use crate::session::{AgentLaunch, Error, Hello, Invite, Options, Reply, Request,
 
 /// The largest number of frames that may wait to be sent.
 const UNSENT: usize = 64;
-
-/// An opened connection and the peer's hello, or the reason why it could not be opened.
-pub(crate) type OpeningResult = Result<(PeerConnection, Hello), Error>;
 
 /// A session with one agent. Calls block. They may come from several threads, and several requests may be under way.
 /// A separate thread does the input, output and beats.

@@ -199,8 +199,7 @@ impl Admission {
         let _ = tcp.set_nodelay(true);
         let acceptor = TlsAcceptor::from(Arc::clone(&self.config));
         let stream = acceptor.accept(tcp).await.map_err(|e| tls::explain(&name, &e))?;
-        let binding = tls::binding(stream.get_ref().1)
-            .map_err(|e| Error::Tls { name: name.clone(), why: e.to_string() })?;
+        let binding = tls::binding(&name, stream.get_ref().1)?;
         let (reader, writer) = tokio::io::split(stream);
         let mut connection = PeerConnection::new(&name, reader, writer);
         if let Err(reason) = self.gate.open(Instant::now()) {

@@ -55,9 +55,15 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// Returns the channel binding: bytes that are equal at both ends of one connection, and different for any other.
-pub(crate) fn binding<Data>(connection: &rustls::ConnectionCommon<Data>) -> Result<[u8; 32], rustls::Error> {
-    connection.export_keying_material([0; 32], BINDING_LABEL, None)
+/// Returns the channel binding: bytes that are equal at both ends of one connection, and different for any other. `name`
+/// is the peer's name.
+pub(crate) fn binding<Data>(
+    name: &str,
+    connection: &rustls::ConnectionCommon<Data>,
+) -> Result<[u8; 32], Error> {
+    connection
+        .export_keying_material([0; 32], BINDING_LABEL, None)
+        .map_err(|error| Error::Tls { name: name.to_owned(), why: error.to_string() })
 }
 
 /// Converts the failure of a TLS handshake into an error. `name` is the peer's name.

@@ -181,7 +181,7 @@ fn load(file: &Path) -> Result<Application> {
         .with_context(|| format!("cannot read {}", file.display()))
         .map_err(|error| usage(in_one_line(&error)))?;
     let application = read(file, &text).map_err(usage)?;
-    match application.parameters.iter().find(|one| super::measure::is_taken(&one.name)) {
+    match application.parameters.iter().find(|one| super::measure::common::is_taken(&one.name)) {
         Some(taken) => Err(usage(format!(
             "{}: parameter.{}: `landspeed measure` has an option of that name: choose another",
             file.display(),

@@ -11,7 +11,7 @@ use clap::{Args, Command};
 use clap_complete::{Shell, generate_to};
 use clap_mangen::Man;
 
-use super::whole;
+use super::{DOCUMENTS, whole};
 use crate::schema;
 
 /// Write man pages, completions for bash, zsh and fish, and JSON Schemas
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &GenerateArgs) -> Result<ExitCode> {
     let mut command = whole().disable_help_subcommand(true);
     command.build();
     into("man/man1", &|folder| pages(&command, folder))?;
-    into("landspeed/schemas", &schema::write)?;
+    into("landspeed/schemas", &|folder| schema::write(DOCUMENTS, folder))?;
     for (shell, folder) in SHELLS {
         into(folder, &|folder| generate_to(shell, &mut shown(), "landspeed", folder).map(drop))?;
     }

@@ -5,15 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_knob::journal::has_journal;
-use landspeed_observer::OBSERVERS;
-use landspeed_record::{Header, Line, Record, Side, Trial, TuneSummary, outline};
-use landspeed_report::{DetailLevel, OutputCapabilities, json, safe, tune};
+use landspeed_record::{Header, Record};
+use landspeed_report::{DetailLevel, OutputCapabilities, json, safe};
 
 use crate::data::{self, RecordArg};
 use crate::groups::{FormArgs, OutputArgs, RECORD};
-use crate::kinds::{self, ShownRecord};
+use crate::kinds;
 use crate::output::{out, present, usage};
+use crate::shown::ShownRecord;
 
 /// Show a record as a report
 #[derive(Debug, Args)]
@@ -66,63 +65,4 @@ fn origin(header: &Header) -> String {
     let goal = if header.goal.is_empty() { String::new() } else { format!("for {}", header.goal) };
     let parts = [header.kind.clone(), header.topology.clone(), date, goal];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ")
-}
-
-/// Shows the record of a tuning run.
-pub(crate) fn tuning(of: &ShownRecord<'_>) -> Result<ExitCode> {
-    let mut summary = landspeed_analysis::summary(of.record, &of.path.display().to_string())?;
-    tell_the_end(&mut summary, outline(of.path).is_ok_and(|outline| outline.in_progress));
-    for why in &of.record.unread {
-        eprintln!("landspeed: {}", safe(why));
-    }
-    present_tune(&summary, of.record, of.named, of.form, of.detail)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Completes the summary of a run that was cut off: whether the run is still in progress, and whether a journal on this
-/// host lists settings to restore.
-fn tell_the_end(summary: &mut TuneSummary, in_progress: bool) {
-    if !summary.cut_off {
-        return;
-    }
-    if in_progress {
-        summary.void = Some("unfinished: the run is in progress".to_owned());
-    }
-    for (side, host) in [(Side::A, &summary.host_a), (Side::B, &summary.host_b)] {
-        let said = match has_journal(&host.boot_id, host.netns_cookie) {
-            Some(true) => "its journal is here: what it lists is not put back yet",
-            Some(false) => "no journal is left here: nothing to undo",
-            None => continue,
-        };
-        summary.restored_notes.push(format!("host {side}: {said}"));
-    }
-}
-
-pub(crate) fn present_tune(
-    summary: &TuneSummary,
-    record: &Record,
-    named: &str,
-    form: &FormArgs,
-    detail: DetailLevel,
-) -> Result<()> {
-    let document = match watched(record) {
-        Some(trial) => {
-            let figures = [("A", &trial.a), ("B", &trial.b)]
-                .map(|(host, end)| landspeed_observer::figures(OBSERVERS, host, &end.observed).0);
-            tune(summary, record, named)
-                .with_observed(&format!("What observers saw during “{}”", trial.step), &figures.concat())
-        }
-        None => tune(summary, record, named),
-    };
-    present(&document, || json(summary), form, detail)
-}
-
-/// Returns the trial with the most observers: the last one that was made to find the bottleneck (its step begins with
-/// "watch"), or else the last trial.
-fn watched(record: &Record) -> Option<&Trial> {
-    let trials = record.lines.iter().rev().filter_map(|line| match line {
-        Line::Trial(trial) => Some(&**trial),
-        _ => None,
-    });
-    trials.clone().find(|trial| trial.step.starts_with("watch ")).or_else(|| trials.clone().next())
 }

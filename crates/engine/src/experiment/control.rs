@@ -4,8 +4,8 @@ use landspeed_record::strict::FileMistake;
 use landspeed_record::{Grid, GridControl, GridFactor};
 use serde::Deserialize;
 
-use super::keys::FileSettings;
 use super::levels::selected;
+use super::values::FileSettings;
 
 /// Cells whose mean is known. Where they do not have it, nothing is judged.
 #[derive(Debug, Deserialize)]

@@ -5,9 +5,8 @@ use landspeed_record::{CurveShape, Expectation, ExpectationTest, GridFactor};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::keys::{FileSettings, FileValue};
 use super::levels::{place, selected};
-use super::values::{figure, share};
+use super::values::{FileSettings, FileValue, figure, share};
 
 /// An expectation. It has exactly one of the keys `ratio`, `order`, `crossing` and `shape`, which select the test. To
 /// add a test, add its key here, and to the `match` in [`test_of`] and the message in [`wrong`].

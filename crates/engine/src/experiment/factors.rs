@@ -1,6 +1,5 @@
 //! What an experiment sets and varies.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use landspeed_record::strict::{FileMistake, here};
@@ -9,7 +8,7 @@ use landspeed_workload::WorkloadRunner;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::keys::{ExperimentFile, FileSettings, FileValue};
+use super::values::{FileSettings, FileValue};
 use crate::grid::{FactorNames, WORKLOAD, bundle, factor, set};
 
 /// A factor that the experiment varies.
@@ -36,7 +35,7 @@ struct LevelSection {
     #[serde(default)]
     workload: Option<Spanned<String>>,
     #[serde(default)]
-    set: BTreeMap<String, Spanned<FileValue>>,
+    set: FileSettings,
 }
 
 /// Returns the workload of this name.
@@ -96,9 +95,12 @@ fn level_settings(level: &LevelSection, names: FactorNames<'_>) -> Result<Vec<Gr
     Ok(own)
 }
 
-/// Returns the index of the factor each of whose values gets its own curve: the file's, or the usual one.
-pub(super) fn by(file: &ExperimentFile, factors: &[GridFactor]) -> Result<Option<u32>, FileMistake> {
-    let Some(name) = &file.by else {
+/// Returns the index of the factor each of whose values gets its own curve: the named one, or the usual one.
+pub(super) fn by(
+    named: Option<&Spanned<String>>,
+    factors: &[GridFactor],
+) -> Result<Option<u32>, FileMistake> {
+    let Some(name) = named else {
         return Ok(usual_by(factors));
     };
     let place = factors.iter().position(|factor| factor.name == *name.get_ref());

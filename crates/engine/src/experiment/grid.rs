@@ -37,14 +37,14 @@ fn grid(file: &ExperimentFile, short: bool, names: FactorNames<'_>) -> Result<Gr
         file.expect.iter().map(|expect| sourced(expect, &factors)).collect::<Result<Vec<_>, _>>()?;
     let control = file.control.as_ref().map(|section| control(section, &factors)).transpose()?;
     if short {
-        shorten(&mut factors, &file.short)?;
+        shorten(&mut factors, &file.short.values)?;
     }
     let stop = file.short.stop.as_ref().filter(|_| short).unwrap_or(&file.stop);
     Ok(Grid {
         workload: Workload { parameters, ..Workload::new(file.workload.get_ref()) },
         base,
         baseline: baseline(file)?,
-        by: by(file, &factors)?,
+        by: by(file.by.as_ref(), &factors)?,
         figure: file.figure.as_ref().map(figure).transpose()?.unwrap_or_else(|| names.runner.figure()),
         is_factorial: file.factorial,
         warm_up_ns: file.warm_up.as_ref().map(time).transpose()?.unwrap_or_default(),

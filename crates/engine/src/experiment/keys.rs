@@ -1,13 +1,12 @@
 //! The keys of an experiment's file.
 
-use std::collections::BTreeMap;
-
 use serde::Deserialize;
 use toml::Spanned;
 
 use super::control::ControlSection;
 use super::expectation::ExpectSection;
 use super::factors::VarySection;
+use super::values::FileSettings;
 
 /// The keys of an experiment's file.
 #[derive(Debug, Deserialize)]
@@ -32,7 +31,7 @@ pub(super) struct ExperimentFile {
     #[serde(default)]
     pub(super) warm_up: Option<Spanned<String>>,
     #[serde(default)]
-    pub(super) set: BTreeMap<String, Spanned<FileValue>>,
+    pub(super) set: FileSettings,
     #[serde(default)]
     pub(super) vary: Vec<VarySection>,
     #[serde(default)]
@@ -71,27 +70,5 @@ pub(super) struct ShortSection {
     pub(super) stop: Option<StopSection>,
     /// The values that the short version keeps, by factor.
     #[serde(default)]
-    pub(super) values: BTreeMap<String, Spanned<FileValue>>,
+    pub(super) values: FileSettings,
 }
-
-/// A value in a file: text, a number or a switch.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(untagged)]
-pub(super) enum FileValue {
-    Text(String),
-    Number(i64),
-    Switch(bool),
-}
-
-impl FileValue {
-    pub(super) fn text(&self) -> String {
-        match self {
-            FileValue::Text(text) => text.clone(),
-            FileValue::Number(number) => number.to_string(),
-            FileValue::Switch(on) => if *on { "on" } else { "off" }.to_owned(),
-        }
-    }
-}
-
-/// Settings by their names.
-pub(super) type FileSettings = BTreeMap<String, Spanned<FileValue>>;

@@ -6,12 +6,12 @@ use landspeed_record::{GridFactor, GridSettingTarget, Settings};
 use landspeed_workload::WORKLOADS;
 use toml::Spanned;
 
-use super::keys::{FileSettings, FileValue, ShortSection};
+use super::values::{FileSettings, FileValue};
 use crate::grid::lab_domain;
 
-/// Removes the values that the short version leaves out.
-pub(super) fn shorten(factors: &mut [GridFactor], short: &ShortSection) -> Result<(), FileMistake> {
-    for (name, values) in &short.values {
+/// Removes the values that the short version leaves out. `kept` has those that it keeps, by factor.
+pub(super) fn shorten(factors: &mut [GridFactor], kept: &FileSettings) -> Result<(), FileMistake> {
+    for (name, values) in kept {
         keep(factors, name, &values.get_ref().text()).map_err(here(values))?;
     }
     Ok(())

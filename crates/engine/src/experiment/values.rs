@@ -1,9 +1,34 @@
 //! Single values of a file.
 
+use std::collections::BTreeMap;
+
 use landspeed_record::GridFigure;
 use landspeed_record::strict::{FileMistake, here};
 use landspeed_record::units::{Nanos, parse_duration};
+use serde::Deserialize;
 use toml::Spanned;
+
+/// A value in a file: text, a number or a switch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub(super) enum FileValue {
+    Text(String),
+    Number(i64),
+    Switch(bool),
+}
+
+impl FileValue {
+    pub(super) fn text(&self) -> String {
+        match self {
+            FileValue::Text(text) => text.clone(),
+            FileValue::Number(number) => number.to_string(),
+            FileValue::Switch(on) => if *on { "on" } else { "off" }.to_owned(),
+        }
+    }
+}
+
+/// Settings by their names.
+pub(super) type FileSettings = BTreeMap<String, Spanned<FileValue>>;
 
 /// Returns the figure of this name.
 pub(super) fn figure(name: &Spanned<String>) -> Result<GridFigure, FileMistake> {

@@ -8,7 +8,7 @@ use landspeed_record::factor::Condition;
 use landspeed_record::{HostFacts, KnobState, Settings};
 
 use super::Host;
-use super::restore::value_of;
+use super::differences::value_of;
 use crate::Error;
 
 impl Host {

@@ -6,8 +6,10 @@
 //! | `knobs` | its knobs, and their changes |
 //! | `restore` | how it gets its settings back |
 //! | `conditions` | the settings that decide figures |
+//! | `differences` | how its knobs differ from those at the start |
 
 mod conditions;
+mod differences;
 mod knobs;
 mod links;
 mod restore;

@@ -8,6 +8,7 @@ use landspeed_record::factor::FactorScope;
 use landspeed_record::{KnobState, RestoreOutcome};
 
 use super::Host;
+use super::differences::value_of;
 use super::knobs::time_of;
 use crate::Error;
 
@@ -113,27 +114,5 @@ impl Host {
     fn owns(&self, state: &KnobState) -> bool {
         let is_of_machine = knob::find(&state.knob).is_ok_and(|knob| knob.factor.scope == FactorScope::Host);
         self.facts.initial_netns || !is_of_machine
-    }
-
-    /// Returns each knob whose value in `now` differs from that at the start, as it was and as it is.
-    pub(super) fn differences<'s>(
-        &'s self,
-        now: &'s [KnobState],
-    ) -> impl Iterator<Item = (&'s KnobState, &'s KnobState)> {
-        self.states.iter().zip(now).filter(|(before, after)| !reads_same(before, after))
-    }
-}
-
-/// Returns the value of a knob in words.
-pub(super) fn value_of(state: &KnobState) -> &str {
-    state.value.as_deref().unwrap_or("unreadable")
-}
-
-/// Returns true if a knob has the same value as before. The spelling may differ, such as one CPU list for all queues or
-/// one for each.
-pub(super) fn reads_same(before: &KnobState, after: &KnobState) -> bool {
-    match (&before.value, &after.value, knob::find(&before.knob)) {
-        (Some(one), Some(other), Ok(knob)) => knob.factor.domain.same(one, other),
-        (one, other, _) => one == other,
     }
 }

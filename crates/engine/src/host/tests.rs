@@ -7,7 +7,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{KnobChangeReport, RestoreOutcome};
 
 use super::conditions::conditions;
-use super::restore::reads_same;
+use super::differences::reads_same;
 use super::*;
 
 /// A host whose only knob, ring-rx, takes two seconds to restore.

@@ -3,11 +3,14 @@
 
 mod bound;
 mod budget;
+mod candidates;
 mod confirm;
 mod fit;
 mod look;
 mod plan;
+mod planning;
 mod run;
+mod start;
 
 use std::time::Instant;
 
@@ -17,10 +20,12 @@ use landspeed_record::{Header, Line, ProgramMetric, RecordKind, Settings, TuneSu
 use landspeed_transport::Transport;
 
 use crate::{Error, HostGroup, RecordSink};
+pub use candidates::{Placebos, placebos};
 pub use fit::FittedParameter;
-pub(crate) use plan::sc03;
-pub use plan::{Placebos, TunePlan, placebos, plan};
+pub use plan::TunePlan;
+pub use planning::plan;
 use run::TuningRun;
+pub(crate) use start::sc03;
 
 /// The settings from which a run starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

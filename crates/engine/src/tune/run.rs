@@ -6,8 +6,9 @@ use landspeed_analysis::{Ladder, LadderAction, LadderBlock, LadderFindings, Ladd
 use landspeed_record::units::Nanos;
 use landspeed_record::{Cell, EndpointOutcome, Finding, Line, Side, StepLine, Trial, VerdictLine};
 
+use super::candidates::{candidates, placebos};
 use super::look::look;
-use super::plan::{TunePlan, candidates, placebos};
+use super::plan::TunePlan;
 use super::{TuneOptions, header};
 use crate::block::refused;
 use crate::curve::curve;

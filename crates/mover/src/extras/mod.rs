@@ -18,14 +18,11 @@ pub(crate) use listing::{NameTaker, list_names};
 pub(crate) use sweep::Sweeper;
 
 use crate::name::RelativeName;
-use crate::wire::{Failure, few};
 
 /// The largest number of folders in a message.
 pub(crate) const MOST_FOLDERS: usize = 256;
 /// The largest number of digests in a message.
 pub(crate) const MOST_NAMES: usize = 32_768;
-/// The largest number of failures of a sweep that are named. Further ones are counted.
-const MOST_FAILURES: usize = 64;
 
 /// The first bytes of the BLAKE3 digest of a name in its folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -106,35 +103,6 @@ pub(crate) fn empty_source_words(folder: &Path, extras: u64, all: u64) -> String
         "{} is empty, and {extras} of the target's entries would go: mount what belongs there, or allow it with --max-delete {all}",
         folder.display()
     )
-}
-
-/// What a sweep of folders came to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Swept {
-    /// The extras that were found, or that were removed.
-    pub(crate) extras: u64,
-    pub(crate) failed: u64,
-    /// The first failures.
-    #[serde(deserialize_with = "few")]
-    pub(crate) failures: Vec<(RelativeName, Failure)>,
-}
-
-impl Swept {
-    /// Adds what came of further folders.
-    pub(crate) fn add(&mut self, other: Swept) {
-        let Swept { extras, failed, failures } = other;
-        self.extras += extras;
-        self.failed += failed;
-        let room = MOST_FAILURES.saturating_sub(self.failures.len());
-        self.failures.extend(failures.into_iter().take(room));
-    }
-
-    fn fail(&mut self, name: RelativeName, failure: Failure) {
-        self.failed += 1;
-        if self.failures.len() < MOST_FAILURES {
-            self.failures.push((name, failure));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -11,13 +11,13 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, Dir, FileType};
 use rustix::io::Errno;
 
+use super::FolderNames;
 use super::forms::{ignores_case, ignores_form};
-use super::{FolderNames, Swept};
 use crate::beneath::{LastFolder, Root};
 use crate::name::RelativeName;
 use crate::select::IgnoreRules;
 use crate::target::{allows, is_held, kind};
-use crate::wire::{Failure, Operation};
+use crate::wire::{Failure, Operation, Swept};
 
 /// Finds what only the target has.
 pub(crate) struct Sweeper<'a> {

@@ -1,24 +1,13 @@
 //! Extended attributes. An ACL is one of them, in the form in which the kernel hands it out.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use landspeed_record::CopyKept;
 use rustix::io::Errno;
 
 use super::Place;
-use super::bounds::AttributeCount;
+use super::bounds::{AttributeCount, Attributes, bytes_of};
 
-/// The extended attributes of an entry: values by names.
-pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
-
-/// The largest number of bytes of one entry's attributes. The kernel bounds a list of names and each value by 64 KiB.
-pub(crate) const MOST_OF_ENTRY: usize = 1 << 20;
-/// An offer gets no further entry once its attributes have as many bytes. With those of its last entry they fit a message.
-pub(crate) const MOST_OF_OFFER: usize = 256 << 10;
-/// What an attribute takes beside its name and its value: their lengths in a message, and more in memory. A source could send
-/// many empty ones.
-const BESIDE: usize = 64;
 /// The longest name that the kernel takes (XATTR_NAME_MAX).
 const LONGEST_NAME: usize = 255;
 
@@ -56,15 +45,10 @@ pub(crate) fn bytes(attributes: &Attributes) -> usize {
     attributes.iter().map(|(name, value)| bytes_of(name, value)).sum()
 }
 
-/// Returns the bytes that one attribute takes.
-pub(super) fn bytes_of(name: &[u8], value: &[u8]) -> usize {
-    name.len() + value.len() + BESIDE
-}
-
 /// Reads the attributes of an entry for which `is_wanted`, by name.
 ///
 /// # Errors
-/// Returns an error if they cannot be read, and E2BIG if they have more than [`MOST_OF_ENTRY`] bytes.
+/// Returns an error if they cannot be read, and E2BIG if they have more than [`super::MOST_OF_ENTRY`] bytes.
 pub(crate) fn read(place: &Place<'_>, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<Attributes> {
     let (list, mut attributes, mut count) = (names(place)?, Attributes::new(), AttributeCount::default());
     for name in each(&list).filter(|name| is_wanted(name)) {

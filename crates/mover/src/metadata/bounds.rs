@@ -1,12 +1,28 @@
 //! How many attributes an entry may have. A stranger could send more than the kernel holds, and each takes far more in memory than
 //! in a message.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::de::{Deserializer, Error, MapAccess, Visitor};
 
-use super::attributes::{Attributes, MOST_OF_ENTRY, bytes_of};
-use super::place::LONGEST;
+/// The extended attributes of an entry: values by names.
+pub(crate) type Attributes = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// The largest number of bytes of one entry's attributes. The kernel bounds a list of names and each value by 64 KiB.
+pub(crate) const MOST_OF_ENTRY: usize = 1 << 20;
+/// An offer gets no further entry once its attributes have as many bytes. With those of its last entry they fit a message.
+pub(crate) const MOST_OF_OFFER: usize = 256 << 10;
+/// What an attribute takes beside its name and its value: their lengths in a message, and more in memory. A source could send
+/// many empty ones.
+const BESIDE: usize = 64;
+/// The longest value and the longest list of names that the kernel gives (XATTR_SIZE_MAX, XATTR_LIST_MAX).
+pub(super) const LONGEST: usize = 64 << 10;
+
+/// Returns the bytes that one attribute takes.
+pub(super) fn bytes_of(name: &[u8], value: &[u8]) -> usize {
+    name.len() + value.len() + BESIDE
+}
 
 /// Counts the attributes of one entry.
 #[derive(Debug, Default)]

@@ -13,8 +13,8 @@ use super::created::CreatedModes;
 use super::kept_times::KeptTimes;
 use super::losses::{EntryLosses, Losses};
 use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
-use crate::tree::FileIdentity;
-use crate::wire::{EntryKind, OfferedEntry, Timestamp};
+use crate::identity::{FileIdentity, Timestamp};
+use crate::wire::{EntryKind, OfferedEntry};
 
 /// Owner and group of an entry.
 type Owner = (u32, u32);

@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::wire::Timestamp;
+use crate::identity::Timestamp;
 
 /// The times that all file systems have, from 1981 to 2037.
 const ORDINARY: Range<i64> = 347_155_200..2_145_916_800;

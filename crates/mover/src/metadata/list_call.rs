@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
-use super::place::path;
+use super::DESCRIPTORS;
 
 /// The number of listxattrat(2), which Linux has since 6.13: 465. `libc` lacks it for most processors. Calls as new as
 /// openat2(2), 437, follow each other in the same order on all processors.
@@ -42,6 +42,14 @@ impl ListCall {
         }
         rustix::fs::llistxattr(path(folder, leaf), room)
     }
+}
+
+/// Returns the path of an entry of an open folder. System calls for the attributes of such an entry are new in Linux 6.13. Most
+/// entries have no attributes, so only their list is asked for in that way where it can be ([`LIST_CALL`]).
+pub(super) fn path(folder: BorrowedFd<'_>, leaf: &[u8]) -> Vec<u8> {
+    let mut path = format!("{DESCRIPTORS}/{}/", folder.as_raw_fd()).into_bytes();
+    path.extend_from_slice(leaf);
+    path
 }
 
 fn list_at(folder: BorrowedFd<'_>, leaf: &[u8], room: &mut [u8]) -> Result<usize> {

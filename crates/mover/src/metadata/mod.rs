@@ -31,7 +31,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 
-pub(crate) use attributes::{Attributes, MOST_OF_ENTRY, MOST_OF_OFFER, bytes, kind, read};
+pub(crate) use attributes::{bytes, kind, read};
+pub(crate) use bounds::{Attributes, MOST_OF_ENTRY, MOST_OF_OFFER};
 pub(crate) use keeper::Keeper;
 pub(crate) use losses::LostKind;
 pub(crate) use place::{Place, times};

@@ -6,14 +6,12 @@ use rustix::fs::{AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, U
 use rustix::io::{Errno, Result};
 
 use super::DESCRIPTORS;
-use super::list_call::LIST_CALL;
-use crate::tree::FileIdentity;
-use crate::wire::Timestamp;
+use super::bounds::LONGEST;
+use super::list_call::{LIST_CALL, path};
+use crate::identity::{FileIdentity, Timestamp};
 
 /// The room for most values and lists of names.
 const SHORT: usize = 1 << 10;
-/// The longest value and the longest list of names that the kernel gives (XATTR_SIZE_MAX, XATTR_LIST_MAX).
-pub(super) const LONGEST: usize = 64 << 10;
 
 /// Where an entry is.
 pub(crate) enum Place<'a> {
@@ -108,14 +106,6 @@ impl<'a> Place<'a> {
             }
         }
     }
-}
-
-/// Returns the path of an entry of an open folder. System calls for the attributes of such an entry are new in Linux 6.13. Most
-/// entries have no attributes, so only their list is asked for in that way where it can be ([`LIST_CALL`]).
-pub(super) fn path(folder: BorrowedFd<'_>, leaf: &[u8]) -> Vec<u8> {
-    let mut path = format!("{DESCRIPTORS}/{}/", folder.as_raw_fd()).into_bytes();
-    path.extend_from_slice(leaf);
-    path
 }
 
 /// Returns what `call` fills in: first into room for most answers, then into room for all.

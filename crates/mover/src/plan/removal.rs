@@ -7,10 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{FailedEntry, Phase, Plan, Work};
-use crate::extras::{FolderNames, Swept};
+use crate::extras::FolderNames;
 use crate::name::RelativeName;
 use crate::select::Removal;
-use crate::wire::Failure;
+use crate::wire::{Failure, Swept};
 
 /// The largest number of messages with names that wait or are not answered.
 const MOST_UNANSWERED: usize = 16;

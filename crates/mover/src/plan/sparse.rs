@@ -2,7 +2,8 @@
 
 use super::{Cursor, Plan, Work};
 use crate::digest;
-use crate::extents::{DataMap, MOST_RANGES, between, bytes_of};
+use crate::extents::{DataMap, MOST_RANGES, bytes_of};
+use crate::ranges::between;
 use crate::tree::SourcePlace;
 
 /// The number of ranges of pieces that wait to be sent, beyond which no further file is looked at. It bounds the memory for

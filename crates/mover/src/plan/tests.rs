@@ -3,9 +3,8 @@ mod select;
 
 use super::*;
 use crate::extents::DataMap;
-use crate::extras::Swept;
 use crate::tree::tests::found_file as file;
-use crate::wire::{Answer, EntryKind, EntryOutcome, Operation};
+use crate::wire::{Answer, EntryKind, EntryOutcome, Operation, Swept};
 
 fn failure(errno: i32) -> Failure {
     Failure { operation: Operation::Write, errno }

@@ -13,10 +13,11 @@ use rustix::io::Errno;
 use super::in_place::InPlace;
 use super::work_folder::{self, WorkFolder};
 use crate::digest::{self, Digest, DonePieces};
-use crate::extents::{MOST_RANGES, are_ranges, between, bytes_of, clear, range};
+use crate::extents::{MOST_RANGES, bytes_of, clear};
 use crate::metadata::{self, HeldRoom, Keeper, Place, SPECIAL_BITS};
 use crate::name::RelativeName;
 use crate::pages::PageBuffer;
+use crate::ranges::{are_ranges, between, range};
 use crate::stage::{self, Pause};
 use crate::wire::{EntryOutcome, Failure, HardLink, OfferedEntry, Operation, PieceHeader};
 

@@ -7,9 +7,9 @@ use rustix::io::Errno;
 
 use super::{Receiving, SourceLink};
 use crate::Error;
-use crate::extras::{FolderNames, Sweeper, Swept, is_bounded};
+use crate::extras::{FolderNames, Sweeper, is_bounded};
 use crate::name::RelativeName;
-use crate::wire::{Failure, Operation, ToSource};
+use crate::wire::{Failure, Operation, Swept, ToSource};
 
 impl Receiving {
     /// Finds what only the target has in these folders, and removes it if `removes`. Tells the source.

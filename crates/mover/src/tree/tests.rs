@@ -25,7 +25,7 @@ impl Visitor for Seen {
 /// Returns a file that a walk has found.
 pub(crate) fn found_file(name: &str, size: u64) -> FoundEntry {
     let name = RelativeName::parse(name.as_bytes()).expect("a name");
-    let then = Timestamp { seconds: 1, nanos: 2 };
+    let then = crate::identity::Timestamp { seconds: 1, nanos: 2 };
     let identity = FileIdentity { device: 1, inode: 1, size, modified: then, changed: then };
     FoundEntry {
         offered: OfferedEntry {

@@ -5,6 +5,7 @@ mod frame;
 pub(crate) mod fuzz;
 mod lists;
 mod sparse;
+mod swept;
 mod version;
 
 use serde::{Deserialize, Serialize};
@@ -12,9 +13,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) use frame::{FrameReader, FrameWriter, encode};
 pub(crate) use lists::{few, offered};
 pub(crate) use sparse::SparsePiece;
+pub(crate) use swept::Swept;
 
 use crate::digest::Digest;
-use crate::extras::{FolderNames, Swept};
+use crate::extras::FolderNames;
+pub(crate) use crate::identity::Timestamp;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 
@@ -118,13 +121,6 @@ pub(crate) enum EntryKind {
     },
     Fifo,
     Device(DeviceNumber),
-}
-
-/// A time of a file: seconds since 1970, which are negative before, and nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Timestamp {
-    pub(crate) seconds: i64,
-    pub(crate) nanos: u32,
 }
 
 /// A piece of a file.

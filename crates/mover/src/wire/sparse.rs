@@ -3,7 +3,8 @@
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{PieceHeader, few};
-use crate::extents::{MOST_IN_PIECE, are_ranges};
+use crate::extents::MOST_IN_PIECE;
+use crate::ranges::are_ranges;
 
 /// A piece that may have holes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,15 +2,17 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use libc::IPPROTO_TCP;
+use libc::{IPPROTO_TCP, c_int};
 use rustix::event::PollFlags;
+use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::options::{SEGMENT, new_like};
 use crate::socket::{option, wait};
 
+/// The segment size of TCP on loopback, in bytes.
+pub(super) const SEGMENT: c_int = 65_483;
 /// States of TCP, the first byte of `struct tcp_info` (net/tcp_states.h).
 const ESTABLISHED: u8 = 1;
 const CLOSE: u8 = 7;
@@ -19,6 +21,13 @@ const CLOSE_WAIT: u8 = 8;
 const SEGMENTS: [usize; 3] = [16, 20, 84];
 /// Size of the buffer for `struct tcp_info`, in bytes: more than the kernel has.
 const ROOM: usize = 512;
+
+/// Opens a TCP socket of the address family of `own`. The kernel's answers on it show which options TCP sockets have
+/// and accept.
+pub(super) fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
+    let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
+    Ok(socket(family, SocketType::STREAM, None)?)
+}
 
 /// Returns `struct tcp_info` for the carried socket `fd` with the address `own`. It has the state of the connection and
 /// the segment size that TCP_MAXSEG has, and is as long as the kernel's. All else is zero, because no TCP sends, measures

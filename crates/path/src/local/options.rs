@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use libc::{IPPROTO_TCP, SOL_SOCKET, c_int};
 use parking_lot::Mutex;
 use rustix::net::{AddressFamily, SocketType, socket};
 
-use super::{LocalCarrier, info};
+use super::LocalCarrier;
+use super::info::{SEGMENT, new_like, tcp_info};
 use crate::notify::{NotifiedCall, SyscallAnswer};
 use crate::socket::{cookie, int, option, set_option};
 
@@ -20,8 +20,6 @@ const BUFFER: c_int = 4 << 20;
 const SO_BUF_LOCK: c_int = 72;
 const SOCK_SNDBUF_LOCK: c_int = 1;
 const SOCK_RCVBUF_LOCK: c_int = 2;
-/// The segment size of TCP on loopback, in bytes.
-pub(super) const SEGMENT: c_int = 65_483;
 /// Options that TCP and AF_UNIX sockets share. Each is listed with its value on a new socket: the first four bytes,
 /// after which all bytes are zeros.
 const SAME: &[(c_int, c_int)] = &[
@@ -103,13 +101,6 @@ fn mirror_owner(from: impl AsFd, to: impl AsFd) {
     }
 }
 
-/// Opens a TCP socket of the address family of `own`. The kernel's answers on it show which options TCP sockets have
-/// and accept.
-pub(super) fn new_like(own: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if own.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
-    Ok(socket(family, SocketType::STREAM, None)?)
-}
-
 impl LocalCarrier {
     /// Copies the options of a TCP socket to the socket of a pair that replaces it.
     pub(super) fn mirror(&self, tcp: &OwnedFd, pair: &OwnedFd) {
@@ -154,9 +145,7 @@ impl LocalCarrier {
             (SOL_SOCKET, libc::SO_DOMAIN) if own.is_ipv6() => Ok(libc::AF_INET6.to_ne_bytes().to_vec()),
             (SOL_SOCKET, libc::SO_DOMAIN) => Ok(libc::AF_INET.to_ne_bytes().to_vec()),
             (IPPROTO_TCP, libc::TCP_MAXSEG) => Ok(SEGMENT.to_ne_bytes().to_vec()),
-            (IPPROTO_TCP, libc::TCP_INFO) => {
-                call.descriptor(call.int(0)).and_then(|fd| info::tcp_info(fd, own))
-            }
+            (IPPROTO_TCP, libc::TCP_INFO) => call.descriptor(call.int(0)).and_then(|fd| tcp_info(fd, own)),
             _ => new_like(own).and_then(|new| {
                 if let Some(value) = self.set.get(cookie, level, name) {
                     set_option(&new, level, name, &value)?;

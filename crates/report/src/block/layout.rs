@@ -1,8 +1,7 @@
 //! Lays out tables and lines of text for a given width.
 
 use super::table::{CellValue, ColumnKind};
-use super::terminal::plain;
-use super::text::{TextSpan, TextStyle};
+use super::text::{TextSpan, TextStyle, plain};
 use super::{ReportTable, TableCell, TableColumn, TableRow};
 use crate::output::{Painter, Tone};
 use crate::words::unit;

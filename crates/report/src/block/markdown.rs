@@ -4,8 +4,9 @@ use super::layout::count;
 use super::table::ColumnKind;
 use super::{
     Article, DetailLevel, Document, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,
-    TableRow, micros,
+    TableRow,
 };
+use crate::output::micros;
 use crate::safe::clean;
 
 impl Document {

@@ -15,9 +15,8 @@ mod text;
 pub use csv::{CsvTable, csv};
 pub use markdown::markdown_table;
 pub(crate) use table::{ABSENT, ColumnKind, Quantity, ReportTable, TableCell, TableColumn, TableRow};
-pub(crate) use terminal::plain;
 pub use terminal::table;
-pub(crate) use text::{StyledText, TextStyle, code, micros};
+pub(crate) use text::{StyledText, TextStyle, code, plain};
 
 use crate::gauges::{self, Gauge};
 use crate::output::Tone;

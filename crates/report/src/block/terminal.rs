@@ -2,6 +2,7 @@
 
 use super::layout::{TableLayout, count, toned, wrap};
 use super::table::ColumnKind;
+use super::text::plain;
 use super::{
     Article, CollapsibleGroup, DetailLevel, Document, List, ParagraphStyle, ReportBlock, ReportSection,
     ReportTable, StyledText, TableColumn, TableRow,
@@ -301,11 +302,6 @@ fn is_apart(above: &ReportBlock, below: &ReportBlock) -> bool {
         }
         (above, below) => is_wide(above) || is_wide(below),
     }
-}
-
-/// Replaces `×` by `x`, because some terminal fonts lack it.
-pub(crate) fn plain(text: &str) -> String {
-    text.replace('×', "x")
 }
 
 #[cfg(test)]

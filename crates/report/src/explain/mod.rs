@@ -15,6 +15,7 @@ mod parts;
 mod rules;
 mod sizes;
 mod stairs;
+mod sweep;
 mod untold;
 mod verdict;
 mod window;
@@ -27,7 +28,6 @@ use crate::block::{
 };
 use crate::words::{counted, estimate};
 use crate::{conditions, gauges, glossary, wan};
-pub(crate) use words::cause as cause_words;
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("explain.css");

@@ -1,10 +1,9 @@
-//! Costs by message size, prepared for charts and tables.
+//! The section on costs by message size.
 
-use landspeed_analysis::fit::{BOTH, HOST_A, HOST_B, LINK, SHARED};
-use landspeed_record::units::Bytes;
-use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, PerPacketCost, SizePoint};
+use landspeed_record::{ExplainReport, LayerCost, LayerCostFit, SizePoint};
 
 use super::chart;
+use super::sweep::{SizeSweep, WHOLE, sweeps};
 use super::words::{nanos, percent, whole};
 use crate::block::{
     Chart, CollapsibleGroup, List, ReportBlock, ReportSection, ReportTable, TableCell, Visibility,
@@ -12,66 +11,12 @@ use crate::block::{
 use crate::safe;
 use crate::words::with_claims;
 
-/// Layers that are not parts of another layer, in display order.
-pub(super) const WHOLE: [&str; 5] = [HOST_A, HOST_B, SHARED, BOTH, LINK];
 /// Residual, as a share of the mean cost, above which a line does not fit.
 const POOR: f64 = 0.15;
 /// Largest number of lines of an answer that a terminal in brief detail shows.
 const LINES: usize = 6;
-/// Largest number of sizes, and of steps, of a sweep that are shown. A genuine sweep has a few dozen.
-const MOST: usize = 100;
 
-#[derive(Debug)]
-pub(super) struct SizeSweep<'a> {
-    pub(super) title: String,
-    /// Layers with their fitted lines: hosts, their sum, the link, then classes by name.
-    pub(super) lines: Vec<(String, LayerCostFit)>,
-    pub(super) points: Vec<&'a SizePoint>,
-    /// Sizes above which a message takes one more packet.
-    pub(super) steps: Vec<Bytes>,
-    /// True if the sweep is shown in brief detail too, false if it only serves as a comparison for another sweep.
-    pub(super) plain: bool,
-    pub(super) cut: bool,
-}
-
-pub(super) fn sweeps(report: &ExplainReport) -> Vec<SizeSweep<'_>> {
-    report.per_packet.iter().map(SizeSweep::of).collect()
-}
-
-impl<'a> SizeSweep<'a> {
-    fn of(part: &'a PerPacketCost) -> Self {
-        let mut lines: Vec<(String, LayerCostFit)> =
-            part.layers.iter().map(|(name, line)| (safe(name), *line)).collect();
-        lines.sort_by_key(|(name, _)| WHOLE.iter().position(|whole| whole == name).unwrap_or(WHOLE.len()));
-        let mut points: Vec<&SizePoint> =
-            part.points.iter().filter(|point| point.size_bytes.0 > 0).take(MOST).collect();
-        points.sort_by_key(|point| point.size_bytes);
-        let steps: Vec<Bytes> = part.steps_bytes.iter().copied().take(MOST).collect();
-        SizeSweep {
-            title: format!("{} at MTU {}", safe(&part.transport), part.mtu_bytes.0),
-            plain: !part.transport.contains(' '),
-            cut: !steps.is_empty() || lines.iter().any(|(_, line)| line.per_fragment_ns.is_some()),
-            lines,
-            points,
-            steps,
-        }
-    }
-
-    pub(super) fn line(&self, layer: &str) -> Option<&LayerCostFit> {
-        self.lines.iter().find(|(name, _)| name == layer).map(|(_, line)| line)
-    }
-
-    /// Returns the number of packets that a message of `size` takes.
-    pub(super) fn fragments(&self, size: Bytes) -> u64 {
-        1 + self.steps.iter().filter(|step| **step < size).count() as u64
-    }
-
-    /// Returns the layers of [`WHOLE`] that were measured.
-    pub(super) fn measured(&self) -> Vec<&'static str> {
-        let seen = |layer: &&str| self.points.iter().any(|point| point.layers.contains_key(*layer));
-        WHOLE.into_iter().filter(seen).collect()
-    }
-
+impl SizeSweep<'_> {
     /// Returns the table of the fitted lines: those of the layers in [`WHOLE`] if `whole` is true, otherwise those of
     /// all other layers.
     fn fitted(&self, whole: bool) -> ReportTable {

@@ -1,7 +1,7 @@
 //! The words and number formats of an explanation, shared by all its sections.
 
-use landspeed_analysis::verdict::{called, cannot_tell};
-pub(crate) use landspeed_analysis::verdict::{cause, is_limit};
+pub(super) use landspeed_analysis::verdict::is_limit;
+use landspeed_analysis::verdict::{called, cannot_tell, cause};
 pub(super) use landspeed_record::factor::reference::capital;
 use landspeed_record::{Cause, ExplainReport, Finding, PathRate, Remedy, StackHop};
 

@@ -79,7 +79,7 @@ fn head(report: &GridReport, record: &Record) -> DocumentHead {
         title: words::headline(report).into(),
         lead: format!("{} over {}", safe(&report.workload.name), words::varied(report)).into(),
         facts: facts.map(StyledText::from).into(),
-        remarks: crate::remarks(&report.path)
+        remarks: conditions::remarks(&report.path)
             .into_iter()
             .chain(conditions)
             .chain(placebos(report))

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use landspeed_analysis::verdict::is_limit;
+use landspeed_analysis::verdict::{cause, is_limit};
 use landspeed_analysis::{Metric, OUT_OF_TIME, STOPPED};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Line, RestoreOutcome, StepSummary, Trial, Verdict};
 
 use super::running_ratio::RunningRatio;
-use crate::explain::cause_words;
 use crate::output::{Painter, Tone};
 use crate::words::{self, StepOutcome};
 use crate::{DetailLevel, safe};
@@ -217,7 +216,7 @@ fn bottleneck(verdict: &Verdict) -> String {
         let share = finding.weight * 100.0;
         let shown = !is_limit(finding.cause) && (0.5..=100.0).contains(&share);
         let share = if shown { format!(" ({share:.0} % of the time)") } else { String::new() };
-        format!("{}{share}", cause_words(finding.cause))
+        format!("{}{share}", cause(finding.cause))
     });
     let line = causes.reduce(|line, cause| match line.chars().count() + cause.chars().count() {
         long if long > COLUMNS - 18 => line,

@@ -16,7 +16,7 @@ use crate::block::{
 };
 use crate::conditions::{self, NamedHost};
 use crate::words::number;
-use crate::{gauges, observed, remarks, safe, wan};
+use crate::{gauges, observed, safe, wan};
 
 /// Styles of this page alone, in addition to those of every page.
 const STYLE: &str = include_str!("measure.css");
@@ -71,7 +71,7 @@ fn head(report: &MeasureReport) -> DocumentHead {
             host(Side::A, &report.host_a.hostname, &report.host_a.kernel, &report.path.address_a),
             host(Side::B, &report.host_b.hostname, &report.host_b.kernel, &report.path.address_b),
         ],
-        remarks: remarks(&report.path).into_iter().chain(conditions::lines(&hosts(report), &used)).collect(),
+        remarks: [conditions::remarks(&report.path), conditions::lines(&hosts(report), &used)].concat(),
         ..DocumentHead::default()
     }
 }

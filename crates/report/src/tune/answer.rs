@@ -1,7 +1,7 @@
 //! The answer of a tuning run in one line, which claims only what the final trials prove, and advice on how to prove
 //! more.
 
-use landspeed_analysis::{LadderRules, Metric};
+use landspeed_analysis::Metric;
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, StepSummary, TuneSummary};
 
@@ -201,27 +201,5 @@ fn rounded(nanos: f64) -> String {
         m if m <= 10.0 => format!("{:.0}m", m.ceil()),
         m if m <= 120.0 => format!("{:.0}m", up(m, 5.0)),
         m => format!("{:.0}h", (m / 60.0).ceil()),
-    }
-}
-
-/// The word for a guarded figure that is worse than usually allowed, by no more than the run's gain allows.
-pub(super) const ALLOWED: &str = "allowed";
-
-/// Returns the word for the change of a figure, such as "better", by its ratio (above 1 is better). A guarded figure
-/// that is worse by no more than its guard usually allows is "within its limit". `margin` is the share that a guarded
-/// figure may lose beside the run's gain; `None` for the goal's figure.
-pub(super) fn word(better: Option<Estimate>, margin: Option<f64>) -> &'static str {
-    let rules = LadderRules::default();
-    let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);
-    match better.filter(words::has_ends) {
-        None => "not known",
-        Some(e) if e.low > 1.0 && e.ratio >= least => "better",
-        Some(e) if e.high < 1.0 && e.ratio <= 1.0 / least => match margin {
-            Some(_) if e.low > 1.0 / limit => "within its limit",
-            Some(margin) if margin > rules.guard && e.ratio >= 1.0 / (1.0 + margin) => ALLOWED,
-            _ => "worse",
-        },
-        Some(e) if e.low > 1.0 / limit && e.high < limit => "same",
-        Some(_) => "not clear",
     }
 }

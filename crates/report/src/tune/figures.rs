@@ -4,7 +4,6 @@ use landspeed_analysis::{LadderRules, Metric, guard_margin};
 use landspeed_record::units::Nanos;
 use landspeed_record::{Estimate, ProgramMetric, TrialFigures, TuneSummary};
 
-use super::answer::{ALLOWED, word};
 use crate::block::{
     Card, ColumnKind, Quantity, ReportBlock, ReportTable, StyledText, TableCell, TableColumn, TableRow,
     TextStyle,
@@ -56,6 +55,28 @@ fn edge(figure: Metric, margin: f64) -> String {
     match figure.row().less_is_better {
         true => format!("up to {}", words::times(1.0 + margin)),
         false => format!("down to {}", words::times(1.0 / (1.0 + margin))),
+    }
+}
+
+/// The word for a guarded figure that is worse than usually allowed, by no more than the run's gain allows.
+const ALLOWED: &str = "allowed";
+
+/// Returns the word for the change of a figure, such as "better", by its ratio (above 1 is better). A guarded figure
+/// that is worse by no more than its guard usually allows is "within its limit". `margin` is the share that a guarded
+/// figure may lose beside the run's gain; `None` for the goal's figure.
+fn word(better: Option<Estimate>, margin: Option<f64>) -> &'static str {
+    let rules = LadderRules::default();
+    let (least, limit) = (1.0 + rules.least_effect, 1.0 + rules.guard);
+    match better.filter(words::has_ends) {
+        None => "not known",
+        Some(e) if e.low > 1.0 && e.ratio >= least => "better",
+        Some(e) if e.high < 1.0 && e.ratio <= 1.0 / least => match margin {
+            Some(_) if e.low > 1.0 / limit => "within its limit",
+            Some(margin) if margin > rules.guard && e.ratio >= 1.0 / (1.0 + margin) => ALLOWED,
+            _ => "worse",
+        },
+        Some(e) if e.low > 1.0 / limit && e.high < limit => "same",
+        Some(_) => "not clear",
     }
 }
 

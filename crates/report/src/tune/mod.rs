@@ -87,7 +87,7 @@ fn head(summary: &TuneSummary, record: &Record) -> DocumentHead {
 
 /// Returns remarks on the path, and on trials that took another path.
 fn remarks(record: &Record) -> Vec<StyledText> {
-    let of_path = record.path().map(crate::remarks).unwrap_or_default();
+    let of_path = record.path().map(conditions::remarks).unwrap_or_default();
     of_path.into_iter().chain(strays(record).map(|told| safe(&told).into())).collect()
 }
 

@@ -4,10 +4,10 @@ use landspeed_congestion::{AckSample, CaState, RateSample};
 use landspeed_record::units::Nanos;
 
 use super::TcpSender;
-use super::features::WindowGrowth;
 use super::rate::SampleOrigin;
 use super::rtt::us;
 use super::scoreboard::{EVER_RESENT, SACKED, SentSegment};
+use crate::features::WindowGrowth;
 use crate::packet::{NONE, TcpAck};
 
 /// A summary of what one acknowledgement reports.

@@ -5,8 +5,8 @@ use landspeed_congestion::CaState;
 
 use super::TcpSender;
 use super::acks::AckSummary;
-use super::features::{LossDetection, ReductionRule};
 use super::recovery::REORDERING;
+use crate::features::{LossDetection, ReductionRule};
 
 /// The segments by which a window may exceed what is in flight, net.ipv4.tcp_max_burst of 2.4 (tcp_moderate_cwnd).
 const BURST: u32 = 3;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use landspeed_congestion::{CaState, native};
 
-use super::features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 use super::tests::{RTT, ack, sent};
 use super::*;
+use crate::features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 use crate::packet::NONE;
 use crate::receiver::{ReceiverSpec, TcpReceiver};
 

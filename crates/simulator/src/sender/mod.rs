@@ -10,7 +10,6 @@
 
 mod acks;
 mod counting;
-mod features;
 mod probe;
 mod rate;
 mod recovery;
@@ -23,8 +22,8 @@ use landspeed_congestion::{ControlRefusal, NativeControl, Sock};
 use landspeed_record::units::{Bytes, Nanos};
 
 use crate::agenda::NEVER;
+use crate::features::SenderFeatures;
 use crate::scenario::FlowSpec;
-pub use features::{LossDetection, ReductionRule, SenderFeatures, WindowGrowth};
 use probe::TailLossProbe;
 use rate::DeliveryRateSampler;
 use recovery::WindowReduction;

@@ -6,8 +6,8 @@ use landspeed_record::units::Nanos;
 
 use super::TcpSender;
 use super::acks::AckSummary;
-use super::features::ReductionRule;
 use crate::agenda::NEVER;
+use crate::features::ReductionRule;
 
 /// DupThresh of RFC 6675, net.ipv4.tcp_reordering: a gap is a loss once this number of segments above it have
 /// arrived.

@@ -9,7 +9,12 @@ use quinn_proto::congestion::{
     BbrConfig, Controller, ControllerFactory, ControllerMetrics, CubicConfig, NewRenoConfig,
 };
 
-use super::options::QuicCongestion;
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum QuicCongestion {
+    Cubic,
+    NewReno,
+    Bbr,
+}
 
 /// Observations of a connection's congestion controller that quinn does not report itself.
 #[derive(Debug, Default)]

@@ -11,7 +11,7 @@ use landspeed_record::{SettingMismatch, Settings};
 use quinn_proto::{AckFrequencyConfig, MtuDiscoveryConfig, TransportConfig, VarInt};
 use socket2::Socket;
 
-use super::controller::{ControllerObservations, ObservedControllerFactory};
+use super::controller::{ControllerObservations, ObservedControllerFactory, QuicCongestion};
 use crate::options::{self, SocketOptions, others};
 
 /// The options of the UDP socket.
@@ -119,13 +119,6 @@ fn wider(view: &FactorView) -> Vec<Proposal> {
         "the window is no smaller than twice the bandwidth-delay product",
         each(&[&window.to_string()], 131),
     )
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum QuicCongestion {
-    Cubic,
-    NewReno,
-    Bbr,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -79,13 +79,9 @@ impl WorkloadRunner for Application {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        if check::delivery(&spec.flow) != Delivery::Stream {
-            return Err(Error::spec(
-                "transport",
-                "a program chooses its transport itself: leave it out".to_owned(),
-            ));
-        }
-        Ok(())
+        check::delivers(&spec.flow, Delivery::Stream, |_| {
+            "a program chooses its transport itself: leave it out".to_owned()
+        })
     }
 
     fn lasts(&self, _parameters: &Settings, _warm_up: Nanos) -> Nanos {

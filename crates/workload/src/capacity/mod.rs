@@ -19,7 +19,6 @@ use landspeed_record::{
     DetailError, DetailRow, EndpointOutcome, Headline, PathBurst, Role, Settings, TrialSpec, Workload,
 };
 use landspeed_transport::Delivery;
-use landspeed_transport::settings::TRANSPORT;
 
 use crate::parameter;
 use crate::runner::{FlowNeeds, TWO, WorkloadRole, WorkloadRunner};
@@ -156,14 +155,9 @@ impl WorkloadRunner for CapacityWorkload {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        if check::delivery(&spec.flow) != Delivery::Datagrams {
-            let why = format!(
-                "{} sends by a window, and capacity needs datagrams: use udp",
-                TRANSPORT.of(&spec.flow)
-            );
-            return Err(Error::spec("transport", why));
-        }
-        Ok(())
+        check::delivers(&spec.flow, Delivery::Datagrams, |transport| {
+            format!("{transport} sends by a window, and capacity needs datagrams: use udp")
+        })
     }
 
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {

@@ -71,11 +71,9 @@ impl WorkloadRunner for ConnectWorkload {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        if check::delivery(&spec.flow) != Delivery::Stream {
-            let why = format!("{} sets up no connections: connect needs a stream", TRANSPORT.of(&spec.flow));
-            return Err(Error::spec("transport", why));
-        }
-        Ok(())
+        check::delivers(&spec.flow, Delivery::Stream, |transport| {
+            format!("{transport} sets up no connections: connect needs a stream")
+        })
     }
 
     fn figure(&self) -> GridFigure {

@@ -20,7 +20,6 @@ use landspeed_record::{
     detail,
 };
 use landspeed_transport::Delivery;
-use landspeed_transport::settings::TRANSPORT;
 use serde::{Deserialize, Serialize};
 
 use crate::end::outcome;
@@ -196,10 +195,9 @@ impl WorkloadRunner for CopyWorkload {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        if check::delivery(&spec.flow) != Delivery::Stream {
-            let why = format!("{} may lose what it carries: copy needs a stream", TRANSPORT.of(&spec.flow));
-            return Err(Error::spec("transport", why));
-        }
+        check::delivers(&spec.flow, Delivery::Stream, |transport| {
+            format!("{transport} may lose what it carries: copy needs a stream")
+        })?;
         if spec.warm_up_ns > Nanos(0) {
             let why = "a copy counts from its start: leave the warm-up out".to_owned();
             return Err(Error::spec("warm_up_ns", why));

@@ -111,11 +111,9 @@ impl WorkloadRunner for IdleWorkload {
     }
 
     fn check(&self, spec: &TrialSpec) -> Result<(), Error> {
-        if check::delivery(&spec.flow) != Delivery::Stream {
-            let why = format!("{} has no connections to hold: idle needs a stream", TRANSPORT.of(&spec.flow));
-            return Err(Error::spec("transport", why));
-        }
-        Ok(())
+        check::delivers(&spec.flow, Delivery::Stream, |transport| {
+            format!("{transport} has no connections to hold: idle needs a stream")
+        })
     }
 
     fn lasts(&self, parameters: &Settings, _warm_up: Nanos) -> Nanos {

@@ -3,7 +3,6 @@
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Settings, TrialSpec};
 use landspeed_transport::Delivery;
-use landspeed_transport::settings::TRANSPORT;
 
 use super::{StaggeredFlow, StaggeredPlan};
 use crate::Error;
@@ -53,10 +52,9 @@ fn one(flow: &StaggeredFlow, duration: Nanos) -> Result<(), Error> {
 
 /// Checks that this host can open a flow with these settings, and that its transport carries a stream.
 fn settings(settings: &Settings) -> Result<(), Error> {
-    if check::delivery(settings) != Delivery::Stream {
-        let why = format!("{} acknowledges nothing: staggered flows need a stream", TRANSPORT.of(settings));
-        return Err(Error::spec("transport", why));
-    }
+    check::delivers(settings, Delivery::Stream, |transport| {
+        format!("{transport} acknowledges nothing: staggered flows need a stream")
+    })?;
     check::flow(settings)?;
     check::can_run(settings)
 }

@@ -1,7 +1,5 @@
 //! What the copies show, beside what is promised.
 
-use std::collections::BTreeMap;
-
 use landspeed_record::CopyArm;
 use landspeed_stats::{mean_and_deviation, mean_interval};
 
@@ -69,12 +67,7 @@ impl<'a> LinkScore<'a> {
     }
 
     fn kept_words(&self) -> String {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
-        self.chosen.iter().for_each(|(arm, _)| *counts.entry(words(arm)).or_default() += 1);
-        let mut all: Vec<(String, u32)> = counts.into_iter().collect();
-        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let all: Vec<String> = all.iter().map(|(words, count)| format!("{words}: {count}")).collect();
-        if all.is_empty() { "-".to_owned() } else { all.join("; ") }
+        table::counts(self.chosen.iter().map(|(arm, _)| words(arm)))
     }
 
     fn row(&self) {

@@ -3,18 +3,41 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use landspeed_stats::Random;
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, XattrFlags};
 use rustix::io::Errno;
 
-use super::generate::{MadeEntry, MadeKind, Ownership};
-
 const ACCESS_ACL: &str = "system.posix_acl_access";
 const DEFAULT_ACL: &str = "system.posix_acl_default";
 const CAPABILITY: &str = "security.capability";
+
+/// Whose entries a tree has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ownership {
+    /// Owners of all sorts, and modes that only root reads. Made by root.
+    Anybody,
+    /// All of one user, who may read everything. Made by root, or by this user.
+    User { user: u32, group: u32 },
+}
+
+/// What an entry is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MadeKind {
+    Folder,
+    File,
+    Link,
+    Fifo,
+}
+
+/// An entry that was made.
+#[derive(Debug)]
+pub(super) struct MadeEntry {
+    pub(super) path: PathBuf,
+    pub(super) kind: MadeKind,
+}
 
 /// Finishes all entries. Returns what the file system cannot hold, in words.
 pub(super) fn finish(

@@ -12,7 +12,8 @@ use clap::Args;
 use libc::{BPF_ABS, BPF_JEQ, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W};
 
 use super::Study;
-use super::generate::{Ownership, empty_folder};
+use super::attributes::Ownership;
+use super::generate::empty_folder;
 use super::programs::Medium;
 use crate::table;
 

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use landspeed_stats::Random;
 use rustix::fs::{CWD, FileType, Mode};
 
-use super::attributes::finish;
+use super::attributes::{MadeEntry, MadeKind, Ownership, finish};
 use super::names::Names;
 
 /// How large a tree is.
@@ -21,31 +21,6 @@ pub(super) struct TreeSize {
     pub(super) depth: u64,
     /// The names of one file.
     pub(super) links: u64,
-}
-
-/// Whose entries a tree has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ownership {
-    /// Owners of all sorts, and modes that only root reads. Made by root.
-    Anybody,
-    /// All of one user, who may read everything. Made by root, or by this user.
-    User { user: u32, group: u32 },
-}
-
-/// What an entry is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum MadeKind {
-    Folder,
-    File,
-    Link,
-    Fifo,
-}
-
-/// An entry that was made.
-#[derive(Debug)]
-pub(super) struct MadeEntry {
-    pub(super) path: PathBuf,
-    pub(super) kind: MadeKind,
 }
 
 /// Makes a tree below a folder that is there and empty. Returns what its file system cannot hold, in words.

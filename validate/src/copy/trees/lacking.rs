@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::generate::{Ownership, empty_folder};
+use super::attributes::Ownership;
+use super::generate::empty_folder;
 use super::programs::{LANDSPEED, Medium, PROGRAMS, Reach, TreeCarrier};
 use super::{Options, Study, TreeCopy};
 use crate::fuse::{MountedFolder, missing};

@@ -28,8 +28,9 @@ use super::site::Site;
 use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
+use attributes::Ownership;
 use compare::{TreeDifference, TreeDifferences, compare, count};
-use generate::{Ownership, TreeSize, empty_folder, generate};
+use generate::{TreeSize, empty_folder, generate};
 use programs::{LANDSPEED, Medium, PROGRAMS, Program, Reach, TreeCarrier, WAYS, Way, exit};
 
 #[derive(Debug, Args)]

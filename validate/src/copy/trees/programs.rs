@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::generate::Ownership;
+use super::attributes::Ownership;
 use crate::copy::site::Site;
 
 /// The name of our own program in the table.

@@ -11,12 +11,12 @@ use anyhow::{Context, Result, bail, ensure};
 use landspeed_lab::faults::{ControlGroup, GroupLimit};
 use landspeed_lab::topology::{HostSet, ReachMethod, open};
 use landspeed_record::units::BitRate;
-use landspeed_record::{CopyHeld, CopyHolder, CopySlowAnswer, CopySlowed};
+use landspeed_record::{CopyHeld, CopySlowed};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 
 use super::places::Places;
-use super::score::TruthRun;
+use super::score::{MadeCopy, TruthRun};
 use super::truths::{Bottleneck, CopyContent, CopyEnd, Truth};
 use crate::copy::site::{Sshd, printed_by, shell};
 use crate::fuse::MountedFolder;
@@ -41,16 +41,6 @@ struct CopyDocument {
     slowed: Option<CopySlowed>,
     is_relayed: bool,
     goodput_bps: BitRate,
-}
-
-/// What a copy came to.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MadeCopy {
-    /// What it names first, if anything.
-    pub(super) first: Option<CopyHolder>,
-    /// What came of the test of that, if it was slowed.
-    pub(super) slowed: Option<CopySlowAnswer>,
-    pub(super) rate: BitRate,
 }
 
 impl Places {

@@ -1,14 +1,12 @@
 //! How often the first cause is right, and what is named in its place.
 
-use std::collections::BTreeMap;
-
 use anyhow::Result;
 use landspeed_analysis::hold_words;
+use landspeed_record::units::BitRate;
 use landspeed_record::{CopyHolder, CopySlowAnswer};
 use landspeed_stats::{binomial_interval, median};
 use serde::{Deserialize, Serialize};
 
-use super::made::MadeCopy;
 use super::truths::Truth;
 use crate::table::{self, BrokenPromises};
 
@@ -18,6 +16,16 @@ const LEAST: [(u32, u32); 2] = [(19, 20), (17, 20)];
 const AGREES: (u32, u32) = (9, 10);
 /// How many times as fast a copy must be without what was made, at the least. Otherwise another part of it is about as slow.
 const BINDS: f64 = 1.25;
+
+/// What a copy came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MadeCopy {
+    /// What it names first, if anything.
+    pub(super) first: Option<CopyHolder>,
+    /// What came of the test of that, if it was slowed.
+    pub(super) slowed: Option<CopySlowAnswer>,
+    pub(super) rate: BitRate,
+}
 
 /// What one run named.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -122,17 +130,12 @@ impl TruthScore<'_> {
 
     /// Returns what was named in the place of what is right, most often first.
     fn instead(&self) -> String {
-        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         let is_wrong = |run: &&TruthRun| match run {
             TruthRun::Named { first: Some(first), .. } => !self.truth.right.contains(&first.hold),
             TruthRun::NotMade { .. } => false,
             TruthRun::Named { first: None, .. } | TruthRun::Failed(_) => true,
         };
-        self.runs.iter().filter(is_wrong).for_each(|run| *counts.entry(run.words()).or_default() += 1);
-        let mut all: Vec<(String, u32)> = counts.into_iter().collect();
-        all.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let all: Vec<String> = all.iter().map(|(words, count)| format!("{words}: {count}")).collect();
-        if all.is_empty() { "-".to_owned() } else { all.join("; ") }
+        table::counts(self.runs.iter().filter(is_wrong).map(TruthRun::words))
     }
 
     fn row(&self, broken: &mut BrokenPromises) {
@@ -199,7 +202,6 @@ fn median_words(figures: &[f64]) -> String {
 #[cfg(test)]
 mod tests {
     use landspeed_record::CopyHold;
-    use landspeed_record::units::BitRate;
 
     use super::super::truths::TRUTHS;
     use super::*;

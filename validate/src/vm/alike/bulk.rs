@@ -6,8 +6,7 @@ use std::thread;
 
 use socket2::Socket;
 
-use super::checks::{at_its_end, wrong};
-use super::program::{End, text};
+use super::end::{End, at_its_end, text, wrong};
 
 /// The bytes of a large transfer, and of one of its calls.
 const MUCH: usize = 4 << 20;

@@ -11,15 +11,7 @@ use libc::{MSG_PEEK, MSG_WAITALL, POLLIN, POLLOUT};
 use socket2::Socket;
 
 use super::bulk::{both_ways, give_messages, give_much, take_messages, take_much};
-use super::program::{End, PATIENCE, named, polled, text, told};
-
-type Half = fn(&End) -> io::Result<()>;
-
-pub(super) struct AlikeCheck {
-    pub(super) name: &'static str,
-    pub(super) server: Half,
-    pub(super) client: Half,
-}
+use super::end::{AlikeCheck, End, PATIENCE, at_its_end, check, named, polled, text, told, wrong};
 
 pub(super) const CHECKS: &[AlikeCheck] = &[
     check("names", names, names),
@@ -46,10 +38,6 @@ pub(super) const CHECKS: &[AlikeCheck] = &[
     ),
 ];
 
-pub(super) const fn check(name: &'static str, server: Half, client: Half) -> AlikeCheck {
-    AlikeCheck { name, server, client }
-}
-
 /// A port without a listener.
 const NOBODY: u16 = 1;
 /// The connections of a check that opens many, one after the other.
@@ -59,10 +47,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The bytes of a call, and the most such pieces that two hosts may hold of what is not read.
 const PIECE: usize = 64 << 10;
 const MOST_PIECES: usize = 2048;
-
-pub(super) fn wrong(what: &str) -> io::Error {
-    io::Error::other(what.to_owned())
-}
 
 fn names(end: &End) -> io::Result<()> {
     let mut socket = end.open()?;
@@ -84,11 +68,6 @@ fn echo(end: &End) -> io::Result<()> {
     end.saw("reads", &said);
     socket.write_all(said.as_bytes())?;
     at_its_end(&socket)
-}
-
-/// Reads what is left, until the other end has closed.
-pub(super) fn at_its_end(mut socket: &Socket) -> io::Result<()> {
-    socket.read_to_end(&mut Vec::new()).map(drop)
 }
 
 fn ask(end: &End) -> io::Result<()> {
@@ -278,6 +257,7 @@ mod tests {
     use std::net::TcpListener;
     use std::sync::mpsc;
 
+    use super::super::end::Half;
     use super::*;
 
     /// What an end saw, by check.

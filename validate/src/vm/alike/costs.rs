@@ -8,8 +8,7 @@ use anyhow::{Context, Result};
 use landspeed_record::PathCost;
 use landspeed_record::units::{BitRate, Nanos};
 
-use super::checks::{AlikeCheck, at_its_end, check};
-use super::program::{End, text};
+use super::end::{AlikeCheck, End, at_its_end, check, text};
 
 /// The exchanges, after the checks. Their clients note what a path costs.
 pub(super) const EXCHANGES: &[AlikeCheck] =
@@ -116,7 +115,7 @@ mod tests {
     use std::sync::mpsc;
     use std::thread;
 
-    use super::super::program::PATIENCE;
+    use super::super::end::PATIENCE;
     use super::*;
 
     #[test]

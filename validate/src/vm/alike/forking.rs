@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 use libc::POLLIN;
 use socket2::Socket;
 
-use super::checks::{AlikeCheck, check, wrong};
-use super::program::{End, PATIENCE, named, polled, text};
+use super::end::{AlikeCheck, End, PATIENCE, check, named, polled, text, wrong};
 
 pub(super) const FORKING: &[AlikeCheck] = &[check("forking", answers_in_a_child, asks)];
 

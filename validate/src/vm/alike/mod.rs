@@ -3,6 +3,7 @@
 mod bulk;
 mod checks;
 mod costs;
+mod end;
 mod forking;
 mod program;
 
@@ -14,7 +15,7 @@ use super::battery::{Check, is_due, keeps_settings, succeeded};
 use super::exec_counts::{ExecCounts, can_exec};
 use super::guests::Guests;
 use super::wait::{until, until_counted};
-use super::{rdma, rsocket, smc};
+use super::{rdma, smc};
 
 pub(crate) use program::{ProgramOptions, run};
 
@@ -31,7 +32,7 @@ const LOG: &str = "/run/alike";
 const ADDRESS: &str = "198.18.0.2";
 pub(super) const TEAR_DOWN: &str = "pkill -KILL -f '[v]alidate sockets-alike'";
 /// The modules of each path. A kernel without them does not have the path.
-const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rsocket::MODULES)];
+const PATHS: [(&str, &str); 2] = [("smc", smc::MODULES), ("rsocket", rdma::RSOCKET_MODULES)];
 
 /// What both ends saw over a path.
 pub(super) struct Seen {

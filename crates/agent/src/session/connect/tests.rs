@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use tokio::io::AsyncWriteExt;
 
 use super::*;
-use crate::session::controller::OpeningResult;
+use crate::session::connection::OpeningResult;
 use crate::session::{LineSink, Reply, Request, RequestHandler, ServeOptions, Ticket, listen};
 
 #[derive(Default)]

@@ -2,6 +2,7 @@
 
 mod args;
 mod paths;
+mod study;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use landspeed_record::{
 use landspeed_report::{DetailLevel, counted, json, quoted};
 use landspeed_simulator::study_run;
 
+use crate::command_line::command_line;
 use crate::data;
 use crate::failure::void;
 use crate::groups::{FormArgs, HostArgs};
@@ -24,9 +26,8 @@ use crate::hosts::NamedHosts;
 use crate::output::{agree, as_usage, can_agree, usage};
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
-use crate::study;
 
-pub(crate) use args::{CompareArgs, QuestionArg};
+pub(crate) use args::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !args.paths.is_empty() {
@@ -93,7 +94,7 @@ impl StudyJob {
         study::check(args).map_err(as_usage)?;
         study::check_round_trips(args, lab.as_ref()).map_err(as_usage)?;
         let study = lab.map(|path| study::planned(args, path, engine)).transpose().map_err(as_usage)?;
-        let head = RecordKind::STUDY.header(&data::command_line(), &started);
+        let head = RecordKind::STUDY.header(&command_line(), &started);
         Ok(StudyJob {
             engine,
             file,

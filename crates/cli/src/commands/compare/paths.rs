@@ -12,6 +12,7 @@ use landspeed_record::{Grid, GridCell, Header, PathCost, RecordKind, RecordWrite
 use landspeed_report::quoted;
 
 use super::args::{CompareArgs, ExchangeArg};
+use crate::command_line::command_line;
 use crate::commands::app;
 use crate::commands::exec::ExecReport;
 use crate::commands::measure::grid::{GridJob, GridOptions, present, recorder};
@@ -106,7 +107,7 @@ fn on_this_host(args: &CompareArgs, stop: &StopRequest) -> Result<ExitCode> {
     }
     grid.trial_ns = longest;
     let data_dir = args.output.data_dir.as_deref();
-    let header = RecordKind::GRID.header(&data::command_line(), &data::now());
+    let header = RecordKind::GRID.header(&command_line(), &data::now());
     let head = Header { topology: "this host".into(), ..header };
     let file = data::fresh(&data::folder(data_dir)?, RecordKind::GRID, &head.started);
     stop.in_order("ending: what was measured is kept and shown. Ctrl-C again ends at once");

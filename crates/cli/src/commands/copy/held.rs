@@ -4,7 +4,8 @@ use landspeed_analysis::copy_held;
 use landspeed_record::CopyTimes;
 use landspeed_report::held_words;
 
-use super::progress::RATE_OVER;
+/// The number of reports, one a second, that tell of now.
+pub(super) const LATELY: usize = 10;
 
 /// What holds a copy now: in the last reports, of which one comes each second.
 pub(super) struct HeldNow {
@@ -18,7 +19,7 @@ impl HeldNow {
     }
 
     pub(super) fn take(&mut self, times: CopyTimes) {
-        if self.seen.len() > RATE_OVER {
+        if self.seen.len() > LATELY {
             self.seen.remove(0);
         }
         let since = self.seen.first().map_or(times, |first| times.since(first));

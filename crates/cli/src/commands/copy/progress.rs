@@ -9,7 +9,7 @@ use landspeed_report::live::{ProgressLine, clock};
 use landspeed_report::{OutputCapabilities, counted};
 use parking_lot::Mutex;
 
-use super::held::HeldNow;
+use super::held::{HeldNow, LATELY};
 
 /// The progress of a copy: what was moved, of how much, how fast in the last ten seconds, and what held it meanwhile.
 pub(super) struct CopyLine {
@@ -17,9 +17,6 @@ pub(super) struct CopyLine {
     held: Arc<Mutex<HeldNow>>,
     line: ProgressLine,
 }
-
-/// The number of reports, one a second, over which the rate is taken.
-pub(super) const RATE_OVER: usize = 10;
 
 impl CopyLine {
     pub(super) fn new() -> CopyLine {
@@ -44,7 +41,7 @@ impl CopyLine {
         // A file that changed is sent anew, and what was shown stays.
         let before = seen.last().map_or(Bytes(0), |(_, last)| last.moved_bytes);
         counts.moved_bytes = counts.moved_bytes.max(before);
-        if seen.len() > RATE_OVER {
+        if seen.len() > LATELY {
             seen.remove(0);
         }
         seen.push((Instant::now(), counts));

@@ -18,6 +18,7 @@ use landspeed_record::{
 use landspeed_report::safe;
 
 use super::CopyPlaces;
+use crate::command_line::command_line;
 use crate::data;
 use crate::failure::in_one_line;
 use crate::groups::DataArgs;
@@ -82,7 +83,7 @@ impl CopyRecorder {
     /// Begins with a copy that begins now.
     pub(super) fn begin(plan: CopyPlan) -> CopyRecorder {
         let topology = format!("{} {}", plan.from, plan.to);
-        let header = RecordKind::COPY.header(&data::command_line(), &data::now());
+        let header = RecordKind::COPY.header(&command_line(), &data::now());
         let header = Header { topology, ..header };
         CopyRecorder {
             begun: Instant::now(),

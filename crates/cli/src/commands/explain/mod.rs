@@ -19,6 +19,7 @@ use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{encrypted, find};
 
 use super::app;
+use crate::command_line::command_line;
 use crate::data;
 use crate::groups::{FanArg, FlowArgs, FormArgs, HostArgs};
 use crate::hosts::{NamedHosts, flow_of};
@@ -202,7 +203,7 @@ fn options(args: &ExplainArgs) -> Result<ExplainOptions> {
         capacity: args.capacity,
         trace: !args.no_trace,
         topology,
-        command: data::command_line(),
+        command: command_line(),
         started: data::now(),
     })
 }

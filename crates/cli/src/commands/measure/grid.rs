@@ -21,6 +21,7 @@ use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
+use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
 use crate::failure::{TooNoisy, in_one_line, void};
 use crate::groups::{FormArgs, HostArgs, OutputArgs};
@@ -185,7 +186,7 @@ impl GridJob {
         );
         let mut recorder = recorder(writer, stop, &grid, self.done.len());
         if is_new {
-            let header = RecordKind::GRID.header(&data::command_line(), &data::now());
+            let header = RecordKind::GRID.header(&command_line(), &data::now());
             let head = Header { topology: hosts.describe(), ..header };
             begin_grid(&grid, &head, ground.group(), &mut recorder)?;
             if !self.costs.is_empty() {

@@ -1,6 +1,7 @@
 //! `landspeed measure`: measures a path with one workload.
 
 mod args;
+pub(crate) mod common;
 pub(crate) mod grid;
 mod grid_args;
 
@@ -16,6 +17,7 @@ use landspeed_report::{DetailLevel, OutputCapabilities, quoted};
 use landspeed_transport::settings::FLOWS;
 use parking_lot::Mutex;
 
+use crate::command_line::command_line;
 use crate::data;
 use crate::exit::Exit;
 use crate::failure::because;
@@ -23,8 +25,8 @@ use crate::hosts::{NamedHosts, flow_of};
 use crate::output::{ActivityLine, present, usage};
 use crate::stop::StopRequest;
 
-use args::CommonArgs;
-pub(crate) use args::{MeasureArgs, is_taken, with_workloads};
+pub(crate) use args::{MeasureArgs, with_workloads};
+use common::CommonArgs;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
@@ -103,7 +105,7 @@ fn measurement(args: &MeasureArgs) -> Result<MeasureOptions> {
             .unwrap_or_else(|| if OutputCapabilities::stderr().terminal { USUAL } else { Nanos(0) }),
         over_time: common.interval.is_some() || common.output.form.html.is_some(),
         topology: common.hosts.describe(),
-        command: data::command_line(),
+        command: command_line(),
         started: data::now(),
     })
 }

@@ -11,6 +11,7 @@ use landspeed_record::{Grid, read_header};
 use landspeed_report::{DetailLevel, quoted};
 
 use super::RunArgs;
+use crate::command_line::command_line;
 use crate::commands::measure::grid::{GridJob, GridOptions};
 use crate::commands::show::occasions;
 use crate::data;
@@ -84,7 +85,7 @@ impl Series<'_> {
     fn again(&self, files: &[PathBuf]) -> String {
         let made = |file: &PathBuf| format!(" --with {}", shown(file));
         let new = files.iter().skip(self.args.made.len()).map(made);
-        data::command_line() + &new.collect::<String>()
+        command_line() + &new.collect::<String>()
     }
 }
 

@@ -11,6 +11,7 @@ use landspeed_report::{DetailLevel, json};
 use landspeed_simulator::{FullPath, full_window, recovery_time, simulated_recovery};
 
 use super::TuneArgs;
+use crate::command_line::command_line;
 use crate::data;
 use crate::exit::Exit;
 use crate::failure::because;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
         distance_m: args.distance.map(|km| km * 1000.0),
         rate_bps: args.rate,
         topology: args.hosts.describe(),
-        command: data::command_line(),
+        command: command_line(),
         started: data::now(),
     };
     let doing = ActivityLine::new();

@@ -2,6 +2,7 @@
 
 mod args;
 mod land_speed_record;
+mod shown;
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -18,7 +19,8 @@ use landspeed_report::{DetailLevel, OutputCapabilities, duration, gain_is_proven
 use landspeed_transport::settings::TRANSPORT;
 use landspeed_transport::{Transport, find};
 
-use super::{app, show};
+use super::app;
+use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
 use crate::exit::Exit;
 use crate::failure::because;
@@ -29,6 +31,8 @@ use crate::stop::StopRequest;
 
 use args::BaselineArg;
 pub(crate) use args::TuneArgs;
+use shown::present_summary;
+pub(crate) use shown::show;
 
 pub(crate) fn run(args: &TuneArgs) -> Result<ExitCode> {
     if args.record_run {
@@ -218,8 +222,8 @@ fn options(args: &TuneArgs, named: &NamedHosts) -> Result<TuneOptions> {
     let against = args.against.as_ref().map(|text| parse_settings([text])).transpose()?;
     let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()) ^ seconds());
     let command = match args.seed {
-        Some(_) => data::command_line(),
-        None => format!("{} --seed {seed}", data::command_line()),
+        Some(_) => command_line(),
+        None => format!("{} --seed {seed}", command_line()),
     };
     Ok(TuneOptions {
         program: None,
@@ -302,7 +306,7 @@ fn plan_text(plan: &TunePlan, options: &TuneOptions, output: OutputCapabilities)
 fn present(summary: &TuneSummary, path: &Path, args: &TuneArgs) -> Result<()> {
     let record = landspeed_record::read(path)?;
     let named = RecordArg::Last.again(args.output.data_dir.as_deref(), path);
-    show::present_tune(summary, &record, &named, &args.output.form, detail(args))
+    present_summary(summary, &record, &named, &args.output.form, detail(args))
 }
 
 fn exit(summary: &TuneSummary, ask_for_proof: bool) -> Exit {

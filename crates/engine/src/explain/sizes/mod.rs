@@ -80,7 +80,7 @@ pub fn explain_sizes(
     report: &mut ExplainReport,
 ) -> Result<(), Error> {
     let mut study = SizesStudy::new(group, options);
-    let result = study.run(listener);
+    let result = run(&mut study, listener);
     let (turned, found) = study.finish();
     let restored = if turned { group.restore() } else { RestoreOutcome::untouched() };
     if !restored.restored {
@@ -99,6 +99,16 @@ pub fn explain_sizes(
     let clock_hz = [pair.a.facts.cpu_clock_hz, pair.b.facts.cpu_clock_hz];
     let sweeps = &report.per_packet;
     report.answers = answers(&AnswerInputs { sweeps, limits, clock_hz, offload: &found.offload });
+    Ok(())
+}
+
+/// Runs the rounds over all sizes, then the trials with checksum offload on and off.
+fn run(study: &mut SizesStudy<'_>, listener: &mut UserListener<'_>) -> Result<(), Error> {
+    study.rounds(listener)?;
+    if !study.stopped && study.options.effort.blocks > 0 {
+        (listener.progress)("cost over sizes: checksum offload on and off");
+        study.offload = offload::measure(study, listener.stop)?;
+    }
     Ok(())
 }
 

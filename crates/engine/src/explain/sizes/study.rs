@@ -12,7 +12,6 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::offload;
 use super::plan::{MessageKind, PlannedSweep, SizesPlan};
 use super::{SizesOptions, StopCheck, UserListener};
 use crate::block::refused;
@@ -35,8 +34,8 @@ pub(super) struct SizesStudy<'a> {
     silent: Vec<String>,
     /// The profiler's messages about missing samples, each once.
     unseen: Vec<String>,
-    stopped: bool,
-    offload: OffloadStudy,
+    pub(super) stopped: bool,
+    pub(super) offload: OffloadStudy,
     dice: ChaCha8Rng,
 }
 
@@ -65,7 +64,8 @@ impl<'a> SizesStudy<'a> {
         }
     }
 
-    pub(super) fn run(&mut self, listener: &mut UserListener<'_>) -> Result<(), Error> {
+    /// Runs the rounds over all sizes.
+    pub(super) fn rounds(&mut self, listener: &mut UserListener<'_>) -> Result<(), Error> {
         let rounds = self.plan.rounds;
         for round in 0..rounds {
             (listener.progress)(&format!("cost over sizes: round {} of {rounds}", round + 1));
@@ -77,10 +77,6 @@ impl<'a> SizesStudy<'a> {
         if self.options.effort.profiled > Nanos(0) {
             (listener.progress)("cost over sizes: where the time of each size goes");
             self.round(None, listener.stop)?;
-        }
-        if !self.stopped && self.options.effort.blocks > 0 {
-            (listener.progress)("cost over sizes: checksum offload on and off");
-            self.offload = offload::measure(self, listener.stop)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use landspeed_record::units::Bytes;
 use landspeed_record::{FigureUnit, LayerCost, SizePoint};
 use maud::{Markup, html};
 
-use super::super::sizes::SizeSweep;
+use super::super::sweep::SizeSweep;
 use super::super::words::nanos;
 use crate::chart::lines::{ChartAxis, ChartPoint, ChartSeries, ChartSize, LineChart, MarkerShape};
 use crate::chart::scale::unit_of;

@@ -21,7 +21,7 @@ use landspeed_transport::settings::table;
 use landspeed_transport::{TRANSPORTS, find, is_tcp};
 use parking_lot::Mutex;
 
-use crate::commands::compare::{CompareArgs, QuestionArg};
+use super::args::{CompareArgs, QuestionArg};
 use crate::groups::HostArgs;
 use crate::recorder::Recorder;
 use crate::stop::StopRequest;
@@ -45,12 +45,12 @@ const MTU: u16 = 1500;
 
 /// Returns the words that name the study's hosts: those of the command line or, if it names none, a lab with the
 /// longest path of the paper (`PATH`). If the command line names only one host, "local" precedes it.
-pub(crate) fn words(hosts: &HostArgs) -> Vec<String> {
+pub(super) fn words(hosts: &HostArgs) -> Vec<String> {
     if hosts.hosts.is_empty() { vec![PATH.to_owned()] } else { hosts.in_full() }
 }
 
 /// Returns the path that the words describe, or `None` if landspeed does not emulate the path between the hosts.
-pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
+pub(super) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
     let Some(path) = topology::path(words)? else { return Ok(None) };
     let words = words.join(" ");
     let (Some(rate_bps), Some(queue_bytes)) = (path.rate(), path.queue()) else {
@@ -72,12 +72,12 @@ pub(crate) fn lab_path(words: &[String]) -> Result<Option<StudyPath>> {
 }
 
 /// Returns the path of the scene `name`.
-pub(crate) fn scene_path(name: &str) -> Result<StudyPath> {
+pub(super) fn scene_path(name: &str) -> Result<StudyPath> {
     Ok(SceneSetting::of(name)?.path(&format!("scene:{name}")))
 }
 
 /// Returns an error for a path with properties that the simulator does not model.
-pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
+pub(super) fn check_simulated(words: &[String]) -> Result<()> {
     let others = topology::path(words)?.map(|path| path.others()).unwrap_or_default();
     match others.first() {
         Some(other) => bail!("--simulate does not know {other}"),
@@ -86,7 +86,7 @@ pub(crate) fn check_simulated(words: &[String]) -> Result<()> {
 }
 
 /// Returns the path between the two hosts of a pair. Its queue is unknown, and so is its rate if no link reports one.
-pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
+pub(super) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
     StudyPath {
         rate_bps: pair.link_rate().unwrap_or_default(),
         rtt_ns: pair.path.rtt_ns,
@@ -98,7 +98,7 @@ pub(crate) fn real_path(pair: &Pair<'_>, words: &[String]) -> StudyPath {
 }
 
 /// Returns an error for options that no study supports. It is called before any host is contacted.
-pub(crate) fn check(args: &CompareArgs) -> Result<()> {
+pub(super) fn check(args: &CompareArgs) -> Result<()> {
     args.protocols.iter().try_for_each(|text| check_contestant(text, args.simulate))?;
     let engine = if args.simulate { StudyEngine::Simulator } else { StudyEngine::Kernel };
     if args.ask.contains(&QuestionArg::Streams)
@@ -119,7 +119,7 @@ pub(crate) fn check(args: &CompareArgs) -> Result<()> {
 
 /// Returns an error if `--ask round-trips` cannot be answered on sockets: over a path with one round trip, or with a protocol
 /// whose packets cannot be marked for the second one.
-pub(crate) fn check_round_trips(args: &CompareArgs, path: Option<&StudyPath>) -> Result<()> {
+pub(super) fn check_round_trips(args: &CompareArgs, path: Option<&StudyPath>) -> Result<()> {
     if args.simulate || !args.ask.contains(&QuestionArg::RoundTrips) {
         return Ok(());
     }
@@ -182,7 +182,7 @@ fn default_protocols(engine: StudyEngine) -> Vec<&'static str> {
 
 /// Returns why a study on a lab's sockets must be simulated instead: the user is root and may create the lab, but
 /// this kernel loads no congestion control. Other users get an error later, when the lab is created.
-pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
+pub(super) fn fall_back(args: &CompareArgs) -> Option<String> {
     let given = &args.protocols;
     // Where Linux has its own control of the same name, that serves.
     let lacking = |name: &String| {
@@ -197,7 +197,7 @@ pub(crate) fn fall_back(args: &CompareArgs) -> Option<String> {
     Some(format!("SIMULATED, not run on sockets: this host loads no congestion control ({reason})"))
 }
 
-pub(crate) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) -> Result<Study> {
+pub(super) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) -> Result<Study> {
     let scale = args.scale.unwrap_or(if args.simulate { 1.0 } else { 0.1 });
     let seed = args.seed.unwrap_or(1);
     let varied_share = if engine == StudyEngine::Simulator { VARIED_SHARE } else { 0.0 };
@@ -295,7 +295,7 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
     all.flat_map(|pair| names.iter().map(move |name| of(pair, name))).collect()
 }
 
-pub(crate) fn warning(study: &Study, pair: &Pair<'_>) -> String {
+pub(super) fn warning(study: &Study, pair: &Pair<'_>) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
     let whole = study.duration().times(runs);
     format!(
@@ -329,7 +329,7 @@ struct StudyProgress {
 
 /// Returns the recorder of a study. Prints the study's size and starts the progress line. `done` are the runs that the
 /// record already has.
-pub(crate) fn recorder(
+pub(super) fn recorder(
     writer: RecordWriter,
     stop: &StopRequest,
     study: &Study,

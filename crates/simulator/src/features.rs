@@ -67,7 +67,7 @@ impl SenderFeatures {
     };
 
     /// Returns true if losses are found by counts of acknowledged segments and not by times.
-    pub(super) fn counts(&self) -> bool {
+    pub(crate) fn counts(&self) -> bool {
         !self.sack || self.detection != LossDetection::Rack
     }
 }
