@@ -2,8 +2,8 @@
 
 use super::battery::Check;
 use super::{
-    alike, battery, compare, devices, experiments, kills, knobs, network, path_kills, persist, programs, rsocket,
-    smc,
+    alike, battery, compare, devices, experiments, kills, knobs, network, path_kills, persist, programs,
+    rsocket, smc,
 };
 
 /// The tables of checks, in the order in which they run.
