@@ -17,8 +17,7 @@ use broken::{BrokenWorkload, FAULTS};
 use promises::{PROMISES, PromiseCheck, PromiseKeeper, is_checked};
 use trial::{TrialLength, WorkloadSubject, trial};
 
-/// Returns the promises that a row breaks over a transport. The first check takes longer than all others together, and
-/// only waits.
+/// Returns the promises that a row breaks over a transport. The first check only waits.
 fn breaks(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
     let broken = |(promise, _, keeps): &(_, PromiseKeeper, PromiseCheck)| {

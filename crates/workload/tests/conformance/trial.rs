@@ -18,7 +18,7 @@ pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// for a peer takes.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// The time that both ends get to open their windows before one is cancelled. An end that is cancelled before it connects leaves
-/// its peer waiting for a connection, for up to 30 s. `capacity` is still searching then, which costs the test this time.
+/// its peer waiting for a connection, for up to 30 s. `capacity` is still searching then, which costs the test this time twice.
 const OPENS: Duration = Duration::from_secs(10);
 /// What `WatchLog` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";
@@ -77,6 +77,8 @@ impl TrialLength {
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
             // Content that takes several messages, and little time.
             _ if parameter.name == "bytes" => (4 << 20).to_string(),
+            // A search ends once its bounds are this near: what it finds is not checked here.
+            _ if parameter.name == "width" => "50%".to_owned(),
             // A rate at which that takes an hour.
             (Domain::Rate(..), TrialLength::Long) => "8000".to_owned(),
             // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.
