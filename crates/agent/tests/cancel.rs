@@ -32,10 +32,14 @@ fn a_server_to_which_nobody_comes_gives_up_when_told_and_is_free_for_the_next() 
     let alone = serve();
     std::thread::sleep(Duration::from_millis(300));
     assert!(!alone.is_finished(), "it waits");
-    assert_eq!(agent.handle(Request::Cancel {}), Reply::Done {});
+    // On a busy machine the first of these may come before the run has begun, which it does not end then.
+    while !alone.is_finished() {
+        assert!(began.elapsed() < Duration::from_secs(60), "its own patience is ten minutes");
+        assert_eq!(agent.handle(Request::Cancel {}), Reply::Done {});
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let answer = alone.join().unwrap();
     assert!(matches!(answer, Reply::Failed { .. }), "{answer:?}");
-    assert!(began.elapsed() < Duration::from_secs(60), "its own patience is ten minutes");
 
     let server = serve();
     let client = agent.handle(run(Role::Client));
