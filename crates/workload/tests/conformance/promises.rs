@@ -27,7 +27,7 @@ pub(crate) enum PromiseKeeper {
     Workload,
 }
 
-/// What every workload promises.
+/// What every workload promises. The check of the first one only waits; those of the last two are of long trials.
 pub(crate) static PROMISES: &[(&str, PromiseKeeper, PromiseCheck)] = &[
     ("a peer that never comes is an error", PromiseKeeper::Flows, awaits_its_peer),
     ("names and parameters are in order", PromiseKeeper::Workload, in_order),
@@ -37,9 +37,9 @@ pub(crate) static PROMISES: &[(&str, PromiseKeeper, PromiseCheck)] = &[
     ("each headline is a figure of one end", PromiseKeeper::Workload, has_headlines),
     ("it says how long its window can be open", PromiseKeeper::Workload, lasts),
     ("it is watched once, in order", PromiseKeeper::Workload, is_watched),
+    ("values that make no sense open nothing", PromiseKeeper::Workload, refuses),
     ("it can be cancelled, and leaves no thread", PromiseKeeper::Flows, can_be_cancelled),
     ("a peer that goes is an error", PromiseKeeper::Flows, needs_its_peer),
-    ("values that make no sense open nothing", PromiseKeeper::Workload, refuses),
 ];
 
 /// Returns true if a promise is checked over this transport. What the workload alone keeps is checked over the row beneath one
