@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
-use schedule::{LANES, TestQueue};
+use schedule::{DOCUMENTED, LANES, TestQueue};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestProgram {
@@ -64,7 +64,11 @@ pub(crate) fn run(root: &Path) -> Result<()> {
     fs::create_dir_all(&output)?;
     let queue = TestQueue::new(others);
     let (ended, documented) = std::thread::scope(|scope| {
-        let documented = scope.spawn(|| documented(root));
+        let documented = scope.spawn(|| {
+            let passed = documented(root);
+            queue.end(DOCUMENTED);
+            passed
+        });
         let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(|| lane(&queue, &output))).collect();
         let ended: Result<Vec<_>> =
             lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect();
@@ -79,7 +83,7 @@ fn lane(queue: &TestQueue, output: &Path) -> Result<Vec<TestOutcome>> {
     let mut outcomes = Vec::new();
     while let Some(program) = queue.take() {
         let outcome = run_one(&program, output);
-        queue.end(&program);
+        queue.end(&program.name());
         outcomes.push(outcome?);
     }
     Ok(outcomes)
@@ -171,10 +175,10 @@ fn documented(root: &Path) -> Result<bool> {
 fn sum_up(ended: Vec<TestOutcome>, documented: bool) -> Result<()> {
     let mut failed: Vec<&str> = ended.iter().filter(|one| !one.passed).map(|one| one.name.as_str()).collect();
     if !documented {
-        failed.push("the documentation's examples");
+        failed.push(DOCUMENTED);
     }
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
-    println!("{} test programs and the documentation's examples passed", ended.len());
+    println!("{} test programs and {DOCUMENTED} passed", ended.len());
     Ok(())
 }
 
