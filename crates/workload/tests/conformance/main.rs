@@ -17,22 +17,20 @@ use broken::{BrokenWorkload, FAULTS};
 use promises::{PROMISES, PromiseCheck, PromiseKeeper, is_checked};
 use trial::{TrialLength, WorkloadSubject, trial};
 
-/// Returns the promises that a row breaks over a transport. The checks that wait are in threads of their own.
+/// Returns the promises that a row breaks over a transport. The first check takes longer than all others together, and
+/// only waits.
 fn breaks(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Vec<String> {
     let (name, over) = (row.runner().name(), transport.name());
     let broken = |(promise, _, keeps): &(_, PromiseKeeper, PromiseCheck)| {
         keeps(row, transport).err().map(|why| format!("{name} over {over}: {promise}: {why}"))
     };
     let (first, others) = PROMISES.split_at(1);
-    let (others, long) = others.split_at(others.len() - 2);
     thread::scope(|scope| {
         let first = scope.spawn(move || first.iter().find_map(broken));
         let others = others.iter().filter(|(_, keeper, _)| is_checked(*keeper, transport));
-        let mut found: Vec<_> = others.filter_map(broken).collect();
-        let [one, other] = [0, 1].map(|number| scope.spawn(move || broken(&long[number])));
-        let waiting = [first, one, other].into_iter().map(|check| check.join().expect("no panic"));
-        found.extend(waiting.flatten());
-        found
+        let mut broken: Vec<_> = others.filter_map(broken).collect();
+        broken.extend(first.join().expect("no panic"));
+        broken
     })
 }
 

@@ -27,7 +27,7 @@ pub(crate) enum PromiseKeeper {
     Workload,
 }
 
-/// What every workload promises. The check of the first one only waits; those of the last two are of long trials.
+/// What every workload promises.
 pub(crate) static PROMISES: &[(&str, PromiseKeeper, PromiseCheck)] = &[
     ("a peer that never comes is an error", PromiseKeeper::Flows, awaits_its_peer),
     ("names and parameters are in order", PromiseKeeper::Workload, in_order),
@@ -37,9 +37,9 @@ pub(crate) static PROMISES: &[(&str, PromiseKeeper, PromiseCheck)] = &[
     ("each headline is a figure of one end", PromiseKeeper::Workload, has_headlines),
     ("it says how long its window can be open", PromiseKeeper::Workload, lasts),
     ("it is watched once, in order", PromiseKeeper::Workload, is_watched),
-    ("values that make no sense open nothing", PromiseKeeper::Workload, refuses),
     ("it can be cancelled, and leaves no thread", PromiseKeeper::Flows, can_be_cancelled),
     ("a peer that goes is an error", PromiseKeeper::Flows, needs_its_peer),
+    ("values that make no sense open nothing", PromiseKeeper::Workload, refuses),
 ];
 
 /// Returns true if a promise is checked over this transport. What the workload alone keeps is checked over the row beneath one
@@ -215,29 +215,20 @@ fn of_that_name(name: &str) -> usize {
 }
 
 fn needs_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
-    for spec in &variations(row, trial(row, transport, TrialLength::Long)?) {
-        thread::scope(|scope| {
-            let ends = [0, 1].map(|gone| scope.spawn(move || notices(row, spec, gone)));
-            ends.into_iter().try_for_each(|end| end.join().expect("no panic"))
-        })?;
+    for spec in variations(row, trial(row, transport, TrialLength::Long)?) {
+        for gone in [0, 1] {
+            let (mut ends, _, took) = meddled(row, &spec, |ours, theirs| [ours, theirs][gone].cancel())?;
+            hold(took < SOON, format!("it took {took:?}"))?;
+            ends.rotate_left(gone);
+            let told = matches!(ends, [Err(Error::Cancelled), Err(Error::PeerGone { .. })]);
+            hold(told, format!("{ends:?}"))?;
+        }
     }
     Ok(())
 }
 
-/// Checks that the peer of the end that goes, the client's for 0, is left with an error.
-fn notices(row: &dyn WorkloadSubject, spec: &TrialSpec, gone: usize) -> Result<(), String> {
-    let (mut ends, _, took) = meddled(row, spec, |ours, theirs| [ours, theirs][gone].cancel())?;
-    hold(took < SOON, format!("it took {took:?}"))?;
-    ends.rotate_left(gone);
-    let told = matches!(ends, [Err(Error::Cancelled), Err(Error::PeerGone { .. })]);
-    hold(told, format!("{ends:?}"))
-}
-
-/// How long an end waits for a peer that never comes.
-const PATIENCE: Nanos = Nanos::secs(5);
-
 fn awaits_its_peer(row: &dyn WorkloadSubject, transport: &dyn Transport) -> Result<(), String> {
-    let spec = TrialSpec { patience_ns: PATIENCE, ..trial(row, transport, TrialLength::Short)? };
+    let spec = trial(row, transport, TrialLength::Short)?;
     let [silent, port] = [(); 2].map(|()| DataPort::open(V4, &[transport.name()], KEY).expect("ports"));
     let plan = ClientPlan { server: (V4, silent.port()).into(), source_port: 0, key: KEY };
     let cancel = CancelFlag::new();

@@ -18,7 +18,7 @@ pub(crate) const V4: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// for a peer takes.
 pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// The time that both ends get to open their windows before one is cancelled. An end that is cancelled before it connects leaves
-/// its peer waiting for a connection, for up to 30 s. `capacity` is still searching then, which costs the test this time twice.
+/// its peer waiting for a connection, for up to 30 s. `capacity` is still searching then, which costs the test this time.
 const OPENS: Duration = Duration::from_secs(10);
 /// What `WatchLog` observes, which the outcome must contain.
 pub(crate) const SEEN: &str = "the window was closed";
