@@ -161,7 +161,7 @@ fn a_bare_host_is_tuned_by_ssh_and_both_hosts_are_put_back() {
     let hosts = TestHosts::new();
     let before = hosts.snapshot();
     let reach = hosts.reach_bare(["root", "root"]);
-    let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "75s"];
+    let mut args = vec!["tune", "--yes", "--json", "--baseline", "sc03", "--budget", "90s"];
     args.extend(reach.iter().map(String::as_str));
     let output = hosts.sending(&args).output().expect("it runs");
     let (out, err) = text(&output);

@@ -80,8 +80,7 @@ const NO_FRAGMENTS: &str =
 fn landspeed(words: &[&str], path: &PathNamespaces) -> Output {
     let [a, b] = path.hosts();
     let mut command = Command::new(env!("CARGO_BIN_EXE_landspeed"));
-    // A path that carries nothing at all carries nothing for less than the usual 25 s too.
-    command.args(words).args([&a, &b, "-4", "--patience", "8s"]).output().expect("landspeed runs")
+    command.args(words).args([&a, &b, "-4"]).output().expect("landspeed runs")
 }
 
 /// Returns the output of `measure`, which fails and prints its figures.

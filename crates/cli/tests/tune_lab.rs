@@ -88,7 +88,7 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().display();
     let mut run = Command::new(LANDSPEED);
-    run.args(["tune", "--budget", "100s", "--seed", "7", "--only", "write-size,tso", "--data-dir"])
+    run.args(["tune", "--budget", "2m", "--seed", "7", "--only", "write-size,tso", "--data-dir"])
         .arg(folder.path());
     run.env("LC_ALL", "C.UTF-8");
     let (code, seen) = Terminal::start(&run).end();

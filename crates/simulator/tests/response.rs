@@ -7,10 +7,9 @@ use landspeed_simulator::{
     FlowOutcome, FlowSpec, LinkSpec, LossSpec, SimulatedFlowSample, SimulationScenario, simulate,
 };
 
-/// The number of losses before the window is measured. The next constant is the number of cycles that are measured: each is as
-/// the one before, so that more of them say nothing else.
+/// The number of losses before the window is measured. The next constant is the number of cycles that are measured.
 const WARM_UP: u64 = 10;
-const CYCLES: u64 = 15;
+const CYCLES: u64 = 30;
 const SEGMENT: u64 = 1448;
 const RTT: Nanos = Nanos::millis(100);
 
@@ -159,7 +158,7 @@ fn udt(p: f64, waits: (f64, f64)) -> f64 {
 
 /// Simulates UDT over an RTT of `rtt` and returns the payload that arrives, in packets per SYN.
 fn udt_measured(contestant: &str, nth: u64, rtt: Nanos) -> f64 {
-    let (from, to) = (Nanos::secs(40), Nanos::secs(90));
+    let (from, to) = (Nanos::secs(40), Nanos::secs(120));
     let link = LinkSpec {
         rate_bps: BitRate(1e9),
         delay_ns: Nanos(0),
