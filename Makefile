@@ -567,7 +567,7 @@ NIGHTLY_TEST = rustup run $(NIGHTLY) $(CARGO)
 .PHONY: asan miri
 asan: setup
 	@rustup run $(NIGHTLY) rustc --version >/dev/null || { echo "landspeed: rustup toolchain install $(NIGHTLY)" >&2; exit 1; }
-	ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(NIGHTLY_TEST) test --locked --lib --target $$(rustc --print host-tuple) --target-dir target/asan \
+	CARGO_PROFILE_DEV_DEBUG=line-tables-only ASAN_OPTIONS=detect_leaks=0 RUSTFLAGS=-Zsanitizer=address $(NIGHTLY_TEST) test --locked --lib --target $$(rustc --print host-tuple) --target-dir target/asan \
 		$(addprefix -p landspeed-,$(UNSAFE))
 
 # Miri over the unit tests that its interpreter can run: those of unsafe code that parses or lays out bytes. What calls the kernel

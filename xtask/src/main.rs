@@ -34,7 +34,7 @@ enum XtaskCommand {
     /// Hold the arrows between crates, the one way in for JSON, licences, generated pages and the counts of shown claims
     /// against their rules.
     Check,
-    /// All tests, two programs at a time.
+    /// All tests, up to three programs at a time.
     Test,
     /// Write the generated pages.
     Docs,

@@ -1,8 +1,10 @@
-//! `make test`: runs all tests, two programs at a time.
+//! `make test`: runs all tests, up to three programs at a time.
 //!
 //! cargo runs one test program after another. Lab tests mostly wait, for example for round trips, for the end of a dead
-//! process's lease or for a browser, so two at a time take less time. Tests that need the whole machine run after the
+//! process's lease or for a browser, so several at a time take less time. Tests that need the whole machine run after the
 //! others.
+
+mod schedule;
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,31 +12,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use parking_lot::{Condvar, Mutex};
 use serde_json::Value;
 
-/// Number of test programs that run at the same time.
-const LANES: usize = 2;
-
-/// The programs that load congestion controls, as "CRATE TARGET". No two of them run at the same time, because a
-/// kernel has one table of controls. They also do not run beside the tests of [`READERS`], which check that the table
-/// is unchanged.
-const LOADERS: [&str; 6] =
-    ["agent controls", "cli cc", "cli compare", "cli interrupted", "cli kills", "congestion kernel"];
-const READERS: &str = "cli ";
-
-/// Programs whose tests run one after the other: some of them keep every core busy, and others wait for the product's own
-/// time limits.
-const ONE_BY_ONE: &[&str] = &["cli path"];
-
-/// Programs whose tests mostly wait: for logins, for a path that is slow or cut, for the end of a patience. At least
-/// [`WAIT_TOGETHER`] of them run at the same time, however few cores there are.
-const WAITING: &[&str] = &["cli copy"];
-const WAIT_TOGETHER: usize = 3;
-
-/// The programs that judge what else runs on the machine, measure its maximum, or hold many ends of traffic to time limits.
-/// They run alone.
-const ALONE: [&str; 3] = ["cli capacity", "cli explain", "workload conformance"];
+use schedule::{DOCUMENTED, LANES, TestQueue};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct TestProgram {
@@ -77,77 +57,36 @@ struct TestOutcome {
 
 /// Builds and runs all tests. Returns an error if any of them fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let is_alone = |program: &TestProgram| ALONE.contains(&program.name().as_str());
-    let (alone, mut others): (Vec<_>, Vec<_>) = built(root)?.into_iter().partition(is_alone);
-    let loads = |program: &TestProgram| LOADERS.contains(&program.name().as_str());
-    let loaders = others.iter().filter(|program| loads(program)).count();
-    ensure!(alone.len() == ALONE.len() && loaders == LOADERS.len(), "a program that a list names is gone");
-    // Programs that may not run beside others come first, so that no lane waits at the end.
-    others.sort_by_key(|program| (!loads(program), !program.name().starts_with(READERS)));
+    let all = built(root)?;
+    ensure!(schedule::names_programs(&all), "a program that a list names is gone");
+    let (alone, others) = schedule::parted(all);
     let output = root.join("target/test-output");
     fs::create_dir_all(&output)?;
-    let state = QueueState { waiting: others, running: Vec::new() };
-    let queue = TestQueue { state: Mutex::new(state), ended: Condvar::new() };
-    let ended: Result<Vec<_>> = std::thread::scope(|scope| {
-        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(|| queue.lane(&output))).collect();
-        lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect()
+    let queue = TestQueue::new(others);
+    let (ended, documented) = std::thread::scope(|scope| {
+        let documented = scope.spawn(|| {
+            let passed = documented(root);
+            queue.end(DOCUMENTED);
+            passed
+        });
+        let lanes: Vec<_> = (0..LANES).map(|_| scope.spawn(|| lane(&queue, &output))).collect();
+        let ended: Result<Vec<_>> =
+            lanes.into_iter().map(|lane| lane.join().expect("a lane does not panic")).collect();
+        (ended, documented.join().expect("no panic"))
     });
     let alone = alone.iter().map(|program| run_one(program, &output)).collect::<Result<Vec<_>>>()?;
-    let documented = documented(root)?;
-    sum_up(ended?.into_iter().flatten().chain(alone).collect(), documented)
+    sum_up(ended?.into_iter().flatten().chain(alone).collect(), documented?)
 }
 
-/// The test programs that wait for a lane, and those that run.
-struct TestQueue {
-    state: Mutex<QueueState>,
-    /// The condition that is notified when a program has ended.
-    ended: Condvar,
-}
-
-struct QueueState {
-    waiting: Vec<TestProgram>,
-    /// Names of the programs that run.
-    running: Vec<String>,
-}
-
-impl TestQueue {
-    /// Runs waiting programs, one after the other, until none is left.
-    fn lane(&self, output: &Path) -> Result<Vec<TestOutcome>> {
-        let mut outcomes = Vec::new();
-        while let Some(program) = self.take() {
-            let outcome = run_one(&program, output);
-            self.state.lock().running.retain(|name| *name != program.name());
-            self.ended.notify_all();
-            outcomes.push(outcome?);
-        }
-        Ok(outcomes)
+/// Runs waiting programs, one after the other, until none is left.
+fn lane(queue: &TestQueue, output: &Path) -> Result<Vec<TestOutcome>> {
+    let mut outcomes = Vec::new();
+    while let Some(program) = queue.take() {
+        let outcome = run_one(&program, output);
+        queue.end(&program.name());
+        outcomes.push(outcome?);
     }
-
-    /// Waits until a program may run beside the running ones, and removes it from the queue; `None` if no program is
-    /// left.
-    fn take(&self) -> Option<TestProgram> {
-        let mut state = self.state.lock();
-        loop {
-            let QueueState { waiting, running } = &mut *state;
-            let suits = |program: &TestProgram| running.iter().all(|other| suit(&program.name(), other));
-            if let Some(next) = waiting.iter().position(suits) {
-                let program = waiting.remove(next);
-                running.push(program.name());
-                return Some(program);
-            }
-            if waiting.is_empty() {
-                return None;
-            }
-            self.ended.wait(&mut state);
-        }
-    }
-}
-
-/// Returns true if two programs may run at the same time.
-fn suit(one: &str, other: &str) -> bool {
-    let touches = |name: &str| LOADERS.contains(&name) || name.starts_with(READERS);
-    let collide = |one: &str, other: &str| LOADERS.contains(&one) && touches(other);
-    !collide(one, other) && !collide(other, one)
+    Ok(outcomes)
 }
 
 /// Returns a cargo command without the variables that the `cargo run` of this program has set. The build script of
@@ -185,7 +124,7 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
     let began = Instant::now();
     let mut run = Command::new(&program.executable);
-    if let Some(threads) = threads(&name) {
+    if let Some(threads) = schedule::threads(&name) {
         run.env("RUST_TEST_THREADS", threads.to_string());
     }
     let status = run
@@ -202,16 +141,6 @@ fn run_one(program: &TestProgram, folder: &Path) -> Result<TestOutcome> {
     let printed = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
     println!("{}", told(&ended, &printed));
     Ok(ended)
-}
-
-/// Returns the number of tests of a program that run at the same time; `None` for one on each core.
-fn threads(name: &str) -> Option<usize> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match name {
-        _ if ONE_BY_ONE.contains(&name) => Some(1),
-        _ if WAITING.contains(&name) => Some(cores.max(WAIT_TOGETHER)),
-        _ => None,
-    }
 }
 
 /// Returns the text to print for a program: one line, with the reasons of skipped tests, if it passed; otherwise its
@@ -246,10 +175,10 @@ fn documented(root: &Path) -> Result<bool> {
 fn sum_up(ended: Vec<TestOutcome>, documented: bool) -> Result<()> {
     let mut failed: Vec<&str> = ended.iter().filter(|one| !one.passed).map(|one| one.name.as_str()).collect();
     if !documented {
-        failed.push("the documentation's examples");
+        failed.push(DOCUMENTED);
     }
     ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
-    println!("{} test programs and the documentation's examples passed", ended.len());
+    println!("{} test programs and {DOCUMENTED} passed", ended.len());
     Ok(())
 }
 
@@ -273,19 +202,6 @@ mod tests {
         assert_eq!(TestProgram::of(&message(false, "/x/target/debug/landspeed".into())), None);
         assert_eq!(TestProgram::of(&message(true, Value::Null)), None);
         assert_eq!(TestProgram::of(&json!({"reason": "build-finished", "success": true})), None);
-    }
-
-    #[test]
-    fn nothing_compares_the_table_of_controls_while_it_changes() {
-        assert!(suit("cli life", "cli records") && suit("cli cc", "stats power"));
-        assert!(!suit("cli cc", "cli life") && !suit("cli life", "cli cc"));
-        assert!(!suit("congestion kernel", "agent controls"));
-    }
-
-    #[test]
-    fn tests_that_wait_wait_together() {
-        assert!(threads("cli copy") >= Some(WAIT_TOGETHER));
-        assert_eq!([threads("cli path"), threads("stats power")], [Some(1), None]);
     }
 
     #[test]

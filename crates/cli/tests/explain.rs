@@ -1,21 +1,21 @@
-//! Tests of `landspeed explain`: on faults created in a lab, on a path without faults, on its own stream, and without
-//! root.
+//! Tests of `landspeed explain` that need the whole machine: on faults created in a lab, on a path without faults, on its own
+//! stream, and on flows of other programs. The tests of `explain_beside` do not.
 
 mod support;
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use landspeed_analysis::verdict::is_limit;
 use landspeed_lab::faults::{FaultLab, FaultScenario, fault};
-use landspeed_record::{Cause, CpuUsage, ExplainReport};
+use landspeed_record::{Cause, ExplainReport};
 use parking_lot::Mutex;
+use support::explained::{BackgroundFlow, explain, explain_by};
 use support::mostly::mostly;
-use support::schema::checked;
 use support::{LANDSPEED, needs_root, text};
 
 /// A lock that allows one lab at a time, because the load of one test would disturb another.
@@ -51,16 +51,6 @@ fn explained(names: &[&str], strength: f64) -> ExplainReport {
     let mut ahead = Command::new(AHEAD[0]);
     ahead.args(&AHEAD[1..]).arg(LANDSPEED);
     explain_by(ahead, &[&a, &b, "--flow", &at, "--time", "3s", "--no-limits", "--no-trace"])
-}
-
-fn explain(args: &[&str]) -> ExplainReport {
-    explain_by(Command::new(LANDSPEED), args)
-}
-
-fn explain_by(mut command: Command, args: &[&str]) -> ExplainReport {
-    let output = command.arg("explain").args(args).arg("--json").stdin(Stdio::null()).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_value(checked("explain", &text(&output).0)).unwrap()
 }
 
 /// Tests faults that show in different places, so that a correct verdict is not chance. `make faults` tests all of
@@ -165,81 +155,6 @@ fn its_own_stream_is_explained_within_a_minute() {
         assert!(host.limits.as_ref().is_some_and(|limits| !limits.memory.is_empty()));
     }
     assert!(report.staircase.len() > 2, "{:?}", report.staircase);
-}
-
-#[test]
-fn a_link_in_user_space_says_what_it_did_and_was_worth() {
-    needs_root!();
-    let _alone = ALONE.lock();
-    let args = ["lab:wan:rate=50M,rtt=10ms", "--time", "1s", "--no-limits", "--no-trace", "--capacity"];
-    let report = explain(&args);
-    // A machine whose processors other programs take may carry no load that the search asks for, and then says so.
-    match report.capacity {
-        Some(found) => assert!((0.0..=51e6).contains(&found.carried_bps.0), "{found:?}"),
-        None => {
-            let unseen = report.hosts.iter().flat_map(|host| &host.observed.unseen);
-            assert!(
-                unseen.clone().any(|line| line.starts_with("capacity: ")),
-                "{:?}",
-                unseen.collect::<Vec<_>>()
-            );
-        }
-    }
-    let wan = report.wan.expect("the hosts are joined by a link in user space");
-    assert_eq!(wan.link.spec, "rate=50M,rtt=10ms,queue=1bdp");
-    assert!(wan.link.a_to_b.forwarded_segments > 0, "{wan:?}");
-    assert_eq!(wan.unfit, landspeed_analysis::wan::unfit(&wan.link), "a saved report can be judged again");
-}
-
-/// Tests that each part that lacks a permission reports it, and that the other parts continue.
-#[test]
-fn without_rights_it_says_what_it_lacks_and_goes_on() {
-    needs_root!();
-    let _alone = ALONE.lock();
-    let own = ["--reuid=65534", "--regid=65534", "--clear-groups", "--"];
-    let program = BackgroundFlow::new(Duration::ZERO);
-    let at = program.at.to_string();
-    let args = ["explain", "--flow", &at, "--time", "1s", "--no-limits", "--json"];
-    let output = Command::new("setpriv").args(own).arg(LANDSPEED).args(args).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let report: ExplainReport = serde_json::from_slice(&output.stdout).unwrap();
-    let unseen = &report.hosts[0].observed.unseen;
-    for observer in ["cost", "path"] {
-        assert!(unseen.iter().any(|line| line.starts_with(observer)), "{observer}: {unseen:?}");
-    }
-    assert!(report.hosts[0].observed.get::<CpuUsage>().window_ns.0 > 0);
-}
-
-/// Another program's flow: it writes 100 bytes at a time with a pause after each, and reads them elsewhere.
-struct BackgroundFlow {
-    at: std::net::SocketAddr,
-    stop: Arc<AtomicBool>,
-}
-
-impl BackgroundFlow {
-    fn new(pause: Duration) -> BackgroundFlow {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let at = listener.local_addr().unwrap();
-        let mut out = TcpStream::connect(at).unwrap();
-        let mut into = listener.accept().unwrap().0;
-        out.set_nodelay(true).unwrap();
-        std::thread::spawn(move || while into.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {});
-        let stop = Arc::new(AtomicBool::new(false));
-        let ended = Arc::clone(&stop);
-        let write = move || {
-            while !ended.load(Ordering::Relaxed) && out.write_all(&[1; 100]).is_ok() {
-                std::thread::sleep(pause);
-            }
-        };
-        std::thread::spawn(write);
-        BackgroundFlow { at, stop }
-    }
-}
-
-impl Drop for BackgroundFlow {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Tests that a watch of existing flows measures nothing beside them, which would take longer than the watch.

@@ -154,8 +154,9 @@ fn a_program_that_one_of_two_hosts_runs_is_explained_from_both() {
     assert!(nowhere.contains("192.0.2.2:22"), "flows there: {nowhere}");
 }
 
+/// Its name makes it begin first: it takes longest.
 #[test]
-fn tune_by_ssh_needs_no_landspeed_there_and_puts_both_hosts_back() {
+fn a_bare_host_is_tuned_by_ssh_and_both_hosts_are_put_back() {
     needs_root!();
     let hosts = TestHosts::new();
     let before = hosts.snapshot();

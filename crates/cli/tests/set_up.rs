@@ -124,7 +124,7 @@ fn a_blocked_port_of_datagrams_is_one_of_udp() {
     let hosts = JoinedNamespaces::new();
     hosts.filter(INPUT, ONE_PORT);
     let why = hosts
-        .refused(&[], &[STREAM, &["--transport", "udp", "--data-port", OPEN, "--patience", "15s"]].concat());
+        .refused(&[], &[STREAM, &["--transport", "udp", "--data-port", OPEN, "--patience", "5s"]].concat());
     assert!(why.contains("UDP port 4712 of 10.98.0.2 does not answer"), "{why}");
 }
 

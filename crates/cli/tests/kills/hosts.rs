@@ -53,7 +53,7 @@ const DEATHS: &[&[KillTarget]] = &[
 #[test]
 fn every_host_is_put_back_whatever_dies() {
     needs_root!();
-    let kills: u32 = variable("LANDSPEED_KILLS").unwrap_or(20);
+    let kills: u32 = variable("LANDSPEED_KILLS").unwrap_or(DEATHS.len() as u32);
     let totals = total_kills() / 2;
     let seed = seed();
     println!("{kills} kills, {totals} of everything");
@@ -66,7 +66,7 @@ fn every_host_is_put_back_whatever_dies() {
                 kill_many(
                     [share(kills), share(totals)],
                     StdRng::seed_from_u64(seed.wrapping_add(u64::from(lane))),
-                    lane as usize * 7,
+                    lane as usize * DEATHS.len() / 2,
                     lane % 2 == 1,
                 );
             });

@@ -1,7 +1,8 @@
 //! Tests that whatever dies at any moment, hosts are restored, labs are removed, and nothing of landspeed is left.
 //!
-//! `LANDSPEED_KILLS` is the number of kills of one or two processes (default 20). `LANDSPEED_TOTAL_KILLS` is the number
-//! of kills of everything, and also of kills of parts of a lab (default 8). The target `make kills` makes 200 of each.
+//! `LANDSPEED_KILLS` is the number of kills of one or two processes (default 16: each combination once).
+//! `LANDSPEED_TOTAL_KILLS` is the number of kills of everything, and also of kills of parts of a lab (default 8). The target
+//! `make kills` makes 200 of each.
 //! `LANDSPEED_SEED` repeats a sequence.
 
 use parking_lot::RwLock;

@@ -4,6 +4,7 @@
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test file uses its part")]
 
 pub(crate) mod bpf;
+pub(crate) mod explained;
 pub(crate) mod hosts;
 #[path = "../../../../tests/mostly.rs"]
 pub(crate) mod mostly;

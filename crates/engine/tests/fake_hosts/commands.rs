@@ -26,13 +26,9 @@ pub(crate) enum TestedCommand {
     TuneFor(u64),
 }
 
-pub(crate) const COMMANDS: [TestedCommand; 5] = [
-    TestedCommand::Tune,
-    TestedCommand::Explain,
-    TestedCommand::Sizes,
-    TestedCommand::Compare,
-    TestedCommand::Measure,
-];
+/// The commands beside `tune`.
+pub(crate) const OTHERS: [TestedCommand; 4] =
+    [TestedCommand::Explain, TestedCommand::Sizes, TestedCommand::Compare, TestedCommand::Measure];
 
 /// A record that requests a stop after `most` lines.
 pub(crate) struct LimitedRecord {

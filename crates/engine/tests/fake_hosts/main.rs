@@ -14,7 +14,7 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Line, Record, RecordWriter, Side, StepAnswer, StepSummary};
 use parking_lot::Mutex;
 
-use commands::{COMMANDS, LimitedRecord, TestedCommand};
+use commands::{LimitedRecord, OTHERS, TestedCommand};
 use host::{FAULTS, FakeHost, HostFault, lock};
 use wire::FakeWire;
 
@@ -189,14 +189,23 @@ fn a_path_for_a_copy_is_measured_by_its_proof_alone() {
     }
 }
 
+/// Checks that everything is put back, whichever request of a command fails.
+fn is_put_back(command: TestedCommand) {
+    let troubles = troubles(command);
+    let began = Instant::now();
+    each(&troubles, |injected| check_trouble(command, injected));
+    println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
+}
+
+/// Its name makes it begin first: it takes longest.
 #[test]
-fn whatever_fails_everything_is_put_back() {
-    for command in COMMANDS {
-        let troubles = troubles(command);
-        let began = Instant::now();
-        each(&troubles, |injected| check_trouble(command, injected));
-        println!("{command:?}: {} cases in {:?}", troubles.len(), began.elapsed());
-    }
+fn a_run_of_tune_is_put_back_whatever_fails() {
+    is_put_back(TestedCommand::Tune);
+}
+
+#[test]
+fn whatever_fails_in_another_command_everything_is_put_back() {
+    OTHERS.into_iter().for_each(is_put_back);
 }
 
 #[test]

@@ -74,14 +74,18 @@ fn a_run_is_not_told_what_the_queue_was_before_it() {
     let Some(lab) = lab("rate=10M,rtt=2ms,queue=1M") else { return };
     let (near, far) = udp_pair(&lab);
     round_trip(&near, &far);
-    lab.link().unwrap().mark();
-    send_numbered(&near, 400, 1000);
-    settled(&lab, 401);
-    // 400 kB at 10 Mb/s take a third of a second; the next packet shows that the queue has drained.
-    std::thread::sleep(std::time::Duration::from_millis(150));
-    round_trip(&near, &far);
-    let (stats, queue) = lab.link().unwrap().since_mark();
-    assert!(stats.a_to_b.most_queued_bytes > Bytes::kib(256), "{stats:?}");
+    // A busy machine may take the processor from the sender meanwhile, and the queue then stays short.
+    let mut bursts = (1..=5).map(|burst| {
+        lab.link().unwrap().mark();
+        send_numbered(&near, 400, 1000);
+        settled(&lab, 401 * burst);
+        // 400 kB at 10 Mb/s take a third of a second; the next packet shows that the queue has drained.
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        round_trip(&near, &far);
+        lab.link().unwrap().since_mark()
+    });
+    let long = bursts.find(|(stats, _)| stats.a_to_b.most_queued_bytes > Bytes::kib(256));
+    let (_, queue) = long.expect("a long queue");
     assert!(queue.len() >= 4 && queue.is_sorted_by_key(|sample| sample.at_ns), "{queue:?}");
     // The first sample may be taken while they are still being sent; a tenth of a second later 275 kB are left.
     let most = queue.iter().map(|sample| sample.waiting_bytes).max().unwrap();

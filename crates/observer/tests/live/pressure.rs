@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use landspeed_observer::WatchSubject;
 use landspeed_record::MemoryStalls;
@@ -61,6 +61,14 @@ impl Drop for StarvedProgram {
     }
 }
 
+/// Returns the time for which some task has waited for memory, as the kernel counts it: the last number of the first line
+/// (Documentation/accounting/psi.rst).
+fn waited_us() -> u64 {
+    let text = std::fs::read_to_string("/proc/pressure/memory").expect("a kernel that counts it");
+    let some = text.lines().next().and_then(|line| line.rsplit_once("total="));
+    some.and_then(|(_, total)| total.trim().parse().ok()).expect("a total")
+}
+
 #[test]
 fn waiting_for_memory_is_seen() {
     let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
@@ -73,7 +81,12 @@ fn waiting_for_memory_is_seen() {
             return;
         }
     };
-    std::thread::sleep(Duration::from_secs(1));
+    let (begun, before) = (Instant::now(), waited_us());
+    // The program may begin late on a busy machine.
+    while begun.elapsed() < Duration::from_secs(1) || waited_us() < before + 2_000 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing waits for memory");
+        std::thread::sleep(Duration::from_millis(20));
+    }
     let seen = watch.close();
     let stalls = seen.get::<MemoryStalls>();
     assert!(stalls.window_ns.0 > 1_000_000_000, "{stalls:?}");

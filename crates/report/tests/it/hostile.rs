@@ -55,8 +55,11 @@ impl OpenReport {
             let honest = kind.document().page().len();
             let may = |key: &String| {
                 let one = OpenReport { kind: kind.clone(), keys: BTreeSet::from([key.clone()]) };
-                // A malformed observation is ignored, which makes the page much shorter.
-                one.changed(change).1.is_some_and(|document| document.page().len() > honest / 10 * 9)
+                let json = one.json(change);
+                // A field that stays as it is makes the page that there is. A malformed observation is ignored, which makes
+                // the page much shorter.
+                let makes_page = |document: Document| document.page().len() > honest / 10 * 9;
+                json == kind.json || (kind.report)(&json).is_some_and(makes_page)
             };
             OpenReport { keys: keys.filter(may).collect(), kind }
         };
@@ -64,14 +67,20 @@ impl OpenReport {
     }
 
     fn changed(&self, change: &dyn Fn(&str, &mut Value)) -> (Value, Option<Document>) {
+        let json = self.json(change);
+        let document = (self.kind.report)(&json);
+        (json, document)
+    }
+
+    /// Returns the document's data after the change.
+    fn json(&self, change: &dyn Fn(&str, &mut Value)) -> Value {
         let mut json = self.kind.json.clone();
         each(&mut json, "", &|key, value| {
             if self.keys.contains(key) {
                 change(key, value);
             }
         });
-        let document = (self.kind.report)(&json);
-        (json, document)
+        json
     }
 }
 

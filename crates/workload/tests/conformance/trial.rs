@@ -77,6 +77,8 @@ impl TrialLength {
             _ if parameter.name == "limit" => parameter.default_over(datagrams).to_owned(),
             // Content that takes several messages, and little time.
             _ if parameter.name == "bytes" => (4 << 20).to_string(),
+            // A search ends once its bounds are this near: what it finds is not checked here.
+            _ if parameter.name == "width" => "50%".to_owned(),
             // A rate at which that takes an hour.
             (Domain::Rate(..), TrialLength::Long) => "8000".to_owned(),
             // Longer than the least retransmission time-out (200 ms), for which a flow may wait on a busy machine.

@@ -47,9 +47,9 @@ fn staggered_flow((enters, leaves): (u64, u64)) -> StaggeredFlow {
 }
 
 /// Runs a server that proves itself on both flows, receives for a while and then is silent with all its sockets open,
-/// as if its process were stopped. Returns how many datagrams arrive at its full socket in one second, beginning a
-/// second later.
-fn falls_silent(data: &dyn ReservedPort, signals: &dyn ReservedPort, settings: &Settings) -> u64 {
+/// as if its process were stopped, until `over`. Returns how many datagrams arrive at its full socket in one second, beginning
+/// a second later.
+fn falls_silent([data, signals]: [&dyn ReservedPort; 2], settings: &Settings, over: &CancelFlag) -> u64 {
     let mut data = data.listen(settings, &KEY).expect("it listens");
     let mut signals = signals.listen(&Settings::new(), &KEY).expect("it listens");
     let cancel = CancelFlag::new();
@@ -68,7 +68,9 @@ fn falls_silent(data: &dyn ReservedPort, signals: &dyn ReservedPort, settings: &
     std::thread::sleep(Duration::from_secs(1));
     let after = dropped();
     // The client gives up while all sockets are open.
-    std::thread::sleep(Duration::from_millis(1_500));
+    while !over.is_cancelled() && Instant::now() < patience.until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
     after - before
 }
 
@@ -80,9 +82,11 @@ fn a_sender_holds_back_when_its_peer_falls_silent_and_keeps_its_figures() {
     let signals = tcp.reserve((V4, 0).into()).expect("a port");
     let data = udp.reserve(signals.address()).expect("the same port");
     let plan = ClientPlan { server: signals.address(), source_port: 0, key: KEY };
+    let over = CancelFlag::new();
     std::thread::scope(|scope| {
-        let serving = scope.spawn(|| falls_silent(data.as_ref(), signals.as_ref(), &spec.flow));
+        let serving = scope.spawn(|| falls_silent([data.as_ref(), signals.as_ref()], &spec.flow, &over));
         let client = run_client(&spec, &plan, &mut NullWatch, &CancelFlag::new());
+        over.cancel();
         let flood = serving.join().expect("no panic");
         let client = client.expect("what it measured until then");
         let broken = client.get::<PathStall>();
