@@ -122,6 +122,9 @@ struct Receiving {
     /// comes after the look at a name.
     fresh: KnownFolders,
     forms: NameForms,
+    /// True once a sync of the file system has told that a disk has lost something. It is told of no file and only once, so that
+    /// each file has a sync of its own from then on.
+    syncs_apart: AtomicBool,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -159,6 +162,7 @@ impl Receiving {
             linkable: LinkableFiles::default(),
             fresh,
             forms: NameForms::default(),
+            syncs_apart: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })
