@@ -280,8 +280,9 @@ impl Walk<'_> {
             Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error)),
         };
         while let Some(entry) = entries.read() {
-            let (Ok(entry), Ok(open)) = (entry, entries.fd()) else {
-                return self.fail(folder, Failure::plain(Operation::ReadFolder));
+            let (entry, open) = match entry.and_then(|entry| Ok((entry, entries.fd()?))) {
+                Ok(seen) => seen,
+                Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error.into())),
             };
             let leaf = entry.file_name().to_bytes();
             let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
