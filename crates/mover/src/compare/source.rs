@@ -25,8 +25,8 @@ use crate::name::RelativeName;
 use crate::pages::PageBuffer;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
-use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor};
-use crate::wire::{EntryKind, Failure, HardLink};
+use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor, is_taken};
+use crate::wire::{EntryKind, Failure, HardLink, Operation};
 use crate::{CopyProgress, Error};
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
@@ -286,6 +286,9 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, mut entry: FoundEntry) -> bool {
+        if is_taken(&self.comparing.trees, &entry) {
+            return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+        }
         self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());
         !self.found.push(entry) || self.hand_over()

@@ -6,8 +6,8 @@ use landspeed_record::CopyStage;
 use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, OfferBatch, Visitor};
-use crate::wire::Failure;
+use crate::tree::{FoundEntry, OfferBatch, Visitor, is_taken};
+use crate::wire::{Failure, Operation};
 
 impl Sending<'_> {
     pub(super) fn walk(&self) {
@@ -65,6 +65,10 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
+        if is_taken(&self.sending.trees, &entry) {
+            return self.only_folders
+                || self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+        }
         if !self.only_folders {
             self.sending.progress.found(entry.size());
         }

@@ -234,6 +234,8 @@ pub(crate) enum Operation {
     RemoveWithoutCase,
     /// As many entries were removed as may be.
     RemoveBeyond,
+    /// Another source has an entry of this name.
+    NameTaken,
 }
 
 impl Failure {
@@ -284,6 +286,9 @@ impl Failure {
                 "nothing was deleted in it: its file system takes names with other letters, or other forms of letters, for one"
             }
             Operation::RemoveBeyond => "was not deleted: as many entries were deleted as may be",
+            Operation::NameTaken => {
+                "has the name of an entry of a source before it: copy them into folders of their own"
+            }
         };
         match self.errno {
             0 => what.to_owned(),
