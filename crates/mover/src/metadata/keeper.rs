@@ -199,6 +199,20 @@ impl Keeper {
         Before { owner: self.own, special: 0, rights: 0, has_mode, attributes: Attributes::new() }
     }
 
+    /// Returns true if a folder is this user's, forbids it to read, write or enter, and gets its mode at the end.
+    pub(crate) fn is_shut(&self, there: &Stat) -> bool {
+        let is_own = !self.is_root && there.st_uid == self.own.0;
+        is_own && self.keeping.has(CopyKept::Mode) && there.st_mode & 0o700 != 0o700
+    }
+
+    /// Gives this user all rights to a folder that forbids one.
+    pub(crate) fn let_in(&self, place: &Place<'_>, there: &Stat) -> io::Result<()> {
+        if self.is_shut(there) {
+            place.set_mode((there.st_mode & MODE_BITS) | 0o700)?;
+        }
+        Ok(())
+    }
+
     /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.
     pub(crate) fn shed_old(&self, place: &Place<'_>, offered: &OfferedEntry, there: &Stat) -> io::Result<()> {
         if (there.st_uid, there.st_gid) != self.own {

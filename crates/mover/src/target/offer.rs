@@ -40,7 +40,8 @@ impl Receiving {
 
     fn make_folder(&self, name: &RelativeName, last: &mut LastFolder) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeFolder, &error);
-        let (answer, is_new) = match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
+        let there = self.root.stat(name, last).map_err(failed)?;
+        let (answer, is_new) = match there.as_ref().map(kind) {
             Some(FileType::Directory) => (Answer::Unchanged, false),
             Some(_) => return Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
             None => (Answer::Made, self.new_folder(name).map_err(failed)?),
@@ -49,7 +50,19 @@ impl Receiving {
             true => self.fresh.add(name),
             false => self.check_name(name, last).map_err(failed)?,
         }
+        if there.is_some_and(|there| self.keeper.is_shut(&there)) && *name != RelativeName::root() {
+            // What cannot be put into it fails for itself.
+            let _ = self.let_in(name);
+        }
         Ok(answer)
+    }
+
+    /// Lets this user into a folder that is there and forbids it: its mode is set once its content is complete, as that of every
+    /// folder of the source. The target's folder itself keeps its mode.
+    fn let_in(&self, name: &RelativeName) -> io::Result<()> {
+        let folder = self.root.folder(name)?;
+        let there = rustix::fs::fstat(&folder)?;
+        self.keeper.let_in(&Place::named(folder.as_fd(), b"."), &there)
     }
 
     /// Makes a folder, in one that has its own name. Returns false if another program has made it.
