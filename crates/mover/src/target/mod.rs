@@ -113,6 +113,8 @@ struct Receiving {
     is_new: bool,
     is_synced: bool,
     rules: CopyRules,
+    /// The number of entries that only the target had, as they were counted before any was removed.
+    counted: AtomicU64,
     /// The number of entries that were removed because only the target had them, or that are about to be.
     removed: AtomicU64,
     /// The files under way, by the number of their entries.
@@ -157,6 +159,7 @@ impl Receiving {
             is_new,
             is_synced: target.is_synced,
             rules: target.rules.clone(),
+            counted: AtomicU64::new(0),
             removed: AtomicU64::new(0),
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
