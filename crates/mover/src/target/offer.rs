@@ -31,7 +31,11 @@ impl Receiving {
             (EntryKind::Fifo | EntryKind::Device(_), _) => self.make_special(entry, offered),
             (EntryKind::File { size }, _) => self.want(entry, offered, *size, last),
         };
-        considered.unwrap_or_else(Answer::Failed)
+        let answer = considered.unwrap_or_else(Answer::Failed);
+        if needs_no_part(offered, &answer) {
+            self.work.remove_part(&offered.name);
+        }
+        answer
     }
 
     fn is_allowed(&self, name: &RelativeName) -> bool {
@@ -258,6 +262,16 @@ impl Receiving {
 pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
     let is_asked_for = names.contains(&b""[..]) || names.contains(name.first());
     is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
+}
+
+/// Returns true if a part that an earlier copy has left of an entry is of no use: the entry is there, or is sent as one piece.
+fn needs_no_part(offered: &OfferedEntry, answer: &Answer) -> bool {
+    let is_short = matches!(offered.kind, EntryKind::File { size } if digest::pieces(size) == Some(1));
+    match answer {
+        Answer::Unchanged | Answer::Made => true,
+        Answer::Send | Answer::Compare(_) => is_short,
+        Answer::Failed(_) => false,
+    }
 }
 
 /// Returns the kind of an entry.

@@ -40,6 +40,8 @@ pub(super) struct WorkFolder {
     above: OwnedFd,
     /// How pieces of long files are written.
     pub(super) direct: Arc<DirectWrites>,
+    /// True if earlier copies have left parts of long files.
+    has_parts: bool,
 }
 
 impl WorkFolder {
@@ -68,9 +70,9 @@ impl WorkFolder {
                 continue;
             }
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
-            let work = WorkFolder { folder, above, direct: Arc::default() };
+            let mut work = WorkFolder { folder, above, direct: Arc::default(), has_parts: false };
             work.write_holder().map_err(Error::at(&path, "write to it"))?;
-            work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
+            work.has_parts = work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
             return Ok(work);
         }
         Err(failed("create it")(Errno::AGAIN))
@@ -157,17 +159,26 @@ impl WorkFolder {
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
+    /// Removes the part that an earlier copy may have left of an entry.
+    pub(super) fn remove_part(&self, name: &RelativeName) {
+        if self.has_parts {
+            self.remove(&part(name));
+        }
+    }
+
     /// Removes what is left of short files and links. Other names are left, because a user who owns the target's folder could
-    /// have put a folder of another copy in the place of this one.
-    fn remove_short_files(&self) -> io::Result<()> {
+    /// have put a folder of another copy in the place of this one. Returns true if parts of long files are among them.
+    fn remove_short_files(&self) -> io::Result<bool> {
+        let mut has_parts = false;
         for entry in Dir::read_from(&self.folder)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
+            has_parts |= name.ends_with(PART);
             if name.ends_with(SHORT) {
                 self.remove(name);
             }
         }
-        Ok(())
+        Ok(has_parts)
     }
 }
 

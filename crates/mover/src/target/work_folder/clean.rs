@@ -42,7 +42,7 @@ pub fn clean(folder: &Path, only_list: bool) -> Result<CopyLeftovers, Error> {
     lock(&own, &path)?;
     let above = open_folder(&root, b".").map_err(failed("open the folder above it"))?;
     // Its end removes the folder too, if nothing else is in it.
-    let work = WorkFolder { folder: own, above, direct: Arc::default() };
+    let work = WorkFolder { folder: own, above, direct: Arc::default(), has_parts: true };
     let remove = |name: &[u8]| rustix::fs::unlinkat(&work.folder, name, AtFlags::empty());
     each(&work.folder, remove).map_err(failed("remove what is in it"))
 }
