@@ -162,6 +162,10 @@ impl Receiving {
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
         let finished = if self.is_synced { self.sync_all() } else { Ok(()) };
+        if !self.root_is_offered.load(Ordering::Acquire) {
+            // The source has nothing that the target's folder is to have.
+            self.work.forget_new();
+        }
         self.is_finished.store(true, Ordering::Release);
         let lost = self.keeper.lost();
         if !lost.is_empty() {

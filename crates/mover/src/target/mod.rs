@@ -109,8 +109,11 @@ struct Receiving {
     keeper: Arc<Keeper>,
     /// The first components of the names that the source may use.
     names: BTreeSet<Vec<u8>>,
-    /// True if this copy has created the target's folder.
+    /// True if this copy has created the target's folder, or one before it that was interrupted, and the source may have a mode
+    /// for it.
     is_new: bool,
+    /// True once the source has offered an entry for the target's folder.
+    root_is_offered: AtomicBool,
     is_synced: bool,
     rules: CopyRules,
     /// The number of entries that only the target had, as they were counted before any was removed.
@@ -151,12 +154,14 @@ impl Receiving {
         if is_new {
             fresh.add(&RelativeName::root());
         }
+        let is_new = names.contains(&b""[..]) && work.is_in_new(is_new).map_err(failed("prepare it"))?;
         Ok(Receiving {
             root,
             work,
             keeper: Arc::new(keeper),
             names,
             is_new,
+            root_is_offered: AtomicBool::new(false),
             is_synced: target.is_synced,
             rules: target.rules.clone(),
             counted: AtomicU64::new(0),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use landspeed_record::CopyDifference;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
@@ -54,9 +55,11 @@ impl Receiving {
             true => self.fresh.add(name),
             false => self.check_name(name, last).map_err(failed)?,
         }
-        if there.is_some_and(|there| self.keeper.is_shut(&there)) && *name != RelativeName::root() {
+        match there {
+            _ if *name == RelativeName::root() => self.root_is_offered.store(true, Ordering::Release),
             // What cannot be put into it fails for itself.
-            let _ = self.let_in(name);
+            Some(there) if self.keeper.is_shut(&there) => drop(self.let_in(name)),
+            _ => {}
         }
         Ok(answer)
     }
@@ -251,7 +254,12 @@ impl Receiving {
             self.keeper.set_over(&Place::Open(folder.as_fd()), offered, &there)
         };
         match open().and_then(set) {
-            Ok(()) => Answer::Unchanged,
+            Ok(()) => {
+                if offered.name == RelativeName::root() {
+                    self.work.forget_new();
+                }
+                Answer::Unchanged
+            }
             Err(error) => Answer::Failed(Failure::of(Operation::SetModeAndTimes, &error)),
         }
     }

@@ -29,6 +29,8 @@ const PART: &[u8] = b".part";
 const SHORT: &[u8] = b".short";
 /// The file that says which copy holds the lock.
 const HOLDER: &[u8] = b"landspeed-holder";
+/// The file that says that a copy has made the target's folder, and has not yet given it what the source's has.
+const NEW: &[u8] = b"landspeed-new";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
 
@@ -84,6 +86,22 @@ impl WorkFolder {
         let text = format!("process {} of user {}", std::process::id(), rustix::process::geteuid().as_raw());
         rustix::io::write(file, text.as_bytes())?;
         Ok(())
+    }
+
+    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or one before
+    /// it that was interrupted. The next one is told the same.
+    pub(super) fn is_in_new(&self, has_made: bool) -> io::Result<bool> {
+        let create = if has_made { OFlags::CREATE } else { OFlags::empty() };
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;
+        match rustix::fs::openat(&self.folder, NEW, flags, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::NOENT) => Ok(false),
+            opened => Ok(opened.map(|_| true)?),
+        }
+    }
+
+    /// The target's folder has all that it is to have.
+    pub(super) fn forget_new(&self) {
+        self.remove(NEW);
     }
 
     /// Creates a file for writing. No other user can reach it, whatever its mode. One that is there is an error.

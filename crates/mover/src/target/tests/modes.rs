@@ -142,3 +142,22 @@ fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
     assert_eq!(seen, [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o555);
 }
+
+/// Otherwise it would stay for one user alone: the second copy finds it there.
+#[test]
+fn a_folder_that_an_interrupted_copy_has_made_gets_its_mode_from_the_next_one() {
+    let all = tempfile::tempdir().unwrap();
+    let path = all.path().join("new");
+    let mode = || std::fs::metadata(&path).unwrap().mode() & 0o7777;
+    drop(target(&path, &[""]));
+    assert_eq!(mode(), 0o700);
+    let again = target(&path, &[""]);
+    let root = OfferedEntry { mode: 0o755, ..offered("", EntryKind::Folder) };
+    assert_eq!(considered(&again, 0, &root), Answer::Unchanged);
+    assert_eq!(again.complete_folder(&root), Answer::Unchanged);
+    drop(again);
+    assert_eq!((mode(), std::fs::read_dir(&path).unwrap().count()), (0o755, 0), "nothing is left");
+    let third = target(&path, &[""]);
+    assert_eq!(third.complete_folder(&OfferedEntry { mode: 0o700, ..root }), Answer::Unchanged);
+    assert_eq!(mode(), 0o755, "it is as any folder that is there");
+}
