@@ -182,10 +182,11 @@ copy-memory: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client ss:iproute2
 	$(call VALIDATE,copy-memory $(MEMORY_OF))
 
-# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp, and mscp where it is on PATH: in memory,
-# on a disk and between hosts, as root and as another user; by landspeed also over mptcp, udt and a relay, over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where
-# openat2(2) is refused. What a comparer of our own finds missing, and whether landspeed's exit status says so (twenty minutes, 1 GB of memory
-# and of /var/tmp; a row as soon as it is there). TREES_OF has options of `validate copy-trees`, such as --only relayed.
+# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp, and mscp where it is on PATH: in
+# memory, on a disk and between hosts, as root and as another user; by landspeed also over mptcp, udt and a relay, over FUSE without xattrs,
+# O_TMPFILE or SEEK_HOLE, and where openat2(2) is refused. What a comparer of our own finds missing, and whether landspeed's exit status says
+# so (twenty minutes, 1 GB of memory and of /var/tmp; a row as soon as it is there). TREES_OF has options of `validate copy-trees`, such as
+# --only relayed.
 TREES_OF :=
 .PHONY: copy-trees
 copy-trees: build-validate

@@ -19,7 +19,7 @@ use crate::name::RelativeName;
 use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation, Timestamp};
 pub(crate) use steady::{ReadProblem, read_piece};
-pub(crate) use twice::is_taken;
+pub(crate) use twice::{NameUse, name_use};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
 #[derive(Debug, Clone, PartialEq)]

@@ -25,7 +25,7 @@ use crate::name::RelativeName;
 use crate::pages::PageBuffer;
 use crate::plan::MOST_LISTED;
 use crate::source::Source;
-use crate::tree::{FoundEntry, OfferBatch, Tree, Visitor, is_taken};
+use crate::tree::{FoundEntry, NameUse, OfferBatch, Tree, Visitor, name_use};
 use crate::wire::{EntryKind, Failure, HardLink, Operation};
 use crate::{CopyProgress, Error};
 
@@ -286,8 +286,12 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, mut entry: FoundEntry) -> bool {
-        if is_taken(&self.comparing.trees, &entry) {
-            return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+        match name_use(&self.comparing.trees, &entry) {
+            NameUse::Free => {}
+            NameUse::Same => return true,
+            NameUse::Taken => {
+                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+            }
         }
         self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());

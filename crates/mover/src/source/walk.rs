@@ -6,7 +6,7 @@ use landspeed_record::CopyStage;
 use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, OfferBatch, Visitor, is_taken};
+use crate::tree::{FoundEntry, NameUse, OfferBatch, Visitor, name_use};
 use crate::wire::{Failure, Operation};
 
 impl Sending<'_> {
@@ -65,9 +65,12 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
-        if is_taken(&self.sending.trees, &entry) {
-            return self.only_folders
-                || self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+        match name_use(&self.sending.trees, &entry) {
+            NameUse::Free => {}
+            NameUse::Taken if !self.only_folders => {
+                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+            }
+            NameUse::Same | NameUse::Taken => return true,
         }
         if !self.only_folders {
             self.sending.progress.found(entry.size());

@@ -4,29 +4,40 @@ use super::{FoundEntry, Tree};
 use crate::name::RelativeName;
 use crate::wire::EntryKind;
 
-/// Returns true if a tree before that of an entry has another entry for its name. Folders become one, and so does a file that is
-/// named twice.
-pub(crate) fn is_taken(trees: &[Tree], entry: &FoundEntry) -> bool {
+/// What trees before that of an entry have for its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NameUse {
+    /// Nothing, or a folder as it is one: folders become one.
+    Free,
+    /// The same file, which is copied by that name already.
+    Same,
+    /// Another entry, which is copied.
+    Taken,
+}
+
+/// Returns what the trees before that of an entry have for its name.
+pub(crate) fn name_use(trees: &[Tree], entry: &FoundEntry) -> NameUse {
     // Files that are made as they are sent have no trees.
     let before = trees.get(..entry.place.tree).unwrap_or_default();
-    before.iter().any(|tree| tree.has_other(entry))
+    let mut uses = before.iter().map(|tree| tree.name_use(entry));
+    uses.find(|of| *of != NameUse::Free).unwrap_or(NameUse::Free)
 }
 
 impl Tree {
-    /// Returns true if this tree has another entry for the name of one, or something that is no folder above it.
-    fn has_other(&self, entry: &FoundEntry) -> bool {
-        let Some(inner) = entry.offered.name.below(&self.target) else { return false };
+    /// Returns what this tree has for the name of an entry. What is no folder and lies above it is another entry.
+    fn name_use(&self, entry: &FoundEntry) -> NameUse {
+        let Some(inner) = entry.offered.name.below(&self.target) else { return NameUse::Free };
         for name in way_to(inner) {
-            let Ok(other) = self.look(&name) else { return false };
+            let Ok(other) = self.look(&name) else { return NameUse::Free };
             let is_folder = other.offered.kind == EntryKind::Folder;
             if name != RelativeName::root() && self.ignore.ignores(&name, is_folder) {
-                return false;
+                return NameUse::Free;
             }
             if !is_folder {
-                return inode(&other) != inode(entry);
+                return if inode(&other) == inode(entry) { NameUse::Same } else { NameUse::Taken };
             }
         }
-        entry.offered.kind != EntryKind::Folder
+        if entry.offered.kind == EntryKind::Folder { NameUse::Free } else { NameUse::Taken }
     }
 }
 
