@@ -56,7 +56,8 @@ impl RelativeName {
         RelativeName(inner.unwrap_or_default())
     }
 
-    /// Returns the name of the entry below the entry `above`, which is the root if both are one; `None` if it does not lie there.
+    /// Returns the name of the entry below the entry `above`, which is the root if both are one; `None` if it does not lie
+    /// there.
     pub(crate) fn below(&self, above: &RelativeName) -> Option<RelativeName> {
         if above.0.is_empty() {
             return Some(self.clone());

@@ -193,8 +193,8 @@ impl WanWork<'_> {
         (0..self.options.turns).filter(|number| !is_made(*number)).collect()
     }
 
-    /// Measures stream and copy by turns over a link of their own, as often as they are missing; every second turn begins with the
-    /// copy.
+    /// Measures stream and copy by turns over a link of their own, as often as they are missing; every second turn begins
+    /// with the copy.
     fn complete(&self, landspeed: &Path, kept: &mut KeptRuns<KeptWanTurn>, stop: &AtomicBool) -> Result<()> {
         let missing = self.missing(kept.made());
         if missing.is_empty() {

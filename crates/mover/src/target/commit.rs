@@ -74,8 +74,8 @@ impl Receiving {
         }
     }
 
-    /// Puts the content of files on stable storage: of one alone by its own sync, else all by that of the file system. Returns
-    /// what came of each, in their order.
+    /// Puts the content of files on stable storage: of one alone by its own sync, else all by that of the file system.
+    /// Returns what came of each, in their order.
     fn sync(&self, batch: &[Commit]) -> Vec<Result<(), Failure>> {
         let files: Vec<&IncomingFile> =
             batch.iter().flat_map(Commit::files).map(|(_, file)| file.as_ref()).collect();
@@ -84,7 +84,7 @@ impl Receiving {
         }
         if files.len() > 1 && !self.syncs_apart() {
             match self.sync_all() {
-                // It is told of all of them together, and only this time.
+                // The kernel says it of all of them together, and only this time.
                 Err(failure) if is_of_disk(&failure) => {}
                 synced => return vec![synced; files.len()],
             }
@@ -92,7 +92,7 @@ impl Receiving {
         files.into_iter().map(|file| self.sync_alone(file)).collect()
     }
 
-    /// Puts the content of a file on stable storage. What the kernel has lost of it before, it tells this call.
+    /// Puts the content of a file on stable storage. This call also reports what the kernel has lost of it before.
     fn sync_alone(&self, file: &IncomingFile) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::of(Operation::Sync, &error);
         match self.work.to_sync(file.own()).map_err(failed)? {
@@ -131,8 +131,8 @@ impl Receiving {
         (*entry, outcome)
     }
 
-    /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would read it
-    /// there, find it right, and hear of no error, as the kernel has told it. So nothing of the file stays.
+    /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would
+    /// read it there, find it right, and hear of no error, as the kernel reports it once. So nothing of the file stays.
     fn unsynced(&self, entry: u64, file: &IncomingFile, failure: Failure) -> EntryOutcome {
         let outcome = self.failed(entry, failure);
         if is_of_disk(&failure) {
@@ -175,8 +175,8 @@ impl Receiving {
     }
 }
 
-/// Returns true if a sync has failed because a disk has lost what it was given: not because the copy is over, there is no room, or
-/// this process has reached a limit.
+/// Returns true if a sync has failed because a disk has lost what it was given: not because the copy is over, there is no
+/// room, or this process has reached a limit.
 fn is_of_disk(failure: &Failure) -> bool {
     let others = [0, libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
     !failure.is_full() && !others.contains(&failure.errno)

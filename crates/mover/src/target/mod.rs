@@ -109,8 +109,8 @@ struct Receiving {
     keeper: Arc<Keeper>,
     /// The first components of the names that the source may use.
     names: BTreeSet<Vec<u8>>,
-    /// True if this copy has created the target's folder, or one before it that was interrupted, and the source may have a mode
-    /// for it.
+    /// True if this copy has created the target's folder, or one before it that was interrupted, and the source may have a
+    /// mode for it.
     is_new: bool,
     /// True once the source has offered an entry for the target's folder.
     root_is_offered: AtomicBool,
@@ -127,8 +127,8 @@ struct Receiving {
     /// comes after the look at a name.
     fresh: KnownFolders,
     forms: NameForms,
-    /// True once a sync of the file system has told that a disk has lost something. It is told of no file and only once, so that
-    /// each file has a sync of its own from then on.
+    /// True once a sync of the file system has reported that a disk has lost something. The kernel names no file and says
+    /// it only once, so that each file has a sync of its own from then on.
     syncs_apart: AtomicBool,
     /// True once everything is done.
     is_finished: AtomicBool,

@@ -64,8 +64,8 @@ impl Receiving {
         Ok(answer)
     }
 
-    /// Lets this user into a folder that is there and forbids it: its mode is set once its content is complete, as that of every
-    /// folder of the source. The target's folder itself keeps its mode.
+    /// Lets this user into a folder that is there and forbids it: its mode is set once its content is complete, as that of
+    /// every folder of the source. The target's folder itself keeps its mode.
     fn let_in(&self, name: &RelativeName) -> io::Result<()> {
         let folder = self.root.folder(name)?;
         let there = rustix::fs::fstat(&folder)?;
@@ -272,7 +272,8 @@ pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
     is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
 }
 
-/// Returns true if a part that an earlier copy has left of an entry is of no use: the entry is there, or is sent as one piece.
+/// Returns true if a part that an earlier copy has left of an entry is of no use: the entry is there, or is sent as one
+/// piece.
 fn needs_no_part(offered: &OfferedEntry, answer: &Answer) -> bool {
     let is_short = matches!(offered.kind, EntryKind::File { size } if digest::pieces(size) == Some(1));
     match answer {

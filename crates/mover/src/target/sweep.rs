@@ -46,8 +46,8 @@ impl Receiving {
         Ok(())
     }
 
-    /// Counts an entry that is about to be removed: one of no more than were found before any was. The source has counted too before
-    /// it asks for that; this end does not depend on it, and the source's folder may have lost a mount since.
+    /// Counts an entry that is about to be removed: one of no more than were found before any was. The source has counted
+    /// too before it asks for that; this end does not depend on it, and the source's folder may have lost a mount since.
     fn may_remove(&self) -> Result<(), Failure> {
         let most = self.rules.removal.and_then(|removal| removal.most).unwrap_or(u64::MAX);
         let most = most.min(self.counted.load(Ordering::Relaxed));

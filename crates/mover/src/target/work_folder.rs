@@ -88,8 +88,8 @@ impl WorkFolder {
         Ok(())
     }
 
-    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or one before
-    /// it that was interrupted. The next one is told the same.
+    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or one
+    /// before it that was interrupted. It is so for the next one too.
     pub(super) fn is_in_new(&self, has_made: bool) -> io::Result<bool> {
         let create = if has_made { OFlags::CREATE } else { OFlags::empty() };
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;

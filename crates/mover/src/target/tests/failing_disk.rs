@@ -49,7 +49,7 @@ fn a_file_that_the_disk_does_not_take_gets_no_name() {
     }
 }
 
-/// The kernel tells of the file system that something was lost, and of each file whether it was that one.
+/// The kernel reports of the file system that something was lost, and of each file whether it was that one.
 #[test]
 fn a_sync_of_all_that_fails_fails_no_file_that_is_on_the_disk() {
     let folder = tempfile::tempdir().unwrap();
@@ -86,8 +86,8 @@ fn take_long(target: &Receiving, link: &Arc<SourceLink>, errno: i32) {
     target.commit_all(&queue);
 }
 
-/// Otherwise the next copy finds in memory what the disk has lost, and the kernel tells it of no error. What is there of a file for
-/// which there is no room stays.
+/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. What is there of a file
+/// for which there is no room stays.
 #[test]
 fn nothing_stays_of_a_long_file_that_the_disk_has_lost() {
     for (errno, left) in [(libc::EIO, 0), (libc::ENOSPC, 1)] {
