@@ -31,6 +31,8 @@ const SHORT: &[u8] = b".short";
 const HOLDER: &[u8] = b"landspeed-holder";
 /// The file that says that a copy has made the target's folder, and has not yet given it what the source's has.
 const NEW: &[u8] = b"landspeed-new";
+/// The folder that is made for a moment ([`gives_rights`]).
+const TRIED: &[u8] = b"landspeed-mode";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
 
@@ -274,7 +276,20 @@ fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
     if stat.st_uid != rustix::process::geteuid().as_raw() {
         return unsafe_folder("it belongs to another user");
     }
-    if stat.st_mode & 0o077 != 0 { unsafe_folder("other users have rights to it") } else { Ok(()) }
+    match stat.st_mode & 0o077 {
+        0 => Ok(()),
+        rights if rights & 0o022 == 0 && gives_rights(folder) => Ok(()),
+        _ => unsafe_folder("other users have rights to it"),
+    }
+}
+
+/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Asks
+/// for it by a folder that is made for a moment.
+fn gives_rights(folder: &OwnedFd) -> bool {
+    let made = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);
+    let seen = statat(folder, TRIED, AtFlags::SYMLINK_NOFOLLOW);
+    let _ = rustix::fs::unlinkat(folder, TRIED, AtFlags::REMOVEDIR);
+    made.is_ok() && seen.is_ok_and(|seen| seen.st_mode & 0o077 != 0)
 }
 
 #[cfg(test)]
