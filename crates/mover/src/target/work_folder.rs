@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, statat};
+use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, statat};
 use rustix::io::Errno;
 
 use super::direct::DirectWrites;
@@ -33,6 +33,8 @@ const HOLDER: &[u8] = b"landspeed-holder";
 const NEW: &[u8] = b"landspeed-new";
 /// The folder that is made for a moment ([`gives_rights`]).
 const TRIED: &[u8] = b"landspeed-mode";
+/// Why a folder is refused that others may use.
+const SHARED: &str = "other users have rights to it";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
 
@@ -66,13 +68,14 @@ impl WorkFolder {
                 Err(Errno::NOENT) => continue,
                 opened => opened.map_err(failed("open it"))?,
             };
-            is_private(&folder, &path)?;
+            is_own(&folder, &path)?;
             lock(&folder, &path)?;
-            // What is made in it would inherit the same.
-            shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             if rustix::fs::fstat(&folder).map_err(failed("read it"))?.st_nlink == 0 {
                 continue;
             }
+            is_private(&folder, &path)?;
+            // What is made in it would inherit the same.
+            shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
             let mut work = WorkFolder { folder, above, direct: Arc::default(), has_parts: false };
             work.write_holder().map_err(Error::at(&path, "write to it"))?;
@@ -269,27 +272,38 @@ pub(super) fn further(entry: u64) -> Vec<u8> {
     [&b"link-"[..], &short(entry)].concat()
 }
 
-/// Checks that no other user can put anything into the folder.
-fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
-    let stat = rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))?;
-    let unsafe_folder = |why| Err(Error::UnsafeFolder { path: path.display().to_string(), why });
+/// Checks that the folder is this user's, and that no other one can put anything into it.
+fn is_own(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let stat = seen(folder, path)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return unsafe_folder("it belongs to another user");
+        return Err(unsafe_folder(path, "it belongs to another user"));
     }
-    match stat.st_mode & 0o077 {
-        0 => Ok(()),
-        rights if rights & 0o022 == 0 && gives_rights(folder) => Ok(()),
-        _ => unsafe_folder("other users have rights to it"),
-    }
+    if stat.st_mode & 0o022 == 0 { Ok(()) } else { Err(unsafe_folder(path, SHARED)) }
+}
+
+/// Checks that no other user can see what is in the folder, unless each can on its file system. The folder is locked: one copy
+/// at a time tries that.
+fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let is_private = seen(folder, path)?.st_mode & 0o077 == 0 || gives_rights(folder);
+    if is_private { Ok(()) } else { Err(unsafe_folder(path, SHARED)) }
+}
+
+fn seen(folder: &OwnedFd, path: &Path) -> Result<Stat, Error> {
+    rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))
+}
+
+fn unsafe_folder(path: &Path, why: &'static str) -> Error {
+    Error::UnsafeFolder { path: path.display().to_string(), why }
 }
 
 /// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Asks
 /// for it by a folder that is made for a moment.
 fn gives_rights(folder: &OwnedFd) -> bool {
-    let made = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);
+    // A copy that was killed may have left it.
+    let _ = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);
     let seen = statat(folder, TRIED, AtFlags::SYMLINK_NOFOLLOW);
     let _ = rustix::fs::unlinkat(folder, TRIED, AtFlags::REMOVEDIR);
-    made.is_ok() && seen.is_ok_and(|seen| seen.st_mode & 0o077 != 0)
+    seen.is_ok_and(|seen| seen.st_mode & 0o077 != 0)
 }
 
 #[cfg(test)]

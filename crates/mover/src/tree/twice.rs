@@ -1,6 +1,7 @@
 //! Entries of several trees that are to have one name at the target: the first one is copied.
 
 use super::{FoundEntry, Tree};
+use crate::beneath::LastFolder;
 use crate::name::RelativeName;
 use crate::wire::EntryKind;
 
@@ -27,6 +28,9 @@ impl Tree {
     /// Returns what this tree has for the name of an entry. What is no folder and lies above it is another entry.
     fn name_use(&self, entry: &FoundEntry) -> NameUse {
         let Some(inner) = entry.offered.name.below(&self.target) else { return NameUse::Free };
+        if self.has_none(&inner) {
+            return NameUse::Free;
+        }
         for name in way_to(inner) {
             let Ok(other) = self.look(&name) else { return NameUse::Free };
             let is_folder = other.offered.kind == EntryKind::Folder;
@@ -38,6 +42,13 @@ impl Tree {
             }
         }
         if entry.offered.kind == EntryKind::Folder { NameUse::Free } else { NameUse::Taken }
+    }
+
+    /// Returns true if the tree has neither the entry `inner` nor anything but folders above it. For most entries this one look
+    /// is enough.
+    fn has_none(&self, inner: &RelativeName) -> bool {
+        let name = self.start.join(inner.as_bytes());
+        name.is_none_or(|name| matches!(self.root.stat(&name, &mut LastFolder::default()), Ok(None)))
     }
 }
 

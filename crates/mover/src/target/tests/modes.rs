@@ -121,7 +121,8 @@ fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
 /// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
 #[test]
 fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
-    let folder = tempfile::tempdir().unwrap();
+    // Any user can reach it, which a folder in TMPDIR need not be.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("shut");
     let seen = as_user(folder.path(), || {
         std::fs::create_dir(&path).unwrap();
@@ -141,6 +142,8 @@ fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
     });
     assert_eq!(seen, [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
     assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o555);
+    // Its user can remove what is in it.
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 /// Otherwise it would stay for one user alone: the second copy finds it there.

@@ -10,7 +10,7 @@ use landspeed_record::{CopyLeftover, CopyLeftovers};
 use rustix::fs::{AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
 
-use super::{HOLDER, NAME, NEW, PART, SHORT, WorkFolder, is_private, lock, open_folder};
+use super::{HOLDER, NAME, NEW, PART, SHORT, WorkFolder, is_own, is_private, lock, open_folder};
 use crate::Error;
 use crate::beneath::Root;
 use crate::tree::FileIdentity;
@@ -35,11 +35,12 @@ pub fn clean(folder: &Path, only_list: bool) -> Result<CopyLeftovers, Error> {
         Err(Errno::NOENT) => return Ok(CopyLeftovers::default()),
         opened => opened.map_err(failed("open it"))?,
     };
-    is_private(&own, &path)?;
+    is_own(&own, &path)?;
     if only_list {
         return each(&own, |_| Ok(())).map_err(failed("read it"));
     }
     lock(&own, &path)?;
+    is_private(&own, &path)?;
     let above = open_folder(&root, b".").map_err(failed("open the folder above it"))?;
     // Its end removes the folder too, if nothing else is in it.
     let work = WorkFolder { folder: own, above, direct: Arc::default(), has_parts: true };
