@@ -308,7 +308,7 @@ impl Walk<'_> {
         self.tree.ignore.ignores(inner, is_folder) || self.take(inner, seen)
     }
 
-    /// Names an entry that failed, unless only folders are walked: all failures are known then.
+    /// Names an entry that failed, unless only folders are walked: it is named already, or the visitor misses it.
     fn fail(&mut self, inner: &RelativeName, failure: Failure) -> bool {
         let name = self.tree.target.join(inner.as_bytes()).unwrap_or_default();
         self.only_folders || self.visitor.failed(name, failure)

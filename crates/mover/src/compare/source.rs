@@ -23,11 +23,14 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::pages::PageBuffer;
-use crate::plan::MOST_LISTED;
 use crate::source::Source;
 use crate::tree::{FoundEntry, NameUse, OfferBatch, Tree, Visitor, name_use};
 use crate::wire::{EntryKind, Failure, HardLink, Operation};
 use crate::{CopyProgress, Error};
+
+/// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
+/// counted.
+const MOST_LISTED: usize = 400;
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
 /// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
