@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
 use rustix::fs::{Mode, Stat};
@@ -12,7 +12,7 @@ use super::attributes::{CAPABILITY, kind, read};
 use super::created::CreatedModes;
 use super::kept_times::KeptTimes;
 use super::losses::{EntryLosses, Losses};
-use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
+use super::{AttributeRoom, Attributes, DESCRIPTORS, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
 use crate::tree::FileIdentity;
 use crate::wire::{EntryKind, OfferedEntry, Timestamp};
 
@@ -205,10 +205,12 @@ impl Keeper {
         is_own && self.keeping.has(CopyKept::Mode) && there.st_mode & 0o700 != 0o700
     }
 
-    /// Gives this user all rights to a folder that forbids one.
-    pub(crate) fn let_in(&self, place: &Place<'_>, there: &Stat) -> io::Result<()> {
-        if self.is_shut(there) {
-            place.set_mode((there.st_mode & MODE_BITS) | 0o700)?;
+    /// Gives this user all rights to a folder that forbids one. A descriptor that only names the folder is enough.
+    pub(crate) fn let_in(&self, folder: BorrowedFd<'_>) -> io::Result<()> {
+        let there = rustix::fs::fstat(folder)?;
+        if self.is_shut(&there) {
+            let mode = Mode::from_raw_mode((there.st_mode & MODE_BITS) | 0o700);
+            rustix::fs::chmod(format!("{DESCRIPTORS}/{}", folder.as_raw_fd()), mode)?;
         }
         Ok(())
     }

@@ -67,9 +67,7 @@ impl Receiving {
     /// Lets this user into a folder that is there and forbids it: its mode is set once its content is complete, as that of
     /// every folder of the source. The target's folder itself keeps its mode.
     fn let_in(&self, name: &RelativeName) -> io::Result<()> {
-        let folder = self.root.folder(name)?;
-        let there = rustix::fs::fstat(&folder)?;
-        self.keeper.let_in(&Place::named(folder.as_fd(), b"."), &there)
+        self.keeper.let_in(self.root.folder(name)?.as_fd())
     }
 
     /// Makes a folder, in one that has its own name. Returns false if another program has made it.

@@ -121,12 +121,19 @@ fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
 /// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
 #[test]
 fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
+    for mode in [0o555, 0] {
+        takes_what_it_lacks(mode);
+    }
+}
+
+/// Checks that a folder of this mode takes a file.
+fn takes_what_it_lacks(mode: u32) {
     // Any user can reach it, which a folder in TMPDIR need not be.
     let folder = tempfile::tempdir_in("/tmp").unwrap();
     let path = folder.path().join("shut");
     let seen = as_user(folder.path(), || {
         std::fs::create_dir(&path).unwrap();
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o555)).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
         let target = target(folder.path(), &[""]);
         let shut = OfferedEntry { mode: 0o555, ..offered("shut", EntryKind::Folder) };
         assert_eq!(considered(&target, 0, &shut), Answer::Unchanged);
