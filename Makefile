@@ -133,15 +133,17 @@ paths: build install-applications
 
 # `landspeed copy` beside rsync, its daemon, scp and tar over ssh, and mscp and syq where they are on PATH or in the folder of --rivals, by
 # turns between two network namespaces: one large file, then many small ones, also over a round trip of 40 ms, in memory (an hour, on a machine
-# left alone). COPY_OF has options of `validate copy`: --into FILE adds each run to a file as an occasion, and `validate copy --pool FILE` says what
-# five of them do.
+# left alone; BENCH_PARTS names the parts, of which each takes at most half of it). COPY_OF has options of `validate copy`: --into FILE adds each
+# part to a file as an occasion, and `validate copy --pool FILE` says what five of them do.
 COPY_OF :=
+BENCH_PARTS := large small small-far
+BENCH_large :=
+BENCH_small := --files 20000
+BENCH_small-far := --files 20000 --rtt 40ms
 .PHONY: copy-bench
 copy-bench: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client rsync ss:iproute2
-	status=0; for one in "" "--files 20000" "--files 20000 --rtt 40ms"; do \
-		$(call VALIDATE,copy $$one $(COPY_OF)) || status=1; \
-	done; exit $$status
+	status=0; $(foreach part,$(BENCH_PARTS),$(call VALIDATE,copy $(BENCH_$(part)) $(COPY_OF)) || status=1;) exit $$status
 
 # The same from a disk to the same disk, with dd from file to file beside it; the source's content is read from the disk each time (half an
 # hour, on a machine left alone, whose /var/tmp has 6 GB). DISK_OF="--place image" takes an ext4 file system of its own.
@@ -152,8 +154,9 @@ copy-bench-disk: build-validate
 	status=0; for one in "" "--files 20000"; do $(call VALIDATE,copy $(DISK_OF) $$one $(COPY_OF)) || status=1; done; exit $$status
 
 # The goodput of `landspeed copy` over that of a stream by the same transport, by turns: one large file, then many of 1 MiB, over a link of
-# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4 (half an hour, on a
-# machine left alone). WAN_OF has options of `validate copy-wan`.
+# 1 Gb/s and 40 ms, clean and with losses of 1e-5; with BBR and UDT at 180 ms and 1e-4 (three quarters of an hour, on a machine left alone).
+# Turns are kept in target/copy-wan.jsonl: a study that was ended goes on. Remove that file to begin anew. WAN_OF has options of
+# `validate copy-wan`, such as --only 1e-4.
 WAN_OF :=
 .PHONY: copy-wan
 copy-wan: build-validate
@@ -179,10 +182,11 @@ copy-memory: build-validate
 	@.ci/install ip:iproute2 sshd:openssh-server ssh:openssh-client ss:iproute2
 	$(call VALIDATE,copy-memory $(MEMORY_OF))
 
-# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp: in memory, on a disk and between hosts, as
-# root and as another user; by landspeed also over mptcp, udt and a relay, over FUSE without xattrs, O_TMPFILE or SEEK_HOLE, and where
-# openat2(2) is refused. What a comparer of our own finds missing, and whether landspeed's exit status says so (twenty minutes, 1 GB of memory
-# and of /var/tmp; a row as soon as it is there). TREES_OF has options of `validate copy-trees`, such as --only relayed.
+# Trees with everything that a tree may hold, by `landspeed copy` and beside it by rsync, tar and scp, and mscp where it is on PATH: in
+# memory, on a disk and between hosts, as root and as another user; by landspeed also over mptcp, udt and a relay, over FUSE without xattrs,
+# O_TMPFILE or SEEK_HOLE, and where openat2(2) is refused. What a comparer of our own finds missing, and whether landspeed's exit status says
+# so (twenty minutes, 1 GB of memory and of /var/tmp; a row as soon as it is there). TREES_OF has options of `validate copy-trees`, such as
+# --only relayed.
 TREES_OF :=
 .PHONY: copy-trees
 copy-trees: build-validate

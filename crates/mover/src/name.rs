@@ -56,6 +56,19 @@ impl RelativeName {
         RelativeName(inner.unwrap_or_default())
     }
 
+    /// Returns the name of the entry below the entry `above`, which is the root if both are one; `None` if it does not lie
+    /// there.
+    pub(crate) fn below(&self, above: &RelativeName) -> Option<RelativeName> {
+        if above.0.is_empty() {
+            return Some(self.clone());
+        }
+        match self.0.strip_prefix(above.as_bytes())? {
+            [] => Some(Self::root()),
+            [b'/', inner @ ..] => Some(RelativeName(inner.to_vec())),
+            _ => None,
+        }
+    }
+
     /// Returns the bytes of the name.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
@@ -116,5 +129,9 @@ mod tests {
         assert_eq!(name(b"").split(), None);
         assert_eq!((name(b"a/b").first(), name(b"").first()), (&b"a"[..], &b""[..]));
         assert_eq!((name(b"a/b/c").without_first(), name(b"a").without_first()), (name(b"b/c"), name(b"")));
+        let below = |above: &[u8]| name(b"a/b/c").below(&name(above));
+        assert_eq!([below(b""), below(b"a/b")], [Some(name(b"a/b/c")), Some(name(b"c"))]);
+        assert_eq!([below(b"a/b/c"), below(b"a"), below(b"b")], [Some(name(b"")), Some(name(b"b/c")), None]);
+        assert_eq!([below(b"a/b/cd"), name(b"ab").below(&name(b"a"))], [None, None]);
     }
 }

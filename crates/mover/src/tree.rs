@@ -2,6 +2,7 @@
 
 mod named;
 mod steady;
+mod twice;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -19,6 +20,7 @@ use crate::name::RelativeName;
 use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation};
 pub(crate) use steady::{ReadProblem, read_piece};
+pub(crate) use twice::{NameUse, name_use};
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
 #[derive(Debug, Clone, PartialEq)]
@@ -255,8 +257,9 @@ impl Walk<'_> {
             Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error)),
         };
         while let Some(entry) = entries.read() {
-            let (Ok(entry), Ok(open)) = (entry, entries.fd()) else {
-                return self.fail(folder, Failure::plain(Operation::ReadFolder));
+            let (entry, open) = match entry.and_then(|entry| Ok((entry, entries.fd()?))) {
+                Ok(seen) => seen,
+                Err(error) => return self.fail(folder, Failure::of(Operation::ReadFolder, &error.into())),
             };
             let leaf = entry.file_name().to_bytes();
             let may_be_folder = matches!(entry.file_type(), FileType::Directory | FileType::Unknown);
@@ -280,7 +283,7 @@ impl Walk<'_> {
         self.tree.ignore.ignores(inner, is_folder) || self.take(inner, seen)
     }
 
-    /// Names an entry that failed, unless only folders are walked: all failures are known then.
+    /// Names an entry that failed, unless only folders are walked: it is named already, or the visitor misses it.
     fn fail(&mut self, inner: &RelativeName, failure: Failure) -> bool {
         let name = self.tree.target.join(inner.as_bytes()).unwrap_or_default();
         self.only_folders || self.visitor.failed(name, failure)

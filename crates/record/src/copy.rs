@@ -49,8 +49,11 @@ pub struct CopyOutcome {
     pub failed: u64,
     /// True if the target had no room, which ended the copy.
     pub is_full: bool,
-    /// The first of the entries that could not be copied.
+    /// The entries that could not be copied, with their names: the first 3 MB of them.
     pub failures: Vec<CopyFailure>,
+    /// The others, by reason.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unlisted: Vec<CopyFailureKind>,
     /// Why it is not known that everything is on stable storage; empty if it is.
     pub unfinished: String,
     /// What was to be kept of entries, and the target did not take, by kind.
@@ -156,6 +159,15 @@ impl From<CopyKept> for CopyLossKind {
 pub struct CopyFailure {
     /// Its name at the target, relative to the target's folder.
     pub name_hex: PathBytes,
+    /// The reason.
+    pub why: String,
+}
+
+/// Entries that could not be copied for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CopyFailureKind {
+    /// The number of entries.
+    pub entries: u64,
     /// The reason.
     pub why: String,
 }

@@ -63,8 +63,8 @@ pub use compare::{
 };
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
-    CopyFailure, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind, CopyOutcome,
-    CopyProven, FileDigest, PathBytes,
+    CopyFailure, CopyFailureKind, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind,
+    CopyOutcome, CopyProven, FileDigest, PathBytes,
 };
 pub use copy_choice::{
     CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopySlowAnswer, CopySlowed, CopyTrialResult,

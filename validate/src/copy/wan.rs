@@ -10,11 +10,12 @@ use clap::Args;
 use landspeed_record::MeasureReport;
 use landspeed_record::units::BitRate;
 use landspeed_stats::estimate;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
 use super::turns::printed;
+use crate::kept::KeptRuns;
 use crate::landspeed::landspeed;
 use crate::stop;
 use crate::table::{self, BrokenPromises};
@@ -46,6 +47,9 @@ pub(crate) struct Options {
     /// The folder in which all is copied
     #[arg(long, default_value = "/dev/shm")]
     folder: PathBuf,
+    /// Holds the turns that were made. A study goes on with the turns that its file lacks.
+    #[arg(long, value_name = "FILE", default_value = "target/copy-wan.jsonl")]
+    state: PathBuf,
 }
 
 /// A link, and how copy and stream are sent over it.
@@ -92,7 +96,7 @@ struct GoodputDocument {
 }
 
 /// The goodputs of a turn, in bits per second.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 struct WanTurn {
     stream: f64,
     copy: f64,
@@ -100,26 +104,49 @@ struct WanTurn {
     with_login: f64,
 }
 
-/// The turns of a row that count, and why others do not.
-#[derive(Debug, Default)]
-struct WanTurns {
-    counted: Vec<WanTurn>,
-    unfit: Vec<String>,
+/// A turn, as the study's file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct KeptWanTurn {
+    row: String,
+    /// What is copied, and how long the stream takes.
+    setting: String,
+    /// The number of the turn among those of its row and setting.
+    number: u32,
+    turn: WanTurn,
+    /// Why it does not count; empty if it does.
+    unfit: String,
+}
+
+/// What is measured by turns.
+#[derive(Clone, Copy)]
+struct WanWork<'a> {
+    options: &'a Options,
+    row: &'a WanRow,
+    /// The number of files of 1 MiB; `None` for a large one.
+    files: Option<u64>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = stop::on(&[SIGINT, SIGTERM, SIGHUP])?;
     let landspeed = landspeed()?;
+    let mut kept = KeptRuns::<KeptWanTurn>::open(&options.state)?;
     let (mut broken, mut notes) = (BrokenPromises::default(), Vec::new());
     table::head("path | files | turns | stream, Mb/s | copy, Mb/s | copy over stream | with login | promise");
     let is_asked = |row: &&WanRow| options.only.as_ref().is_none_or(|name| row.name.contains(name.as_str()));
     for row in ROWS.iter().filter(is_asked) {
         notes.push(format!("{}: {}; {}", row.name, row.copy_command(), row.stream_command(options.seconds)));
         for files in [None, Some(options.files)] {
-            let turns = measured(options, &landspeed, row, files, &stop)
+            let work = WanWork { options, row, files };
+            work.complete(&landspeed, &mut kept, &stop)
                 .with_context(|| format!("{}, {}", row.name, words(files)))?;
-            print(row.name, &words(files), &turns.counted, &mut broken);
-            notes.extend(turns.unfit.iter().map(|why| format!("{}: {why}", row.name)));
+            let own: Vec<&KeptWanTurn> = kept.made().iter().filter(|kept| work.has(kept)).collect();
+            let counted: Vec<WanTurn> =
+                own.iter().filter(|kept| kept.unfit.is_empty()).map(|kept| kept.turn).collect();
+            print(row.name, &words(files), &counted, &mut broken);
+            let unfit = own.iter().filter(|kept| !kept.unfit.is_empty());
+            notes.extend(unfit.map(|kept| {
+                format!("{}: turn {} does not count: {}", row.name, kept.number + 1, kept.unfit)
+            }));
         }
     }
     println!();
@@ -145,38 +172,62 @@ impl WanRow {
     }
 }
 
-/// Measures stream and copy by turns over a link of their own; every second turn begins with the copy.
-fn measured(
-    options: &Options,
-    landspeed: &Path,
-    row: &WanRow,
-    files: Option<u64>,
-    stop: &AtomicBool,
-) -> Result<WanTurns> {
-    let site = Site::over(&options.folder, landspeed, row.link)?;
-    let bytes = match files {
-        None => site.fill(options.mib, 0)?,
-        Some(files) => site.fill_files(files, SMALL)?,
-    };
-    let sshd = site.start_sshd()?;
-    let mut turns = WanTurns::default();
-    for number in 0..options.turns {
-        ensure!(!stop.load(Ordering::Relaxed), "stopped after {number} turns");
+impl WanWork<'_> {
+    /// Returns what is copied and how long the stream takes, in words.
+    fn setting(&self) -> String {
+        let content = match self.files {
+            None => format!("{} MiB", self.options.mib),
+            files => words(files),
+        };
+        format!("{content}, {} s", self.options.seconds)
+    }
+
+    /// Returns true if a kept turn is one of those that are asked for.
+    fn has(&self, kept: &KeptWanTurn) -> bool {
+        kept.row == self.row.name && kept.setting == self.setting() && kept.number < self.options.turns
+    }
+
+    /// Returns the numbers of the turns that are still to be made.
+    fn missing(&self, made: &[KeptWanTurn]) -> Vec<u32> {
+        let is_made = |number: u32| made.iter().any(|kept| self.has(kept) && kept.number == number);
+        (0..self.options.turns).filter(|number| !is_made(*number)).collect()
+    }
+
+    /// Measures stream and copy by turns over a link of their own, as often as they are missing; every second turn begins
+    /// with the copy.
+    fn complete(&self, landspeed: &Path, kept: &mut KeptRuns<KeptWanTurn>, stop: &AtomicBool) -> Result<()> {
+        let missing = self.missing(kept.made());
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let site = Site::over(&self.options.folder, landspeed, self.row.link)?;
+        let bytes = match self.files {
+            None => site.fill(self.options.mib, 0)?,
+            Some(files) => site.fill_files(files, SMALL)?,
+        };
+        let sshd = site.start_sshd()?;
+        for number in missing {
+            let turn = self.turn(&site, number, bytes);
+            // Ctrl-C ends the programs of a turn too, which then says nothing.
+            ensure!(!stop.load(Ordering::Relaxed), "stopped: the same command goes on");
+            let unfit = site.unfit().into_iter().next().unwrap_or_default();
+            let (row, setting) = (self.row.name.to_owned(), self.setting());
+            kept.add(KeptWanTurn { row, setting, number, turn: turn?, unfit })?;
+        }
+        sshd.end()
+    }
+
+    fn turn(&self, site: &Site, number: u32, bytes: u64) -> Result<WanTurn> {
         site.mark();
-        let stream = || streamed(&site, &row.stream_command(options.seconds));
+        let stream = || streamed(site, &self.row.stream_command(self.options.seconds));
         let (stream, [copy, with_login]) = if number.is_multiple_of(2) {
-            (stream()?, copied(&site, &row.copy_command(), bytes)?)
+            (stream()?, copied(site, &self.row.copy_command(), bytes)?)
         } else {
-            let copy = copied(&site, &row.copy_command(), bytes)?;
+            let copy = copied(site, &self.row.copy_command(), bytes)?;
             (stream()?, copy)
         };
-        match site.unfit().first() {
-            None => turns.counted.push(WanTurn { stream, copy, with_login }),
-            Some(why) => turns.unfit.push(format!("turn {} does not count: {why}", number + 1)),
-        }
+        Ok(WanTurn { stream, copy, with_login })
     }
-    sshd.end()?;
-    Ok(turns)
 }
 
 /// Returns the goodput of a stream.
@@ -247,6 +298,39 @@ mod tests {
         assert!(kept(&[0.97, 0.98, 0.97, 0.98, 0.97]));
         assert!(!kept(&[0.97, 0.80, 0.99, 1.10, 0.97]));
         assert!(!kept(&[0.97, 0.97]));
+    }
+
+    #[test]
+    fn a_study_makes_only_the_turns_that_its_file_lacks() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("wan.jsonl");
+        let of = |turns| Options {
+            turns,
+            mib: 1,
+            files: 1,
+            seconds: 1,
+            only: None,
+            folder: PathBuf::new(),
+            state: PathBuf::new(),
+        };
+        let (few, many) = (of(2), of(4));
+        let work = |options| WanWork { options, row: &ROWS[0], files: None };
+        let mut kept = KeptRuns::<KeptWanTurn>::open(&state).unwrap();
+        for number in [0, 1, 3] {
+            let turn = WanTurn { stream: 1.5e9, copy: 1e9, with_login: 9e8 };
+            let (row, setting) = (ROWS[0].name.to_owned(), work(&few).setting());
+            kept.add(KeptWanTurn { row, setting, number, turn, unfit: String::new() }).unwrap();
+        }
+        let kept = KeptRuns::<KeptWanTurn>::open(&state).unwrap();
+        let missing = |work: WanWork<'_>| work.missing(kept.made());
+        assert_eq!((missing(work(&few)), missing(work(&many))), (vec![], vec![2]));
+        assert_eq!(missing(WanWork { files: Some(1), ..work(&few) }), [0, 1]);
+        assert_eq!(missing(WanWork { row: &ROWS[1], ..work(&few) }), [0, 1]);
+        assert_eq!(
+            kept.made().iter().filter(|kept| work(&few).has(kept)).count(),
+            2,
+            "as many as are asked for"
+        );
     }
 
     #[test]

@@ -11,7 +11,7 @@ use fuser::{
     ReplyOpen, ReplyStatfs, ReplyWrite, ReplyXattr, Request, TimeOrNow, WriteFlags,
 };
 use parking_lot::Mutex;
-use rustix::fs::{AtFlags, FallocateFlags, FileType, Mode, XattrFlags};
+use rustix::fs::{AtFlags, FallocateFlags, FileType, XattrFlags};
 
 use super::passthrough::{AttributeChange, Passthrough};
 
@@ -69,7 +69,7 @@ impl Filesystem for Passthrough {
         device: u32,
         reply: ReplyEntry,
     ) {
-        let (kind, mode) = (FileType::from_raw_mode(mode), Mode::from_raw_mode(mode));
+        let (kind, mode) = (FileType::from_raw_mode(mode), self.mode_of_new(mode));
         let made = self.made(request, (parent, name), |folder| {
             Ok(rustix::fs::mknodat(folder, name, kind, mode, device.into())?)
         });
@@ -86,7 +86,7 @@ impl Filesystem for Passthrough {
         reply: ReplyEntry,
     ) {
         let made = self.made(request, (parent, name), |folder| {
-            Ok(rustix::fs::mkdirat(folder, name, Mode::from_raw_mode(mode))?)
+            Ok(rustix::fs::mkdirat(folder, name, self.mode_of_new(mode))?)
         });
         entry(reply, made);
     }

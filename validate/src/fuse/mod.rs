@@ -72,6 +72,9 @@ pub(crate) struct Options {
     /// Take names that differ in the case of letters of ASCII for one
     #[arg(long)]
     one_case: bool,
+    /// Give all entries the mode 0755, and refuse others, as vfat does
+    #[arg(long)]
+    one_mode: bool,
     /// Keep no parts of a second in times
     #[arg(long)]
     whole_seconds: bool,

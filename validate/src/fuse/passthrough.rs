@@ -17,6 +17,8 @@ use super::handles::Handles;
 use super::nodes::{Nodes, path_of};
 use super::pace::Pace;
 
+/// The mode of all entries where all have one.
+const ONE_MODE: u32 = 0o755;
 /// The set-group-ID bit of a folder: what is made in it has the folder's group.
 const SET_GROUP: u32 = 0o2000;
 /// The most that Linux has of an attribute's value, and of the list of names: XATTR_SIZE_MAX and XATTR_LIST_MAX.
@@ -30,6 +32,7 @@ pub(super) struct Passthrough {
     has_xattrs: bool,
     has_holes: bool,
     pub(super) has_one_case: bool,
+    has_one_mode: bool,
     has_whole_seconds: bool,
     reads: Pace,
     writes: Pace,
@@ -63,11 +66,17 @@ impl Passthrough {
             has_xattrs: !options.no_xattrs,
             has_holes: !options.no_holes,
             has_one_case: options.one_case,
+            has_one_mode: options.one_mode,
             has_whole_seconds: options.whole_seconds,
             reads: Pace::new(options.read_rate),
             writes: Pace::new(options.write_rate),
             room: AtomicU64::new(options.room.unwrap_or(u64::MAX)),
         })
+    }
+
+    /// Returns the mode of a new entry.
+    pub(super) fn mode_of_new(&self, asked: u32) -> Mode {
+        Mode::from_raw_mode(if self.has_one_mode { ONE_MODE } else { asked })
     }
 
     /// Makes an entry by `make`, gives it to who has asked for it, and looks it up.
@@ -102,7 +111,7 @@ impl Passthrough {
         let mut opened = None;
         let made = self.made(request, (parent, name), |folder| {
             let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | access | asked;
-            opened = Some(openat(folder, name, flags, Mode::from_raw_mode(mode))?);
+            opened = Some(openat(folder, name, flags, self.mode_of_new(mode))?);
             Ok(())
         })?;
         let file = File::from(opened.ok_or(Errno::IO)?);
@@ -187,6 +196,9 @@ impl Passthrough {
             rustix::fs::chownat(CWD, &path, user, group, none)?;
         }
         if let Some(mode) = change.mode {
+            if self.has_one_mode && mode & 0o7777 != ONE_MODE {
+                return Err(Errno::PERM.into());
+            }
             rustix::fs::chmodat(CWD, &path, Mode::from_raw_mode(mode), none)?;
         }
         if let Some(size) = change.size {

@@ -32,6 +32,7 @@ impl Shown {
             no_xattrs: false,
             no_holes: false,
             one_case: false,
+            one_mode: false,
             whole_seconds: false,
             room: None,
         };
@@ -49,6 +50,11 @@ impl Shown {
     /// Shows an empty folder in which letters of both cases are one.
     pub(crate) fn with_one_case() -> Option<Shown> {
         Shown::new(|options| options.one_case = true)
+    }
+
+    /// Shows an empty folder in which all entries have the same mode.
+    pub(crate) fn with_one_mode() -> Option<Shown> {
+        Shown::new(|options| options.one_mode = true)
     }
 
     /// Shows an empty folder that keeps no parts of a second.
@@ -168,6 +174,19 @@ fn letters_of_both_cases_are_one_where_that_is_asked_for() {
     assert_eq!(fs::read(shown.below("Name")).unwrap(), b"second", "it keeps the first name");
     fs::remove_file(shown.at("NAME")).unwrap();
     assert_eq!(fs::read_dir(shown.below.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn all_have_one_mode_where_that_is_asked_for() {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(shown) = Shown::with_one_mode() else { return };
+    fs::write(shown.at("file"), "f").unwrap();
+    let private = fs::Permissions::from_mode(0o700);
+    let error = fs::set_permissions(shown.at("file"), private).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(libc::EPERM));
+    rustix::fs::mkdirat(CWD, shown.at("folder"), rustix::fs::Mode::RWXU).unwrap();
+    let mode = |name: &str| fs::metadata(shown.at(name)).unwrap().mode() & 0o7777;
+    assert_eq!((mode("file"), mode("folder")), (0o755, 0o755));
 }
 
 #[test]

@@ -52,7 +52,7 @@ use flow::{CopyFlow, CopyFlowArgs};
 use keep::{KeepArgs, lost_lines, lost_words};
 use lands::lands;
 use manifest::{Manifest, ManifestCounts};
-use names::failed;
+use names::{failed, unlisted};
 use place::{CopyPlaces, places};
 use progress::CopyLine;
 use recording::{CopyRecorder, RecordArgs, plan};
@@ -402,6 +402,7 @@ fn lines(document: &CopyDocument, is_full: bool) -> Vec<String> {
     let most = if outcome.is_full { 1 } else { usize::MAX };
     let named = &outcome.failures[..outcome.failures.len().min(most)];
     lines.extend(failed("NOT copied", outcome.failed, named, is_full));
+    lines.extend(unlisted(&outcome.unlisted));
     lines.extend(lost_lines(&outcome.lost));
     lines.extend(manifest.iter().flat_map(ManifestCounts::lines));
     lines

@@ -23,11 +23,14 @@ use crate::first_error::FirstError;
 use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::pages::PageBuffer;
-use crate::plan::MOST_LISTED;
 use crate::source::Source;
-use crate::tree::{FoundEntry, OfferBatch, ReadProblem, Tree, Visitor};
-use crate::wire::{EntryKind, Failure, HardLink};
+use crate::tree::{FoundEntry, NameUse, OfferBatch, ReadProblem, Tree, Visitor, name_use};
+use crate::wire::{EntryKind, Failure, HardLink, Operation};
 use crate::{CopyProgress, Error};
+
+/// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
+/// counted.
+const MOST_LISTED: usize = 400;
 
 /// Compares the source with what the target has. The other end calls [`crate::show`]. The entries that differ are in
 /// [`CopyProgress::listed`], from where they must be taken while the comparison goes on: it waits where many wait there.
@@ -312,6 +315,13 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, mut entry: FoundEntry) -> bool {
+        match name_use(&self.comparing.trees, &entry) {
+            NameUse::Free => {}
+            NameUse::Same => return true,
+            NameUse::Taken => {
+                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+            }
+        }
         self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());
         !self.found.push(entry) || self.hand_over()

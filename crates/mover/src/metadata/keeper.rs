@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 use landspeed_record::{CopyDifference, CopyKeeping, CopyKept};
 use rustix::fs::{Mode, Stat};
@@ -12,7 +12,7 @@ use super::attributes::{CAPABILITY, kind, read};
 use super::created::CreatedModes;
 use super::kept_times::KeptTimes;
 use super::losses::{EntryLosses, Losses};
-use super::{AttributeRoom, Attributes, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
+use super::{AttributeRoom, Attributes, DESCRIPTORS, LostKind, MODE_BITS, Place, SPECIAL_BITS, bytes};
 use crate::identity::{FileIdentity, Timestamp};
 use crate::wire::{EntryKind, OfferedEntry};
 
@@ -197,6 +197,22 @@ impl Keeper {
     /// Returns what an entry has that this process has just made.
     fn new_entry(&self, has_mode: bool) -> Before {
         Before { owner: self.own, special: 0, rights: 0, has_mode, attributes: Attributes::new() }
+    }
+
+    /// Returns true if a folder is this user's, forbids it to read, write or enter, and gets its mode at the end.
+    pub(crate) fn is_shut(&self, there: &Stat) -> bool {
+        let is_own = !self.is_root && there.st_uid == self.own.0;
+        is_own && self.keeping.has(CopyKept::Mode) && there.st_mode & 0o700 != 0o700
+    }
+
+    /// Gives this user all rights to a folder that forbids one. A descriptor that only names the folder is enough.
+    pub(crate) fn let_in(&self, folder: BorrowedFd<'_>) -> io::Result<()> {
+        let there = rustix::fs::fstat(folder)?;
+        if self.is_shut(&there) {
+            let mode = Mode::from_raw_mode((there.st_mode & MODE_BITS) | 0o700);
+            rustix::fs::chmod(format!("{DESCRIPTORS}/{}", folder.as_raw_fd()), mode)?;
+        }
+        Ok(())
     }
 
     /// Takes from an incomplete file of an earlier copy what that one has set: this one may keep less, and would leave it.

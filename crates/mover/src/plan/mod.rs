@@ -30,16 +30,13 @@ pub(crate) use pieces::PieceWork;
 use removal::RemovalPlan;
 pub(crate) use removal::{EmptySource, NotRemoved};
 use room::TargetRoom;
-pub(crate) use settled::{FailedEntry, Settled};
+pub(crate) use settled::{FailedEntry, Settled, UnlistedFailures};
 pub(crate) use sparse::MapWork;
 
 /// The number of entries that are under way at the most. It bounds the memory of both ends.
 const MOST_OPEN: usize = 16_384;
 /// Offers go before content while less than this waits to be sent, so that the target's answers arrive in time.
 const LOW: u64 = 32 << 20;
-/// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
-/// counted.
-pub(crate) const MOST_LISTED: usize = 400;
 
 /// The next step of a thread that sends.
 #[derive(Debug, PartialEq)]
@@ -276,11 +273,28 @@ impl Plan {
         self.count_failed(FailedEntry { name, failure, is_at_target: false });
     }
 
-    fn count_failed(&mut self, entry: FailedEntry) {
-        self.settled.failed += 1;
-        if self.settled.failures.len() < MOST_LISTED {
-            self.settled.failures.push(entry);
+    /// Counts an entry that could not be offered for the second time, unless it failed before. If not all failures are listed,
+    /// it may have.
+    pub(crate) fn add_failed_again(&mut self, name: RelativeName, failure: Failure) {
+        if self.settled.lists_all() && !self.has_failed(&name) {
+            self.add_failed(name, failure);
         }
+    }
+
+    /// Counts entries that could not be offered for the second time, and whose names are not known.
+    pub(crate) fn add_failed_unnamed(&mut self, failure: Failure, entries: u64) {
+        if entries > 0 {
+            self.settled.fail_unlisted(failure, false, entries);
+        }
+    }
+
+    /// Returns true if the list of failures has this name.
+    fn has_failed(&self, name: &RelativeName) -> bool {
+        self.settled.failures.iter().any(|failed| failed.name == *name)
+    }
+
+    fn count_failed(&mut self, entry: FailedEntry) {
+        self.settled.fail(entry);
     }
 
     /// The walk is over: of all entries, then of the folders, once or more often.

@@ -189,9 +189,8 @@ impl Plan {
     fn fail(&mut self, entry: u64, failure: Failure, is_at_target: bool) {
         let Some(open) = self.open.remove(&entry) else { return };
         self.is_target_full |= failure.is_full();
-        let name = &open.found.offered.name;
         // A folder that could not be made has no mode to set.
-        if self.phase == Phase::Content || !self.settled.failures.iter().any(|failed| failed.name == *name) {
+        if self.phase == Phase::Content || !self.has_failed(&open.found.offered.name) {
             self.give_up(open, failure, is_at_target);
         }
         if failure.is_full() {

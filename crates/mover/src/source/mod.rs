@@ -1,6 +1,7 @@
 //! The end that reads: it walks the trees, offers their entries, and sends what the target wants.
 
 mod crew;
+mod folders;
 mod made;
 mod names;
 mod outcome;

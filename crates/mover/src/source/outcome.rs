@@ -1,12 +1,12 @@
 //! What came of a copy, for the user.
 
 use landspeed_record::units::Bytes;
-use landspeed_record::{CopyFailure, CopyLoss, CopyLossKind, CopyOutcome, PathBytes};
+use landspeed_record::{CopyFailure, CopyFailureKind, CopyLoss, CopyLossKind, CopyOutcome, PathBytes};
 
 use super::SourceRoot;
 use crate::extras::empty_source_words;
 use crate::metadata::LostKind;
-use crate::plan::{EmptySource, FailedEntry, NotRemoved, Settled};
+use crate::plan::{EmptySource, FailedEntry, NotRemoved, Settled, UnlistedFailures};
 use crate::wire::Failure;
 
 /// Returns what came of a copy. `unfinished` is the failure of the target's end, if it has failed.
@@ -14,7 +14,11 @@ pub(super) fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Optio
     let file_system = |failure: Failure| format!("the target's file system {}", failure.words());
     let failure = |failed: &FailedEntry| CopyFailure {
         name_hex: PathBytes(failed.name.as_bytes().to_vec()),
-        why: if failed.is_at_target { failed.failure.words_at_target() } else { failed.failure.words() },
+        why: why(failed.failure, failed.is_at_target),
+    };
+    let kind = |kind: &UnlistedFailures| CopyFailureKind {
+        entries: kind.entries,
+        why: why(kind.failure, kind.is_at_target),
     };
     CopyOutcome {
         copied: settled.copied,
@@ -23,13 +27,18 @@ pub(super) fn outcome(settled: &Settled, roots: &[SourceRoot], unfinished: Optio
         made: settled.made,
         unchanged: settled.unchanged,
         failed: settled.failed,
-        is_full: settled.failures.iter().any(|failed| failed.failure.is_full()),
+        is_full: settled.is_full(),
         failures: settled.failures.iter().map(failure).collect(),
+        unlisted: settled.unlisted.iter().map(kind).collect(),
         deleted: settled.deleted,
         not_deleted: not_deleted(settled, roots),
         unfinished: unfinished.map(file_system).unwrap_or_default(),
         lost: lost(settled),
     }
+}
+
+fn why(failure: Failure, is_at_target: bool) -> String {
+    if is_at_target { failure.words_at_target() } else { failure.words() }
 }
 
 /// Returns what the target did not take of entries that it has otherwise.

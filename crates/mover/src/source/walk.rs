@@ -3,29 +3,35 @@
 
 use landspeed_record::CopyStage;
 
+use super::folders::FoundFolders;
 use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, OfferBatch, Visitor};
-use crate::wire::Failure;
+use crate::tree::{FoundEntry, NameUse, OfferBatch, Visitor, name_use};
+use crate::wire::{EntryKind, Failure, Operation};
 
 impl Sending<'_> {
     pub(super) fn walk(&self) {
         let _life = self.progress.stages.begin(CopyStage::Walk);
-        self.walk_all(false);
+        let folders = self.walk_all(false, FoundFolders::default());
         self.progress.walked();
         self.tell_names();
         if self.wait_until(|plan| plan.wants_folders()) {
-            self.walk_all(true);
+            self.walk_all(true, folders);
         }
     }
 
-    fn walk_all(&self, only_folders: bool) {
-        let mut walk = Walk { sending: self, only_folders, found: OfferBatch::default() };
+    /// Walks all trees. Returns the folders that were found.
+    fn walk_all(&self, only_folders: bool, folders: FoundFolders) -> FoundFolders {
+        let mut walk = Walk { sending: self, only_folders, folders, found: OfferBatch::default() };
         self.trees.iter().for_each(|tree| tree.walk(only_folders, &mut walk));
         self.made.iter().filter(|_| !only_folders).for_each(|files| made::walk(*files, &mut walk));
+        if only_folders {
+            walk.take_missing();
+        }
         walk.hand_over();
         self.change(|plan| plan.walked());
+        walk.folders
     }
 
     /// Waits until `is_so`. Returns false if the copy is over before.
@@ -42,6 +48,7 @@ impl Sending<'_> {
 struct Walk<'a, 'b> {
     sending: &'a Sending<'b>,
     only_folders: bool,
+    folders: FoundFolders,
     /// Entries that are not yet in the plan.
     found: OfferBatch,
 }
@@ -61,10 +68,53 @@ impl Walk<'_, '_> {
             goes_on && !plan.has_given_up()
         })
     }
+
+    /// Takes the folders that were found first, and are not found again: they are named, and get what they had then.
+    fn take_missing(&mut self) {
+        let (missing, others) = std::mem::take(&mut self.folders).missing();
+        // Otherwise this walk has come to its end.
+        if self.sending.change(|plan| plan.is_over() || plan.has_given_up()) {
+            return;
+        }
+        for folder in missing {
+            let folder = self.now(folder);
+            if self.found.push(folder) && !self.hand_over() {
+                return;
+            }
+        }
+        let gone = Failure { operation: Operation::Open, errno: libc::ENOENT };
+        self.sending.change(|plan| plan.add_failed_unnamed(gone, others));
+    }
+
+    /// Returns a folder as it is now; as it was before, and names it, if it is gone. One in a folder that cannot be listed any
+    /// more may be there.
+    fn now(&self, before: FoundEntry) -> FoundEntry {
+        let seen = self.sending.trees[before.place.tree].look(&before.place.inner);
+        let not_a_folder = Failure { operation: Operation::Open, errno: libc::ENOTDIR };
+        let failure = match seen {
+            Ok(now) if now.offered.kind == EntryKind::Folder => return now,
+            Ok(_) => not_a_folder,
+            Err(failure) => failure,
+        };
+        self.sending.change(|plan| plan.add_failed_again(before.offered.name.clone(), failure));
+        before
+    }
 }
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
+        match name_use(&self.sending.trees, &entry) {
+            NameUse::Free => {}
+            NameUse::Taken if !self.only_folders => {
+                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
+            }
+            NameUse::Same | NameUse::Taken => return true,
+        }
+        match (self.only_folders, &entry.offered.kind) {
+            (true, _) => self.folders.add_again(&entry),
+            (false, EntryKind::Folder) => self.folders.add(&entry),
+            (false, _) => {}
+        }
         if !self.only_folders {
             self.sending.progress.found(entry.size());
         }

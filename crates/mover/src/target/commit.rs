@@ -50,14 +50,15 @@ impl Receiving {
     pub(super) fn commit_all(&self, queue: &Receiver<Commit>) {
         while let Ok(first) = stage::wait(Pause::Starved, || queue.recv()) {
             let batch = gather(first, queue);
-            let synced = self.sync(&batch);
+            let mut synced = self.sync(&batch).into_iter();
             stage::settle(Pause::Device);
             stage::enter(CopyStage::Install);
             let (mut last, mut outcomes) = (LastFolder::default(), OutcomesByLink::new());
             for one in batch {
                 match one {
                     Commit::Install { files, link } => {
-                        let installed = files.iter().map(|file| self.install_one(file, &synced, &mut last));
+                        let pairs = files.iter().zip(synced.by_ref());
+                        let installed = pairs.map(|(file, synced)| self.install_one(file, synced, &mut last));
                         let (_, told) = outcomes.entry(link.number).or_insert((link, Vec::new()));
                         told.extend(installed);
                     }
@@ -74,39 +75,70 @@ impl Receiving {
     }
 
     /// Puts the content of files on stable storage: of one alone by its own sync, else all by that of the file system.
-    fn sync(&self, batch: &[Commit]) -> io::Result<()> {
+    /// Returns what came of each, in their order.
+    fn sync(&self, batch: &[Commit]) -> Vec<Result<(), Failure>> {
+        let files: Vec<&IncomingFile> =
+            batch.iter().flat_map(Commit::files).map(|(_, file)| file.as_ref()).collect();
         if !self.is_synced {
-            return Ok(());
+            return vec![Ok(()); files.len()];
         }
-        let mut files = batch.iter().flat_map(Commit::files);
-        let alone = match (files.next(), files.next()) {
-            (Some((_, file)), None) => self.work.to_sync(file.own())?,
-            _ => None,
-        };
-        match alone {
-            Some(file) => waited(&self.is_over, move || rustix::fs::fdatasync(file)),
+        if files.len() > 1 && !self.syncs_apart() {
+            match self.sync_all() {
+                // The kernel says it of all of them together, and only this time.
+                Err(failure) if is_of_disk(&failure) => {}
+                synced => return vec![synced; files.len()],
+            }
+        }
+        files.into_iter().map(|file| self.sync_alone(file)).collect()
+    }
+
+    /// Puts the content of a file on stable storage. This call also reports what the kernel has lost of it before.
+    fn sync_alone(&self, file: &IncomingFile) -> Result<(), Failure> {
+        let failed = |error: io::Error| Failure::of(Operation::Sync, &error);
+        match self.work.to_sync(file.own()).map_err(failed)? {
+            Some(file) => waited(&self.is_over, move || rustix::fs::fdatasync(file)).map_err(failed),
+            None if self.syncs_apart() => Err(failed(io::Error::from_raw_os_error(libc::EIO))),
             None => self.sync_all(),
         }
     }
 
     /// Puts all of the target's file system on stable storage, also what is incomplete. The folder of that has a lock, which no
     /// call may hold that is left behind: so the call has the target's folder.
-    fn sync_all(&self) -> io::Result<()> {
-        let root = self.root.as_fd().try_clone_to_owned()?;
-        waited(&self.is_over, move || rustix::fs::syncfs(root))
+    fn sync_all(&self) -> Result<(), Failure> {
+        let root = self.root.as_fd().try_clone_to_owned();
+        let synced = root.and_then(|root| waited(&self.is_over, move || rustix::fs::syncfs(root)));
+        let synced = synced.map_err(|error| Failure::of(Operation::Sync, &error));
+        if synced.as_ref().is_err_and(is_of_disk) {
+            self.syncs_apart.store(true, Ordering::Release);
+        }
+        synced
+    }
+
+    fn syncs_apart(&self) -> bool {
+        self.syncs_apart.load(Ordering::Acquire)
     }
 
     fn install_one(
         &self,
         (entry, file): &WholeFile,
-        synced: &io::Result<()>,
+        synced: Result<(), Failure>,
         last: &mut LastFolder,
     ) -> (u64, EntryOutcome) {
-        let outcome = match synced.as_ref().map_err(|error| Failure::of(Operation::Sync, error)) {
+        let outcome = match synced {
             Ok(()) => self.put_in_place(*entry, file, last),
-            Err(failure) => self.failed(*entry, failure),
+            Err(failure) => self.unsynced(*entry, file, failure),
         };
         (*entry, outcome)
+    }
+
+    /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would
+    /// read it there, find it right, and hear of no error, as the kernel reports it once. So nothing of the file stays.
+    fn unsynced(&self, entry: u64, file: &IncomingFile, failure: Failure) -> EntryOutcome {
+        let outcome = self.failed(entry, failure);
+        if is_of_disk(&failure) {
+            self.work.remove(file.own());
+        }
+        outcome
     }
 
     fn put_in_place(&self, entry: u64, file: &IncomingFile, last: &mut LastFolder) -> EntryOutcome {
@@ -129,15 +161,25 @@ impl Receiving {
     /// Puts names, modes and times on stable storage too, and tells the source, also of what was not kept.
     fn finish(&self, link: &SourceLink) {
         stage::enter(CopyStage::Sync);
-        let synced = if self.is_synced { self.sync_all() } else { Ok(()) };
+        let finished = if self.is_synced { self.sync_all() } else { Ok(()) };
+        if !self.root_is_offered.load(Ordering::Acquire) {
+            // The source has nothing that the target's folder is to have.
+            self.work.forget_new();
+        }
         self.is_finished.store(true, Ordering::Release);
         let lost = self.keeper.lost();
         if !lost.is_empty() {
             link.tell(&ToSource::Lost(lost));
         }
-        let finished = synced.map_err(|error| Failure::of(Operation::Sync, &error));
         link.tell(&ToSource::Finished(finished));
     }
+}
+
+/// Returns true if a sync has failed because a disk has lost what it was given: not because the copy is over, there is no
+/// room, or this process has reached a limit.
+fn is_of_disk(failure: &Failure) -> bool {
+    let others = [0, libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
+    !failure.is_full() && !others.contains(&failure.errno)
 }
 
 /// Returns what is queued, until it has enough files for one sync.

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 use super::offer::allows;
 use super::{Receiving, SourceLink, work_folder};
 use crate::beneath::LastFolder;
+use crate::identity::FileIdentity;
 use crate::name::RelativeName;
-use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, HardLink, OfferedEntry, Operation};
 
 /// The files that may get further names. A source gets a link to nothing else, whatever name it says: the target's folder may

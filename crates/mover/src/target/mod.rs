@@ -109,10 +109,15 @@ struct Receiving {
     keeper: Arc<Keeper>,
     /// The first components of the names that the source may use.
     names: BTreeSet<Vec<u8>>,
-    /// True if this copy has created the target's folder.
+    /// True if this copy has created the target's folder, or one before it that was interrupted, and the source may have a
+    /// mode for it.
     is_new: bool,
+    /// True once the source has offered an entry for the target's folder.
+    root_is_offered: AtomicBool,
     is_synced: bool,
     rules: CopyRules,
+    /// The number of entries that only the target had, as they were counted before any was removed.
+    counted: AtomicU64,
     /// The number of entries that were removed because only the target had them, or that are about to be.
     removed: AtomicU64,
     /// The files under way, by the number of their entries.
@@ -122,6 +127,9 @@ struct Receiving {
     /// comes after the look at a name.
     fresh: KnownFolders,
     forms: NameForms,
+    /// True once a sync of the file system has reported that a disk has lost something. The kernel names no file and says
+    /// it only once, so that each file has a sync of its own from then on.
+    syncs_apart: AtomicBool,
     /// True once everything is done.
     is_finished: AtomicBool,
     /// True once the source has said its last, and after an error.
@@ -146,19 +154,23 @@ impl Receiving {
         if is_new {
             fresh.add(&RelativeName::root());
         }
+        let is_new = names.contains(&b""[..]) && work.is_in_new(is_new).map_err(failed("prepare it"))?;
         Ok(Receiving {
             root,
             work,
             keeper: Arc::new(keeper),
             names,
             is_new,
+            root_is_offered: AtomicBool::new(false),
             is_synced: target.is_synced,
             rules: target.rules.clone(),
+            counted: AtomicU64::new(0),
             removed: AtomicU64::new(0),
             files: Mutex::default(),
             linkable: LinkableFiles::default(),
             fresh,
             forms: NameForms::default(),
+            syncs_apart: AtomicBool::new(false),
             is_finished: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
         })

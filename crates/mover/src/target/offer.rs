@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use landspeed_record::CopyDifference;
 use rustix::fs::{AtFlags, FileType, OFlags, Stat};
@@ -16,9 +17,9 @@ use super::{Receiving, work_folder};
 use crate::beneath::LastFolder;
 use crate::digest;
 use crate::extents::pieces_with_data;
+use crate::identity::FileIdentity;
 use crate::metadata::Place;
 use crate::name::RelativeName;
-use crate::tree::FileIdentity;
 use crate::wire::{Answer, EntryKind, Failure, OfferedEntry, Operation};
 
 impl Receiving {
@@ -31,7 +32,11 @@ impl Receiving {
             (EntryKind::Fifo | EntryKind::Device(_), _) => self.make_special(entry, offered),
             (EntryKind::File { size }, _) => self.want(entry, offered, *size, last),
         };
-        considered.unwrap_or_else(Answer::Failed)
+        let answer = considered.unwrap_or_else(Answer::Failed);
+        if needs_no_part(offered, &answer) {
+            self.work.remove_part(&offered.name);
+        }
+        answer
     }
 
     fn is_allowed(&self, name: &RelativeName) -> bool {
@@ -40,7 +45,8 @@ impl Receiving {
 
     fn make_folder(&self, name: &RelativeName, last: &mut LastFolder) -> Result<Answer, Failure> {
         let failed = |error: io::Error| Failure::of(Operation::MakeFolder, &error);
-        let (answer, is_new) = match self.root.stat(name, last).map_err(failed)?.map(|stat| kind(&stat)) {
+        let there = self.root.stat(name, last).map_err(failed)?;
+        let (answer, is_new) = match there.as_ref().map(kind) {
             Some(FileType::Directory) => (Answer::Unchanged, false),
             Some(_) => return Err(failed(io::Error::from_raw_os_error(libc::EEXIST))),
             None => (Answer::Made, self.new_folder(name).map_err(failed)?),
@@ -49,7 +55,19 @@ impl Receiving {
             true => self.fresh.add(name),
             false => self.check_name(name, last).map_err(failed)?,
         }
+        match there {
+            _ if *name == RelativeName::root() => self.root_is_offered.store(true, Ordering::Release),
+            // What cannot be put into it fails for itself.
+            Some(there) if self.keeper.is_shut(&there) => drop(self.let_in(name)),
+            _ => {}
+        }
         Ok(answer)
+    }
+
+    /// Lets this user into a folder that is there and forbids it: its mode is set once its content is complete, as that of
+    /// every folder of the source. The target's folder itself keeps its mode.
+    fn let_in(&self, name: &RelativeName) -> io::Result<()> {
+        self.keeper.let_in(self.root.folder(name)?.as_fd())
     }
 
     /// Makes a folder, in one that has its own name. Returns false if another program has made it.
@@ -234,7 +252,12 @@ impl Receiving {
             self.keeper.set_over(&Place::Open(folder.as_fd()), offered, &there)
         };
         match open().and_then(set) {
-            Ok(()) => Answer::Unchanged,
+            Ok(()) => {
+                if offered.name == RelativeName::root() {
+                    self.work.forget_new();
+                }
+                Answer::Unchanged
+            }
             Err(error) => Answer::Failed(Failure::of(Operation::SetModeAndTimes, &error)),
         }
     }
@@ -245,6 +268,17 @@ impl Receiving {
 pub(crate) fn allows(names: &BTreeSet<Vec<u8>>, name: &RelativeName) -> bool {
     let is_asked_for = names.contains(&b""[..]) || names.contains(name.first());
     is_asked_for && !name.first().eq_ignore_ascii_case(work_folder::NAME)
+}
+
+/// Returns true if a part that an earlier copy has left of an entry is of no use: the entry is there, or is sent as one
+/// piece.
+fn needs_no_part(offered: &OfferedEntry, answer: &Answer) -> bool {
+    let is_short = matches!(offered.kind, EntryKind::File { size } if digest::pieces(size) == Some(1));
+    match answer {
+        Answer::Unchanged | Answer::Made => true,
+        Answer::Send | Answer::Compare(_) => is_short,
+        Answer::Failed(_) => false,
+    }
 }
 
 /// Returns the kind of an entry.

@@ -35,7 +35,10 @@ impl Receiving {
                 // The user has ended the copy meanwhile.
                 (true, _) => Err(Failure::of(Operation::Remove, &Errno::CANCELED.into())),
                 (false, true) => self.may_remove(),
-                (false, false) => Ok(()),
+                (false, false) => {
+                    self.counted.fetch_add(1, Ordering::Relaxed);
+                    Ok(())
+                }
             };
         let mut swept = Swept::default();
         folders.iter_mut().for_each(|folder| swept.add(sweeper.sweep(folder, &mut on_extra)));
@@ -43,10 +46,11 @@ impl Receiving {
         Ok(())
     }
 
-    /// Counts an entry that is about to be removed. The source has counted all before it asks for that; this end does not
-    /// depend on it.
+    /// Counts an entry that is about to be removed: one of no more than were found before any was. The source has counted
+    /// too before it asks for that; this end does not depend on it, and the source's folder may have lost a mount since.
     fn may_remove(&self) -> Result<(), Failure> {
-        let Some(most) = self.rules.removal.and_then(|removal| removal.most) else { return Ok(()) };
+        let most = self.rules.removal.and_then(|removal| removal.most).unwrap_or(u64::MAX);
+        let most = most.min(self.counted.load(Ordering::Relaxed));
         let count = |removed: u64| (removed < most).then(|| removed + 1);
         let counted = self.removed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count);
         counted.map(drop).map_err(|_| Failure::plain(Operation::RemoveBeyond))

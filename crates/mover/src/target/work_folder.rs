@@ -8,16 +8,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, statat};
+use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, Stat, statat};
 use rustix::io::Errno;
 
 use super::direct::DirectWrites;
 use super::hard_links::{Inode, inode};
 use crate::Error;
 use crate::beneath::Root;
+use crate::identity::FileIdentity;
 use crate::metadata::{shed_inherited, times};
 use crate::name::RelativeName;
-use crate::tree::FileIdentity;
 
 pub use clean::clean;
 
@@ -29,6 +29,12 @@ const PART: &[u8] = b".part";
 const SHORT: &[u8] = b".short";
 /// The file that says which copy holds the lock.
 const HOLDER: &[u8] = b"landspeed-holder";
+/// The file that says that a copy has made the target's folder, and has not yet given it what the source's has.
+const NEW: &[u8] = b"landspeed-new";
+/// The folder that is made for a moment ([`gives_rights`]).
+const TRIED: &[u8] = b"landspeed-mode";
+/// Why a folder is refused that others may use.
+const SHARED: &str = "other users have rights to it";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
 
@@ -40,6 +46,8 @@ pub(super) struct WorkFolder {
     above: OwnedFd,
     /// How pieces of long files are written.
     pub(super) direct: Arc<DirectWrites>,
+    /// True if earlier copies have left parts of long files.
+    has_parts: bool,
 }
 
 impl WorkFolder {
@@ -60,17 +68,18 @@ impl WorkFolder {
                 Err(Errno::NOENT) => continue,
                 opened => opened.map_err(failed("open it"))?,
             };
-            is_private(&folder, &path)?;
+            is_own(&folder, &path)?;
             lock(&folder, &path)?;
-            // What is made in it would inherit the same.
-            shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             if rustix::fs::fstat(&folder).map_err(failed("read it"))?.st_nlink == 0 {
                 continue;
             }
+            is_private(&folder, &path)?;
+            // What is made in it would inherit the same.
+            shed_inherited(folder.as_fd()).map_err(Error::at(&path, "prepare it"))?;
             let above = open_folder(root, b".").map_err(failed("open the folder above it"))?;
-            let work = WorkFolder { folder, above, direct: Arc::default() };
+            let mut work = WorkFolder { folder, above, direct: Arc::default(), has_parts: false };
             work.write_holder().map_err(Error::at(&path, "write to it"))?;
-            work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
+            work.has_parts = work.remove_short_files().map_err(Error::at(&path, "empty it"))?;
             return Ok(work);
         }
         Err(failed("create it")(Errno::AGAIN))
@@ -82,6 +91,22 @@ impl WorkFolder {
         let text = format!("process {} of user {}", std::process::id(), rustix::process::geteuid().as_raw());
         rustix::io::write(file, text.as_bytes())?;
         Ok(())
+    }
+
+    /// Returns true if a copy has made the target's folder and has not completed it: this one, which `has_made` it, or one
+    /// before it that was interrupted. It is so for the next one too.
+    pub(super) fn is_in_new(&self, has_made: bool) -> io::Result<bool> {
+        let create = if has_made { OFlags::CREATE } else { OFlags::empty() };
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | create;
+        match rustix::fs::openat(&self.folder, NEW, flags, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::NOENT) => Ok(false),
+            opened => Ok(opened.map(|_| true)?),
+        }
+    }
+
+    /// The target's folder has all that it is to have.
+    pub(super) fn forget_new(&self) {
+        self.remove(NEW);
     }
 
     /// Creates a file for writing. No other user can reach it, whatever its mode. One that is there is an error.
@@ -157,17 +182,26 @@ impl WorkFolder {
         let _ = rustix::fs::unlinkat(&self.folder, name, AtFlags::empty());
     }
 
+    /// Removes the part that an earlier copy may have left of an entry.
+    pub(super) fn remove_part(&self, name: &RelativeName) {
+        if self.has_parts {
+            self.remove(&part(name));
+        }
+    }
+
     /// Removes what is left of short files and links. Other names are left, because a user who owns the target's folder could
-    /// have put a folder of another copy in the place of this one.
-    fn remove_short_files(&self) -> io::Result<()> {
+    /// have put a folder of another copy in the place of this one. Returns true if parts of long files are among them.
+    fn remove_short_files(&self) -> io::Result<bool> {
+        let mut has_parts = false;
         for entry in Dir::read_from(&self.folder)? {
             let entry = entry?;
             let name = entry.file_name().to_bytes();
+            has_parts |= name.ends_with(PART);
             if name.ends_with(SHORT) {
                 self.remove(name);
             }
         }
-        Ok(())
+        Ok(has_parts)
     }
 }
 
@@ -238,14 +272,38 @@ pub(super) fn further(entry: u64) -> Vec<u8> {
     [&b"link-"[..], &short(entry)].concat()
 }
 
-/// Checks that no other user can put anything into the folder.
-fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
-    let stat = rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))?;
-    let unsafe_folder = |why| Err(Error::UnsafeFolder { path: path.display().to_string(), why });
+/// Checks that the folder is this user's, and that no other one can put anything into it.
+fn is_own(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let stat = seen(folder, path)?;
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return unsafe_folder("it belongs to another user");
+        return Err(unsafe_folder(path, "it belongs to another user"));
     }
-    if stat.st_mode & 0o077 != 0 { unsafe_folder("other users have rights to it") } else { Ok(()) }
+    if stat.st_mode & 0o022 == 0 { Ok(()) } else { Err(unsafe_folder(path, SHARED)) }
+}
+
+/// Checks that no other user can see what is in the folder, unless each can on its file system. The folder is locked: one copy
+/// at a time tries that.
+fn is_private(folder: &OwnedFd, path: &Path) -> Result<(), Error> {
+    let is_private = seen(folder, path)?.st_mode & 0o077 == 0 || gives_rights(folder);
+    if is_private { Ok(()) } else { Err(unsafe_folder(path, SHARED)) }
+}
+
+fn seen(folder: &OwnedFd, path: &Path) -> Result<Stat, Error> {
+    rustix::fs::fstat(folder).map_err(|error| Error::at(path, "read it")(error.into()))
+}
+
+fn unsafe_folder(path: &Path, why: &'static str) -> Error {
+    Error::UnsafeFolder { path: path.display().to_string(), why }
+}
+
+/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Asks
+/// for it by a folder that is made for a moment.
+fn gives_rights(folder: &OwnedFd) -> bool {
+    // A copy that was killed may have left it.
+    let _ = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);
+    let seen = statat(folder, TRIED, AtFlags::SYMLINK_NOFOLLOW);
+    let _ = rustix::fs::unlinkat(folder, TRIED, AtFlags::REMOVEDIR);
+    seen.is_ok_and(|seen| seen.st_mode & 0o077 != 0)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
+use crate::beneath::tests::deny;
 
 #[derive(Default)]
 struct Seen {
@@ -160,4 +161,19 @@ fn a_folder_that_cannot_be_read_is_named() {
     std::fs::set_permissions(&shut, PermissionsExt::from_mode(0o0)).unwrap();
     let seen = walked(folder.path(), false);
     assert_eq!(seen.failed[0].0, "t/shut");
+}
+
+/// As on a disk that cannot read it.
+#[test]
+fn a_folder_whose_entries_cannot_be_listed_is_named_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let seen = std::thread::scope(|scope| {
+        let walk = scope.spawn(|| {
+            deny(libc::SYS_getdents64, libc::EIO);
+            walked(folder.path(), false)
+        });
+        walk.join().expect("no panic")
+    });
+    let failure = Failure { operation: Operation::ReadFolder, errno: libc::EIO };
+    assert_eq!(seen.failed, [("t".to_owned(), failure)]);
 }

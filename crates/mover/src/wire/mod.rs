@@ -228,8 +228,10 @@ pub(crate) enum Operation {
     Remove,
     /// Letters of both cases, or of both forms, are one in the folder.
     RemoveWithoutCase,
-    /// As many entries were removed as may be.
+    /// As many entries were removed as were counted, or as may be.
     RemoveBeyond,
+    /// Another source has an entry of this name.
+    NameTaken,
 }
 
 impl Failure {
@@ -279,7 +281,12 @@ impl Failure {
             Operation::RemoveWithoutCase => {
                 "nothing was deleted in it: its file system takes names with other letters, or other forms of letters, for one"
             }
-            Operation::RemoveBeyond => "was not deleted: as many entries were deleted as may be",
+            Operation::RemoveBeyond => {
+                "was not deleted: as many entries were deleted as were counted before, or as may be"
+            }
+            Operation::NameTaken => {
+                "has the name of an entry of a source before it: copy them into folders of their own"
+            }
         };
         match self.errno {
             0 => what.to_owned(),

@@ -9,6 +9,7 @@ mod null;
 mod select;
 mod stages;
 mod steering;
+mod vanishing;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -372,3 +372,30 @@ fn only_what_is_named_is_copied() {
     let error = send(sending, &source, &CopyProgress::default(), &CancelFlag::default()).unwrap_err();
     assert!(error.to_string().contains("leave --files-from out"), "{error}");
 }
+
+/// The first one is copied, as by rsync, and the other one is named. Without that the last one would win without a word.
+#[test]
+fn of_two_entries_that_are_to_have_one_name_the_second_is_named() {
+    let all = tempfile::tempdir().unwrap();
+    let [one, other, to] = ["one", "other", "to"].map(|name| all.path().join(name));
+    make(all.path(), &[b"one/same/", b"other/same/", b"other/g/", b"to/"]);
+    make(&one, &[b"same/f", b"g"]);
+    make(&other, &[b"same/f", b"same/h", b"g/deep"]);
+    fs::write(other.join("same/f"), "another one").unwrap();
+    let from = |folders: [&Path; 2]| {
+        let root = |path: &Path| SourceRoot { path: path.to_owned(), target: RelativeName::root() };
+        Source { roots: folders.map(root).into(), ..source(folders[0]) }
+    };
+    let copied =
+        |source: &Source| carried(source, &target(&to), flows("tcp", 3), &CancelFlag::default()).unwrap();
+    let outcome = copied(&from([one.as_path(), other.as_path()]));
+    let named: Vec<&[u8]> = outcome.failures.iter().map(|failure| failure.name_hex.0.as_slice()).collect();
+    assert_eq!((outcome.copied, outcome.failed), (3, 3), "{outcome:?}");
+    assert!([&b"g"[..], b"g/deep", b"same/f"].iter().all(|name| named.contains(name)), "{outcome:?}");
+    assert!(outcome.failures[0].why.contains("of a source before it"), "{outcome:?}");
+    assert_eq!(fs::read(to.join("same/f")).unwrap(), b"same/f");
+    assert_eq!(names_of(&to), ["g", "same", "same/f", "same/h"]);
+    fs::write(one.join("long"), bytes(3 * MIB, 1)).unwrap();
+    let twice = copied(&from([one.as_path(), one.as_path()]));
+    assert_eq!((twice.copied, twice.failed), (1, 0), "a file that is named twice is one: {twice:?}");
+}

@@ -143,7 +143,10 @@ fn failures(report: &CopyReport) -> ReportSection {
     let list = (!items.is_empty()).then(|| List { items, most: Some(SHOWN), ..List::default() });
     let more =
         (left > 0).then(|| ReportBlock::aside(format!("and {left} more, of which the names are not kept")));
-    ReportSection::new("failed", "NOT copied").all(list).all(more)
+    let kinds = outcome.unlisted.iter().map(|kind| {
+        ReportBlock::aside(format!("{} of these: {}", counted(kind.entries, "entry"), safe(&kind.why)))
+    });
+    ReportSection::new("failed", "NOT copied").all(list).all(more).all(kinds)
 }
 
 fn losses(report: &CopyReport) -> ReportSection {

@@ -1,7 +1,7 @@
 use landspeed_analysis::copy_report;
 use landspeed_record::{
-    CopyCounts, CopyEnd, CopyFailure, CopyLossKind, CopyMoment, CopyOutcome, CopyStage, CopyStages,
-    CopyTimes, HostFacts, PathBytes, RecordKind, Settings, Side,
+    CopyCounts, CopyEnd, CopyFailure, CopyFailureKind, CopyLossKind, CopyMoment, CopyOutcome, CopyStage,
+    CopyStages, CopyTimes, HostFacts, PathBytes, RecordKind, Settings, Side,
 };
 
 use super::*;
@@ -51,6 +51,7 @@ fn recorded(end: bool) -> Record {
         copied_bytes: Bytes(4_000_000),
         failed: 5,
         failures: vec![failure],
+        unlisted: vec![CopyFailureKind { entries: 4, why: "cannot\u{1b} be opened".to_owned() }],
         lost: vec![loss],
         ..CopyOutcome::default()
     };
@@ -91,6 +92,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "a faster disk at the target",
         "a\\u{1b}: is full",
         "and 4 more",
+        "4 entries of these: cannot\\u{1b} be opened",
         "owner of 3 entries",
         "not as asked: dtn2: rcvbuf\\u{1b} is small",
         "encrypted with aes-128-gcm\\u{1b}",

@@ -27,10 +27,11 @@ struct LackingWay {
 }
 
 /// None of them has O_TMPFILE.
-const WAYS: [LackingWay; 7] = [
+const WAYS: [LackingWay; 8] = [
     LackingWay { title: "to one without O_TMPFILE", end: LackingEnd::Target, options: &[] },
     LackingWay { title: "to one without xattrs", end: LackingEnd::Target, options: &["--no-xattrs"] },
     LackingWay { title: "to one without SEEK_HOLE", end: LackingEnd::Target, options: &["--no-holes"] },
+    LackingWay { title: "to one of one mode", end: LackingEnd::Target, options: &["--one-mode"] },
     LackingWay { title: "to one of whole seconds", end: LackingEnd::Target, options: &["--whole-seconds"] },
     LackingWay { title: "to one that gets full", end: LackingEnd::Target, options: &["--room", "1000000"] },
     LackingWay { title: "from one without xattrs", end: LackingEnd::Source, options: &["--no-xattrs"] },

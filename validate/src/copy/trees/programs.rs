@@ -96,7 +96,7 @@ pub(super) struct Program {
     pub(super) commands: [&'static str; 4],
 }
 
-pub(super) const PROGRAMS: [Program; 5] = [
+pub(super) const PROGRAMS: [Program; 6] = [
     Program {
         name: LANDSPEED,
         needs: "landspeed",
@@ -131,6 +131,12 @@ pub(super) const PROGRAMS: [Program; 5] = [
         name: "scp -rp",
         needs: "scp",
         commands: ["scp -q -rp SOURCE/. TARGET/", "scp -q -rp SCP_OPTIONS SOURCE/. HOST:TARGET/", "", ""],
+    },
+    // Debian has no package of it.
+    Program {
+        name: "mscp",
+        needs: "mscp",
+        commands: ["", "mscp -q -F SSH_CONFIG SOURCE/. HOST:TARGET/", "", ""],
     },
 ];
 

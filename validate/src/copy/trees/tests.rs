@@ -194,6 +194,20 @@ fn times_that_the_target_does_not_keep_are_told() {
     }
 }
 
+/// As on vfat, where a mount gives all folders the same mode: also the one for what is incomplete.
+#[test]
+fn a_copy_to_a_file_system_that_gives_all_entries_one_mode_arrives_without_modes() {
+    let Some(target) = Shown::with_one_mode() else { return };
+    let from = entries();
+    for _ in 0..2 {
+        let outcome = copied(from.path(), &target.at(""));
+        let lost: Vec<CopyLossKind> = outcome.lost.iter().map(|lost| lost.kind).collect();
+        assert!(outcome.failed == 0 && lost == [CopyLossKind::Mode], "{outcome:?}");
+        assert_eq!(fs::read(target.below("file")).unwrap(), b"abc");
+        assert!(!target.below(".landspeed-copy").exists());
+    }
+}
+
 /// A change of a copy.
 type Change = fn(&Path);
 

@@ -1,6 +1,6 @@
 //! Lines that name entries.
 
-use landspeed_record::CopyFailure;
+use landspeed_record::{CopyFailure, CopyFailureKind};
 pub(super) use landspeed_report::entry_name as name;
 use landspeed_report::{counted, safe};
 
@@ -35,6 +35,15 @@ pub(super) fn failed(head: &str, number: u64, failures: &[CopyFailure], is_full:
     std::iter::once(format!("{head}: {}", counted(number, "entry"))).chain(named).chain(more).collect()
 }
 
+/// Returns the lines about entries that failed and whose names were not kept.
+pub(super) fn unlisted(kinds: &[CopyFailureKind]) -> Vec<String> {
+    let line = |kind: &CopyFailureKind| {
+        let (entries, why) = (counted(kind.entries, "entry"), safe(&without_numbers(&kind.why)));
+        format!("  {entries} of these, whose names were not kept: {why}")
+    };
+    kinds.iter().map(line).collect()
+}
+
 /// Returns the line about entries that are not named; `None` if all are.
 pub(super) fn more(number: u64, named: usize, remedy: &str) -> Option<String> {
     let left = number.saturating_sub(named as u64);
@@ -59,6 +68,8 @@ mod tests {
         assert_eq!(lines[..2], ["NOT copied: 50 entries", "  f0\\u{1b}: is full"]);
         assert_eq!((lines.len(), lines[21].as_str()), (22, "  and 30 more: --json lists more of them"));
         assert_eq!(failed("NOT copied", 1, &failures[..1], false)[0], "NOT copied: 1 entry");
+        let kinds = [CopyFailureKind { entries: 2, why: "is full\u{1b}".to_owned() }];
+        assert_eq!(unlisted(&kinds), ["  2 entries of these, whose names were not kept: is full\\u{1b}"]);
         let all = failed("NOT copied", 30, &failures, true);
         assert_eq!((all.len(), all[30].as_str()), (31, "  f29\\u{1b}: is full"));
     }

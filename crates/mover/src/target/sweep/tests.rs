@@ -95,3 +95,20 @@ fn no_more_is_removed_than_may_be_whatever_the_source_asks() {
     drop(receiving);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 5);
 }
+
+/// A source that has not counted, or whose folder has lost a mount since.
+#[test]
+fn no_more_is_removed_than_was_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    ["a", "b"].iter().for_each(|name| std::fs::write(folder.path().join(name), "f").unwrap());
+    let receiving = target(folder.path(), Some(Removal { most: None }));
+    let uncounted = swept(&receiving, true);
+    assert_eq!((uncounted.extras, uncounted.failed), (0, 2), "{uncounted:?}");
+    let counted = swept(&receiving, false);
+    assert_eq!((counted.extras, counted.failed), (2, 0), "{counted:?}");
+    std::fs::write(folder.path().join("later"), "f").unwrap();
+    let removed = swept(&receiving, true);
+    assert_eq!((removed.extras, removed.failed), (2, 1), "{removed:?}");
+    drop(receiving);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::beneath::tests::deny;
+use crate::digest::{DonePieces, PIECE};
 
 /// Takes this number of files of one byte, all in one message, and puts them in place.
 fn take(target: &Receiving, link: &Arc<SourceLink>, files: u64) {
@@ -24,7 +25,7 @@ fn a_file_that_the_disk_does_not_take_gets_no_name() {
     for (calls, files, operation) in [
         (&[libc::SYS_pwrite64][..], 2, Operation::Write),
         (&[libc::SYS_fdatasync], 1, Operation::Sync),
-        (&[libc::SYS_syncfs], 2, Operation::Sync),
+        (&[libc::SYS_syncfs, libc::SYS_fdatasync], 2, Operation::Sync),
         (&[libc::SYS_renameat, libc::SYS_renameat2], 2, Operation::Install),
     ] {
         let folder = tempfile::tempdir().unwrap();
@@ -45,6 +46,63 @@ fn a_file_that_the_disk_does_not_take_gets_no_name() {
         assert!(!folder.path().join("1").exists());
         drop(target);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of them");
+    }
+}
+
+/// The kernel reports of the file system that something was lost, and of each file whether it was that one.
+#[test]
+fn a_sync_of_all_that_fails_fails_no_file_that_is_on_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let (target, link) = (target(folder.path(), &[""]), Arc::new(SourceLink::new(0)));
+    std::thread::scope(|scope| {
+        let taken = scope.spawn(|| {
+            deny(libc::SYS_syncfs, libc::EIO);
+            take(&target, &link, 2);
+        });
+        taken.join().expect("no panic");
+    });
+    let outcomes = (0..2).map(|entry| (entry, EntryOutcome::Installed)).collect();
+    assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
+    assert!(target.syncs_apart.into_inner(), "what was lost may be of a file that is not whole");
+}
+
+/// Takes a file of two pieces and puts it in place, with a sync that fails so.
+fn take_long(target: &Receiving, link: &Arc<SourceLink>, errno: i32) {
+    let (commits, queue) = sync_channel(99);
+    let content = vec![7; PIECE + 1];
+    let long = offered("long", EntryKind::File { size: content.len() as u64 });
+    assert_eq!(considered(target, 0, &long), Answer::Send);
+    let mut done = DonePieces::none_of(2);
+    for (index, bytes) in (0..).zip(content.chunks(PIECE)) {
+        let digest = digest::of_piece(bytes, index, 2);
+        let length = bytes.len() as u32;
+        let piece = PieceHeader { entry: 0, index, length, digest, is_sent: true };
+        target.take_pieces(&[piece], bytes, link, &commits).unwrap();
+        done.add(index, digest);
+    }
+    target.install(0, done.digest().expect("all of them"), link, &commits);
+    drop(commits);
+    deny(libc::SYS_fdatasync, errno);
+    target.commit_all(&queue);
+}
+
+/// Otherwise the next copy finds in memory what the disk has lost, and the kernel reports no error. What is there of a file
+/// for which there is no room stays.
+#[test]
+fn nothing_stays_of_a_long_file_that_the_disk_has_lost() {
+    for (errno, left) in [(libc::EIO, 0), (libc::ENOSPC, 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, link) = (target(folder.path(), &[""]), Arc::new(SourceLink::new(0)));
+        std::thread::scope(|scope| {
+            let taken = scope.spawn(|| take_long(&target, &link, errno));
+            taken.join().expect("no panic");
+        });
+        let failed = EntryOutcome::Failed(Failure { operation: Operation::Sync, errno });
+        assert_eq!(told(&link).pop(), Some(ToSource::Outcomes(vec![(0, failed)])));
+        drop(target);
+        assert!(!folder.path().join("long").exists());
+        let parts = std::fs::read_dir(folder.path().join(".landspeed-copy"));
+        assert_eq!(parts.map_or(0, Iterator::count), left, "{errno}");
     }
 }
 

@@ -235,3 +235,24 @@ fn what_no_honest_source_says_of_holes_is_refused() {
     let damaged = EntryOutcome::Failed(Failure::plain(Operation::Damaged));
     assert_eq!(told(&link).last(), Some(&ToSource::Outcomes(vec![(9, damaged)])));
 }
+
+/// The source's files are short now, or something else, or are at the target already.
+#[test]
+fn a_part_that_is_of_no_use_does_not_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = folder.path().join(".landspeed-copy");
+    fs::DirBuilder::new().mode(0o700).create(&work).unwrap();
+    let part = |name: &str| {
+        let name = RelativeName::parse(name.as_bytes()).expect("a name");
+        work.join(String::from_utf8(work_folder::part(&name)).unwrap())
+    };
+    ["short", "link", "long"].iter().for_each(|name| fs::write(part(name), "part").unwrap());
+    let target = target(folder.path(), &[""]);
+    let link = EntryKind::Symlink { to: b"/nowhere".to_vec() };
+    assert_eq!(considered(&target, 0, &offered("short", EntryKind::File { size: 1 })), Answer::Send);
+    assert_eq!(considered(&target, 1, &offered("link", link)), Answer::Made);
+    let long = offered("long", EntryKind::File { size: 2 * PIECE as u64 });
+    assert!(matches!(considered(&target, 2, &long), Answer::Compare(_)));
+    let stays = ["short", "link", "long"].map(|name| part(name).exists());
+    assert_eq!(stays, [false, false, true]);
+}

@@ -1,5 +1,7 @@
 //! The modes of short files, and the calls that they cost.
 
+use std::os::unix::fs::PermissionsExt;
+
 use super::*;
 use crate::beneath::tests::deny;
 
@@ -93,4 +95,79 @@ fn what_comes_into_a_new_folder_meanwhile_is_replaced_unless_it_is_a_folder() {
     assert_eq!(told(&link), [ToSource::Outcomes(outcomes)]);
     assert_eq!(std::fs::read(folder.path().join("new/f")).unwrap(), b"x");
     assert!(folder.path().join("new/d").is_dir());
+}
+
+/// Calls `act` as a user who is not root, to whom the folder then belongs.
+fn as_user<T: Send>(folder: &Path, act: impl FnOnce() -> T + Send) -> T {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        return act();
+    }
+    std::os::unix::fs::chown(folder, Some(NOBODY), Some(NOBODY)).unwrap();
+    std::thread::scope(|scope| {
+        let acted = scope.spawn(|| {
+            // These calls change one thread; those of libc change all.
+            for call in [libc::SYS_setresgid, libc::SYS_setresuid] {
+                // SAFETY: the arguments are numbers.
+                let set = unsafe { libc::syscall(call, NOBODY, NOBODY, NOBODY) };
+                assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+            }
+            act()
+        });
+        acted.join().expect("no panic")
+    })
+}
+
+/// A first copy has set the mode of such a folder although an entry in it had failed. The next one goes on there.
+#[test]
+fn a_folder_that_forbids_its_user_to_write_takes_what_it_lacks() {
+    for mode in [0o555, 0] {
+        takes_what_it_lacks(mode);
+    }
+}
+
+/// Checks that a folder of this mode takes a file.
+fn takes_what_it_lacks(mode: u32) {
+    // Any user can reach it, which a folder in TMPDIR need not be.
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    let path = folder.path().join("shut");
+    let seen = as_user(folder.path(), || {
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+        let target = target(folder.path(), &[""]);
+        let shut = OfferedEntry { mode: 0o555, ..offered("shut", EntryKind::Folder) };
+        assert_eq!(considered(&target, 0, &shut), Answer::Unchanged);
+        let (link, (commits, queue)) = (Arc::new(SourceLink::new(0)), sync_channel(99));
+        assert_eq!(considered(&target, 1, &offered("shut/f", EntryKind::File { size: 1 })), Answer::Send);
+        let digest = digest::of_piece(b"x", 0, 1);
+        let piece = PieceHeader { entry: 1, index: 0, length: 1, digest, is_sent: true };
+        target.take_pieces(&[piece], b"x", &link, &commits).unwrap();
+        drop(commits);
+        target.commit_all(&queue);
+        assert_eq!(target.complete_folder(&shut), Answer::Unchanged);
+        told(&link)
+    });
+    assert_eq!(seen, [ToSource::Outcomes(vec![(1, EntryOutcome::Installed)])]);
+    assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o7777, 0o555);
+    // Its user can remove what is in it.
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+}
+
+/// Otherwise it would stay for one user alone: the second copy finds it there.
+#[test]
+fn a_folder_that_an_interrupted_copy_has_made_gets_its_mode_from_the_next_one() {
+    let all = tempfile::tempdir().unwrap();
+    let path = all.path().join("new");
+    let mode = || std::fs::metadata(&path).unwrap().mode() & 0o7777;
+    drop(target(&path, &[""]));
+    assert_eq!(mode(), 0o700);
+    let again = target(&path, &[""]);
+    let root = OfferedEntry { mode: 0o755, ..offered("", EntryKind::Folder) };
+    assert_eq!(considered(&again, 0, &root), Answer::Unchanged);
+    assert_eq!(again.complete_folder(&root), Answer::Unchanged);
+    drop(again);
+    assert_eq!((mode(), std::fs::read_dir(&path).unwrap().count()), (0o755, 0), "nothing is left");
+    let third = target(&path, &[""]);
+    assert_eq!(third.complete_folder(&OfferedEntry { mode: 0o700, ..root }), Answer::Unchanged);
+    assert_eq!(mode(), 0o755, "it is as any folder that is there");
 }

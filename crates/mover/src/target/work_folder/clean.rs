@@ -10,10 +10,10 @@ use landspeed_record::{CopyLeftover, CopyLeftovers};
 use rustix::fs::{AtFlags, Dir, FileType, Stat};
 use rustix::io::Errno;
 
-use super::{HOLDER, NAME, PART, SHORT, WorkFolder, is_private, lock, open_folder};
+use super::{HOLDER, NAME, NEW, PART, SHORT, WorkFolder, is_own, is_private, lock, open_folder};
 use crate::Error;
 use crate::beneath::Root;
-use crate::tree::FileIdentity;
+use crate::identity::FileIdentity;
 
 /// The largest number of files that are listed, which fit a reply. Further ones are counted.
 const MOST_LISTED: usize = 4_096;
@@ -35,16 +35,19 @@ pub fn clean(folder: &Path, only_list: bool) -> Result<CopyLeftovers, Error> {
         Err(Errno::NOENT) => return Ok(CopyLeftovers::default()),
         opened => opened.map_err(failed("open it"))?,
     };
-    is_private(&own, &path)?;
+    is_own(&own, &path)?;
     if only_list {
         return each(&own, |_| Ok(())).map_err(failed("read it"));
     }
     lock(&own, &path)?;
+    is_private(&own, &path)?;
     let above = open_folder(&root, b".").map_err(failed("open the folder above it"))?;
     // Its end removes the folder too, if nothing else is in it.
-    let work = WorkFolder { folder: own, above, direct: Arc::default() };
+    let work = WorkFolder { folder: own, above, direct: Arc::default(), has_parts: true };
     let remove = |name: &[u8]| rustix::fs::unlinkat(&work.folder, name, AtFlags::empty());
-    each(&work.folder, remove).map_err(failed("remove what is in it"))
+    let left = each(&work.folder, remove).map_err(failed("remove what is in it"))?;
+    work.forget_new();
+    Ok(left)
 }
 
 /// Returns the incomplete files in the folder, after a call of `visit` with the name of each.
@@ -53,7 +56,7 @@ fn each(folder: &OwnedFd, visit: impl Fn(&[u8]) -> Result<(), Errno>) -> Result<
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b"..") || name == HOLDER {
+        if matches!(name, b"." | b"..") || name == HOLDER || name == NEW {
             continue;
         }
         let stat = match rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -122,10 +125,11 @@ mod tests {
         fs::write(own.join("mine"), "mine").unwrap();
         fs::create_dir(own.join("folder.part")).unwrap();
         fs::write(own.join("landspeed-holder"), "process 7 of user 0").unwrap();
+        fs::write(own.join("landspeed-new"), "").unwrap();
         let listed = clean(all.path(), true).unwrap();
         assert_eq!((names(&listed), listed.others), (vec!["7.short", "8.short", "abc.part"], 2));
         assert!(listed.number == 3 && listed.files.iter().all(|file| file.age_ns < Nanos::secs(3_600)));
-        assert_eq!(fs::read_dir(&own).unwrap().count(), 6, "a list removes nothing");
+        assert_eq!(fs::read_dir(&own).unwrap().count(), 7, "a list removes nothing");
         let removed = clean(all.path(), false).unwrap();
         assert_eq!(names(&removed), names(&listed));
         let mut left: Vec<_> = fs::read_dir(&own).unwrap().flatten().map(|entry| entry.file_name()).collect();
