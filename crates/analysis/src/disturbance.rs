@@ -44,6 +44,13 @@ pub fn disturbances_without_a_cause(pairs: &[BothEnds<'_>]) -> Vec<String> {
     found(pairs).into_iter().filter(|((_, kind), _)| kinds.contains(kind)).map(line).collect()
 }
 
+/// Returns a line for each disturbance of a measurement over landspeed's own link. The threads of the link run on the hosts'
+/// processors and are not counted apart from other programs, so these are left out.
+pub fn disturbances_over_our_link(pairs: &[BothEnds<'_>]) -> Vec<String> {
+    let told = found(pairs).into_iter().filter(|((_, kind), _)| *kind != DisturbanceKind::OtherPrograms);
+    told.map(line).collect()
+}
+
 fn line(((place, kind), amount): ((Place, DisturbanceKind), f64)) -> String {
     match kind.whole() {
         Some(whole) => format!("{}, {:.0} % of {whole}", kind.words(&place), 100.0 * amount),
@@ -223,6 +230,11 @@ mod tests {
         );
         let pair = |a| BothEnds { seen: [a, &b], hosts };
         assert_eq!(disturbances_without_a_cause(&[pair(&a)]), lines(hosts, &a, &b)[1..]);
+        assert_eq!(disturbances_over_our_link(&[pair(&a)]), lines(hosts, &a, &b));
+        let busy = end(0.9, 0.3);
+        let beside = [BothEnds { seen: [&busy, &b], hosts }];
+        assert_eq!(disturbances(&beside).len(), 1);
+        assert!(disturbances_over_our_link(&beside).is_empty(), "the link may be what runs there");
         assert_eq!(
             over_trials([pair(&a), pair(&b), pair(&a)].into_iter()),
             [

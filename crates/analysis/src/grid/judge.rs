@@ -256,6 +256,7 @@ fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves 
     let ratios = fitted.compare(&fitted.to_reference());
     for (cell, ratio) in cells.iter_mut().skip(1).zip(&ratios) {
         cell.ratio = ratio.as_ref().map(ContrastEstimate::estimate);
+        cell.error_ln = ratio.as_ref().map(|one| one.error);
     }
     let method = ratios.iter().flatten().next().map(|one| one.method.to_string());
     GridCurves {

@@ -71,7 +71,6 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         .chain(failed)
         .chain(notes(&all, is_today, is_wide))
         .chain(unsteady)
-        .chain(deviating)
         .collect();
     Ok(OccasionsReport {
         format: OCCASIONS_FORMAT,
@@ -86,6 +85,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         figures,
         expected: expected.collect(),
         placebos_by_chance: by_chance,
+        deviating,
         notes,
         control,
     })

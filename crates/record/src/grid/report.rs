@@ -159,6 +159,9 @@ pub struct GridCell {
     /// itself, and if there is no interval. In 95 % of grids, the intervals of all ratios of a figure contain the true
     /// ratios.
     pub ratio: Option<Estimate>,
+    /// Standard error of the natural log of `ratio`; `None` without a ratio, and from a landspeed that did not report it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_ln: Option<f64>,
 }
 
 /// The ratio of a figure between two cells.
