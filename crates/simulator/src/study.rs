@@ -4,7 +4,7 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, ProbeSample, QueueSample, RunFlow, RunPath,
-    RunSample, Study, StudyRun, TcpSample,
+    RunSample, SenderPart, Study, StudyRun, TcpSample,
 };
 use landspeed_stats::{Random, TrafficMix};
 
@@ -13,6 +13,7 @@ use crate::loss::LossSpec;
 use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
 use crate::scenario::{FlowSpec, ProbeSpec, SimulationError, SimulationScenario};
 use crate::scene::{SceneSetting, SceneWithout};
+use crate::sender::SenderFeatures;
 use crate::simulation::simulate;
 
 /// The usual largest relative difference between the rate, RTT and queue of a repeat and those of the study's path. It
@@ -92,7 +93,18 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
         data_bytes: plan.data_bytes,
         mtu_bytes: study.path.mtu_bytes,
         seed: (dice >> 32) as u32 | 1,
+        features: features(study),
         ..FlowSpec::default()
+    }
+}
+
+/// Returns a sender of today without the parts that the study leaves out.
+fn features(study: &Study) -> SenderFeatures {
+    let has = |part| !study.without.contains(&part);
+    SenderFeatures {
+        sack: has(SenderPart::Sack),
+        tail_loss_probe: has(SenderPart::TailLossProbes),
+        ..SenderFeatures::default()
     }
 }
 
@@ -221,6 +233,21 @@ mod tests {
             && within(path.queue_bytes.0 as f64, study.path.room().0 as f64)));
         let run = study_run(&study, &contest(&["reno"], ContestQuestion::Regions), 1).unwrap();
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
+    }
+
+    #[test]
+    fn flows_do_without_what_the_study_leaves_out() {
+        let study = Study { without: vec![SenderPart::TailLossProbes], ..small() };
+        let contest = contest(&["reno"], ContestQuestion::Regions);
+        let scenario = study_scenario(&study, &contest, 0);
+        let expected = SenderFeatures { tail_loss_probe: false, ..SenderFeatures::default() };
+        assert!(scenario.flows.iter().all(|flow| flow.features == expected));
+        let without_sack = Study { without: vec![SenderPart::Sack], ..small() };
+        let bytes = |study: &Study| {
+            let run = study_run(study, &contest, 0).unwrap();
+            run.flows.iter().flat_map(|flow| &flow.samples).map(|sample| sample.goodput_bytes).sum::<Bytes>()
+        };
+        assert_ne!(bytes(&without_sack), bytes(&small()), "losses are repaired another way");
     }
 
     /// Checks that records of older builds, in which paths did not vary, are continued with one path.

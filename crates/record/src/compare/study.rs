@@ -17,6 +17,25 @@ pub enum StudyEngine {
     Simulator,
 }
 
+/// A part of a TCP sender that both the kernel and the simulator can leave out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenderPart {
+    /// Selective acknowledgements (RFC 2018).
+    Sack,
+    /// Tail loss probes (RFC 8985, section 7).
+    TailLossProbes,
+}
+
+impl SenderPart {
+    pub fn words(self) -> &'static str {
+        match self {
+            SenderPart::Sack => "selective acknowledgements",
+            SenderPart::TailLossProbes => "tail loss probes",
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub struct StudyPath {
@@ -223,6 +242,9 @@ pub struct Study {
     /// path that loses nothing but in its queue and that the flows have to themselves. Sockets have no scene.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scene: Option<String>,
+    /// The parts of a TCP sender that the flows do without.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub without: Vec<SenderPart>,
     /// Seed of the order of runs, of the link's random losses and of entry times.
     pub seed: u64,
 }
@@ -250,6 +272,7 @@ impl Study {
             sample_ns: Nanos::secs(1),
             probe_ns: Nanos::secs(1),
             scene: None,
+            without: Vec::new(),
             seed: 1,
         }
     }
