@@ -12,8 +12,8 @@
 //! nothing of the record.
 
 use landspeed_record::{
-    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
-    GridReport, GridTrial, Settings,
+    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport,
+    ExpectationTest, Grid, GridReport, GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 
@@ -44,6 +44,8 @@ pub(super) fn judge(of: &JudgedTrials<'_>, expectation: &Expectation) -> Expecta
         ExpectationAgreement::Differs => reason(of, expectation),
         _ => None,
     };
+    let is_substitute = expectation.kind() == ExpectationKind::InKind && published.is_some();
+    let agreement = if is_substitute { agreement.of_substitute() } else { agreement };
     let why =
         Some(told).filter(|told| !told.is_empty()).into_iter().chain(reason).collect::<Vec<_>>().join("; ");
     let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
@@ -424,6 +426,19 @@ mod tests {
         let gone = ratio("1500", "16000", 3.0, true);
         assert_eq!((gone.agreement, gone.why.as_str()), (ExpectationAgreement::NotHere, "too large"));
         assert_eq!(ratio("1500", "4000", 3.0, true).agreement, ExpectationAgreement::Undecided);
+    }
+
+    #[test]
+    fn a_substitute_with_another_number_says_nothing_of_the_papers() {
+        let judged = |published: f64| {
+            let (from, to) = (settings(&[("mtu", "1500")]), settings(&[("mtu", "9000")]));
+            let test = ExpectationTest::Ratio { from, to, published, within: 0.1, peaks: false };
+            let in_kind = "a veth in place of an adapter".to_owned();
+            judged_with(Expectation { test, in_kind, ..Expectation::default() })
+        };
+        let other = judged(5.0);
+        assert_eq!((other.agreement, other.ours.is_some()), (ExpectationAgreement::NotHere, true));
+        assert_eq!(judged(1.68).agreement, ExpectationAgreement::Reproduces);
     }
 
     #[test]

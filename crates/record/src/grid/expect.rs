@@ -135,11 +135,22 @@ pub enum ExpectationAgreement {
     /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot be set to the values that the expectation needs.
+    /// These hosts cannot be set to the values that the expectation needs, or another mechanism that stands for the paper's
+    /// does not have its number.
     NotHere,
 }
 
 impl ExpectationAgreement {
+    /// Returns the result for a paper's number that was tested with another mechanism: where that has another number, nothing
+    /// is said of the paper's.
+    #[must_use]
+    pub fn of_substitute(self) -> Self {
+        match self {
+            ExpectationAgreement::Differs => ExpectationAgreement::NotHere,
+            other => other,
+        }
+    }
+
     /// Returns the result where the measurement cannot answer after all.
     #[must_use]
     pub fn withdrawn(self) -> Self {
