@@ -429,7 +429,7 @@ study: build-validate
 
 # One occasion of every experiment of the papers in its short version, under three congestion controls, beside what the papers published (an
 # hour and a half, on a machine left alone; pages and records in INTO). It begins with how long the records in LIKE say that it takes.
-# ONLY=cottrell takes those with that in their names, FULL=--full all at full size.
+# ONLY=cottrell,pvfs takes those with one of these in their names, FULL=--full all at full size.
 experiments: LIKE ?= $(sort $(wildcard docs/results/records/*.tar.xz))
 experiments: CONTROLS ?= reno,cubic,bbr
 experiments: INTO ?= target/experiments
