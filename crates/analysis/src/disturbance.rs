@@ -44,13 +44,6 @@ pub fn disturbances_without_a_cause(pairs: &[BothEnds<'_>]) -> Vec<String> {
     found(pairs).into_iter().filter(|((_, kind), _)| kinds.contains(kind)).map(line).collect()
 }
 
-/// Returns a line for each disturbance of a measurement over landspeed's own link. The threads of the link run on the hosts'
-/// processors and are not counted apart from other programs, so these are left out.
-pub fn disturbances_over_our_link(pairs: &[BothEnds<'_>]) -> Vec<String> {
-    let told = found(pairs).into_iter().filter(|((_, kind), _)| *kind != DisturbanceKind::OtherPrograms);
-    told.map(line).collect()
-}
-
 fn line(((place, kind), amount): ((Place, DisturbanceKind), f64)) -> String {
     match kind.whole() {
         Some(whole) => format!("{}, {:.0} % of {whole}", kind.words(&place), 100.0 * amount),
@@ -122,8 +115,8 @@ fn found(pairs: &[BothEnds<'_>]) -> Disturbances {
     found
 }
 
-/// Returns the share of each machine's processors that tasks other than the measurement's own used, less the error of the
-/// kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of interrupts is left out,
+/// Returns the share of each machine's processors that tasks other than the measurement's own and landspeed's own link used,
+/// less the error of the kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of interrupts is left out,
 /// because the packets of the measurement cause some of it.
 fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
     let machines: BTreeSet<&str> = ends.iter().map(|end| end.host.boot_id.as_str()).collect();
@@ -132,12 +125,13 @@ fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
         let is_counted = |end: &TrialEnd<'_>| end.host.cpu_accounting != CpuAccounting::Stat;
         let first = here.first().filter(|_| !boot.is_empty() && here.iter().all(is_counted))?;
         let tasks = here.iter().map(|end| tasks(end.outcome.observed.get())).fold(0.0, f64::max);
+        let link = here.iter().map(|end| link(end.outcome.observed.get())).fold(0.0, f64::max);
         let cpu = first.outcome.observed.get::<CpuUsage>();
         let cores = cpu.cores.len().max(1) as f64;
         let ticks = cores * (cpu.window_ns.0 as f64 / TICK.0 as f64);
         // Two standard errors of a share that is sampled once a tick.
         let error = 1.0 / ticks.max(1.0).sqrt();
-        Some((first.host, (tasks - own_cores(&here)) / cores - error))
+        Some((first.host, (tasks - own_cores(&here) - link) / cores - error))
     };
     machines.into_iter().filter_map(share).collect()
 }
@@ -146,6 +140,11 @@ fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
 fn tasks(cpu: &CpuUsage) -> f64 {
     let busy: u64 = cpu.cores.iter().map(|core| core.user_ns.0 + core.system_ns.0).sum();
     busy.saturating_sub(cpu.napi_ns.0) as f64 / cpu.window_ns.0.max(1) as f64
+}
+
+/// Returns the number of cores that the threads of landspeed's own link used. All ends report the same threads.
+fn link(cpu: &CpuUsage) -> f64 {
+    cpu.link_ns.unwrap_or_default().0 as f64 / cpu.window_ns.0.max(1) as f64
 }
 
 #[cfg(test)]
@@ -210,6 +209,25 @@ mod tests {
     }
 
     #[test]
+    fn landspeeds_own_link_is_no_other_program() {
+        let one = host("one", "x", CpuAccounting::Tasks);
+        let namespaces = [&one, &HostFacts { netns_cookie: 7, ..one.clone() }];
+        let over_link = |carrying: f64| {
+            let mut seen = end(0.9, 0.2);
+            let mut cpu = seen.observed.get::<CpuUsage>().clone();
+            cpu.link_ns = Some(CpuNanos((2.0 * carrying * WINDOW.0 as f64) as u64));
+            seen.observed.details.put(cpu);
+            seen
+        };
+        assert!(lines(namespaces, &over_link(0.45), &over_link(0.45)).is_empty(), "it carries the packets");
+        assert_eq!(
+            lines(namespaces, &over_link(0.1), &over_link(0.1)),
+            ["other programs ran on one, 38 % of its processors"],
+            "both ends tell of the same link"
+        );
+    }
+
+    #[test]
     fn stolen_time_heat_and_a_lost_carrier_are_told() {
         let (mut a, b) = (end(0.5, 0.5), end(0.5, 0.5));
         let mut cpu = a.observed.get::<CpuUsage>().clone();
@@ -230,11 +248,6 @@ mod tests {
         );
         let pair = |a| BothEnds { seen: [a, &b], hosts };
         assert_eq!(disturbances_without_a_cause(&[pair(&a)]), lines(hosts, &a, &b)[1..]);
-        assert_eq!(disturbances_over_our_link(&[pair(&a)]), lines(hosts, &a, &b));
-        let busy = end(0.9, 0.3);
-        let beside = [BothEnds { seen: [&busy, &b], hosts }];
-        assert_eq!(disturbances(&beside).len(), 1);
-        assert!(disturbances_over_our_link(&beside).is_empty(), "the link may be what runs there");
         assert_eq!(
             over_trials([pair(&a), pair(&b), pair(&a)].into_iter()),
             [

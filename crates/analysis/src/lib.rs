@@ -47,7 +47,7 @@ pub use copy_held::{copy_held, hold_remedy, hold_words};
 pub use copy_report::{CopyInterval, copy_intervals, copy_plan, copy_report, shown_path};
 pub use design::Designer;
 pub use diff::{FigureMeans, FiguresDiff, RunDiff, StepDiff, diff};
-pub use disturbance::{disturbances, disturbances_over_our_link, disturbances_without_a_cause};
+pub use disturbance::{disturbances, disturbances_without_a_cause};
 pub use figures::figures;
 pub use ladder::{
     BlockResult, Forecast, Ladder, LadderAction, LadderBlock, LadderFindings, LadderRules, NO_ROOM,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_agent::session::{Reply, Request};
+use landspeed_analysis::disturbances;
 use landspeed_analysis::wan::unfit;
-use landspeed_analysis::{disturbances, disturbances_over_our_link};
 use landspeed_lab::topology::{HostSet, PathLink, SECOND_RTT_DSCP};
 use landspeed_record::factor::Domain;
 use landspeed_record::units::{Bytes, Nanos};
@@ -139,17 +139,9 @@ impl KernelStudyRunner<'_> {
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: sender.facts.cpu_clock_hz,
             controls: a.observed.get::<CongestionControls>().0.clone(),
-            disturbed: self.disturbed(ends),
+            disturbed: disturbances(&[self.group.first().ends(ends)]),
             ..StudyRun::default()
         })
-    }
-
-    fn disturbed(&self, ends: &[EndpointOutcome; 2]) -> Vec<String> {
-        let pair = self.group.first();
-        match self.hosts.link() {
-            Some(_) => disturbances_over_our_link(&[pair.ends(ends)]),
-            None => disturbances(&[pair.ends(ends)]),
-        }
     }
 }
 
