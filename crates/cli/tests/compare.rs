@@ -226,7 +226,7 @@ fn runs(folder: &std::path::Path) -> Vec<Value> {
 #[test]
 fn senders_do_without_parts_on_sockets_and_simulated() {
     let folder = tempfile::tempdir().unwrap();
-    let parts = "sack,tail-loss-probes";
+    let parts = "tail-loss-probes,sack,sack";
     let args =
         ["-p", "reno", "--flows", "2", "--scale", "0.015", "--repeats", "1", "--without", parts, "--json"];
     let simulated = report(&compare(folder.path(), &[&args[..], &["--simulate", SMALL]].concat()));

@@ -237,12 +237,12 @@ mod tests {
 
     #[test]
     fn flows_do_without_what_the_study_leaves_out() {
-        let study = Study { without: vec![SenderPart::TailLossProbes], ..small() };
+        let study = Study { without: [SenderPart::TailLossProbes].into(), ..small() };
         let contest = contest(&["reno"], ContestQuestion::Regions);
         let scenario = study_scenario(&study, &contest, 0);
         let expected = SenderFeatures { tail_loss_probe: false, ..SenderFeatures::default() };
         assert!(scenario.flows.iter().all(|flow| flow.features == expected));
-        let without_sack = Study { without: vec![SenderPart::Sack], ..small() };
+        let without_sack = Study { without: [SenderPart::Sack].into(), ..small() };
         let bytes = |study: &Study| {
             let run = study_run(study, &contest, 0).unwrap();
             run.flows.iter().flat_map(|flow| &flow.samples).map(|sample| sample.goodput_bytes).sum::<Bytes>()

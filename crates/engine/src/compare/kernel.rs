@@ -357,7 +357,8 @@ mod tests {
     /// A name or a value that no knob has would end a study at its first run.
     #[test]
     fn knobs_leave_out_parts_of_a_sender() {
-        let study = Study { without: vec![SenderPart::Sack, SenderPart::TailLossProbes], ..Study::default() };
+        let study =
+            Study { without: [SenderPart::Sack, SenderPart::TailLossProbes].into(), ..Study::default() };
         let cell = without(&study);
         assert_eq!((cell.a.len(), &cell.a), (2, &cell.b));
         for (name, value) in &cell.a {

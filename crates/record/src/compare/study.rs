@@ -1,6 +1,6 @@
 //! The plan of a study, the same for real hosts and for the simulator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,9 @@ pub enum StudyEngine {
 }
 
 /// A part of a TCP sender that both the kernel and the simulator can leave out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum SenderPart {
     /// Selective acknowledgements (RFC 2018).
@@ -243,8 +245,8 @@ pub struct Study {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scene: Option<String>,
     /// The parts of a TCP sender that the flows do without.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub without: Vec<SenderPart>,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<SenderPart>,
     /// Seed of the order of runs, of the link's random losses and of entry times.
     pub seed: u64,
 }
@@ -272,7 +274,7 @@ impl Study {
             sample_ns: Nanos::secs(1),
             probe_ns: Nanos::secs(1),
             scene: None,
-            without: Vec::new(),
+            without: BTreeSet::new(),
             seed: 1,
         }
     }

@@ -121,7 +121,8 @@ pub struct GridCurves {
     pub effects: Vec<FactorEffect>,
     /// Main effects and interactions, if they were requested.
     pub factorial: Vec<FactorialEffect>,
-    /// How the intervals were computed: "mixed model" or "paired differences"; `None` without intervals.
+    /// How the intervals were computed: by a mixed model, by differences within blocks, or some by each; `None` without
+    /// intervals.
     pub method: Option<String>,
     /// Why there are no intervals; `None` if there are.
     pub no_intervals: Option<String>,
