@@ -229,7 +229,9 @@ pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionEx
     let is_here = alone.iter().any(|one| *one != ExpectationAgreement::NotHere);
     let (agreement, is_firm) = match first.published.zip(first.within) {
         Some((published, within)) if is_here => match by_number(&ratio, published, within) {
-            (ExpectationAgreement::Differs, _) if first.kind == ExpectationKind::InKind => {
+            (ExpectationAgreement::Differs, _)
+                if first.kind == ExpectationKind::InKind && !first.claims.is_empty() =>
+            {
                 (ExpectationAgreement::NotHere, false)
             }
             found => found,
@@ -355,6 +357,7 @@ mod tests {
         let of = |ratios: [f64; 5]| {
             let reports = ratios.map(|ratio| ExpectationReport {
                 kind: ExpectationKind::InKind,
+                claims: vec!["feng.mtu".into()],
                 agreement: ExpectationAgreement::Undecided,
                 ..number(ratio)
             });

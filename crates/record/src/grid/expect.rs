@@ -141,16 +141,6 @@ pub enum ExpectationAgreement {
 }
 
 impl ExpectationAgreement {
-    /// Returns the result for a paper's number that was tested with another mechanism: where that has another number, nothing
-    /// is said of the paper's.
-    #[must_use]
-    pub fn of_substitute(self) -> Self {
-        match self {
-            ExpectationAgreement::Differs => ExpectationAgreement::NotHere,
-            other => other,
-        }
-    }
-
     /// Returns the result where the measurement cannot answer after all.
     #[must_use]
     pub fn withdrawn(self) -> Self {
