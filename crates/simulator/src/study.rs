@@ -100,7 +100,7 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
 
 /// Returns a sender of today without the parts that the study leaves out.
 fn features(study: &Study) -> SenderFeatures {
-    let has = |part| !study.without.contains(&part);
+    let has = |part: SenderPart| !study.without.contains(&part);
     SenderFeatures {
         sack: has(SenderPart::Sack),
         tail_loss_probe: has(SenderPart::TailLossProbes),
