@@ -43,7 +43,8 @@ struct ProtocolFigures {
 /// Prints one row for each protocol. Returns an error if kernel and simulator differ in the rate of any protocol, or if
 /// they agree in all figures for too few protocols.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let (kernel, simulator) = (columns(&options.kernel)?, columns(&options.simulator)?);
+    let ((real, kernel), (model, simulator)) = (columns(&options.kernel)?, columns(&options.simulator)?);
+    ensure!(is_same(&real, &model), "the two records are of other paths, cross traffic or senders");
     println!("Kernel over simulator\n");
     table::head(&format!("protocol | {} | | also taken for", FIGURES.join(" | ")));
     let (mut alike, mut rates_differ) = (0, Vec::new());
@@ -72,14 +73,21 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn columns(file: &Path) -> Result<Vec<ProtocolFigures>> {
+/// Returns true if two studies have the same path, traffic of others, senders and schedule.
+fn is_same(one: &Study, other: &Study) -> bool {
+    let of = |study: &Study| (study.path.clone(), study.without.clone(), study.flows, study.region_ns);
+    of(one) == of(other)
+}
+
+fn columns(file: &Path) -> Result<(Study, Vec<ProtocolFigures>)> {
     let (study, runs) = study_runs(file)?;
     let column = |contest: &Contest| {
         let runs = runs.iter().filter(|run| run.contest == contest.name);
         let runs = runs.filter_map(|run| figures(&study, run)).collect();
         ProtocolFigures { protocol: contest.name.clone(), runs }
     };
-    Ok(study.contests.iter().map(column).collect())
+    let columns = study.contests.iter().map(column).collect();
+    Ok((study, columns))
 }
 
 fn figures(study: &Study, run: &StudyRun) -> Option<[f64; FIGURES.len()]> {

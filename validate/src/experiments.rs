@@ -19,9 +19,9 @@ use crate::table;
 
 #[derive(Debug, Args)]
 pub(crate) struct Options {
-    /// Only experiments with this in their name
-    #[arg(long, default_value = "")]
-    only: String,
+    /// Only experiments with one of these in their names
+    #[arg(long, default_value = "", value_name = "NAME,...", value_delimiter = ',')]
+    only: Vec<String>,
     /// At full size: hours
     #[arg(long)]
     full: bool,
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let listed: Vec<ListedPart> = document(Command::new(&landspeed).args(["experiments", "--json"]))?;
     let names = listed.iter().map(|one| one.name.as_str()).filter(|name| !name.starts_with(BENCH));
     let (mut runs, mut failed, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-    for name in names.filter(|name| name.contains(&options.only)) {
+    for name in names.filter(|name| options.only.iter().any(|only| name.contains(only))) {
         let experiment = shipped(&landspeed, name)?;
         if are_guests(&experiment.words)? {
             left_out.push(name);

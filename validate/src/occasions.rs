@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     table::head(
         "experiment | control | expected | came out | published | mean | another occasion | each alone",
     );
-    let (mut once, mut changed) = (Vec::new(), Vec::new());
+    let (mut once, mut changed, mut remarks) = (Vec::new(), Vec::new(), Vec::new());
     for name in names(&folders)? {
         let mut records: Vec<Option<PathBuf>> =
             folders.iter().map(|folder| record(&folder.join(&name)).ok()).collect();
@@ -46,6 +46,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let are_there: Vec<bool> = records.iter().map(Option::is_some).collect();
         all.expected.iter().for_each(|one| row(&name, one, &are_there));
         answers.add(&all);
+        remarks.extend(all.deviating.iter().map(|line| format!("- {name}: {line}")));
         let first = are_there.iter().take(options.predicting).filter(|is_there| **is_there).count();
         if first < there.len() && first > 1 {
             held.add(&pooled(&landspeed, &there[..first])?, &all);
@@ -59,6 +60,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     answers.print();
     held.print();
+    if !remarks.is_empty() {
+        println!("\nRatios that deviate between occasions by over three times an occasion's own error:\n");
+        remarks.iter().for_each(|line| println!("{line}"));
+    }
     Ok(())
 }
 

@@ -18,6 +18,8 @@ pub(crate) struct TrialWatch<'a> {
     sockets: Option<Vec<OwnedFd>>,
     watcher: Watcher,
     unseen: Option<String>,
+    /// The threads that carry landspeed's own link.
+    link_threads: Option<[i32; 2]>,
     /// Duration of the warm-up before the window. Samples count their time from the flows' first data.
     warm_up: Nanos,
     opened: Option<Instant>,
@@ -53,7 +55,8 @@ impl<'a> TrialWatch<'a> {
         };
         let watcher = Watcher::with(&rows(&spec.observers, RunPolicy::Always)?, &link);
         let sockets = (spec.progress_ns > Nanos(0)).then(Vec::new);
-        Ok(TrialWatch { on_progress, sockets, watcher, unseen, warm_up: spec.warm_up_ns, opened: None })
+        let (link_threads, warm_up) = (spec.link_threads, spec.warm_up_ns);
+        Ok(TrialWatch { on_progress, sockets, watcher, unseen, link_threads, warm_up, opened: None })
     }
 }
 
@@ -76,7 +79,8 @@ fn link_of(rtnl: &Rtnl, address: IpAddr) -> Result<String, landspeed_kernel::net
 impl WindowWatch for TrialWatch<'_> {
     fn open(&mut self, ends: &WatchTargets) {
         let target = if ends.programs { WatchTarget::Programs } else { WatchTarget::Workload };
-        self.watcher.open(&WatchSubject { threads: ends.threads, sockets: ends.sockets, target });
+        let WatchTargets { threads, sockets, .. } = *ends;
+        self.watcher.open(&WatchSubject { threads, sockets, target, link_threads: self.link_threads });
         if let Some(sockets) = &mut self.sockets {
             // A flow whose descriptor cannot be copied reports no progress, but runs all the same.
             sockets.extend(ends.sockets.iter().filter_map(|(_, socket)| socket.try_clone_to_owned().ok()));

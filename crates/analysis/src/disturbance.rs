@@ -115,8 +115,8 @@ fn found(pairs: &[BothEnds<'_>]) -> Disturbances {
     found
 }
 
-/// Returns the share of each machine's processors that tasks other than the measurement's own used, less the error of the
-/// kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of interrupts is left out,
+/// Returns the share of each machine's processors that tasks other than the measurement's own and landspeed's own link used,
+/// less the error of the kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of interrupts is left out,
 /// because the packets of the measurement cause some of it.
 fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
     let machines: BTreeSet<&str> = ends.iter().map(|end| end.host.boot_id.as_str()).collect();
@@ -125,12 +125,13 @@ fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
         let is_counted = |end: &TrialEnd<'_>| end.host.cpu_accounting != CpuAccounting::Stat;
         let first = here.first().filter(|_| !boot.is_empty() && here.iter().all(is_counted))?;
         let tasks = here.iter().map(|end| tasks(end.outcome.observed.get())).fold(0.0, f64::max);
+        let link = here.iter().map(|end| link(end.outcome.observed.get())).fold(0.0, f64::max);
         let cpu = first.outcome.observed.get::<CpuUsage>();
         let cores = cpu.cores.len().max(1) as f64;
         let ticks = cores * (cpu.window_ns.0 as f64 / TICK.0 as f64);
         // Two standard errors of a share that is sampled once a tick.
         let error = 1.0 / ticks.max(1.0).sqrt();
-        Some((first.host, (tasks - own_cores(&here)) / cores - error))
+        Some((first.host, (tasks - own_cores(&here) - link) / cores - error))
     };
     machines.into_iter().filter_map(share).collect()
 }
@@ -139,6 +140,11 @@ fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
 fn tasks(cpu: &CpuUsage) -> f64 {
     let busy: u64 = cpu.cores.iter().map(|core| core.user_ns.0 + core.system_ns.0).sum();
     busy.saturating_sub(cpu.napi_ns.0) as f64 / cpu.window_ns.0.max(1) as f64
+}
+
+/// Returns the number of cores that the threads of landspeed's own link used. All ends report the same threads.
+fn link(cpu: &CpuUsage) -> f64 {
+    cpu.link_ns.unwrap_or_default().0 as f64 / cpu.window_ns.0.max(1) as f64
 }
 
 #[cfg(test)]
@@ -199,6 +205,25 @@ mod tests {
         assert!(
             lines([&one, &uncounted], &end(0.5, 0.48), &end(0.6, 0.0)).is_empty(),
             "own time is not known"
+        );
+    }
+
+    #[test]
+    fn landspeeds_own_link_is_no_other_program() {
+        let one = host("one", "x", CpuAccounting::Tasks);
+        let namespaces = [&one, &HostFacts { netns_cookie: 7, ..one.clone() }];
+        let over_link = |carrying: f64| {
+            let mut seen = end(0.9, 0.2);
+            let mut cpu = seen.observed.get::<CpuUsage>().clone();
+            cpu.link_ns = Some(CpuNanos((2.0 * carrying * WINDOW.0 as f64) as u64));
+            seen.observed.details.put(cpu);
+            seen
+        };
+        assert!(lines(namespaces, &over_link(0.45), &over_link(0.45)).is_empty(), "it carries the packets");
+        assert_eq!(
+            lines(namespaces, &over_link(0.1), &over_link(0.1)),
+            ["other programs ran on one, 38 % of its processors"],
+            "both ends tell of the same link"
         );
     }
 

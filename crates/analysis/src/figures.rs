@@ -159,6 +159,7 @@ mod tests {
             children_ns: CpuNanos(window.0 / 20),
             ksoftirqd_ns: CpuNanos(window.0 / 5),
             napi_ns: CpuNanos(window.0 / 20),
+            link_ns: None,
         };
         EndpointOutcome {
             received_bytes: Bytes(received),

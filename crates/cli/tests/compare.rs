@@ -203,6 +203,8 @@ fn what_makes_no_study_is_refused_before_anything_is_made() {
         (&["--ask", "round-trips", "-p", "default+transport=mptcp", TWO_ROUND_TRIPS], "dscp"),
         (&["--ask", "round-trips", "-p", "reno+dscp=8", TWO_ROUND_TRIPS], "dscp"),
         (&["--ask", "everything"], "regions"),
+        (&["--simulate", "--without", "pacing"], "tail-loss-probes"),
+        (&["--simulate", "--scene", "2004", "--without", "sack"], "--scene"),
         (&["--resume", &none], "none.jsonl"),
     ] {
         let output = compare(folder.path(), args);
@@ -218,6 +220,22 @@ fn runs(folder: &std::path::Path) -> Vec<Value> {
     let lines = std::fs::read_to_string(record).unwrap();
     let runs = lines.lines().filter(|line| line.contains(r#""line":"run""#));
     runs.map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Tests that a study whose senders lack parts runs on sockets, where knobs leave these out, and as the simulator has it.
+#[test]
+fn senders_do_without_parts_on_sockets_and_simulated() {
+    let folder = tempfile::tempdir().unwrap();
+    let parts = "tail-loss-probes,sack,sack";
+    let args =
+        ["-p", "reno", "--flows", "2", "--scale", "0.015", "--repeats", "1", "--without", parts, "--json"];
+    let simulated = report(&compare(folder.path(), &[&args[..], &["--simulate", SMALL]].concat()));
+    assert_eq!(simulated["study"]["without"], serde_json::json!(["sack", "tail-loss-probes"]));
+    needs_root!();
+    let (out, err) = text(&compare(folder.path(), &[&args[..], &[SMALL]].concat()));
+    let found: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{e}: {out}{err}"));
+    assert!(found["runs"] == 1 || stopped_because_late(&found), "{err}");
+    assert_eq!(found["study"]["without"], simulated["study"]["without"]);
 }
 
 /// Tests that on sockets, too, one of two flows has the longer round trip, over TCP and over UDT, which has no TCP_INFO.

@@ -399,6 +399,22 @@ fn a_series_goes_on_with_earlier_records() {
     assert!(err.contains("do not vary the same values"), "{err}");
 }
 
+/// Tests that a grid of the command line is measured on occasions, as that of a file is.
+#[test]
+fn a_grid_of_the_command_line_has_occasions() {
+    let place = TestHome::new();
+    let refused =
+        place.landspeed(&["measure", "stream", "--occasions", "2"]).output().expect("landspeed runs");
+    assert!(!refused.status.success() && text(&refused).1.contains("--vary"), "{refused:?}");
+    needs_root!();
+    let grid = ["measure", "stream", "-t", "100ms", "--blocks", "3", "--vary", "write-size=1K,64K"];
+    let words = [&grid[..], &["--occasions", "2", "--json"]].concat();
+    let (out, err) = text(&place.landspeed(&words).output().expect("landspeed runs"));
+    let document = checked("measure-vary-occasions", &out);
+    let found: OccasionsReport = serde_json::from_value(document).expect("occasions");
+    assert_eq!((found.occasions.len(), found.figures[0].cells[0].ratios.len()), (2, 2), "{err}");
+}
+
 /// Returns the congestion controls that this machine allows to every namespace.
 fn allowed_controls() -> String {
     let path = "/proc/sys/net/ipv4/tcp_allowed_congestion_control";

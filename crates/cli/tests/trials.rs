@@ -12,7 +12,7 @@ use landspeed_engine::{
     BlockOutcome, BlockRunner, JoinedHosts, Pairing, PathOptions, ReachOptions, RecordSink, TrialTiming,
 };
 use landspeed_record::units::Nanos;
-use landspeed_record::{Line, RecordWriteError, TcpSample, Trial, TrialFigures};
+use landspeed_record::{CpuUsage, Line, RecordWriteError, TcpSample, Trial, TrialFigures};
 
 use support::{LANDSPEED, needs_root};
 
@@ -79,6 +79,8 @@ fn a_deep_queue_shows_in_the_round_trip_under_load() {
         assert!(loaded > Nanos::millis(4), "under load {loaded}, idle {}", figures.latency_ns);
     }
     for trial in &trials.0 {
+        let link = [&trial.a, &trial.b].map(|end| end.observed.get::<CpuUsage>().link_ns);
+        assert!(link.iter().all(|ran| ran.is_some_and(|ran| ran.0 > 0)), "its threads are known: {link:?}");
         let samples = trial.a.observed.get::<Vec<TcpSample>>().len();
         assert!(
             // A busy machine leaves some out.

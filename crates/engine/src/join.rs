@@ -77,6 +77,7 @@ impl JoinedHosts {
             match host {
                 Ok(mut host) => {
                     host.facts.caveat = hosts.caveat().unwrap_or_default().to_owned();
+                    host.link_threads = hosts.link().and_then(PathLink::threads);
                     reached.insert(place, host);
                 }
                 Err(error) => lost.push((hosts.hosts()[place].name.clone(), error)),

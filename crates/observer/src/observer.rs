@@ -18,6 +18,8 @@ pub struct WatchSubject<'a> {
     pub sockets: &'a [(u32, BorrowedFd<'a>)],
     /// The target whose flows are watched.
     pub target: WatchTarget,
+    /// Threads that carry landspeed's own link between the hosts, of any process; `None` without such a link.
+    pub link_threads: Option<[i32; 2]>,
 }
 
 /// The condition under which an observer runs without being requested by name. If the verdict uses an observer to find

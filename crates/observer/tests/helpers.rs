@@ -39,6 +39,11 @@ fn spin() {
 
 /// Returns the observed processor time of a window in which `work` runs beside an idle worker.
 fn window(work: impl FnOnce()) -> CpuUsage {
+    window_over(None, work)
+}
+
+/// Returns the same for a trial over a link that these threads carry.
+fn window_over(link_threads: Option<[i32; 2]>, work: impl FnOnce()) -> CpuUsage {
     let (tell, told) = mpsc::channel();
     let (over, wait) = mpsc::channel::<()>();
     let worker = std::thread::spawn(move || {
@@ -47,7 +52,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
     });
     let threads = [told.recv().expect("a worker")];
     let mut watcher = Watcher::with(&[observer("cpu").expect("registered")], "lo");
-    watcher.open(&WatchSubject { threads: &threads, ..WatchSubject::default() });
+    watcher.open(&WatchSubject { threads: &threads, link_threads, ..WatchSubject::default() });
     work();
     let seen = watcher.close();
     drop(over);
@@ -104,6 +109,34 @@ fn a_thread_that_is_no_trials_is_not() {
             other.join().expect("no panic");
         });
         assert!(seen.own().0 < LITTLE, "{seen:?}");
+    });
+}
+
+/// The link's threads belong to the controller's process, and to no end of a trial.
+#[test]
+fn threads_of_the_link_are_counted_apart() {
+    alone(|| {
+        let (go, wait) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let link = std::thread::spawn(move || {
+            leave_out_this_thread();
+            tell.send(own_thread()).expect("the test waits");
+            for () in wait {
+                spin();
+                tell.send(own_thread()).expect("the test waits");
+            }
+        });
+        let threads = [told.recv().expect("a thread"), own_thread()];
+        let carry = || {
+            go.send(()).expect("it waits");
+            told.recv().expect("it spins");
+        };
+        let seen = window_over(Some(threads), carry);
+        assert!(seen.link_ns.is_some_and(|ran| is_spin(ran.0)) && seen.own().0 < LITTLE, "{seen:?}");
+        drop(go);
+        link.join().expect("no panic");
+        let unreadable = window_over(Some([own_thread(), 0]), || {});
+        assert_eq!((unreadable.link_ns, window(|| {}).link_ns), (None, None), "no thread has the number 0");
     });
 }
 

@@ -59,7 +59,7 @@ pub use compare::{
     COMPARE_FORMAT, CompareReport, Contest, ContestFigures, ContestQuestion, Contestant, CrossTraffic,
     FlowPlan, LineLoss, MeanInterval, MeetingFigures, PaperFinding, PaperValue, ParallelStreamFigures,
     ProbeSample, QueueSample, Ranking, RegionFigures, RoundTripFigures, RunFlow, RunPath, RunSample,
-    ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
+    SenderPart, ShortFlowFigures, Study, StudyEngine, StudyPath, StudyRegion, StudyRun, StudyRunKey,
 };
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,

@@ -58,6 +58,10 @@ pub struct CpuUsage {
     /// includes this time; `irq_ns` and `softirq_ns` do not, whatever the kernel's accounting. (`softirq_ns` may
     /// include the time of ksoftirqd.)
     pub napi_ns: CpuNanos,
+    /// Run time of the threads that carry landspeed's own link between the hosts (`lab:wan`); `None` without such a link. It
+    /// is part of `cores`, and of no other time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub link_ns: Option<CpuNanos>,
 }
 
 impl CpuUsage {

@@ -101,6 +101,9 @@ pub struct TrialSpec {
     /// The program, if the workload is an application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
+    /// The threads that carry landspeed's own link between the hosts, on the agent's machine; `None` without such a link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_threads: Option<[i32; 2]>,
 }
 
 impl TrialSpec {

@@ -4,10 +4,11 @@
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{
     Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, ProbeSample, QueueSample, RunFlow, RunPath,
-    RunSample, Study, StudyRun, TcpSample,
+    RunSample, SenderPart, Study, StudyRun, TcpSample,
 };
 use landspeed_stats::{Random, TrafficMix};
 
+use crate::features::SenderFeatures;
 use crate::link::LinkSpec;
 use crate::loss::LossSpec;
 use crate::output::{FlowOutcome, SimulatedFlowSample, SimulationOutcome};
@@ -91,7 +92,18 @@ fn flow(study: &Study, plan: &FlowPlan, return_ns: Nanos, dice: u64) -> FlowSpec
         data_bytes: plan.data_bytes,
         mtu_bytes: study.path.mtu_bytes,
         seed: (dice >> 32) as u32 | 1,
+        features: features(study),
         ..FlowSpec::default()
+    }
+}
+
+/// Returns a sender of today without the parts that the study leaves out.
+fn features(study: &Study) -> SenderFeatures {
+    let has = |part: SenderPart| !study.without.contains(&part);
+    SenderFeatures {
+        sack: has(SenderPart::Sack),
+        tail_loss_probe: has(SenderPart::TailLossProbes),
+        ..SenderFeatures::default()
     }
 }
 
@@ -213,6 +225,21 @@ mod tests {
             && within(path.queue_bytes.0 as f64, study.path.room().0 as f64)));
         let run = study_run(&study, &contest(&["reno"], ContestQuestion::Regions), 1).unwrap();
         assert_eq!(run.path, Some(paths[1]), "each run says what its path was");
+    }
+
+    #[test]
+    fn flows_do_without_what_the_study_leaves_out() {
+        let study = Study { without: [SenderPart::TailLossProbes].into(), ..small() };
+        let contest = contest(&["reno"], ContestQuestion::Regions);
+        let scenario = study_scenario(&study, &contest, 0);
+        let expected = SenderFeatures { tail_loss_probe: false, ..SenderFeatures::default() };
+        assert!(scenario.flows.iter().all(|flow| flow.features == expected));
+        let without_sack = Study { without: [SenderPart::Sack].into(), ..small() };
+        let bytes = |study: &Study| {
+            let run = study_run(study, &contest, 0).unwrap();
+            run.flows.iter().flat_map(|flow| &flow.samples).map(|sample| sample.goodput_bytes).sum::<Bytes>()
+        };
+        assert_ne!(bytes(&without_sack), bytes(&small()), "losses are repaired another way");
     }
 
     /// Checks that records of older builds, in which paths did not vary, are continued with one path.

@@ -115,6 +115,7 @@ mod tests {
             progress_ns: Nanos(0),
             patience_ns: Nanos(0),
             program: None,
+            link_threads: None,
         }
     }
 

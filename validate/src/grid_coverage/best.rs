@@ -21,7 +21,7 @@ pub(super) fn best_widths(scene: &GridScenario, trials: &[CellTrial], confidence
 
 /// Returns the covariance of the estimates of the scene's contrasts.
 fn covariance(scene: &GridScenario, trials: &[CellTrial]) -> DMatrix<f64> {
-    let shared = |a: &CellTrial, b: &CellTrial| match scene.plots {
+    let shared = |a: &CellTrial, b: &CellTrial| match scene.plot_deviation(a.plot) {
         Some(deviation) if a.block == b.block && a.plot == b.plot => deviation * deviation,
         _ => 0.0,
     };

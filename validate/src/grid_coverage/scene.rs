@@ -31,7 +31,9 @@ pub(super) struct GridScenario {
     levels: &'static [u32],
     blocks: u32,
     /// The deviation of the plots; `None` if each block is one plot.
-    pub(super) plots: Option<f64>,
+    plots: Option<f64>,
+    /// What the plots' deviation is multiplied by at each level of the first factor; 1 where there is none.
+    spreads: &'static [f64],
     /// The number of the cell that is three times as noisy as the others, if there is one.
     pub(super) loud: Option<u32>,
     measured: MeasuredTrials,
@@ -44,14 +46,19 @@ const PLAIN: GridScenario = GridScenario {
     levels: &[2, 4, 2],
     blocks: 8,
     plots: Some(1.0),
+    spreads: &[],
     loud: None,
     measured: MeasuredTrials::All,
     family: ContrastFamily::Reference,
 };
 const FACTORIAL: GridScenario =
     GridScenario { levels: &[2, 2, 2], family: ContrastFamily::Factorial, ..PLAIN };
+/// Three labs, each with two cells.
+const LABS: GridScenario = GridScenario { levels: &[3, 2], blocks: 4, ..PLAIN };
+/// Labs that vary unlike each other.
+const UNLIKE: GridScenario = GridScenario { spreads: &[0.1, 3.0, 1.0], ..LABS };
 
-pub(super) const SCENES: [GridScenario; 25] = [
+pub(super) const SCENES: [GridScenario; 29] = [
     GridScenario { name: "2x4x2, 8 blocks, plots vary by 0", plots: Some(0.0), ..PLAIN },
     GridScenario { name: "2x4x2, 8 blocks, plots vary by 1", ..PLAIN },
     GridScenario { name: "2x4x2, 8 blocks, plots vary by 3", plots: Some(3.0), ..PLAIN },
@@ -96,6 +103,10 @@ pub(super) const SCENES: [GridScenario; 25] = [
     },
     GridScenario { name: "2x2x2, 12 blocks, plots vary by 1", blocks: 12, ..FACTORIAL },
     GridScenario { name: "2x2x2, 12 blocks, a loud cell", blocks: 12, loud: Some(5), ..FACTORIAL },
+    GridScenario { name: "3x2, 4 blocks, plots vary by 1", ..LABS },
+    GridScenario { name: "3x2, 4 blocks, plots vary by 0.1, 3 and 1", ..UNLIKE },
+    GridScenario { name: "3x2, 8 blocks, plots vary by 1", blocks: 8, ..LABS },
+    GridScenario { name: "3x2, 8 blocks, plots vary by 0.1, 3 and 1", blocks: 8, ..UNLIKE },
 ];
 
 impl GridScenario {
@@ -132,6 +143,16 @@ impl GridScenario {
         contrast.weights.iter().map(|(cell, weight)| weight * effect(*cell)).sum()
     }
 
+    /// Returns true if contrasts between plots have errors of their own, whose intervals may be wider than those of a model.
+    pub(super) fn has_own_errors(&self) -> bool {
+        self.plots.is_some() && self.levels[0] > 2
+    }
+
+    /// Returns the deviation of the plots at a level of the first factor; `None` if each block is one plot.
+    pub(super) fn plot_deviation(&self, level: u32) -> Option<f64> {
+        Some(self.plots? * self.spreads.get(level as usize).unwrap_or(&1.0))
+    }
+
     /// Returns the deviation of the trials of a cell.
     pub(super) fn deviation(&self, cell: u32) -> f64 {
         if self.loud == Some(cell) { 3.0 } else { 1.0 }
@@ -149,8 +170,9 @@ impl GridScenario {
                 .for_each(|half| *half = if block % 2 == 0 { random.happens(0.5) } else { !*half });
             for cell in 0..layout.cells() {
                 let plot = self.plots.map_or(0, |_| layout.levels_of(cell)[0]);
-                let of_plot =
-                    *of_plots.entry(plot).or_insert_with(|| self.plots.unwrap_or_default() * random.normal());
+                let of_plot = *of_plots
+                    .entry(plot)
+                    .or_insert_with(|| self.plot_deviation(plot).unwrap_or_default() * random.normal());
                 let ln = effect(cell) + of_block + of_plot + self.deviation(cell) * random.normal();
                 let measured = match self.measured {
                     MeasuredTrials::All => true,

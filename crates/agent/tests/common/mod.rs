@@ -31,6 +31,7 @@ pub(crate) fn run(role: Role, port: u16, key: &SessionKey, workload: Workload) -
         progress_ns: Nanos(0),
         patience_ns: Nanos(0),
         program: None,
+        link_threads: None,
     };
     let at = SocketAddr::new(HERE, port);
     Request::Run { role, at, source_port: 0, key: key.clone(), link: String::new(), spec: Box::new(spec) }

@@ -95,11 +95,16 @@ impl<'a> StudyContests<'a> {
     }
 }
 
+/// The largest number of disturbed runs that the report lists.
+const DISTURBED: usize = 8;
+
 #[derive(Debug, Default)]
 struct RunNotes {
     unknown_runs: u32,
     doubles: u32,
     empty: BTreeSet<String>,
+    /// The runs that were disturbed, each with how.
+    disturbed: Vec<String>,
 }
 
 impl RunNotes {
@@ -115,6 +120,11 @@ impl RunNotes {
             lines.push(format!("{} runs were made again: the later one counts", self.doubles));
         }
         lines.extend(self.empty.into_iter().map(|run| format!("{run} holds no samples and does not count")));
+        let more = self.disturbed.len().saturating_sub(DISTURBED);
+        lines.extend(self.disturbed.into_iter().take(DISTURBED));
+        if more > 0 {
+            lines.push(format!("{more} more runs were disturbed: the record has how"));
+        }
         lines
     }
 }
@@ -148,13 +158,17 @@ fn entry<'a>(
     let title = title(study, contest.contestants.first().map_or("", String::as_str));
     let mut entry = ContestRuns { contest, title, runs: Vec::new(), invalid: 0, is_one_repeat };
     for (repeat, run) in runs {
+        let named = || format!("{}, repeat {}", contest.name, u64::from(repeat) + 1);
+        if !run.disturbed.is_empty() {
+            notes.disturbed.push(format!("{} was disturbed: {}", named(), run.disturbed.join("; ")));
+        }
         let figures = RunFigures::of(study, run);
         match figures {
             _ if !run.invalid.is_empty() => entry.invalid += 1,
             Some(figures) => entry.runs.push(CountedRun { repeat, run, figures }),
             None => {
                 entry.invalid += 1;
-                notes.empty.insert(format!("{}, repeat {}", contest.name, u64::from(repeat) + 1));
+                notes.empty.insert(named());
             }
         }
     }

@@ -101,6 +101,20 @@ fn simulated_repeats_that_differ_by_their_seed_alone_are_one() {
 }
 
 #[test]
+fn what_disturbed_a_run_is_a_note() {
+    let mut study = study(1, 4, vec![alone("reno")]);
+    study.repeats = 10;
+    let disturbed = |repeat| StudyRun {
+        disturbed: vec!["the hypervisor took processor time from one, 9 % of its processors".into()],
+        ..run(&study, &study.contests[0], repeat, |_, _| KILOBIT)
+    };
+    let report = compare(&record(&study, (0..10).map(disturbed).collect()), "").unwrap();
+    let told: Vec<&String> = report.notes.iter().filter(|note| note.contains("disturbed")).collect();
+    assert!(told[1].starts_with("reno, repeat 2 was disturbed: the hypervisor took"), "{told:?}");
+    assert!(told.len() == 9 && told[8].starts_with("2 more runs"), "{told:?}");
+}
+
+#[test]
 fn what_does_not_count_is_in_no_figure_and_too_much_of_it_voids() {
     let mut study = study(1, 4, vec![alone("reno")]);
     study.repeats = 5;

@@ -12,14 +12,17 @@
 //! nothing of the record.
 
 use landspeed_record::{
-    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
-    GridReport, GridTrial, Settings,
+    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport,
+    ExpectationTest, Grid, GridReport, GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 
 use super::elsewhere;
 use super::fitted::{FigureModel, points};
 use crate::ladder::words;
+
+/// Why a number that is tested with another mechanism does not differ from the paper's.
+const SUBSTITUTE: &str = "this is the other mechanism's number, and says nothing of the paper's";
 
 /// The trials by which expectations are judged.
 pub(super) struct JudgedTrials<'a> {
@@ -44,8 +47,17 @@ pub(super) fn judge(of: &JudgedTrials<'_>, expectation: &Expectation) -> Expecta
         ExpectationAgreement::Differs => reason(of, expectation),
         _ => None,
     };
-    let why =
-        Some(told).filter(|told| !told.is_empty()).into_iter().chain(reason).collect::<Vec<_>>().join("; ");
+    let is_substitute = expectation.kind() == ExpectationKind::InKind
+        && published.is_some()
+        && !expectation.claims.is_empty();
+    let (agreement, apart) = match agreement {
+        ExpectationAgreement::Differs if is_substitute => {
+            (ExpectationAgreement::NotHere, Some(SUBSTITUTE.to_owned()))
+        }
+        other => (other, None),
+    };
+    let told = Some(told).filter(|told| !told.is_empty()).into_iter().chain(apart);
+    let why = told.chain(reason).collect::<Vec<_>>().join("; ");
     let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
     ExpectationReport {
         claim,
@@ -424,6 +436,22 @@ mod tests {
         let gone = ratio("1500", "16000", 3.0, true);
         assert_eq!((gone.agreement, gone.why.as_str()), (ExpectationAgreement::NotHere, "too large"));
         assert_eq!(ratio("1500", "4000", 3.0, true).agreement, ExpectationAgreement::Undecided);
+    }
+
+    #[test]
+    fn a_substitute_with_another_number_says_nothing_of_the_papers() {
+        let judged = |published: f64, claims: &[&str]| {
+            let (from, to) = (settings(&[("mtu", "1500")]), settings(&[("mtu", "9000")]));
+            let test = ExpectationTest::Ratio { from, to, published, within: 0.1, peaks: false };
+            let in_kind = "a veth in place of an adapter".to_owned();
+            let claims = claims.iter().map(|claim| (*claim).to_owned()).collect();
+            judged_with(Expectation { test, in_kind, claims, ..Expectation::default() })
+        };
+        let other = judged(5.0, &["feng.mtu"]);
+        assert_eq!((other.agreement, other.ours.is_some()), (ExpectationAgreement::NotHere, true));
+        assert!(other.why.contains(SUBSTITUTE), "{}", other.why);
+        assert_eq!(judged(1.68, &["feng.mtu"]).agreement, ExpectationAgreement::Reproduces);
+        assert_eq!(judged(5.0, &[]).agreement, ExpectationAgreement::Differs, "it is no paper's number");
     }
 
     #[test]

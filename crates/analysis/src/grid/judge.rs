@@ -1,5 +1,7 @@
 //! Computes the report of a grid from its record: curves of figures with intervals.
 
+use std::collections::BTreeSet;
+
 use landspeed_record::units::Nanos;
 use landspeed_record::{
     Expectation, ExpectationReport, FactorEffect, FactorialEffect, FigureUnit, GRID_FORMAT, Grid, GridCell,
@@ -259,8 +261,11 @@ fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves 
     let ratios = fitted.compare(&fitted.to_reference());
     for (cell, ratio) in cells.iter_mut().skip(1).zip(&ratios) {
         cell.ratio = ratio.as_ref().map(ContrastEstimate::estimate);
+        cell.error_ln = ratio.as_ref().map(|one| one.error);
     }
-    let method = ratios.iter().flatten().next().map(|one| one.method.to_string());
+    let methods: BTreeSet<String> = ratios.iter().flatten().map(|one| one.method.to_string()).collect();
+    let method =
+        (!methods.is_empty()).then(|| methods.iter().map(String::as_str).collect::<Vec<_>>().join("; "));
     GridCurves {
         cells,
         neighbours: neighbours(grid, &fitted),

@@ -48,13 +48,16 @@ pub(super) fn remarks(records: &[&Record], reports: &[&GridReport]) -> Vec<Strin
 }
 
 fn line(reports: &[&GridReport], cell: usize, conditions: &[OccasionCondition]) -> Option<String> {
-    let of = |report: &&GridReport| report.figures.first()?.cells.get(cell)?.ratio;
-    let ratios = reports.iter().map(of).collect::<Option<Vec<_>>>()?;
-    let logs: Vec<f64> = ratios.iter().map(|ratio| ratio.ratio.ln()).collect();
-    // Half of an interval is about two standard errors.
-    let errors: f64 = ratios.iter().map(|ratio| (ratio.high / ratio.low).ln() / 4.0).sum();
+    let of = |report: &&GridReport| {
+        let cell = report.figures.first()?.cells.get(cell)?;
+        Some((cell.ratio?.ratio.ln(), cell.error_ln?))
+    };
+    let of_occasions = reports.iter().map(of).collect::<Option<Vec<_>>>()?;
+    let (logs, errors): (Vec<f64>, Vec<f64>) = of_occasions.into_iter().unzip();
     let (_, deviation) = mean_and_deviation(&logs);
-    let times = deviation / (errors / ratios.len() as f64);
+    // Their root mean square: squares of errors are what a variance between occasions is held against.
+    let error = (errors.iter().map(|error| error * error).sum::<f64>() / errors.len() as f64).sqrt();
+    let times = deviation / error;
     if logs.len() < 3 || !times.is_finite() || times <= LARGE {
         return None;
     }
@@ -143,7 +146,12 @@ mod tests {
 
     fn report(ratio: f64, kernel: &str) -> GridReport {
         let interval = Estimate { ratio, low: ratio / 1.02, high: ratio * 1.02 };
-        let cell = GridCell { values: vec!["mtu=9000".into()], ratio: Some(interval), ..GridCell::default() };
+        let cell = GridCell {
+            values: vec!["mtu=9000".into()],
+            ratio: Some(interval),
+            error_ln: Some(0.01),
+            ..GridCell::default()
+        };
         let curves = GridCurves { cells: vec![GridCell::default(), cell], ..GridCurves::default() };
         let host_a = HostFacts { kernel: kernel.into(), ..HostFacts::default() };
         GridReport { figures: vec![curves], host_a, ..GridReport::default() }
@@ -163,6 +171,24 @@ mod tests {
         let no_order = [(1.5, "6.12"), (3.0, "6.12"), (1.51, "6.18"), (3.02, "6.18")];
         assert!(said(&no_order)[0].ends_with("unexplained"), "{:?}", said(&no_order));
         assert!(said(&[(1.5, "6.12"), (1.51, "6.12"), (1.49, "6.18")]).is_empty());
+    }
+
+    /// The intervals of a family are wider than two standard errors, so they say nothing of an occasion's own error.
+    #[test]
+    fn a_deviation_is_held_against_the_standard_error() {
+        let with = |error_ln| {
+            let mut reports: Vec<GridReport> = [1.5, 1.58, 1.43].map(|ratio| report(ratio, "6.12")).into();
+            for report in &mut reports {
+                let cell = &mut report.figures[0].cells[1];
+                cell.error_ln = error_ln;
+                cell.ratio =
+                    cell.ratio.map(|of| Estimate { low: of.ratio / 2.0, high: 2.0 * of.ratio, ..of });
+            }
+            let record = Record::default();
+            remarks(&[&record; 3], &reports.iter().collect::<Vec<_>>())
+        };
+        assert_eq!(with(Some(0.01)).len(), 1, "5 % beside 1 %");
+        assert!(with(Some(0.02)).is_empty() && with(None).is_empty());
     }
 
     #[test]

@@ -74,7 +74,6 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         .chain(failed)
         .chain(notes(&all, is_today, is_wide))
         .chain(unsteady)
-        .chain(deviating)
         .collect();
     Ok(OccasionsReport {
         format: OCCASIONS_FORMAT,
@@ -89,6 +88,7 @@ pub fn occasions(records: &[(Record, String)], landspeed: &str) -> Result<Occasi
         figures,
         expected: expected.collect(),
         placebos_by_chance: by_chance,
+        deviating,
         notes,
         control,
     })
@@ -232,7 +232,14 @@ pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionEx
     let ratio = pooled(Vec::new(), ratios);
     let is_here = alone.iter().any(|one| *one != ExpectationAgreement::NotHere);
     let (agreement, is_firm) = match first.published.zip(first.within) {
-        Some((published, within)) if is_here => by_number(&ratio, published, within),
+        Some((published, within)) if is_here => match by_number(&ratio, published, within) {
+            (ExpectationAgreement::Differs, _)
+                if first.kind == ExpectationKind::InKind && !first.claims.is_empty() =>
+            {
+                (ExpectationAgreement::NotHere, false)
+            }
+            found => found,
+        },
         _ => by_answers(&alone),
     };
     OccasionExpectation {
@@ -331,6 +338,23 @@ mod tests {
         assert_eq!(judged(&[3.0, 3.1, 2.9, 3.0, 3.05]), (ExpectationAgreement::Differs, true));
         assert_eq!(judged(&[1.0, 3.0, 2.0, 1.2, 1.9]), (ExpectationAgreement::Undecided, false));
         assert_eq!(judged(&[1.5]), (ExpectationAgreement::Undecided, false), "one occasion has no spread");
+    }
+
+    /// What another mechanism has in place of the paper's number says nothing of the paper's.
+    #[test]
+    fn a_number_in_kind_never_differs() {
+        let of = |ratios: [f64; 5]| {
+            let reports = ratios.map(|ratio| ExpectationReport {
+                kind: ExpectationKind::InKind,
+                claims: vec!["feng.mtu".into()],
+                agreement: ExpectationAgreement::Undecided,
+                ..number(ratio)
+            });
+            let found = expectation_over(&reports.iter().collect::<Vec<_>>(), false);
+            (found.agreement, found.is_firm, found.ratio.mean.is_some())
+        };
+        assert_eq!(of([3.0, 3.1, 2.9, 3.0, 3.05]), (ExpectationAgreement::NotHere, false, true));
+        assert_eq!(of([1.48, 1.52, 1.50, 1.51, 1.49]), (ExpectationAgreement::Reproduces, true, true));
     }
 
     #[test]

@@ -84,6 +84,7 @@ commands! {
     Measure(measure::MeasureArgs) {
         "landspeed measure": MeasureReport,
         "landspeed measure --vary": GridReport,
+        "landspeed measure --vary --occasions": OccasionsReport,
     },
     Compare(compare::CompareArgs) {
         "landspeed compare": CompareReport,

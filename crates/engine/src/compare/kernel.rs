@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use landspeed_agent::session::{Reply, Request};
+use landspeed_analysis::disturbances;
 use landspeed_analysis::wan::unfit;
 use landspeed_lab::topology::{HostSet, PathLink, SECOND_RTT_DSCP};
 use landspeed_record::factor::Domain;
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{
     Cell, CongestionControls, Contest, ContestQuestion, Contestant, CpuUsage, DetailError, EndpointOutcome,
-    FlowPlan, Line, RunFlow, RunSample, Settings, Study, StudyPath, StudyRun, TcpSample, Workload,
+    FlowPlan, Line, RunFlow, RunSample, SenderPart, Settings, Study, StudyPath, StudyRun, TcpSample,
+    Workload,
 };
 use landspeed_transport::settings::{TRANSPORT, table};
 use landspeed_workload::staggered::{self, FlowProgressSample, StaggeredFlow};
@@ -102,7 +104,7 @@ impl StudyRunner for KernelStudyRunner<'_> {
         let (kernel_names, _) = load(&self.group.first(), contest.contestants.iter())?;
         self.kernel_names.extend(kernel_names);
         let watching = WatchOptions { interval: self.interval(&plans), ..WatchOptions::default() };
-        self.group.set(&windows(self.study, contest))?;
+        self.group.set(&windows(self.study, contest).with(&without(self.study)))?;
         if let Some(link) = self.hosts.link() {
             link.mark();
         }
@@ -137,6 +139,7 @@ impl KernelStudyRunner<'_> {
             sender_cpu_ns: Some(a.observed.get::<CpuUsage>().own()),
             sender_clock_hz: sender.facts.cpu_clock_hz,
             controls: a.observed.get::<CongestionControls>().0.clone(),
+            disturbed: disturbances(&[self.group.first().ends(ends)]),
             ..StudyRun::default()
         })
     }
@@ -198,6 +201,17 @@ fn windows(study: &Study, contest: &Contest) -> Cell {
         _ => path.window_bytes,
     };
     buffers::cell(bound.map_or(needed, buffers::for_window), needed)
+}
+
+/// Returns the settings of both hosts under which flows do without the parts that the study leaves out. The host that sends
+/// decides; the other one is set too, because either may open the flows.
+fn without(study: &Study) -> Cell {
+    let setting = |part: &SenderPart| match part {
+        SenderPart::Sack => ("sack".to_owned(), "off".to_owned()),
+        SenderPart::TailLossProbes => ("tcp-early-retrans".to_owned(), "0".to_owned()),
+    };
+    let settings: Settings = study.without.iter().map(setting).collect();
+    Cell { a: settings.clone(), b: settings, flow: Settings::new() }
 }
 
 /// One end's samples of all flows: TCP_INFO of TCP flows, and the workload's own samples of other flows.
@@ -338,6 +352,19 @@ mod tests {
         };
         assert_eq!(flows[1].samples, [sample(100, 1000), sample(200, 1000)]);
         assert!(flows[0].samples.is_empty());
+    }
+
+    /// A name or a value that no knob has would end a study at its first run.
+    #[test]
+    fn knobs_leave_out_parts_of_a_sender() {
+        let study =
+            Study { without: [SenderPart::Sack, SenderPart::TailLossProbes].into(), ..Study::default() };
+        let cell = without(&study);
+        assert_eq!((cell.a.len(), &cell.a), (2, &cell.b));
+        for (name, value) in &cell.a {
+            let knob = landspeed_knob::find(name).expect("a knob");
+            assert_eq!(knob.factor.domain.check(value), Ok(()), "{name}={value}");
+        }
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Host {
     session: Session,
     /// The command with which a user restores this host after it was lost and is reachable again.
     pub(crate) undo_command: String,
+    /// The threads of this machine that carry landspeed's own link to the other hosts; `None` without such a link.
+    pub(crate) link_threads: Option<[i32; 2]>,
     /// The current values of knobs, as probed and then set by this run.
     applied: Settings,
 }
@@ -56,6 +58,7 @@ impl Host {
             acks: None,
             states: Vec::new(),
             session,
+            link_threads: None,
             applied: Settings::new(),
         };
         match host.call(&Request::Probe {})? {

@@ -72,6 +72,7 @@ impl Pair<'_> {
             observers: watching.observers.clone(),
             progress_ns: watching.progress,
             patience_ns: patience,
+            link_threads: self.a.link_threads,
         };
         self.carries_program(workload)?;
         let port = self.data.port(self.b, transports(&spec(Vec::new(), Role::Client)))?;

@@ -103,7 +103,7 @@ pub(super) const KNOBS: &[Knob] = &[
         source: "ip-sysctl.rst; RFC 8985 section 7",
     }, nothing),
     sysctl!(NAMESPACED, "tcp-recovery", "ipv4/tcp_recovery", Plain, {
-        about: "detection of losses by time (RACK), a sum: 1 in place of counting acknowledgements (always on since Linux 6.15), 2 \
+        about: "detection of losses by time (RACK), a sum: 1 in place of counting acknowledgements (always on since Linux 6.17), 2 \
                 with a fixed tolerance of reordering, 4 without any",
         on: FactorPlacement::Sender,
         domain: Domain::Int(0, 7),

@@ -1,5 +1,7 @@
 //! A running emulated link, and its statistics.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{QueueSample, WanStats};
 use parking_lot::Mutex;
@@ -78,6 +80,12 @@ impl EmulatedLink {
         });
         let queue = self.threads.counters[0].queue_since(&mark.snapshots[0], mark.at);
         (WanStats { a_to_b, b_to_a, ..self.window(mark.at) }, queue)
+    }
+
+    /// Returns the IDs of the threads of this process that carry the link, one for each direction; `None` before both run.
+    pub fn threads(&self) -> Option<[i32; 2]> {
+        let threads = self.threads.counters.each_ref().map(|counters| counters.thread.load(Relaxed));
+        (!threads.contains(&0)).then_some(threads)
     }
 
     fn window(&self, start: Nanos) -> WanStats {

@@ -50,6 +50,9 @@ pub trait PathLink: fmt::Debug {
     /// Returns the statistics since the last mark, with all counts and lateness from that time only, and samples of the
     /// queue from the first host to the second over that time.
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>);
+
+    /// Returns the IDs of the threads of this process that carry the link, one for each direction; `None` before both run.
+    fn threads(&self) -> Option<[i32; 2]>;
 }
 
 impl PathLink for EmulatedLink {
@@ -63,5 +66,9 @@ impl PathLink for EmulatedLink {
 
     fn since_mark(&self) -> (WanStats, Vec<QueueSample>) {
         EmulatedLink::since_mark(self)
+    }
+
+    fn threads(&self) -> Option<[i32; 2]> {
+        EmulatedLink::threads(self)
     }
 }

@@ -247,6 +247,16 @@ fn streams_survive_what_the_link_does_to_them() {
 }
 
 #[test]
+fn the_link_names_the_threads_that_carry_it() {
+    let Some(lab) = lab("rate=1G,rtt=1ms") else { return };
+    let (near, far) = udp_pair(&lab);
+    round_trip(&near, &far);
+    let name = |tid: i32| std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap();
+    let threads = lab.link().unwrap().threads().expect("both have carried a packet");
+    assert_eq!(threads.map(name), ["ls-wan-ab\n", "ls-wan-ba\n"]);
+}
+
+#[test]
 fn packets_larger_than_ip_can_say_are_cut() {
     let Some(lab) = lab("rate=10G,rtt=1ms,queue=8M,loss=0.1%") else { return };
     let a = &lab.hosts()[0];

@@ -9,6 +9,7 @@
 //! | helpers: the process's other threads, including ended ones | its CPU clock, minus the known threads | exact, ns |
 //! | processes that this one started | their CPU clocks, RUSAGE_CHILDREN | ns, up to one tick late while they run |
 //! | ksoftirqd/N, napi/* | their CPU clocks | ns, up to one tick late while they run |
+//! | the threads of landspeed's own link | /proc/TID/schedstat | ns, up to one tick late while they run |
 //! | idle | /proc/stat; with NO_HZ the kernel notes when a core goes idle and wakes | exact, shown in USER_HZ (10 ms) |
 //! | user, system, irq, softirq, steal | /proc/stat | see below |
 //!
@@ -35,6 +36,7 @@ mod children;
 pub(crate) mod clock;
 mod helpers;
 mod kthreads;
+mod link;
 pub(crate) mod stat;
 
 #[cfg(doc)]
@@ -52,6 +54,7 @@ use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
 use clock::TaskClock;
 use helpers::ThreadClaim;
 use kthreads::{PacketThreadKind, PacketThreads};
+use link::LinkTimes;
 use stat::CoreTicks;
 
 pub(crate) static CPU: Observer = Observer {
@@ -92,6 +95,7 @@ struct CpuWindow {
     own: Option<HelperTimes>,
     softirqs: RunTimes,
     napi: RunTimes,
+    link: Option<LinkTimes>,
     at: Nanos,
 }
 
@@ -153,9 +157,10 @@ impl CpuWindow {
         let softirqs = RunTimes::start(packet_threads.clocks(PacketThreadKind::Softirq));
         let napi = RunTimes::start(packet_threads.clocks(PacketThreadKind::Napi));
         let is_own = matches!(subject.target, WatchTarget::Workload | WatchTarget::Programs);
+        let link = subject.link_threads.map(LinkTimes::start);
         let own = is_own.then(|| HelperTimes::start(subject.threads)).transpose()?;
         let threads = RunTimes::start(subject.threads.iter().map(|tid| TaskClock::thread(*tid)));
-        Ok(CpuWindow { cores, softirqs, napi, own, threads, at: clock::now() })
+        Ok(CpuWindow { cores, softirqs, napi, link, own, threads, at: clock::now() })
     }
 }
 
@@ -168,6 +173,7 @@ impl OpenWindow for CpuWindow {
             self.own.as_ref().map(HelperTimes::since).transpose()?.unwrap_or_default();
         let (ksoftirqd_ns, softirqs_lost) = self.softirqs.since();
         let (napi_ns, napi_lost) = self.napi.since();
+        let link_ns = self.link.as_ref().and_then(LinkTimes::since);
         let cores = stat::difference(&self.cores, &stat::read()?);
         seen.put(CpuUsage {
             window_ns: end.saturating_sub(self.at),
@@ -177,7 +183,11 @@ impl OpenWindow for CpuWindow {
             children_ns,
             ksoftirqd_ns,
             napi_ns,
+            link_ns,
         });
+        if self.link.is_some() && link_ns.is_none() {
+            seen.unseen.push("cpu: run time of landspeed's own link: its threads cannot be read".into());
+        }
         for (lost, which) in
             [(threads_lost, "the workload's threads"), (softirqs_lost + napi_lost, "the kernel's threads")]
         {

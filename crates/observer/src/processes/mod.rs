@@ -21,6 +21,7 @@ use crate::sockets::{SocketOwners, select};
 use crate::window::{OpenWindow, windows};
 use crate::{Error, Observer, RunPolicy, WatchSubject, procfile};
 use process::WatchedProcess;
+pub(crate) use thread::ThreadId;
 
 const MOST_PROCESSES: usize = 16;
 

@@ -6,16 +6,16 @@ use crate::Error;
 use crate::procfile::{self, TaskStat};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct ThreadId {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
+pub(crate) struct ThreadId {
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
 }
 
 /// The times for which a thread has run and waited since it was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct ThreadTimes {
+pub(crate) struct ThreadTimes {
     /// The time on a processor. While the thread runs, the last tick or less may be missing.
-    pub(super) cpu: CpuNanos,
+    pub(crate) cpu: CpuNanos,
     /// The time for which the thread was ready to run and waited for a processor.
     pub(super) waited: Nanos,
 }
@@ -49,7 +49,7 @@ impl ThreadId {
 
     /// Returns the thread's times from its file schedstat. On a kernel without CONFIG_SCHED_INFO, returns the run time
     /// from its file stat, in ticks, and a waiting time of zero.
-    pub(super) fn ran(self) -> Result<ThreadTimes, Error> {
+    pub(crate) fn ran(self) -> Result<ThreadTimes, Error> {
         if let Some(ran) = self.read("schedstat").ok().and_then(|text| schedstat(&text)) {
             return Ok(ran);
         }

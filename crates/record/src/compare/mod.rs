@@ -18,5 +18,6 @@ pub use report::{
 };
 pub use run::{ProbeSample, QueueSample, RunFlow, RunPath, RunSample, StudyRun, StudyRunKey};
 pub use study::{
-    Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, Study, StudyEngine, StudyPath, StudyRegion,
+    Contest, ContestQuestion, CrossTraffic, FlowPlan, LineLoss, SenderPart, Study, StudyEngine, StudyPath,
+    StudyRegion,
 };

@@ -1,6 +1,6 @@
 //! The plan of a study, the same for real hosts and for the simulator.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::units::{BitRate, Bytes, Nanos};
 use serde::{Deserialize, Serialize};
@@ -15,6 +15,27 @@ pub enum StudyEngine {
     Kernel,
     /// The simulator, which runs the C sources of the same congestion controls packet by packet.
     Simulator,
+}
+
+/// A part of a TCP sender that both the kernel and the simulator can leave out.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum SenderPart {
+    /// Selective acknowledgements (RFC 2018).
+    Sack,
+    /// Tail loss probes (RFC 8985, section 7).
+    TailLossProbes,
+}
+
+impl SenderPart {
+    pub fn words(self) -> &'static str {
+        match self {
+            SenderPart::Sack => "selective acknowledgements",
+            SenderPart::TailLossProbes => "tail loss probes",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -223,6 +244,9 @@ pub struct Study {
     /// path that loses nothing but in its queue and that the flows have to themselves. Sockets have no scene.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scene: Option<String>,
+    /// The parts of a TCP sender that the flows do without.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub without: BTreeSet<SenderPart>,
     /// Seed of the order of runs, of the link's random losses and of entry times.
     pub seed: u64,
 }
@@ -250,6 +274,7 @@ impl Study {
             sample_ns: Nanos::secs(1),
             probe_ns: Nanos::secs(1),
             scene: None,
+            without: BTreeSet::new(),
             seed: 1,
         }
     }

@@ -135,7 +135,8 @@ pub enum ExpectationAgreement {
     /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot be set to the values that the expectation needs.
+    /// These hosts cannot be set to the values that the expectation needs, or another mechanism that stands for the paper's
+    /// does not have its number.
     NotHere,
 }
 

@@ -30,6 +30,10 @@ pub struct OccasionsReport {
     /// answer counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub control: Option<GridControlReport>,
+    /// Cells whose ratio deviates between occasions by over three times an occasion's own standard error, one line each,
+    /// with the recorded condition that goes with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deviating: Vec<String>,
     pub notes: Vec<String>,
 }
 

@@ -121,7 +121,8 @@ pub struct GridCurves {
     pub effects: Vec<FactorEffect>,
     /// Main effects and interactions, if they were requested.
     pub factorial: Vec<FactorialEffect>,
-    /// How the intervals were computed: "mixed model" or "paired differences"; `None` without intervals.
+    /// How the intervals were computed: by a mixed model, by differences within blocks, or some by each; `None` without
+    /// intervals.
     pub method: Option<String>,
     /// Why there are no intervals; `None` if there are.
     pub no_intervals: Option<String>,
@@ -159,6 +160,9 @@ pub struct GridCell {
     /// itself, and if there is no interval. In 95 % of grids, the intervals of all ratios of a figure contain the true
     /// ratios.
     pub ratio: Option<Estimate>,
+    /// Standard error of the natural log of `ratio`; `None` without a ratio, and from a landspeed that did not report it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_ln: Option<f64>,
 }
 
 /// The ratio of a figure between two cells.

@@ -181,6 +181,10 @@ pub(super) fn setting(report: &CompareReport) -> Vec<String> {
     facts.extend(
         study.scene.as_ref().map(|name| safe(&format!("senders, losses and other traffic of {name}"))),
     );
+    if !study.without.is_empty() {
+        let parts: Vec<&str> = study.without.iter().map(|part| part.words()).collect();
+        facts.push(format!("TCP without {}", parts.join(" and ")));
+    }
     facts.push(varied(study.varied_share));
     facts.push(format!("{} runs of {}", report.runs, crate::words::duration(study.duration())));
     facts.push(scale(study.scale));

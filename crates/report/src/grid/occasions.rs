@@ -16,7 +16,7 @@ use crate::words::{counted, number, times};
 /// Returns the report of a grid over several occasions as a document.
 pub fn occasions(report: &OccasionsReport) -> Document {
     let figures = report.figures.iter().map(|curves| figure(report, curves));
-    let notes = report.notes.iter().map(|note| format!("note: {}", safe(note)));
+    let notes = report.notes.iter().chain(&report.deviating).map(|note| format!("note: {}", safe(note)));
     let sections = [expected(report)]
         .into_iter()
         .chain(figures)

@@ -1,4 +1,4 @@
-//! Contrasts from the differences within each block, for grids whose cells differ in noise.
+//! Contrasts from the differences within each block, for grids whose cells or plots differ in noise.
 //!
 //! A difference within a block is free of the conditions that the block's trials share. Its variance over the blocks
 //! depends only on the cells in the contrast, whatever the noise and the drift of the other cells. The test is

@@ -8,7 +8,7 @@ use super::{CellTrial, GridError};
 
 /// Returns the least number of blocks of `plots` plots each, of several trials, from which the plots' variance is
 /// estimated. After the first block, a block of two plots gives one degree of freedom, and one of three gives two: there
-/// are five at least.
+/// are five at least. Of more than two plots, a contrast has the variance of its own differences, from four blocks on.
 pub fn least_blocks(plots: usize) -> usize {
     if plots > 2 { 4 } else { 6 }
 }
@@ -83,6 +83,18 @@ impl GridDesign {
     pub(super) fn column(&self, place: usize) -> Option<usize> {
         let before = usize::from(place > self.reference);
         (place != self.reference).then_some(self.blocks + place - before)
+    }
+
+    /// Returns a number for each cell (an index into `cells`). Cells that share plots have the same number.
+    pub(super) fn plot_sets(&self) -> Vec<usize> {
+        let mut sets: Vec<usize> = (0..self.cells.len()).collect();
+        let mut first: Vec<Option<usize>> = vec![None; self.sizes.len()];
+        for (cell, plot) in self.cell.iter().zip(&self.plot) {
+            let known = *first[*plot].get_or_insert(*cell);
+            let (set, other) = (sets[known], sets[*cell]);
+            sets.iter_mut().filter(|one| **one == other).for_each(|one| *one = set);
+        }
+        sets
     }
 
     /// Returns, for each plot, the sum of the rows of `of` (one per trial): a matrix of plots by columns of `of`.

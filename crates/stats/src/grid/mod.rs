@@ -8,9 +8,10 @@
 //! The model is fitted by restricted maximum likelihood. Each contrast gets the error and the degrees of freedom of
 //! Kenward & Roger, "Small sample inference for fixed effects from restricted maximum likelihood", Biometrics 53, 1997.
 //! The simultaneous intervals of all contrasts of a family are computed from the distribution of the largest of their
-//! Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). If all cells differ in noise, the
-//! error of each contrast is computed from its own differences within blocks. docs/decisions/0032 gives the reasons;
-//! `make grid-coverage` shows how often the intervals contain the true values.
+//! Student statistics (Hothorn, Bretz & Westfall, Biometrical Journal 50, 2008). If all cells differ in noise, or if a
+//! contrast is between plots of which a block has more than two, the error of the contrast is computed from its own
+//! differences within blocks. docs/decisions/0032 and 0104 give the reasons; `make grid-coverage` shows how often the
+//! intervals contain the true values.
 
 mod block_means;
 mod design;
@@ -18,6 +19,8 @@ mod layout;
 mod maximum;
 mod model;
 mod noise;
+
+use std::collections::BTreeMap;
 
 use landspeed_record::Estimate;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
@@ -85,7 +88,7 @@ pub enum VarianceMethod {
     /// few blocks have all cells of the contrast, every cell has a separate variance.
     Own,
     /// The variance of the contrast's differences within each block. It is used if all cells of the grid differ in
-    /// noise, or if it is known more precisely than the variances of a few noisier cells.
+    /// noise, if it is known more precisely than the variances of a few noisier cells, or between more than two plots.
     Paired,
 }
 
@@ -94,9 +97,7 @@ impl std::fmt::Display for VarianceMethod {
         f.write_str(match self {
             VarianceMethod::Common => "mixed model, one variance for all cells",
             VarianceMethod::Own => "mixed model, loud cells with a variance of their own",
-            VarianceMethod::Paired => {
-                "cells differ in noise: differences within blocks, Bonferroni's correction"
-            }
+            VarianceMethod::Paired => "differences within blocks, Bonferroni's correction",
         })
     }
 }
@@ -141,6 +142,8 @@ pub struct FittedGrid {
     model: MixedModel,
     noise: CellNoise,
     block_means: BlockMeans,
+    /// A number for each cell of the design. Cells that share plots have the same number.
+    plot_sets: Vec<usize>,
     /// The covariance of the effects.
     covariance: DMatrix<f64>,
 }
@@ -176,7 +179,8 @@ impl FittedGrid {
             }
             covariance += scaled.transpose() * &model.weights;
         }
-        Ok(FittedGrid { design, model, noise, block_means: BlockMeans::of(trials), covariance })
+        let (block_means, plot_sets) = (BlockMeans::of(trials), design.plot_sets());
+        Ok(FittedGrid { design, model, noise, block_means, plot_sets, covariance })
     }
 
     /// Estimates a family of contrasts, with intervals at `confidence` (0.95, say).
@@ -216,7 +220,7 @@ impl FittedGrid {
                 CellNoise::Loud(_) => found.freedom > one.freedom,
                 CellNoise::Differs(_) => true,
             };
-            is_better.then_some(found)
+            (is_better || self.is_between_many_plots(contrast)).then_some(found)
         };
         let both = contrasts.iter().zip(&estimates);
         Ok(both.map(|(contrast, one)| paired((contrast, one)).unwrap_or_else(|| compared(one))).collect())
@@ -236,6 +240,17 @@ impl FittedGrid {
             CellMean { cell: *cell, ln: one.ln, error: one.error, alone }
         };
         self.design.cells.iter().enumerate().map(mean).collect()
+    }
+
+    /// Returns true if the contrast is between plots, and blocks have more than two. The model takes one variance for all
+    /// plots, which is right for the mean of their differences but not for each (Boik, Psychometrika 46, 1981).
+    fn is_between_many_plots(&self, contrast: &Contrast) -> bool {
+        let mut weights: BTreeMap<usize, f64> = self.plot_sets.iter().map(|set| (*set, 0.0)).collect();
+        for (cell, weight) in &contrast.weights {
+            let set = self.design.cells.binary_search(cell).ok().map(|place| self.plot_sets[place]);
+            *weights.entry(set.unwrap_or_default()).or_default() += weight;
+        }
+        weights.len() > 2 && weights.values().any(|sum| sum.abs() > 1e-9)
     }
 
     /// Returns the weight of each effect of the model in `contrast`.

@@ -246,8 +246,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     assert!(unaware[0] < 362 && unaware[1] < 362, "{unaware:?}");
 }
 
-/// Four blocks of three plots leave six degrees of freedom between plots, more than six blocks of two. Of 400 intervals
-/// between plots 380 are expected to contain the truth; 358 is five deviations fewer.
+/// Of 400 intervals between plots 380 are expected to contain the truth; 358 is five deviations fewer.
 #[test]
 fn four_blocks_of_three_plots_hold_the_truth_as_often() {
     for deviation in [0.0, 1.0, 3.0] {
@@ -259,6 +258,35 @@ fn four_blocks_of_three_plots_hold_the_truth_as_often() {
         let held = (0..400).filter(holds).count();
         assert!(held >= 358, "{deviation}: {held}");
     }
+}
+
+/// Of three plots one varies 30 times as much as another. Of 1,600 intervals between these two, 1,520 are expected to
+/// contain the truth; 1,476 is five deviations fewer. With one variance for all plots it is some 1,430.
+#[test]
+fn plots_that_vary_unlike_each_other_hold_the_truth_as_often() {
+    let holds = |seed: &u64| {
+        let mut random = Random::stream(*seed, 4);
+        let mut trials = whole_plots(4, 3, 2, 0.0, &mut random);
+        let of_plots: Vec<f64> = (0..12).map(|nth| [1.0, 10.0, 30.0][nth % 3] * random.normal()).collect();
+        trials.iter_mut().for_each(|trial| trial.ln += of_plots[(3 * trial.block + trial.plot) as usize]);
+        let (low, high) = alone(&FittedGrid::of(&trials, 0).unwrap(), Contrast::ratio(0, 4)).alone;
+        low < 0.0 && 0.0 < high
+    };
+    let held = (0..1600).filter(holds).count();
+    assert!((1476..=1564).contains(&held), "{held}");
+}
+
+/// A contrast within plots keeps the model's error, which many trials tell.
+#[test]
+fn only_contrasts_between_more_than_two_plots_have_their_own_error() {
+    let method = |plots, contrast| {
+        let trials = whole_plots(6, plots, 2, 1.0, &mut Random::new(5));
+        alone(&common(&trials), contrast).method
+    };
+    assert_eq!(method(3, Contrast::ratio(0, 2)), VarianceMethod::Paired);
+    assert_eq!(method(3, Contrast::ratio(2, 3)), VarianceMethod::Common);
+    assert_eq!(method(3, GridLayout { levels: vec![3, 2] }.interaction(0, 1)), VarianceMethod::Common);
+    assert_eq!(method(2, Contrast::ratio(0, 2)), VarianceMethod::Common);
 }
 
 #[test]

@@ -118,6 +118,7 @@ pub(crate) fn trial(
         progress_ns: Nanos(0),
         patience_ns: Nanos(0),
         program: None,
+        link_threads: None,
     };
     let cold = TrialSpec { warm_up_ns: Nanos(0), ..spec.clone() };
     if row.runner().check(&spec).is_ok() {

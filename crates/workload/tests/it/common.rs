@@ -58,6 +58,7 @@ pub(crate) fn spec(workload: Workload) -> TrialSpec {
         progress_ns: Nanos(0),
         patience_ns: Nanos(0),
         program: None,
+        link_threads: None,
     }
 }
 

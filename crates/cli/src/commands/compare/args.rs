@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::{Args, ValueEnum};
+use landspeed_record::SenderPart;
 
 use crate::commands::exec::paths;
 use crate::data::RecordArg;
@@ -20,6 +21,24 @@ pub(crate) enum QuestionArg {
     RoundTrips,
     /// Cost per bit at the sender with 1, 2, 4 ... --parallel streams, each with the best of three windows
     Streams,
+}
+
+/// A part of a TCP sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SenderPartArg {
+    /// Selective acknowledgements
+    Sack,
+    /// Tail loss probes
+    TailLossProbes,
+}
+
+impl SenderPartArg {
+    pub(crate) fn part(self) -> SenderPart {
+        match self {
+            SenderPartArg::Sack => SenderPart::Sack,
+            SenderPartArg::TailLossProbes => SenderPart::TailLossProbes,
+        }
+    }
 }
 
 /// landspeed's own exchanges through the sockets interface: applications `sockets-*`.
@@ -102,11 +121,23 @@ pub(crate) struct CompareArgs {
     /// 2004: the sender of Linux 2.4, windows of 16 MB, and a path of 622 Mb/s from a family of such paths (docs/results/scene-2004.md).
     #[arg(long, value_name = "YEAR", value_parser = ["2004"], requires = "simulate", conflicts_with = "hosts")]
     pub(crate) scene: Option<String>,
+    /// Leave these parts out of TCP's senders, on sockets as in the simulator
+    ///
+    /// On sockets it sets tcp_sack and tcp_early_retrans of both hosts, and restores them.
+    #[arg(
+        long,
+        hide_short_help = true,
+        value_enum,
+        value_name = "PART,...",
+        value_delimiter = ',',
+        conflicts_with = "scene"
+    )]
+    pub(crate) without: Vec<SenderPartArg>,
     /// Compare these paths below a program's sockets instead; the first is the reference
     ///
     /// `landspeed exec --help` has their names.
     #[arg(long, value_name = "PATH,...", value_delimiter = ',', value_parser = paths(), help_heading = "Paths",
-        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "runs", "parallel", "flows", "simulate", "scene", "resume"])]
+        conflicts_with_all = ["protocols", "ask", "scale", "repeats", "runs", "parallel", "flows", "simulate", "scene", "without", "resume"])]
     pub(crate) paths: Vec<String>,
     /// With --paths: run this application of `landspeed app list`, or of a file, between two hosts
     #[arg(long, value_name = "NAME|FILE", help_heading = "Paths", requires = "paths", conflicts_with_all = ["workload", "program"])]
@@ -136,7 +167,7 @@ pub(crate) struct CompareArgs {
     #[arg(last = true, value_name = "PROGRAM", requires = "paths", help_heading = "Paths")]
     pub(crate) program: Vec<OsString>,
     /// Continue the study of this record with its own options
-    #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "scene", "seed", "hosts"])]
+    #[arg(long, value_name = "RECORD", conflicts_with_all = ["protocols", "ask", "scale", "flows", "simulate", "scene", "without", "seed", "hosts"])]
     pub(crate) resume: Option<RecordArg>,
     /// Seed of the order of runs and of all random choices
     #[arg(long, hide_short_help = true)]

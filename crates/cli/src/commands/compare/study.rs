@@ -202,7 +202,8 @@ pub(super) fn planned(args: &CompareArgs, path: StudyPath, engine: StudyEngine) 
     let seed = args.seed.unwrap_or(1);
     let varied_share = if engine == StudyEngine::Simulator { VARIED_SHARE } else { 0.0 };
     let whole = Study { engine, path, flows: args.flows, repeats: args.repeats, ..Study::paper() };
-    let study = Study { varied_share, seed, scene: args.scene.clone(), ..whole.scaled(scale) };
+    let without = args.without.iter().map(|part| part.part()).collect();
+    let study = Study { varied_share, seed, scene: args.scene.clone(), without, ..whole.scaled(scale) };
     let least = SLOW_STARTS * slow_start(&study.path);
     if study.region_ns.as_secs_f64() < least {
         bail!(
@@ -298,9 +299,12 @@ fn streams(most: u16, names: &[&str], path: &StudyPath) -> Vec<Contest> {
 pub(super) fn warning(study: &Study, pair: &Pair<'_>) -> String {
     let runs = study.contests.len() as u64 * u64::from(study.repeats);
     let whole = study.duration().times(runs);
+    let parts: Vec<&str> = study.without.iter().map(|part| part.words()).collect();
+    let off =
+        if parts.is_empty() { String::new() } else { format!("Both turn off {}. ", parts.join(" and ")) };
     format!(
         "{} sends to {} as fast as each of {} contestants goes:\n{runs} runs of {}, {} in all.\n\
-         {} loads the congestion controls that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). Everything is restored, \
+         {} loads the congestion controls that its kernel lacks, and both open their windows\n(tcp_rmem, tcp_wmem). {off}Everything is restored, \
          but for modules of Linux's own controls. \
          Other traffic will notice.\nContinue? [y/N] ",
         pair.a.name,

@@ -21,6 +21,8 @@ use landspeed_report::{DetailLevel, OutputCapabilities, json};
 use landspeed_transport::settings::FLOWS;
 
 use super::MeasureArgs;
+use super::grid_args::GridArgs;
+use super::series::Series;
 use crate::command_line::command_line;
 use crate::data::{self, RecordArg};
 use crate::failure::{TooNoisy, in_one_line, void};
@@ -34,11 +36,16 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let common = &args.common;
     let options = GridOptions { yes: common.grid.yes, ..GridOptions::of(&common.hosts, &common.output) };
-    let job = match &common.grid.resume {
-        Some(named) => GridJob::resumed(&data::find(named, common.output.data_dir.as_deref())?, args)?,
-        None => GridJob::of(asked(args).map_err(as_usage)?, common.hosts.hosts.clone(), &options)?,
-    };
-    job.finish(&options, &stop)
+    if let Some(named) = &common.grid.resume {
+        let file = data::find(named, common.output.data_dir.as_deref())?;
+        return GridJob::resumed(&file, args)?.finish(&options, &stop);
+    }
+    let (grid, words) = (asked(args).map_err(as_usage)?, common.hosts.hosts.clone());
+    let GridArgs { occasions, apart, made, .. } = &common.grid;
+    match *occasions {
+        Some(count) => Series { grid, words, count, apart: *apart, made }.measure(&options, &stop),
+        None => GridJob::of(grid, words, &options)?.finish(&options, &stop),
+    }
 }
 
 /// How a grid is measured and shown.

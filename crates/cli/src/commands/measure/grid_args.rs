@@ -36,6 +36,16 @@ pub(crate) struct GridArgs {
     /// Begin no block that would end after this time
     #[arg(long, value_name = "TIME", hide_short_help = true, value_parser = parse_duration)]
     pub(crate) budget: Option<Nanos>,
+    /// Measure the whole grid this many times, each with hosts, processes and a lab made anew
+    #[arg(long, value_name = "N", requires = "vary", conflicts_with = "resume", hide_short_help = true,
+        value_parser = clap::value_parser!(u64).range(2..=100))]
+    pub(crate) occasions: Option<u64>,
+    /// With --occasions: begin them at least this far apart
+    #[arg(long, value_name = "TIME", requires = "occasions", default_value = "0s", hide_short_help = true, value_parser = parse_duration)]
+    pub(crate) apart: Nanos,
+    /// With --occasions: count this record of the same grid as one of them (may be repeated), to go on with a series
+    #[arg(long = "with", value_name = "RECORD", requires = "occasions", hide_short_help = true)]
+    pub(crate) made: Vec<RecordArg>,
     /// Seed of the order of trials
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) seed: Option<u64>,

@@ -4,6 +4,7 @@ mod args;
 pub(crate) mod common;
 pub(crate) mod grid;
 mod grid_args;
+pub(crate) mod series;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,7 +1,6 @@
 //! `landspeed run FILE`: measures an experiment of a file, or one that ships.
 
 mod hosts;
-mod series;
 
 use std::process::ExitCode;
 
@@ -13,11 +12,11 @@ use landspeed_record::units::{Nanos, parse_duration};
 
 use super::experiments::found;
 use crate::commands::measure::grid::{GridJob, GridOptions};
+use crate::commands::measure::series::Series;
 use crate::data::RecordArg;
 use crate::groups::{HostArgs, OutputArgs};
 use crate::output::{out, usage};
 use crate::stop::StopRequest;
-use series::Series;
 
 /// Measure an experiment that a file describes, and set it beside what was published
 #[derive(Debug, Args)]
@@ -96,7 +95,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         ..GridOptions::of(&args.hosts, &args.output)
     };
     match args.occasions {
-        Some(count) => Series { args, grid, words, count }.measure(&options, &stop),
+        Some(count) => {
+            Series { grid, words, count, apart: args.apart, made: &args.made }.measure(&options, &stop)
+        }
         None => GridJob::of(grid, words, &options)?.finish(&options, &stop),
     }
 }

@@ -10,33 +10,35 @@ use landspeed_record::units::Nanos;
 use landspeed_record::{Grid, read_header};
 use landspeed_report::{DetailLevel, quoted};
 
-use super::RunArgs;
+use super::grid::{GridJob, GridOptions};
 use crate::command_line::command_line;
-use crate::commands::measure::grid::{GridJob, GridOptions};
 use crate::commands::show::occasions;
-use crate::data;
+use crate::data::{self, RecordArg};
 use crate::stop::StopRequest;
 
 /// How often a wait for the next occasion checks whether the user wants to stop.
 const CHECK: Duration = Duration::from_millis(200);
 
 /// A grid that is measured on several occasions.
-pub(super) struct Series<'a> {
-    pub(super) args: &'a RunArgs,
-    pub(super) grid: Grid,
+pub(crate) struct Series<'a> {
+    pub(crate) grid: Grid,
     /// The words that name the hosts.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// The number of occasions, with those that were made before.
-    pub(super) count: u64,
+    pub(crate) count: u64,
+    /// The least time between the starts of two occasions.
+    pub(crate) apart: Nanos,
+    /// The records of occasions that were made before.
+    pub(crate) made: &'a [RecordArg],
 }
 
 impl Series<'_> {
     /// Measures the occasions that are missing, each with another order of cells, and shows what all say together. An
     /// occasion that is cut off does not count: what is measured hours later is another occasion.
-    pub(super) fn measure(&self, options: &GridOptions<'_>, stop: &StopRequest) -> Result<ExitCode> {
-        let folder = self.args.output.data_dir.as_deref();
+    pub(crate) fn measure(&self, options: &GridOptions<'_>, stop: &StopRequest) -> Result<ExitCode> {
+        let folder = options.output.data_dir.as_deref();
         let mut files =
-            self.args.made.iter().map(|named| data::find(named, folder)).collect::<Result<Vec<_>>>()?;
+            self.made.iter().map(|named| data::find(named, folder)).collect::<Result<Vec<_>>>()?;
         for nth in files.len() as u64..self.count {
             self.wait(&files, stop)?;
             if stop.asked() {
@@ -54,11 +56,11 @@ impl Series<'_> {
         if (files.len() as u64) < self.count {
             self.tell(&files);
         }
-        let detail = if self.args.full { DetailLevel::Full } else { DetailLevel::Brief };
+        let detail = if options.full { DetailLevel::Full } else { DetailLevel::Brief };
         match files.as_slice() {
             [] => bail!("no occasion was measured whole"),
             [one] => bail!("one occasion is no series; it is kept: landspeed show {}", shown(one)),
-            files => occasions(files, &self.args.output.form, detail),
+            files => occasions(files, &options.output.form, detail),
         }
     }
 
@@ -67,7 +69,7 @@ impl Series<'_> {
         let began = |file: &PathBuf| Ok(read_header(file)?.started.parse::<Timestamp>().ok());
         let last = files.iter().map(began).collect::<Result<Vec<_>>>()?.into_iter().flatten().max();
         let Some(last) = last else { return Ok(()) };
-        let until = last + signed(self.args.apart);
+        let until = last + signed(self.apart);
         while !stop.asked() && Timestamp::now() < until {
             std::thread::sleep(CHECK);
         }
@@ -84,7 +86,7 @@ impl Series<'_> {
     /// Returns the command that goes on with the series after these occasions.
     fn again(&self, files: &[PathBuf]) -> String {
         let made = |file: &PathBuf| format!(" --with {}", shown(file));
-        let new = files.iter().skip(self.args.made.len()).map(made);
+        let new = files.iter().skip(self.made.len()).map(made);
         command_line() + &new.collect::<String>()
     }
 }
