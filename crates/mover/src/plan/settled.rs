@@ -5,7 +5,7 @@ use crate::metadata::LostKind;
 use crate::name::RelativeName;
 use crate::wire::Failure;
 
-/// The bytes that the listed failures may take, as they are told: a reply and the last line of a record have 4 MiB.
+/// The bytes that the listed failures may take in a message: a reply and the last line of a record have 4 MiB.
 const MOST_BYTES: usize = 3_300_000;
 /// The most bytes that one takes beside its name.
 const BESIDE_NAME: usize = 256;

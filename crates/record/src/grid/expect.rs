@@ -135,7 +135,7 @@ pub enum ExpectationAgreement {
     /// The intervals are too wide to decide.
     #[default]
     Undecided,
-    /// These hosts cannot be set to the values that the expectation needs, or another mechanism that stands for the paper's
+    /// These hosts cannot be set to the values that the expectation needs, or another mechanism in place of the paper's
     /// does not have its number.
     NotHere,
 }

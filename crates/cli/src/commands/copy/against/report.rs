@@ -60,7 +60,7 @@ pub(super) struct AgainstProgram {
     /// How its first turn ended.
     #[serde(skip)]
     pub(super) first_code: Option<i32>,
-    /// What its last turn told of both hosts, if it is landspeed.
+    /// The conditions of both hosts in its last turn, if it is landspeed.
     #[serde(skip)]
     pub(super) conditions: CopyConditions,
 }
