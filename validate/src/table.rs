@@ -33,7 +33,7 @@ pub(crate) fn interval(hits: u32, of: u32) -> String {
     format!("{:.1} to {:.1} %", 100.0 * low, 100.0 * high)
 }
 
-/// Returns how often each text is there, the most frequent first: "disk: 3; nothing: 1"; "-" for none.
+/// Returns how often each text occurs, the most frequent first: "disk: 3; nothing: 1"; "-" for none.
 pub(crate) fn counts(texts: impl Iterator<Item = String>) -> String {
     let mut counts: BTreeMap<String, u32> = BTreeMap::new();
     texts.for_each(|text| *counts.entry(text).or_default() += 1);

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CpuAccounting, CpuUsage, HostFacts, LinkCounters, Throttling};
 
-use crate::figures::own_cores;
+use crate::figures::{cores_used, own_cores};
 use crate::trial_ends::{BothEnds, TrialEnd};
 
 /// The least share of a machine's processors, or of the window, that is reported.
@@ -115,23 +115,24 @@ fn found(pairs: &[BothEnds<'_>]) -> Disturbances {
     found
 }
 
-/// Returns the share of each machine's processors that tasks other than the measurement's own and landspeed's own link used,
-/// less the error of the kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of interrupts is left out,
-/// because the packets of the measurement cause some of it.
+/// Returns the share of each machine's processors that tasks other than the measurement's own and landspeed's own link
+/// used, less the error of the kernel's accounting. Hosts whose own tasks are not counted apart are left out. Time of
+/// interrupts is left out, because the packets of the measurement cause some of it.
 fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
     let machines: BTreeSet<&str> = ends.iter().map(|end| end.host.boot_id.as_str()).collect();
     let share = |boot: &str| {
         let here: Vec<TrialEnd<'a>> = ends.iter().copied().filter(|end| end.host.boot_id == boot).collect();
         let is_counted = |end: &TrialEnd<'_>| end.host.cpu_accounting != CpuAccounting::Stat;
         let first = here.first().filter(|_| !boot.is_empty() && here.iter().all(is_counted))?;
-        let tasks = here.iter().map(|end| tasks(end.outcome.observed.get())).fold(0.0, f64::max);
-        let link = here.iter().map(|end| link(end.outcome.observed.get())).fold(0.0, f64::max);
+        let most = |of: fn(&CpuUsage) -> f64| {
+            here.iter().map(|end| of(end.outcome.observed.get())).fold(0.0, f64::max)
+        };
         let cpu = first.outcome.observed.get::<CpuUsage>();
         let cores = cpu.cores.len().max(1) as f64;
         let ticks = cores * (cpu.window_ns.0 as f64 / TICK.0 as f64);
         // Two standard errors of a share that is sampled once a tick.
         let error = 1.0 / ticks.max(1.0).sqrt();
-        Some((first.host, (tasks - own_cores(&here) - link) / cores - error))
+        Some((first.host, (most(tasks) - own_cores(&here) - most(link)) / cores - error))
     };
     machines.into_iter().filter_map(share).collect()
 }
@@ -139,12 +140,12 @@ fn others<'a>(ends: &[TrialEnd<'a>]) -> Vec<(&'a HostFacts, f64)> {
 /// Returns the number of cores that ran user code or kernel code in task context, without the threads of NAPI.
 fn tasks(cpu: &CpuUsage) -> f64 {
     let busy: u64 = cpu.cores.iter().map(|core| core.user_ns.0 + core.system_ns.0).sum();
-    busy.saturating_sub(cpu.napi_ns.0) as f64 / cpu.window_ns.0.max(1) as f64
+    cores_used(busy.saturating_sub(cpu.napi_ns.0), cpu)
 }
 
 /// Returns the number of cores that the threads of landspeed's own link used. All ends report the same threads.
 fn link(cpu: &CpuUsage) -> f64 {
-    cpu.link_ns.unwrap_or_default().0 as f64 / cpu.window_ns.0.max(1) as f64
+    cores_used(cpu.link_ns.unwrap_or_default().0, cpu)
 }
 
 #[cfg(test)]
@@ -223,7 +224,7 @@ mod tests {
         assert_eq!(
             lines(namespaces, &over_link(0.1), &over_link(0.1)),
             ["other programs ran on one, 38 % of its processors"],
-            "both ends tell of the same link"
+            "both ends report the same link"
         );
     }
 

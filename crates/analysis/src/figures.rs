@@ -109,7 +109,7 @@ fn agent_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
 /// Returns the time of tasks in cores; zero if only the time of the whole machine is known.
 fn tasks_share(time: CpuNanos, cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
     match accounting {
-        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => share(time.0, cpu),
+        CpuAccounting::Tasks | CpuAccounting::TasksAndIrq => cores_used(time.0, cpu),
         CpuAccounting::Stat => 0.0,
     }
 }
@@ -125,11 +125,11 @@ pub(crate) fn machine_share(cpu: &CpuUsage, accounting: CpuAccounting) -> f64 {
         }
         CpuAccounting::Stat => cpu.cores.iter().map(|c| c.busy().0).sum(),
     };
-    share(nanos, cpu)
+    cores_used(nanos, cpu)
 }
 
 /// Returns processor time divided by the window in which it was counted, that is, a number of cores.
-fn share(nanos: u64, cpu: &CpuUsage) -> f64 {
+pub(crate) fn cores_used(nanos: u64, cpu: &CpuUsage) -> f64 {
     if cpu.window_ns.0 == 0 {
         return 0.0;
     }

@@ -1,6 +1,6 @@
 //! Groups of arguments that several commands share.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
@@ -13,7 +13,7 @@ use landspeed_transport::TRANSPORTS;
 
 use crate::command_line::typed_again;
 use crate::labs;
-use crate::place::check_replaceable;
+use crate::place::{check_replaceable, folder};
 
 fn data_port_help() -> String {
     format!(
@@ -187,8 +187,7 @@ fn writable(text: &str) -> Result<PathBuf, String> {
     if file.is_dir() {
         return Err("it is a folder".to_owned());
     }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let place = if file.exists() { &file } else { folder };
+    let place = if file.exists() { file.as_path() } else { folder(&file) };
     rustix::fs::access(place, rustix::fs::Access::WRITE_OK)
         .map_err(|error| format!("cannot write {}: {error}", place.display()))?;
     Ok(file)

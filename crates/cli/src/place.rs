@@ -13,20 +13,20 @@ use std::path::Path;
 /// the last step failed (the sync that makes the new name durable).
 pub(crate) fn put_in_place(path: &Path, text: &str, mode: u32) -> Result<()> {
     check_replaceable(path)?;
-    let folder = folder(path);
-    let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
-    std::fs::create_dir_all(folder)?;
+    let parent = folder(path);
+    let missing: Vec<&Path> = parent.ancestors().take_while(|folder| !folder.exists()).collect();
+    std::fs::create_dir_all(parent)?;
     replace(path, 0o600, |file| {
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))
     })?;
     // A file's name is durable once its folder is synced, and a new folder's name once its parent is synced.
-    sync(folder)?;
-    missing.into_iter().filter_map(Path::parent).try_for_each(sync)
+    sync(path)?;
+    missing.into_iter().try_for_each(sync)
 }
 
 /// Writes a report. A file is replaced as a whole and keeps its mode: after an error, as on a full disk, the previous one is
-/// there, or none. What is no plain file, such as a pipe or a link, is written into, and so is a file that cannot be replaced by
+/// there, or none. Anything but a plain file, such as a pipe or a link, is written in place, and so is a file that cannot be replaced by
 /// one like it.
 pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
     let kept = match path.symlink_metadata() {
@@ -34,7 +34,7 @@ pub(crate) fn put_report(path: &Path, text: &str) -> Result<()> {
         Ok(_) => return std::fs::write(path, text),
         Err(_) => None,
     };
-    // The umask takes what others may not do, as from every new file.
+    // The umask removes permissions, as for every new file.
     let mode = kept.as_ref().map_or(0o666, |kept| kept.mode() & 0o777);
     let replaced = replace(path, mode, |file| {
         file.write_all(text.as_bytes())?;
@@ -58,8 +58,8 @@ fn is_about_place(kind: ErrorKind) -> bool {
     matches!(kind, NotFound | PermissionDenied | ReadOnlyFilesystem | ResourceBusy)
 }
 
-/// Puts a new file with what `write` writes in the place of `path`. It begins with the permissions of `mode` that the umask
-/// leaves. After an error nothing of it is left.
+/// Replaces `path` by a new file that `write` fills. It is created with `mode`, reduced by the umask. After an error nothing of it
+/// is left.
 pub(crate) fn replace(path: &Path, mode: u32, write: impl FnOnce(&mut File) -> Result<()>) -> Result<()> {
     // Programs choose the files of a folder by suffix or number. The temporary name has neither, so no program reads a
     // file that a crash leaves behind.
@@ -94,11 +94,9 @@ pub(crate) fn check_replaceable(path: &Path) -> Result<()> {
     }
 }
 
-/// Puts the names in a folder on stable storage.
-pub(crate) fn sync(folder: &Path) -> Result<()> {
-    // The parent of a relative path with one component is "".
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    File::open(folder)?.sync_all()
+/// Puts the name of a path on stable storage.
+pub(crate) fn sync(path: &Path) -> Result<()> {
+    File::open(folder(path))?.sync_all()
 }
 
 #[cfg(test)]

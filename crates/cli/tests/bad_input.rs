@@ -18,6 +18,12 @@ fn landspeed(args: &[&str]) -> Output {
         .expect("landspeed runs")
 }
 
+/// Runs a script in a mount namespace that ends with it.
+fn in_own_mounts(script: &str) -> Output {
+    let mut command = Command::new("unshare");
+    command.args(["-m", "bash", "-c", script]).stdin(Stdio::null()).output().expect("it runs")
+}
+
 /// Panics unless the output is a failure with one line on standard error that contains all of `words`.
 fn refused(output: &Output, words: &[&str]) {
     let (out, err) = text(output);
@@ -351,8 +357,7 @@ fn what_is_cheap_to_check_is_checked_before_a_host_is_reached() {
     let script = format!(
         "mount -t tmpfs -o size=64k none {dir} && {LANDSPEED} tune --yes --data-dir {dir} local x.invalid"
     );
-    let full = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
-    refused(&full.expect("it runs"), &["record", "are free", "--data-dir"]);
+    refused(&in_own_mounts(&script), &["record", "are free", "--data-dir"]);
 }
 
 #[test]
@@ -368,11 +373,7 @@ fn a_full_disk_ends_the_run_and_leaves_no_lab() {
         cat /dev/zero >{dir}/fill 2>/dev/null) &
         {LANDSPEED} tune --budget 90s --data-dir {dir} --only mtu; code=$?; wait; exit $code"
     );
-    let output = Command::new("unshare")
-        .args(["-m", "bash", "-c", &script])
-        .stdin(Stdio::null())
-        .output()
-        .expect("runs");
+    let output = in_own_mounts(&script);
     let (_, err) = text(&output);
     assert!(!output.status.success(), "{err}");
     let last = err.lines().last().unwrap_or_default();
@@ -393,8 +394,7 @@ fn a_report_on_a_full_disk_is_there_as_before() {
             for name in old new; do {LANDSPEED} {report} {dir}/$name >/dev/null && exit 8; done
             cd {dir} && echo $(ls -A) $(cat old)"
         );
-        let full = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
-        let (out, err) = text(&full.expect("it runs"));
+        let (out, err) = text(&in_own_mounts(&script));
         assert_eq!(out, "fill old before\n", "{report}: {err}");
         let says = |name: &str| format!("cannot write {dir}/{name}: No space left on device");
         assert!(["old", "new"].iter().all(|name| err.contains(&says(name))), "{report}: {err}");
@@ -410,8 +410,7 @@ fn a_report_is_written_into_a_file_that_is_mounted() {
     let script = format!(
         "cd {dir} && touch host mounted && mount --bind host mounted && {LANDSPEED} causes --csv mounted >/dev/null"
     );
-    let output = Command::new("unshare").args(["-m", "bash", "-c", &script]).stdin(Stdio::null()).output();
-    let output = output.expect("it runs");
+    let output = in_own_mounts(&script);
     assert!(output.status.success(), "{output:?}");
     assert!(std::fs::read(folder.path().join("host")).is_ok_and(|text| !text.is_empty()), "{output:?}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 2);

@@ -79,13 +79,16 @@ mod tests {
     #[test]
     fn conditions_are_the_values_that_a_probe_finds() {
         let loopback = KnobTarget { device: "lo".to_owned() };
-        let told = conditions(&loopback);
-        let is_told = |name: &str| told.iter().any(|state| state.knob == name && state.value.is_some());
-        assert!(is_told("timestamps") && is_told("mtu") && is_told("tso"), "{told:?}");
+        let found = conditions(&loopback);
+        let is_found = |name: &str| found.iter().any(|state| state.knob == name && state.value.is_some());
+        assert!(is_found("timestamps") && is_found("mtu") && is_found("tso"), "{found:?}");
         for probed in probe(&loopback) {
-            let here = told.iter().find(|state| state.knob == probed.knob);
-            let (value, found) = (here.and_then(|state| state.value.as_ref()), probed.value.as_ref());
-            assert!(value.is_none() || found.is_none() || value == found, "{value:?} beside {probed:?}");
+            let here = found.iter().find(|state| state.knob == probed.knob);
+            let (value, expected) = (here.and_then(|state| state.value.as_ref()), probed.value.as_ref());
+            assert!(
+                value.is_none() || expected.is_none() || value == expected,
+                "{value:?} beside {probed:?}"
+            );
         }
     }
 }

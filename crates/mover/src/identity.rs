@@ -10,6 +10,9 @@ pub(crate) struct Timestamp {
     pub(crate) nanos: u32,
 }
 
+/// The device of a file, and its number there.
+pub(crate) type Inode = (u64, u64);
+
 /// What tells a file from another one, and from itself before a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileIdentity {
@@ -33,5 +36,9 @@ impl FileIdentity {
             modified: time(stat.st_mtime as i64, stat.st_mtime_nsec as u32),
             changed: time(stat.st_ctime as i64, stat.st_ctime_nsec as u32),
         }
+    }
+
+    pub(crate) fn inode(&self) -> Inode {
+        (self.device, self.inode)
     }
 }

@@ -45,6 +45,11 @@ impl RelativeName {
         (!leaf.is_empty()).then(|| (RelativeName(folder.to_vec()), leaf))
     }
 
+    /// Returns this name and those of the folders above it, the root last.
+    pub(crate) fn upwards(&self) -> impl Iterator<Item = RelativeName> {
+        std::iter::successors(Some(self.clone()), |name| name.split().map(|(folder, _)| folder))
+    }
+
     /// Returns the first component; empty for the root.
     pub(crate) fn first(&self) -> &[u8] {
         self.0.split(|byte| *byte == b'/').next().unwrap_or_default()
@@ -127,6 +132,7 @@ mod tests {
         assert_eq!(name(b"a/b/c").split(), Some((name(b"a/b"), &b"c"[..])));
         assert_eq!(name(b"c").split(), Some((name(b""), &b"c"[..])));
         assert_eq!(name(b"").split(), None);
+        assert!(name(b"a/b").upwards().eq([name(b"a/b"), name(b"a"), name(b"")]));
         assert_eq!((name(b"a/b").first(), name(b"").first()), (&b"a"[..], &b""[..]));
         assert_eq!((name(b"a/b/c").without_first(), name(b"a").without_first()), (name(b"b/c"), name(b"")));
         let below = |above: &[u8]| name(b"a/b/c").below(&name(above));

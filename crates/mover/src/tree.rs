@@ -14,13 +14,13 @@ use rustix::io::Errno;
 
 use crate::beneath::Root;
 use crate::digest::WholeDigest;
-pub(crate) use crate::identity::FileIdentity;
+use crate::identity::FileIdentity;
 use crate::metadata::{self, Attributes, DeviceNumber, MODE_BITS, MOST_OF_OFFER, Metadata, Place};
 use crate::name::RelativeName;
 use crate::select::{IgnoreRules, NameList};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, OfferedEntry, Operation};
 pub(crate) use steady::{ReadProblem, read_piece};
-pub(crate) use twice::{NameUse, name_use};
+pub(crate) use twice::walk_all;
 
 /// Where an entry is in the source, and what the file system said of it when it was found.
 #[derive(Debug, Clone, PartialEq)]

@@ -42,7 +42,7 @@ fn window(work: impl FnOnce()) -> CpuUsage {
     window_over(None, work)
 }
 
-/// Returns the same for a trial over a link that these threads carry.
+/// Like [`window`], but over a link that these threads carry.
 fn window_over(link_threads: Option<[i32; 2]>, work: impl FnOnce()) -> CpuUsage {
     let (tell, told) = mpsc::channel();
     let (over, wait) = mpsc::channel::<()>();
@@ -112,7 +112,7 @@ fn a_thread_that_is_no_trials_is_not() {
     });
 }
 
-/// The link's threads belong to the controller's process, and to no end of a trial.
+/// The link's threads belong to the controller's process, not to an end of a trial.
 #[test]
 fn threads_of_the_link_are_counted_apart() {
     alone(|| {

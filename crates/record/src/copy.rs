@@ -12,6 +12,12 @@ use crate::units::{Bytes, Nanos};
 /// [`crate::PATIENCE`].
 pub const COPY_PATIENCE_TIMES: u64 = 10;
 
+/// The largest number of bytes of all names of `copy --files-from`.
+pub const MOST_NAME_BYTES: usize = 64 << 20;
+
+/// The largest number of names of `copy --files-from`: a short one takes many times its bytes of memory.
+pub const MOST_NAMES: usize = 4_000_000;
+
 /// The counts of a copy at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

@@ -64,7 +64,7 @@ pub use compare::{
 pub use copy::{
     COPY_PATIENCE_TIMES, CopyCheck, CopyComparison, CopyCounts, CopyDifference, CopyDiffering, CopyEntryKind,
     CopyFailure, CopyFailureKind, CopyKeeping, CopyKept, CopyLeftover, CopyLeftovers, CopyLoss, CopyLossKind,
-    CopyOutcome, CopyProven, FileDigest, PathBytes,
+    CopyOutcome, CopyProven, FileDigest, MOST_NAME_BYTES, MOST_NAMES, PathBytes,
 };
 pub use copy_choice::{
     CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopySlowAnswer, CopySlowed, CopyTrialResult,

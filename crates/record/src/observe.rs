@@ -59,7 +59,7 @@ pub struct CpuUsage {
     /// include the time of ksoftirqd.)
     pub napi_ns: CpuNanos,
     /// Run time of the threads that carry landspeed's own link between the hosts (`lab:wan`); `None` without such a link. It
-    /// is part of `cores`, and of no other time.
+    /// is included in `cores` only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub link_ns: Option<CpuNanos>,
 }

@@ -21,13 +21,13 @@ pub(crate) fn remarks(path: &PathFacts) -> Vec<StyledText> {
 
 /// Returns what a reader must know of all figures, then the line of conditions of each host, or one line if both had the
 /// same; none for a record that does not have them. `used` holds the congestion controls that the flows' sockets reported.
-/// What a host does not tell is named.
+/// Settings that a host does not report are named.
 pub(crate) fn lines(hosts: &[NamedHost<'_>], used: &BTreeSet<String>) -> Vec<StyledText> {
     [caveats(hosts), of_hosts(hosts, used)].concat()
 }
 
 /// Returns what a reader must know of all figures of the hosts, a line each.
-pub(crate) fn caveats(hosts: &[NamedHost<'_>]) -> Vec<StyledText> {
+fn caveats(hosts: &[NamedHost<'_>]) -> Vec<StyledText> {
     let all: BTreeSet<&str> = hosts.iter().map(|(_, facts)| facts.caveat.as_str()).collect();
     all.into_iter().filter(|caveat| !caveat.is_empty()).map(|caveat| safe(caveat).into()).collect()
 }

@@ -55,7 +55,7 @@ mod tests {
         for at in ["127.0.0.1:0", "[::1]:0"] {
             let listener = TcpListener::bind(at).expect("a port on loopback");
             let server = listener.local_addr().expect("its address");
-            // Connections of another program to the same port, once its own, may linger in TIME_WAIT.
+            // Connections of a program that had this port before may linger in TIME_WAIT.
             let before = held_towards(server, range);
             let held: Vec<_> = (0..3).map(|_| TcpStream::connect(server).expect("connects")).collect();
             assert_eq!(held_towards(server, range), before + 3, "{at}");

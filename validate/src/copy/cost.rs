@@ -15,7 +15,7 @@ use serde::Deserialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::site::Site;
-use crate::landspeed::landspeed;
+use crate::landspeed::{landspeed, printed};
 use crate::stop;
 use crate::table::{self, BrokenPromises};
 
@@ -85,9 +85,7 @@ fn copy(site: &Site, landspeed: &Path, bytes: u64, is_accounted: bool) -> Result
     let before = cpu_of_children()?;
     let output = command.stdin(Stdio::null()).output().context("copy")?;
     let seconds = (cpu_of_children()? - before).as_secs_f64();
-    let said = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{}: {}", output.status, said.lines().last().unwrap_or_default());
-    let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;
+    let document: CopyDocument = printed(&output)?;
     let has_stages = [&document.stages.source, &document.stages.target].map(|stages| !stages.is_empty());
     ensure!(has_stages == [is_accounted; 2], "{SWITCH} did not reach both ends: {has_stages:?}");
     Ok(seconds)

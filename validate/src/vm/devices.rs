@@ -85,7 +85,7 @@ impl Drop for MadeDevice<'_> {
 }
 
 /// Changes the MTU of the device that carries, and checks what the report says of the path on both hosts. What `tune`
-/// would try there is planned only.
+/// would try there is only planned.
 fn carries(guests: &Guests, device: &UpperDevice) -> Result<String> {
     let _made = MadeDevice::new(guests, device)?;
     let plan = [&["tune", "--dry-run"][..], device.words].concat();

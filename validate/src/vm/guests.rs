@@ -25,6 +25,13 @@ pub(super) struct GuestPair {
     pub(super) driver: String,
 }
 
+impl GuestPair {
+    /// Returns the name of a file of this pair, which ends with `what`.
+    pub(super) fn file(&self, what: &str) -> String {
+        format!("{}-{}.{what}", self.kernel, self.driver)
+    }
+}
+
 impl fmt::Display for GuestPair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, {}", self.kernel, self.driver)
@@ -89,8 +96,7 @@ impl Guests {
 
     /// Returns a file of this kernel and driver, which outlives the guests.
     pub(super) fn kept(&self, name: &str) -> PathBuf {
-        let GuestPair { kernel, driver } = &self.pair;
-        vm::folder().join(format!("{kernel}-{driver}.{name}"))
+        vm::folder().join(self.pair.file(name))
     }
 
     /// Returns what a result belongs to: a digest of the program and of the script that reads settings, and the kernel.

@@ -168,7 +168,7 @@ fn check(options: &Options, landspeed: &Path, pair: &GuestPair, found: &mut Pair
         }
         eprintln!("{pair}: {}: {outcome} ({minutes:.1} min)", check.name);
         found.add(check, CheckRun::new(outcome, took, guests.accelerator()))?;
-        // The other checks do not fail because a guest's kernel has ended in this one.
+        // Other checks must not fail because a guest's kernel died in this one.
         if has_failed {
             guests.answer().with_context(|| format!("after {}", check.name))?;
         }

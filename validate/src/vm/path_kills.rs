@@ -98,7 +98,7 @@ fn killed(
 ) -> Result<bool> {
     serve(guests, landspeed, path)?;
     let client = format!("setsid {landspeed} exec --path {path} --json -- {CLIENT} >{LOG} 2>&1 </dev/null &");
-    // Both log in at one time, so that the moment counts from the client's start.
+    // Both log in at the same time, so that the moment counts from the client's start.
     let mut killer =
         guests.start_on(victim.0, &format!("sleep {:.2}; {}", moment.as_secs_f64(), victim.1))?;
     // A kill at that moment may meet the shell that starts the client.

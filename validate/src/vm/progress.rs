@@ -28,11 +28,11 @@ impl Progress {
         self.done.contains(part)
     }
 
-    /// Keeps that a part passed.
+    /// Records that a part passed.
     pub(super) fn add(&mut self, part: &str) -> Result<()> {
         self.done.insert(part.to_owned());
         let lines: Vec<&str> = iter::once(&self.subject).chain(&self.done).map(String::as_str).collect();
-        // Half a line could be another part.
+        // A line that was cut off could name another part.
         let part = self.file.with_extension("part");
         fs::write(&part, lines.join("\n"))
             .and_then(|()| fs::rename(&part, &self.file))

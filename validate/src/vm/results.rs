@@ -46,7 +46,7 @@ pub(super) struct PairResults {
 
 impl PairResults {
     fn open(folder: &Path, pair: &GuestPair) -> Result<PairResults> {
-        let file = folder.join(format!("{}-{}.json", pair.kernel, pair.driver));
+        let file = folder.join(pair.file("json"));
         let runs = match fs::read(&file) {
             Ok(text) => serde_json::from_slice(&text).with_context(|| {
                 format!(

@@ -3,14 +3,8 @@
 use std::sync::Arc;
 
 use landspeed_mover::{NameList, RelativeName};
-use landspeed_record::PathBytes;
+use landspeed_record::{MOST_NAME_BYTES, MOST_NAMES, PathBytes};
 use parking_lot::Mutex;
-
-/// The largest number of bytes of all names.
-const MOST_BYTES: usize = 64 << 20;
-
-/// The largest number of names: one without bytes takes memory too.
-const MOST_NAMES: usize = 4_000_000;
 
 const TOO_MANY: &str =
     "the names of --files-from are longer than 64 MiB, or more than 4 million: name folders instead";
@@ -34,7 +28,7 @@ impl NamedEntries {
         }
         for PathBytes(bytes) in names {
             named.bytes += bytes.len();
-            if named.bytes > MOST_BYTES || named.names.len() >= MOST_NAMES {
+            if named.bytes > MOST_NAME_BYTES || named.names.len() >= MOST_NAMES {
                 return Err(TOO_MANY.to_owned());
             }
             let shown = || {

@@ -1,4 +1,4 @@
-//! A question of the paper, and an answer to it in the making.
+//! A question of the paper, and its answer while it is built.
 
 use std::collections::BTreeMap;
 

@@ -12,8 +12,8 @@
 //! nothing of the record.
 
 use landspeed_record::{
-    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationKind, ExpectationReport,
-    ExpectationTest, Grid, GridReport, GridTrial, Settings,
+    CurveShape, Estimate, Expectation, ExpectationAgreement, ExpectationReport, ExpectationTest, Grid,
+    GridReport, GridTrial, Settings,
 };
 use landspeed_stats::grid::{Contrast, ContrastEstimate};
 
@@ -21,7 +21,7 @@ use super::elsewhere;
 use super::fitted::{FigureModel, points};
 use crate::ladder::words;
 
-/// Why a number that is tested with another mechanism does not differ from the paper's.
+/// Why a number of another mechanism does not count as different from the paper's.
 const SUBSTITUTE: &str = "this is the other mechanism's number, and says nothing of the paper's";
 
 /// The trials by which expectations are judged.
@@ -43,21 +43,14 @@ pub(super) fn judge(of: &JudgedTrials<'_>, expectation: &Expectation) -> Expecta
         _ => (None, None),
     };
     let ExpectationOutcome { agreement, ours, told } = test(of, expectation);
-    let reason = match agreement {
-        ExpectationAgreement::Differs => reason(of, expectation),
-        _ => None,
-    };
-    let is_substitute = expectation.kind() == ExpectationKind::InKind
-        && published.is_some()
-        && !expectation.claims.is_empty();
-    let (agreement, apart) = match agreement {
-        ExpectationAgreement::Differs if is_substitute => {
-            (ExpectationAgreement::NotHere, Some(SUBSTITUTE.to_owned()))
-        }
-        other => (other, None),
-    };
-    let told = Some(told).filter(|told| !told.is_empty()).into_iter().chain(apart);
-    let why = told.chain(reason).collect::<Vec<_>>().join("; ");
+    let differs = agreement == ExpectationAgreement::Differs;
+    let reason = differs.then(|| reason(of, expectation)).flatten();
+    let is_substitute =
+        differs && published.is_some() && expectation.kind().is_substitute(&expectation.claims);
+    let agreement = if is_substitute { ExpectationAgreement::NotHere } else { agreement };
+    let told = Some(told).filter(|told| !told.is_empty());
+    let apart = is_substitute.then(|| SUBSTITUTE.to_owned());
+    let why = [told, apart, reason].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let Expectation { claim, source, claims, in_kind, .. } = expectation.clone();
     ExpectationReport {
         claim,

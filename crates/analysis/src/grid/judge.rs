@@ -12,6 +12,7 @@ use landspeed_stats::grid::{Contrast, ContrastEstimate, GridLayout};
 
 use super::expect::{JudgedTrials, has_peaks, judge};
 use super::fitted::{CellStep, FigureModel, layout, points};
+use super::order::block;
 use super::{called, conditions, control, kinds, placebo};
 use crate::disturbance::over_trials;
 use crate::paths::{is_about_paths, over_interconnects, predicted, too_far_off, used};
@@ -184,7 +185,7 @@ fn disturbed(record: &Record, trials: &[&GridTrial]) -> Vec<String> {
 fn whole_blocks(grid: &Grid, trials: &[&GridTrial]) -> u32 {
     let most = trials.iter().map(|trial| trial.block + 1).max().unwrap_or(0);
     let whole = (0..most).filter(|number| {
-        let due: usize = super::block(grid, *number).iter().map(|plot| plot.cells.len()).sum();
+        let due: usize = block(grid, *number).iter().map(|plot| plot.cells.len()).sum();
         trials.iter().filter(|trial| trial.block == *number).count() >= due
     });
     whole.count() as u32
@@ -264,8 +265,7 @@ fn fitted(grid: &Grid, trials: &[&GridTrial], curves: GridCurves) -> GridCurves 
         cell.error_ln = ratio.as_ref().map(|one| one.error);
     }
     let methods: BTreeSet<String> = ratios.iter().flatten().map(|one| one.method.to_string()).collect();
-    let method =
-        (!methods.is_empty()).then(|| methods.iter().map(String::as_str).collect::<Vec<_>>().join("; "));
+    let method = (!methods.is_empty()).then(|| Vec::from_iter(methods).join("; "));
     GridCurves {
         cells,
         neighbours: neighbours(grid, &fitted),

@@ -13,9 +13,9 @@ const WITHIN: u64 = 1 << 32;
 /// The cells of a block that are measured together, so that a factor that is slow to change (`GridFactor::is_slow`)
 /// keeps its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GridPlot {
-    pub number: u32,
-    pub cells: Vec<u32>,
+pub(super) struct GridPlot {
+    pub(super) number: u32,
+    pub(super) cells: Vec<u32>,
 }
 
 /// Returns the number of blocks that together measure every cell. It is one, or more if one block with all cells would
@@ -27,7 +27,7 @@ pub fn blocks_a_pass(grid: &Grid) -> u32 {
 }
 
 /// Returns the plots of a block in the order in which they are measured, with their cells in order.
-pub fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
+pub(super) fn block(grid: &Grid, number: u32) -> Vec<GridPlot> {
     let parts = blocks_a_pass(grid);
     let (pass, part) = (number / parts, (number % parts) as usize);
     let mut deal = Random::stream(grid.seed, u64::from(pass));

@@ -31,7 +31,7 @@ pub fn planned_trials(grid: &Grid) -> usize {
 }
 
 /// Returns the approximate time of a block.
-pub fn block_time(grid: &Grid) -> Nanos {
+pub(super) fn block_time(grid: &Grid) -> Nanos {
     let parts = u64::from(blocks_a_pass(grid));
     let trials = u64::from(grid.cells()).div_ceil(parts) + u64::from(placebo::planned(grid));
     let plots = plots(grid).len() as u64;

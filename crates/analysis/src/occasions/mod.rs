@@ -233,9 +233,7 @@ pub fn expectation_over(of: &[&ExpectationReport], is_today: bool) -> OccasionEx
     let is_here = alone.iter().any(|one| *one != ExpectationAgreement::NotHere);
     let (agreement, is_firm) = match first.published.zip(first.within) {
         Some((published, within)) if is_here => match by_number(&ratio, published, within) {
-            (ExpectationAgreement::Differs, _)
-                if first.kind == ExpectationKind::InKind && !first.claims.is_empty() =>
-            {
+            (ExpectationAgreement::Differs, _) if first.kind.is_substitute(&first.claims) => {
                 (ExpectationAgreement::NotHere, false)
             }
             found => found,

@@ -73,8 +73,8 @@ pub(crate) fn over_interconnects(used: &SocketUsage, here: &PathCost) -> Vec<Pat
     costs.into_iter().map(over).collect()
 }
 
-/// The largest factor by which the model may be off over a measured path, so that it predicts networks that were not
-/// measured.
+/// The largest factor by which the model may be off over a measured path. If it is off by more, it does not predict
+/// networks that were not measured.
 pub const KNOWN_WITHIN: f64 = 1.5;
 
 /// Returns the factor by which a prediction is off.
@@ -82,8 +82,7 @@ pub fn off_by(predicted: f64, measured: f64) -> f64 {
     (predicted / measured).max(measured / predicted)
 }
 
-/// Returns why the model predicts no network that was not measured: it is too far off over a path that was. `None` if
-/// it is near everywhere.
+/// Returns the reason if the model cannot predict other networks: it is too far off over a measured path.
 pub(crate) fn too_far_off(predicted: &[PathPrediction]) -> Option<String> {
     let off = |one: &PathPrediction| {
         let measured = one.measured?;

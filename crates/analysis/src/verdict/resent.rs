@@ -3,8 +3,8 @@
 use super::thresholds::{COMMON_LOSS, FEW_LOSSES};
 use super::words::{percent, share};
 
-/// Returns "95 of 1000 segments were sent again (9.50 %)"; `None` if these are fewer than cost anything beside another limit
-/// of a flow. `sent` counts segments with data, those that were sent again included.
+/// Returns "95 of 1000 segments were sent again (9.50 %)"; `None` if these are too few to matter beside another limit
+/// of the flow. `sent` counts segments with data, those that were sent again included.
 pub fn resent_words(sent: u64, resent: u64) -> Option<String> {
     let again = if sent > 0 { share(resent as f64 / sent as f64) } else { 0.0 };
     let is_notable = again >= COMMON_LOSS && resent as f64 >= FEW_LOSSES;
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_notable_share_is_told_and_chance_is_not() {
+    fn a_notable_share_is_reported_and_chance_is_not() {
         let told = resent_words(1_231_705, 117_192);
         assert_eq!(told.as_deref(), Some("117192 of 1231705 segments were sent again (9.51 %)"));
         // A link that loses one of 10,000, one loss of a short flow, and nothing at all.

@@ -15,7 +15,7 @@ const LAST_WAIT: Duration = Duration::from_secs(2);
 
 enum Stage {
     Asked(PendingReply),
-    /// No answer is awaited: the record is to have the host without its conditions.
+    /// No answer is expected: the record gets the host without its conditions.
     Untold,
     Over,
 }
@@ -39,12 +39,12 @@ impl<'a> CopyHosts<'a> {
         CopyHosts { pair, from, stages: Side::BOTH.map(stage) }
     }
 
-    /// Returns what the record is to have of hosts that have answered since the last call, without waiting.
+    /// Returns the record's lines for hosts that have answered since the last call, without waiting.
     pub(super) fn step(&mut self) -> Vec<Line> {
         Side::BOTH.into_iter().filter_map(|side| self.line(side, Duration::ZERO)).collect()
     }
 
-    /// Returns what the record is to have in addition of a copy that is over.
+    /// Returns the remaining lines for the record of a finished copy.
     pub(super) fn finish(mut self) -> Vec<Line> {
         let end = Instant::now() + LAST_WAIT;
         let left = || end.saturating_duration_since(Instant::now());

@@ -170,9 +170,10 @@ pub fn copy(pair: &Pair<'_>, what: &CopyOptions, listener: &CopyListener<'_>) ->
         Some(outcome) => {
             let (choice, lines) = trials.into_inner().finish();
             lines.into_iter().chain(slowing.into_inner().finish()).for_each(listener.on_line);
-            hosts.into_inner().finish().into_iter().for_each(listener.on_line);
             let SaidOfFlows { not_as_asked, ciphers, controls } = said_of_flows(pair, what.from);
             let (outcome, times) = (*outcome, watch.end());
+            // Last, because a host may be slow to answer.
+            hosts.into_inner().finish().into_iter().for_each(listener.on_line);
             let restored = None;
             Ok(CopyDone { outcome, ended, times, not_as_asked, ciphers, controls, choice, restored })
         }

@@ -1,4 +1,4 @@
-//! A file that root's programs read, and by what landspeed recognises its own.
+//! A file that root's programs read, and how landspeed recognises its own files.
 
 use landspeed_record::units::EscapedText;
 use serde::Serialize;

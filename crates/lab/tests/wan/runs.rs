@@ -70,7 +70,7 @@ fn the_same_seed_loses_the_same_packets() {
 }
 
 #[test]
-fn a_run_is_not_told_what_the_queue_was_before_it() {
+fn a_run_does_not_report_the_queue_from_before_it() {
     let Some(lab) = lab("rate=10M,rtt=2ms,queue=1M") else { return };
     let (near, far) = udp_pair(&lab);
     round_trip(&near, &far);

@@ -30,12 +30,13 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::digest;
+use crate::identity::Timestamp;
 use crate::link::Pulse;
 use crate::metadata::Metadata;
 use crate::select::CopyRules;
 use crate::wire::{
     Answer, EntryKind, EntryOutcome, Failure, FrameReader, FrameWriter, HardLink, OfferedEntry, Operation,
-    PieceHeader, Timestamp, ToSource, ToTarget, encode,
+    PieceHeader, ToSource, ToTarget, encode,
 };
 use crate::{
     Caller, CopyProgress, Error, Flows, Opening, RelativeName, Source, SourceRoot, Target, receive, send,

@@ -112,7 +112,7 @@ fn a_source_does_not_read_through_a_link() {
         });
     });
     let outcome = outcome.expect("a copy in which entries fail");
-    // A folder in whose place there is a link now is named too, beside its file.
+    // A folder that a link has replaced is named too, beside its file.
     let folders = (0..rounds()).filter(|round| round % 2 == 0).count() as u64;
     assert_eq!((outcome.copied, outcome.failed), (0, rounds() + folders), "{:?}", outcome.failures.first());
     assert!(content.is_empty(), "{}", content.escape_ascii());

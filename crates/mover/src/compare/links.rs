@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use crate::identity::Inode;
 use crate::name::RelativeName;
 use crate::tree::FoundEntry;
 use crate::wire::HardLink;
 
 /// The first names of files that have more, until all of them were found.
 #[derive(Debug, Default)]
-pub(super) struct FirstNames(HashMap<(u64, u64), FirstName>);
+pub(super) struct FirstNames(HashMap<Inode, FirstName>);
 
 /// The name of a file with several names that was found first.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ impl FirstNames {
         if entry.offered.link != HardLink::First {
             return;
         }
-        let key = (entry.place.identity.device, entry.place.identity.inode);
+        let key = entry.place.identity.inode();
         let Some(first) = self.0.get_mut(&key) else {
             self.0.insert(key, FirstName { name: entry.offered.name.clone(), found: 1 });
             return;
@@ -40,9 +41,10 @@ impl FirstNames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::{FileIdentity, Timestamp};
     use crate::metadata::Metadata;
-    use crate::tree::{FileIdentity, SourcePlace};
-    use crate::wire::{EntryKind, OfferedEntry, Timestamp};
+    use crate::tree::SourcePlace;
+    use crate::wire::{EntryKind, OfferedEntry};
 
     fn entry(name: &str, inode: u64, names: u64) -> FoundEntry {
         let name = RelativeName::parse(name.as_bytes()).expect("a name");

@@ -24,8 +24,8 @@ use crate::link::Flows;
 use crate::name::RelativeName;
 use crate::pages::PageBuffer;
 use crate::source::Source;
-use crate::tree::{FoundEntry, NameUse, OfferBatch, ReadProblem, Tree, Visitor, name_use};
-use crate::wire::{EntryKind, Failure, HardLink, Operation};
+use crate::tree::{self, FoundEntry, OfferBatch, ReadProblem, Tree, Visitor};
+use crate::wire::{EntryKind, Failure, HardLink};
 use crate::{CopyProgress, Error};
 
 /// The number of failures that are listed, which fit a reply even if all names are as long as names can be. Further ones are
@@ -160,7 +160,7 @@ impl ComparingSource<'_> {
     fn walk(&self) {
         let mut walk =
             Walk { comparing: self, found: OfferBatch::default(), first_names: FirstNames::default() };
-        self.trees.iter().for_each(|tree| tree.walk(false, &mut walk));
+        tree::walk_all(&self.trees, false, &mut walk);
         walk.hand_over();
         self.change(CompareQueue::walked);
         self.progress.walked();
@@ -315,13 +315,6 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, mut entry: FoundEntry) -> bool {
-        match name_use(&self.comparing.trees, &entry) {
-            NameUse::Free => {}
-            NameUse::Same => return true,
-            NameUse::Taken => {
-                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
-            }
-        }
         self.first_names.sort(&mut entry);
         self.comparing.progress.found(entry.size());
         !self.found.push(entry) || self.hand_over()

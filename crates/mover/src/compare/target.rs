@@ -22,13 +22,14 @@ use crate::beneath::{LastFolder, Root};
 use crate::digest::Digest;
 use crate::extras::is_in_other_case;
 use crate::first_error::FirstError;
+use crate::identity::FileIdentity;
 use crate::link::Flows;
 use crate::metadata::{self, Keeper};
 use crate::name::RelativeName;
 use crate::pages::PageBuffer;
 use crate::select::CopyRules;
 use crate::target::{LastListing, Target, allows, is_of_kind, kind};
-use crate::tree::{FileIdentity, ReadProblem, link};
+use crate::tree::{ReadProblem, link};
 use crate::wire::{EntryKind, Failure, HardLink, MOST_OFFERED, MOST_PIECES, OfferedEntry, Operation};
 use crate::{CopyProgress, Error};
 

@@ -119,8 +119,8 @@ impl Sweeper<'_> {
 
     /// Returns true if a folder is left alone, or lies in one that is: no honest source tells what it has.
     fn is_left_alone(&self, folder: &RelativeName) -> bool {
-        let above = |name: &RelativeName| name.split().map(|(folder, _)| folder);
-        std::iter::successors(Some(self.below_source(folder)), above)
+        self.below_source(folder)
+            .upwards()
             .any(|name| name != RelativeName::root() && self.ignore.ignores(&name, true))
     }
 

@@ -41,7 +41,7 @@ impl WatchedThreads {
         self.state.lock().working == 0
     }
 
-    /// Waits until there is something to look at, for at most `wait`. The end of a thread is.
+    /// Waits until there is something to look at, for at most `wait`. The end of a thread counts as that.
     pub(super) fn wait(&self, wait: Duration) {
         let mut state = self.state.lock();
         if !state.is_woken {

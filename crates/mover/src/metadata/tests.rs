@@ -11,8 +11,9 @@ use rustix::fs::{CWD, Mode, OFlags, XattrFlags};
 
 use super::*;
 use crate::beneath::Root;
+use crate::identity::Timestamp;
 use crate::name::RelativeName;
-use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
+use crate::wire::{EntryKind, HardLink, OfferedEntry};
 
 const ACCESS_LIST: &str = "system.posix_acl_access";
 const DEFAULT_LIST: &str = "system.posix_acl_default";

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 
 use super::{OpenEntry, Plan};
 use crate::digest::WholeDigest;
+use crate::identity::{Inode, Timestamp};
 use crate::metadata::{self, AttributeRoom, HeldRoom};
 use crate::name::RelativeName;
 use crate::tree::{FoundEntry, OfferBatch};
-use crate::wire::{HardLink, Timestamp};
+use crate::wire::HardLink;
 
 /// The files with several names that the walk has found. Only of these is anything kept, and only until all their names were
 /// found.
 #[derive(Debug, Default)]
 pub(super) struct LinkGroups {
-    groups: HashMap<InodeKey, LinkGroup>,
+    groups: HashMap<Inode, LinkGroup>,
     /// The number of entries that wait for the first one of their file.
     waiting: usize,
     /// The room for the attributes of those that wait.
@@ -27,9 +28,6 @@ struct WaitingName {
     /// The memory that its attributes take.
     _room: HeldRoom,
 }
-
-/// What tells a file of the source from all others: its device and its inode.
-type InodeKey = (u64, u64);
 
 /// The names of one file.
 #[derive(Debug)]
@@ -165,15 +163,15 @@ impl LinkGroups {
         self.groups.get_mut(&key(entry)).filter(|_| is_first)
     }
 
-    fn forget_if_over(&mut self, key: InodeKey) {
+    fn forget_if_over(&mut self, key: Inode) {
         if self.groups.get(&key).is_some_and(LinkGroup::is_over) {
             self.groups.remove(&key);
         }
     }
 }
 
-fn key(entry: &FoundEntry) -> InodeKey {
-    (entry.place.identity.device, entry.place.identity.inode)
+fn key(entry: &FoundEntry) -> Inode {
+    entry.place.identity.inode()
 }
 
 impl Plan {

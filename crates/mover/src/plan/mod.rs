@@ -270,7 +270,7 @@ impl Plan {
 
     /// Counts an entry that could not be offered.
     pub(crate) fn add_failed(&mut self, name: RelativeName, failure: Failure) {
-        self.count_failed(FailedEntry { name, failure, is_at_target: false });
+        self.settled.fail(FailedEntry { name, failure, is_at_target: false });
     }
 
     /// Counts an entry that could not be offered for the second time, unless it failed before. If not all failures are listed,
@@ -291,10 +291,6 @@ impl Plan {
     /// Returns true if the list of failures has this name.
     fn has_failed(&self, name: &RelativeName) -> bool {
         self.settled.failures.iter().any(|failed| failed.name == *name)
-    }
-
-    fn count_failed(&mut self, entry: FailedEntry) {
-        self.settled.fail(entry);
     }
 
     /// The walk is over: of all entries, then of the folders, once or more often.

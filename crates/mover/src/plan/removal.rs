@@ -117,7 +117,7 @@ impl Plan {
     }
 
     fn count_unremoved(&mut self, name: RelativeName, failure: Failure) {
-        self.count_failed(FailedEntry { name, failure, is_at_target: true });
+        self.settled.fail(FailedEntry { name, failure, is_at_target: true });
     }
 
     /// Returns the next message with names.

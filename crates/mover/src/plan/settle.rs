@@ -206,7 +206,7 @@ impl Plan {
         let open = std::mem::take(&mut self.open);
         open.into_values().for_each(|open| self.give_up(open, failure, is_at_target));
         let names = self.links.take_waiting().into_iter().map(|one| one.offered.name);
-        names.for_each(|name| self.count_failed(FailedEntry { name, failure, is_at_target }));
+        names.for_each(|name| self.settled.fail(FailedEntry { name, failure, is_at_target }));
     }
 
     fn give_up(&mut self, open: OpenEntry, failure: Failure, is_at_target: bool) {
@@ -214,6 +214,6 @@ impl Plan {
         if !self.is_target_full {
             self.offer_next_name(&open.found);
         }
-        self.count_failed(FailedEntry { name: open.found.offered.name, failure, is_at_target });
+        self.settled.fail(FailedEntry { name: open.found.offered.name, failure, is_at_target });
     }
 }

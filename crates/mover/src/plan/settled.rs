@@ -81,7 +81,7 @@ impl Settled {
         let is_it = |one: &UnlistedFailures| (one.failure, one.is_at_target) == (failure, is_at_target);
         match self.unlisted.iter().position(is_it) {
             Some(kind) => self.unlisted[kind].entries += entries,
-            // A target may tell any number of kinds.
+            // A target may report any number of kinds.
             None if self.unlisted.len() >= MOST_KINDS => {}
             None => self.unlisted.push(UnlistedFailures { failure, is_at_target, entries }),
         }

@@ -6,7 +6,7 @@ use crate::metadata;
 use crate::name::RelativeName;
 use crate::tree::FoundEntry;
 
-/// The memory that they take at the most, about. Further ones are only counted.
+/// The most memory that they take, roughly. Further ones are only counted.
 const MOST_BYTES: usize = 8 << 20;
 
 /// The folders that were found and not yet found again, by their names at the target.
@@ -61,9 +61,10 @@ fn bytes(found: &FoundEntry) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::{FileIdentity, Timestamp};
     use crate::metadata::Metadata;
-    use crate::tree::{FileIdentity, SourcePlace};
-    use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
+    use crate::tree::SourcePlace;
+    use crate::wire::{EntryKind, HardLink, OfferedEntry};
 
     fn folder(name: &str) -> FoundEntry {
         let name = RelativeName::parse(name.as_bytes()).expect("a name");
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_folders_are_known_and_all_are_counted() {
+    fn only_folders_within_the_bound_are_known_and_all_are_counted() {
         let mut folders = FoundFolders::default();
         let long = |number: u32| folder(&format!("{number}/{}", "x/".repeat(1_000) + "x"));
         (0..9_000).for_each(|number| folders.add(&long(number)));

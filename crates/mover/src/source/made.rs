@@ -1,10 +1,11 @@
 //! Files that are made as they are sent, in the place of a tree.
 
 use crate::extents::DataMap;
+use crate::identity::{FileIdentity, Timestamp};
 use crate::metadata::{Attributes, Metadata};
 use crate::name::RelativeName;
-use crate::tree::{FileIdentity, FoundEntry, SourcePlace, Visitor};
-use crate::wire::{EntryKind, HardLink, OfferedEntry, Timestamp};
+use crate::tree::{FoundEntry, SourcePlace, Visitor};
+use crate::wire::{EntryKind, HardLink, OfferedEntry};
 
 /// Files whose content is made as it is sent, so that a copy reads no disk. They have numbers from 0.
 pub trait MadeFiles: Sync {

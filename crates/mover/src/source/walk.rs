@@ -7,7 +7,7 @@ use super::folders::FoundFolders;
 use super::{LOOK, Sending, made};
 use crate::name::RelativeName;
 use crate::stage::{self, Pause};
-use crate::tree::{FoundEntry, NameUse, OfferBatch, Visitor, name_use};
+use crate::tree::{self, FoundEntry, OfferBatch, Visitor};
 use crate::wire::{EntryKind, Failure, Operation};
 
 impl Sending<'_> {
@@ -24,7 +24,7 @@ impl Sending<'_> {
     /// Walks all trees. Returns the folders that were found.
     fn walk_all(&self, only_folders: bool, folders: FoundFolders) -> FoundFolders {
         let mut walk = Walk { sending: self, only_folders, folders, found: OfferBatch::default() };
-        self.trees.iter().for_each(|tree| tree.walk(only_folders, &mut walk));
+        tree::walk_all(&self.trees, only_folders, &mut walk);
         self.made.iter().filter(|_| !only_folders).for_each(|files| made::walk(*files, &mut walk));
         if only_folders {
             walk.take_missing();
@@ -72,8 +72,11 @@ impl Walk<'_, '_> {
     /// Takes the folders that were found first, and are not found again: they are named, and get what they had then.
     fn take_missing(&mut self) {
         let (missing, others) = std::mem::take(&mut self.folders).missing();
+        let plan = self.sending.plan.lock();
+        let is_cut_off = plan.is_over() || plan.has_given_up();
+        drop(plan);
         // Otherwise this walk has come to its end.
-        if self.sending.change(|plan| plan.is_over() || plan.has_given_up()) {
+        if is_cut_off {
             return;
         }
         for folder in missing {
@@ -103,13 +106,6 @@ impl Walk<'_, '_> {
 
 impl Visitor for Walk<'_, '_> {
     fn found(&mut self, entry: FoundEntry) -> bool {
-        match name_use(&self.sending.trees, &entry) {
-            NameUse::Free => {}
-            NameUse::Taken if !self.only_folders => {
-                return self.failed(entry.offered.name, Failure::plain(Operation::NameTaken));
-            }
-            NameUse::Same | NameUse::Taken => return true,
-        }
         match (self.only_folders, &entry.offered.kind) {
             (true, _) => self.folders.add_again(&entry),
             (false, EntryKind::Folder) => self.folders.add(&entry),

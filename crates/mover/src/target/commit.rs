@@ -84,7 +84,7 @@ impl Receiving {
         }
         if files.len() > 1 && !self.syncs_apart() {
             match self.sync_all() {
-                // The kernel says it of all of them together, and only this time.
+                // The kernel reports the error for all of them together, and only once.
                 Err(failure) if is_of_disk(&failure) => {}
                 synced => return vec![synced; files.len()],
             }
@@ -132,7 +132,7 @@ impl Receiving {
     }
 
     /// Ends a file that is not on stable storage. What a disk has not taken may still be in memory: the next copy would
-    /// read it there, find it right, and hear of no error, as the kernel reports it once. So nothing of the file stays.
+    /// read it there, find it right, and get no error, as the kernel reports it once. So nothing of the file stays.
     fn unsynced(&self, entry: u64, file: &IncomingFile, failure: Failure) -> EntryOutcome {
         let outcome = self.failed(entry, failure);
         if is_of_disk(&failure) {

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::offer::allows;
 use super::{Receiving, SourceLink, work_folder};
 use crate::beneath::LastFolder;
-use crate::identity::FileIdentity;
+use crate::identity::{FileIdentity, Inode};
 use crate::name::RelativeName;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, HardLink, OfferedEntry, Operation};
 
@@ -19,9 +19,6 @@ use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, HardLink, OfferedEnt
 /// have files that are none of the copy's.
 #[derive(Debug, Default)]
 pub(super) struct LinkableFiles(Mutex<HashSet<Inode>>);
-
-/// What tells a file from all others of the host: its device and its inode.
-pub(super) type Inode = (u64, u64);
 
 impl LinkableFiles {
     /// Adds a file that is in place, if others may become links to it.
@@ -38,8 +35,7 @@ impl LinkableFiles {
 
 /// Returns which file an entry is.
 pub(super) fn inode(stat: &Stat) -> Inode {
-    let identity = FileIdentity::of(stat);
-    (identity.device, identity.inode)
+    FileIdentity::of(stat).inode()
 }
 
 impl Receiving {

@@ -19,10 +19,11 @@ use super::incoming::{IncomingFile, read_at};
 use super::{Receiving, kind};
 use crate::digest::{self, Digest};
 use crate::extents::{self, DataMap, are_zeros, bytes_of, is_hole, sparse};
+use crate::identity::FileIdentity;
 use crate::metadata::Place;
 use crate::pages::PageBuffer;
 use crate::stage;
-use crate::tree::{FileIdentity, read_piece};
+use crate::tree::read_piece;
 use crate::wire::{EntryOutcome, Failure, OfferedEntry, Operation, PieceHeader};
 
 /// What is known of a file in place that another one may replace.

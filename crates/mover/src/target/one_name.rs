@@ -88,10 +88,8 @@ impl Receiving {
 
     /// Checks the same of a folder and of those above it, each once. Nothing may be there.
     pub(super) fn check_folder(&self, folder: &RelativeName) -> io::Result<()> {
-        let above = |name: &RelativeName| name.split().map(|(above, _)| above);
         let is_unknown = |name: &RelativeName| *name != RelativeName::root() && !self.forms.own.has(name);
-        let all = std::iter::successors(Some(folder.clone()), above);
-        let mut unknown: Vec<RelativeName> = all.take_while(is_unknown).collect();
+        let mut unknown: Vec<RelativeName> = folder.upwards().take_while(is_unknown).collect();
         while let Some(name) = unknown.pop() {
             if !self.check_entry(&name, &mut LastFolder::default())? {
                 // Neither are those below it there.

@@ -12,8 +12,9 @@ use landspeed_record::CopyKept;
 use super::*;
 use crate::beneath::LastFolder;
 use crate::digest;
+use crate::identity::Timestamp;
 use crate::metadata::{DeviceNumber, Metadata};
-use crate::wire::{EntryKind, HardLink, Timestamp};
+use crate::wire::{EntryKind, HardLink};
 
 fn target(folder: &Path, names: &[&str]) -> Receiving {
     let names = names.iter().map(|name| RelativeName::parse(name.as_bytes()).expect("a name")).collect();

@@ -12,10 +12,10 @@ use rustix::fs::{AtFlags, Dev, Dir, FileType, FlockOperation, Mode, OFlags, Rena
 use rustix::io::Errno;
 
 use super::direct::DirectWrites;
-use super::hard_links::{Inode, inode};
+use super::hard_links::inode;
 use crate::Error;
 use crate::beneath::Root;
-use crate::identity::FileIdentity;
+use crate::identity::{FileIdentity, Inode};
 use crate::metadata::{shed_inherited, times};
 use crate::name::RelativeName;
 
@@ -33,7 +33,7 @@ const HOLDER: &[u8] = b"landspeed-holder";
 const NEW: &[u8] = b"landspeed-new";
 /// The folder that is made for a moment ([`gives_rights`]).
 const TRIED: &[u8] = b"landspeed-mode";
-/// Why a folder is refused that others may use.
+/// Why a folder that others may use is refused.
 const SHARED: &str = "other users have rights to it";
 /// The number of attempts to make the folder while other copies end and remove it.
 const TRIES: usize = 16;
@@ -296,8 +296,8 @@ fn unsafe_folder(path: &Path, why: &'static str) -> Error {
     Error::UnsafeFolder { path: path.display().to_string(), why }
 }
 
-/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Asks
-/// for it by a folder that is made for a moment.
+/// Returns true if the file system gives other users rights to each folder, as vfat does: what is complete gets the same. Finds
+/// out by making a folder for a moment.
 fn gives_rights(folder: &OwnedFd) -> bool {
     // A copy that was killed may have left it.
     let _ = rustix::fs::mkdirat(folder, TRIED, Mode::RWXU);

@@ -54,8 +54,7 @@ impl Walk<'_> {
 
 /// Returns the folders on the way to a name, the folder of the tree first.
 fn folders(name: &RelativeName) -> Vec<RelativeName> {
-    let above = |name: &RelativeName| name.split().map(|(folder, _)| folder);
-    let mut folders: Vec<RelativeName> = std::iter::successors(above(name), above).collect();
+    let mut folders: Vec<RelativeName> = name.upwards().skip(1).collect();
     folders.reverse();
     folders
 }

@@ -4,8 +4,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 
-use super::{FileIdentity, SourcePlace, Tree};
+use super::{SourcePlace, Tree};
 use crate::digest;
+use crate::identity::FileIdentity;
 use crate::wire::{Failure, Operation};
 
 /// Why a file was not read.

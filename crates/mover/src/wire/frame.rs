@@ -51,7 +51,7 @@ impl<'a> FrameWriter<'a> {
         let mut waiting = self.waiting.lock();
         push_frame(&mut waiting, message, body.len(), self.taken.load(Ordering::Acquire));
         if body.len() > ROOM {
-            // With its head, a piece of 1 MiB would take as many records of TLS and as many calls: it fills 64 records, and four
+            // To send the head together with a piece of 1 MiB would save no TLS record and no call: it fills 64 records, and four
             // calls encrypt 16 each.
             return self.flush(&mut waiting, body);
         }

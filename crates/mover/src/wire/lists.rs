@@ -76,11 +76,10 @@ mod tests {
     use serde::de::DeserializeOwned;
 
     use super::*;
+    use crate::identity::Timestamp;
     use crate::metadata::Metadata;
     use crate::name::RelativeName;
-    use crate::wire::{
-        Answer, EntryKind, HardLink, MOST_OFFERED, MOST_PIECES, Timestamp, ToSource, ToTarget,
-    };
+    use crate::wire::{Answer, EntryKind, HardLink, MOST_OFFERED, MOST_PIECES, ToSource, ToTarget};
 
     /// Returns true if a message is read as it was sent.
     fn is_read<M: Serialize + DeserializeOwned + PartialEq>(sent: &M) -> bool {

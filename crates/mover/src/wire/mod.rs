@@ -17,7 +17,7 @@ pub(crate) use swept::Swept;
 
 use crate::digest::Digest;
 use crate::extras::FolderNames;
-pub(crate) use crate::identity::Timestamp;
+use crate::identity::Timestamp;
 use crate::metadata::{DeviceNumber, LostKind, Metadata};
 use crate::name::RelativeName;
 

@@ -1,4 +1,4 @@
-//! What the path tracer's thread is asked for.
+//! Requests to the path tracer's thread.
 
 use std::sync::mpsc::Sender;
 

@@ -45,6 +45,14 @@ pub enum ExpectationKind {
     InKind,
 }
 
+impl ExpectationKind {
+    /// Returns true if another mechanism was measured in place of the one of a paper's claim. Where its number differs,
+    /// that says nothing about the paper's.
+    pub fn is_substitute(self, claims: &[String]) -> bool {
+        self == ExpectationKind::InKind && !claims.is_empty()
+    }
+}
+
 impl Expectation {
     /// Returns what the expectation holds against the paper.
     pub fn kind(&self) -> ExpectationKind {

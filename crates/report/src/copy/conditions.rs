@@ -12,13 +12,14 @@ pub fn condition_lines(of: &CopyConditions) -> Vec<String> {
 
 pub(super) fn lines(of: &CopyConditions) -> Vec<StyledText> {
     let hosts = hosts(of);
-    let used = conditions::used_words(&of.controls);
+    let mut lines = conditions::lines(&hosts, &of.controls);
     // The hosts of a relayed copy are not asked, and those of an older record were not.
-    if hosts.iter().all(|(_, facts)| facts.conditions.is_empty()) && !(hosts.is_empty() && used.is_empty()) {
-        let untold = StyledText::from(format!("conditions found: not told{used}"));
-        return conditions::caveats(&hosts).into_iter().chain([untold]).collect();
+    let is_known = hosts.iter().any(|(_, facts)| !facts.conditions.is_empty());
+    let is_recorded = !hosts.is_empty() || !of.controls.is_empty();
+    if is_recorded && !is_known {
+        lines.push(format!("conditions found: not told{}", conditions::used_words(&of.controls)).into());
     }
-    conditions::lines(&hosts, &of.controls)
+    lines
 }
 
 /// Returns the section with every setting of every condition.

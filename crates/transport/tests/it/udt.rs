@@ -74,7 +74,8 @@ fn what_is_lost_doubled_and_swapped_arrives_once_and_in_order() {
         let relay = Relay::to(port.address());
         let (mut numbers, mut kept) = ([0_u32; 2], None);
         let mut meddle = |_: RelayDirection, datagram: &[u8]| {
-            // Control packets are counted apart, or each loss could be one of theirs, after which nothing is sent again.
+            // Control packets are counted apart: otherwise each loss could be of a control packet, and nothing would be sent
+            // again.
             let number = &mut numbers[usize::from(datagram[0] >> 7)];
             *number += 1;
             let datagram = datagram.to_vec();

@@ -20,6 +20,7 @@ use super::score::{MadeCopy, TruthRun};
 use super::truths::{Bottleneck, CopyContent, CopyEnd, Truth};
 use crate::copy::site::{Sshd, printed_by, shell};
 use crate::fuse::MountedFolder;
+use crate::landspeed::printed;
 
 /// The longest time of a busy loop, as an argument of timeout(1).
 const LONGEST: &str = "150";
@@ -248,12 +249,7 @@ fn begin(copying: &mut Child) -> Result<()> {
 
 /// Waits for a copy, and returns what it came to.
 fn ended(copying: Child, is_relayed: bool) -> Result<MadeCopy> {
-    let output = copying.wait_with_output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        bail!("{}: {}", output.status, said.lines().last().unwrap_or_default());
-    }
-    let document: CopyDocument = serde_json::from_slice(&output.stdout).context("read what a copy prints")?;
+    let document: CopyDocument = printed(&copying.wait_with_output()?)?;
     ensure!(document.is_relayed == is_relayed, "is_relayed is {}", document.is_relayed);
     let first = document.held.by.first().copied();
     let of_first = document.slowed.filter(|slowed| first.is_some_and(|first| first.hold == slowed.hold));

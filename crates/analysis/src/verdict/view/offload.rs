@@ -18,27 +18,30 @@ pub(crate) struct MissingOffload {
 /// Returns the offloads that are off: the sender's segmentation offload, and the receiver's receive offload if
 /// packets reach it one by one. A receiver whose device delivers whole large packets has nothing to join.
 pub(crate) fn offloads_missing(view: &VerdictView<'_>) -> Vec<MissingOffload> {
-    let off = |end: &EndView<'_>, feature: &str| {
-        let settings = settings(end.host);
-        settings
-            .is_some_and(|s| s.features.get(feature) == Some(&false) && !s.fixed.iter().any(|f| f == feature))
-    };
     let mut missing = Vec::new();
     let mut add = |end: &EndView<'_>, knob| missing.push(MissingOffload { knob, host: end.name() });
     if let Some(end) = &view.sender {
-        if off(end, "tx-tcp-segmentation") {
+        if are_off(end, &["tx-tcp-segmentation"]) {
             add(end, "tso");
         }
         // Where the device cuts TCP's large packets, generic segmentation has nothing left to do.
         let cut = settings(end.host).is_some_and(|s| s.features.get("tx-tcp-segmentation") == Some(&true));
-        if off(end, "tx-generic-segmentation") && !cut {
+        if are_off(end, &["tx-generic-segmentation"]) && !cut {
             add(end, "gso");
         }
     }
-    if let Some(end) = view.receiver.as_ref().filter(|end| off(end, "rx-gro") && one_by_one(end)) {
+    if let Some(end) = view.receiver.as_ref().filter(|end| are_off(end, &["rx-gro"]) && one_by_one(end)) {
         add(end, "gro");
     }
     missing
+}
+
+/// Returns true if all of these features that can be changed are off, and there is at least one.
+fn are_off(end: &EndView<'_>, names: &[&str]) -> bool {
+    let Some(settings) = settings(end.host) else { return false };
+    let turnable = names.iter().filter(|name| !settings.fixed.iter().any(|fixed| fixed == **name));
+    let mut known = turnable.filter_map(|name| settings.features.get(*name)).peekable();
+    known.peek().is_some() && known.all(|on| !on)
 }
 
 /// Returns true if packets of full size reach the host one by one: smaller ones could not be joined.
@@ -52,16 +55,10 @@ fn one_by_one(end: &EndView<'_>) -> bool {
 /// Returns the end whose checksums are computed in software although its device could compute them, and the knob that
 /// changes that.
 pub(crate) fn summing<'v, 'a>(view: &'v VerdictView<'a>) -> Option<(&'v EndView<'a>, &'static str)> {
-    let off = |end: &EndView<'_>, names: &[&str]| {
-        let Some(settings) = settings(end.host) else { return false };
-        let turnable = |name: &&&str| !settings.fixed.iter().any(|fixed| fixed == **name);
-        let known: Vec<bool> =
-            names.iter().filter(turnable).filter_map(|name| settings.features.get(*name)).copied().collect();
-        !known.is_empty() && known.iter().all(|on| !on)
-    };
-    let sends = view.sender.as_ref().filter(|end| off(end, &TRANSMIT)).map(|end| (end, "tx-checksum"));
+    let sends = view.sender.as_ref().filter(|end| are_off(end, &TRANSMIT)).map(|end| (end, "tx-checksum"));
     // A receiver's checksums matter only if the profile shows that they cost something: virtual links skip them.
-    let receives = || view.receiver.as_ref().filter(|end| off(end, &["rx-checksum"]) && summed(end) > 0.02);
+    let receives =
+        || view.receiver.as_ref().filter(|end| are_off(end, &["rx-checksum"]) && summed(end) > 0.02);
     sends.or_else(|| receives().map(|end| (end, "rx-checksum")))
 }
 

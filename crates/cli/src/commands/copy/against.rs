@@ -123,11 +123,17 @@ pub(super) fn run(args: &CopyArgs) -> Result<ExitCode> {
         conditions: CopyConditions::default(),
     };
     eprintln!("{} -> {}: {}", report.source, report.target, content.words());
-    let taker =
-        TurnTaker { own: &own, to: &to, far: (!far.is_local()).then_some(far), thrown: &thrown, content };
+    let mut taker = TurnTaker {
+        own: &own,
+        to: &to,
+        far: (!far.is_local()).then_some(far),
+        thrown: &thrown,
+        content,
+        conditions: CopyConditions::default(),
+    };
     report.uncounted = taker.measure(&mut report.programs, args.against.turns.unwrap_or(TURNS))?;
+    report.conditions = taker.conditions;
     drop((thrown, sample));
-    report.conditions = report.programs.first().map(|ours| ours.conditions.clone()).unwrap_or_default();
     let report = report.judged();
     print(args, &report, lines)?;
     Ok(match report.has_ratio() {

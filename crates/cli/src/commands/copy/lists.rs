@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
 use anyhow::Result;
-use landspeed_record::PathBytes;
+use landspeed_record::{MOST_NAME_BYTES, MOST_NAMES, PathBytes};
 
 use crate::output::usage;
 
@@ -16,10 +16,7 @@ const LONGEST_NAME: usize = 4095;
 const LONGEST_LINE: u64 = 2 * LONGEST_NAME as u64;
 
 /// The most bytes that are read of a list of names.
-const MOST_BYTES: u64 = 64 << 20;
-
-/// The most names of a list: a short one takes many times its bytes of memory.
-const MOST_NAMES: usize = 4_000_000;
+const MOST_BYTES: u64 = MOST_NAME_BYTES as u64;
 
 /// The most bytes that are read of a file of patterns.
 const MOST_PATTERNS: u64 = 1 << 20;
@@ -72,7 +69,7 @@ fn read_names<R: BufRead>(
         let read = list.by_ref().take(LONGEST_LINE).read_until(end, &mut line);
         match (read.map_err(NameError::Unread)?, list.limit()) {
             (0, 1..) => return Ok(names),
-            // What is cut there is no name.
+            // A line that is cut off there is not a name.
             (_, 0) => return Err(NameError::Wrong("longer than 64 MiB: name folders instead")),
             _ => names.extend(name_of(&line, end)?),
         }
@@ -123,7 +120,7 @@ fn below_source(line: &[u8]) -> Option<Vec<u8>> {
 mod tests {
     use super::*;
 
-    /// Returns why a list is not taken of which at most 64 KiB are read, and 10,000 names.
+    /// Returns why a list is refused, when at most 64 KiB and 10,000 names of it are read.
     fn wrong(list: impl Read, ends_with_nul: bool) -> &'static str {
         match read_names(BufReader::new(list).take(64 << 10), 10_000, ends_with_nul) {
             Err(NameError::Wrong(why)) => why,

@@ -88,9 +88,9 @@ impl Manifest {
 fn put_in_place(lines: BufWriter<File>, path: &Path) -> io::Result<()> {
     let mut lines = lines.into_inner().map_err(io::IntoInnerError::into_error)?;
     lines.rewind()?;
-    // The umask takes what others may not do, as from every new file.
+    // The umask removes permissions, as for every new file.
     replace(path, 0o666, |file| io::copy(&mut lines, file).map(|_| ()))?;
-    sync(folder(path))
+    sync(path)
 }
 
 impl ManifestState {

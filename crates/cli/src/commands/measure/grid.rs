@@ -160,6 +160,22 @@ impl GridJob {
         if opened.is_some() {
             stop.at_once("nothing else was changed: this machine restores its list of congestion controls");
         }
+        let measured = self.measure_at(&mut ground, &hosts, options, stop);
+        // The lab goes first: its hosts may have a control as their default that the restored list does not allow.
+        drop(ground);
+        close_controls(opened)?;
+        measured
+    }
+
+    /// Measures the grid at a place and returns the file of the record.
+    fn measure_at(
+        self,
+        ground: &mut GridTestbed<'_>,
+        hosts: &HostArgs,
+        options: &GridOptions<'_>,
+        stop: &StopRequest,
+    ) -> Result<PathBuf> {
+        let asks = turns_knobs(&self.grid) && !ground.named.in_lab() && !options.yes;
         let first = path_of(&self.grid, 0);
         let began = Instant::now();
         ground.go(&first)?;
@@ -167,7 +183,7 @@ impl GridJob {
         let is_new = self.writer.is_none();
         let mut grid = self.grid;
         if is_new {
-            grid = prepare(grid, &mut ground, joining)?;
+            grid = prepare(grid, ground, joining)?;
             if !options.report_missing {
                 // The hosts cannot have a value from the command line.
                 if let Some(missing) = grid.missing.first() {
@@ -176,16 +192,11 @@ impl GridJob {
             }
             check_budget(&grid)?;
         }
-        if turns && !named.in_lab() && !options.yes {
+        if asks {
             agree(&question(&grid))?;
         }
-        if options.gate
-            && is_new
-            && let Err(refused) = look(&grid, &mut ground, stop)
-        {
-            drop(ground);
-            close_controls(opened)?;
-            return Err(refused);
+        if options.gate && is_new {
+            look(&grid, ground, stop)?;
         }
         let writer = self.writer.map_or_else(|| RecordWriter::create(&self.file), Ok)?;
         stop.in_order(
@@ -200,12 +211,7 @@ impl GridJob {
                 recorder.line(&Line::PathCosts { costs: self.costs })?;
             }
         }
-        let result = run_grid(&grid, &mut ground, &self.done, &mut recorder);
-        drop(recorder);
-        // The lab goes first: its hosts may have a control as their default that the restored list does not allow.
-        drop(ground);
-        close_controls(opened)?;
-        result?;
+        run_grid(&grid, ground, &self.done, &mut recorder)?;
         Ok(self.file)
     }
 }

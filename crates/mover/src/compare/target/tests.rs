@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use landspeed_record::CopyKeeping;
 
 use super::*;
+use crate::identity::Timestamp;
 use crate::metadata::Metadata;
-use crate::wire::{HardLink, Timestamp};
+use crate::wire::HardLink;
 
 const THEN: Timestamp = Timestamp { seconds: 1_000_000_000, nanos: 0 };
 

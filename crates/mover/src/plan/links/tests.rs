@@ -2,9 +2,10 @@ use landspeed_record::FileDigest;
 
 use super::*;
 use crate::digest::Digest;
+use crate::identity::FileIdentity;
 use crate::metadata::Metadata;
 use crate::plan::{FailedEntry, NextStep, Work};
-use crate::tree::{FileIdentity, SourcePlace};
+use crate::tree::SourcePlace;
 use crate::wire::{Answer, EntryKind, EntryOutcome, Failure, MOST_OFFERED, OfferedEntry, Operation};
 
 fn then(seconds: i64) -> Timestamp {

@@ -5,9 +5,9 @@ use landspeed_record::CopyKeeping;
 use landspeed_record::units::Nanos;
 
 use super::*;
+use crate::identity::{FileIdentity, Timestamp};
 use crate::metadata::Metadata;
 use crate::stage::StageTotals;
-use crate::wire::Timestamp;
 
 fn keeper() -> Arc<Keeper> {
     Arc::new(Keeper::new(&CopyKeeping::default()))
@@ -50,7 +50,7 @@ fn a_piece_is_taken_only_with_its_digest_and_once() {
     assert_eq!(file.take(&work, &header(right), b"abc").unwrap(), None);
     let seen = rustix::fs::fstat(work.left(file.own()).unwrap().expect("a file")).unwrap();
     assert_eq!(seen.st_mode & 0o7777, 0o640);
-    assert_eq!(crate::identity::FileIdentity::of(&seen).modified, offered.modified);
+    assert_eq!(FileIdentity::of(&seen).modified, offered.modified);
     let compared = file.compare(&work, &PieceHeader { is_sent: false, ..header(right) });
     assert_eq!(compared.unwrap(), Some(EntryOutcome::Again(0)), "a short file is never left");
     file.close(&work);

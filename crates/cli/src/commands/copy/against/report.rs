@@ -60,9 +60,6 @@ pub(super) struct AgainstProgram {
     /// How its first turn ended.
     #[serde(skip)]
     pub(super) first_code: Option<i32>,
-    /// The conditions of both hosts in its last turn, if it is landspeed.
-    #[serde(skip)]
-    pub(super) conditions: CopyConditions,
 }
 
 /// What a turn has taken.
@@ -87,7 +84,6 @@ impl AgainstProgram {
             cost: None,
             words,
             first_code: None,
-            conditions: CopyConditions::default(),
         }
     }
 

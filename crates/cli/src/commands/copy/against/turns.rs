@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use landspeed_analysis::turn_order;
 use landspeed_engine::{TimedCommand, cpu_of_children};
+use landspeed_record::CopyConditions;
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 
 use super::host::{AgainstHost, ThrowAway};
@@ -30,13 +31,15 @@ pub(super) struct TurnTaker<'a> {
     pub(super) thrown: &'a ThrowAway<'a>,
     /// What each copy is to have.
     pub(super) content: TreeCounts,
+    /// The conditions of both hosts in landspeed's last turn.
+    pub(super) conditions: CopyConditions,
 }
 
 impl TurnTaker<'_> {
     /// Measures all programs, landspeed first in the list, and returns why processor time is not known, if it is not. The first turn
     /// of each reads the source into memory and shows whether its copy is whole; it does not count. Ends early where all others are
     /// left out.
-    pub(super) fn measure(&self, programs: &mut [AgainstProgram], turns: u32) -> Result<Option<String>> {
+    pub(super) fn measure(&mut self, programs: &mut [AgainstProgram], turns: u32) -> Result<Option<String>> {
         let line = ActivityLine::new();
         let mut limit = LONGEST;
         let first: Vec<usize> = (0..programs.len()).collect();
@@ -64,13 +67,13 @@ impl TurnTaker<'_> {
     }
 
     /// Takes the next turn of a program that is not left out, and returns its time.
-    fn next(&self, program: &mut AgainstProgram, is_first: bool, limit: Duration) -> Result<Duration> {
+    fn next(&mut self, program: &mut AgainstProgram, is_first: bool, limit: Duration) -> Result<Duration> {
         if program.left_out.is_some() {
             return Ok(Duration::ZERO);
         }
         let (done, turn) = self.turn(&program.words, limit)?;
         if program.words.first() == Some(&self.own.path) {
-            program.conditions = landspeed_record::decode(&done.printed).unwrap_or_default();
+            self.conditions = landspeed_record::decode(&done.printed).unwrap_or_default();
         }
         if is_first {
             program.other_copy = self.other_copy()?;
