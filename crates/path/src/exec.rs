@@ -185,9 +185,18 @@ fn attend(front: &FrontSignals, supervisor: &OwnedFd, process: i32) -> Result<Fr
     let message = message.unwrap_or_else(failed);
     if !matches!(message, FrontMessage::Ended { goes_on: true, .. } | FrontMessage::Silent { .. }) {
         // Waits until the supervisor has ended, so that its resources are freed.
-        let _ = waitpid(Pid::from_raw(process), WaitOptions::empty());
+        reap(front, process);
     }
     Ok(message)
+}
+
+/// Waits for the end of a child process that ends by itself, or for a signal: a child that is stopped does not end.
+fn reap(front: &FrontSignals, child: i32) {
+    let child = Pid::from_raw(child);
+    if let Some(pidfd) = child.and_then(|child| pidfd_open(child, PidfdFlags::empty()).ok()) {
+        front.wait_for(pidfd.as_fd());
+    }
+    let _ = waitpid(child, WaitOptions::NOHANG);
 }
 
 /// Waits until the program ends. If its supervisor was killed, the program has become a child of this process, and this

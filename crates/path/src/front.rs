@@ -74,6 +74,11 @@ impl FrontSignals {
         }
     }
 
+    /// Waits until the process of a pidfd ends or a signal comes.
+    pub(crate) fn wait_for(&self, process: BorrowedFd<'_>) {
+        wait([(process, PollFlags::IN), (self.signals.as_fd(), PollFlags::IN)], None);
+    }
+
     /// Returns the next signal to pass on, or `None` if none is pending. Signals of the terminal are skipped, because
     /// the terminal also sends them to the program. But the SIGHUP of a terminal that closes goes to the leader of its
     /// session alone (tty_signal_session_leader() in tty_jobctrl.c).

@@ -11,7 +11,7 @@ use rustix::process::Signal;
 use crate::LIMIT;
 use crate::programs::ask;
 use crate::run::{StoppedProcess, TestServer, can, command, said, within_mut};
-use crate::support::ours::{RunningProcess, TestHome, processes, signal, within};
+use crate::support::ours::{RunningProcess, TestHome, processes, signal, state, status_field, within};
 
 #[test]
 fn a_program_outlives_its_supervisor_and_what_was_carried_goes_on() {
@@ -215,16 +215,4 @@ fn landspeed_ends_by_a_signal_where_its_supervisor_is_stopped_and_its_program_ha
 /// Returns the session ID of a process; 0 if the session's leader is in an outer PID namespace, as in a container.
 fn session(pid: i32) -> Option<i32> {
     status_field(pid, 3)?.parse().ok()
-}
-
-/// Returns the state of a process, such as `Z` for a zombie (proc(5)).
-fn state(pid: i32) -> Option<char> {
-    status_field(pid, 0)?.chars().next()
-}
-
-/// Returns a field of `/proc/PID/stat`, counted from the state.
-fn status_field(pid: i32, number: usize) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // proc(5): the name is in brackets, then come state, parent, group and session.
-    stat.rsplit(')').next()?.split_whitespace().nth(number).map(str::to_owned)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::ours::signal;
+use crate::support::ours::{signal, state, within};
 use crate::support::{self, LANDSPEED, text};
 use crate::{LIMIT, PROGRAM};
 
@@ -93,7 +93,10 @@ pub(crate) struct StoppedProcess(i32);
 impl StoppedProcess {
     pub(crate) fn of(pid: i32) -> Self {
         signal(pid, Signal::STOP);
-        StoppedProcess(pid)
+        let stopped = StoppedProcess(pid);
+        // Until then, the process goes on with a call that it was in: it may still reap a child.
+        assert!(within(LIMIT, || state(pid) == Some('T')), "{pid} does not stop: {:?}", state(pid));
+        stopped
     }
 }
 

@@ -54,6 +54,18 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
+/// Returns the state of a process, such as `Z` for a zombie and `T` for one that is stopped (proc(5)).
+pub(crate) fn state(pid: i32) -> Option<char> {
+    status_field(pid, 0)?.chars().next()
+}
+
+/// Returns a field of `/proc/PID/stat`, counted from the state.
+pub(crate) fn status_field(pid: i32, number: usize) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // proc(5): the name is in brackets, then come state, parent, group and session.
+    stat.rsplit(')').next()?.split_whitespace().nth(number).map(str::to_owned)
+}
+
 pub(crate) fn within(limit: Duration, holds: impl Fn() -> bool) -> bool {
     let end = Instant::now() + limit;
     while !holds() {
