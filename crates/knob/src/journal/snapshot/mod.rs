@@ -17,6 +17,7 @@ mod queues;
 mod related;
 mod routes;
 mod sysctls;
+mod take;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +26,15 @@ use landspeed_kernel::netlink::{Link, Rtnl};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, SideEffect};
+#[cfg(test)]
+pub(super) use addresses::{AddressKey, AddressSnapshot};
 pub(super) use after_write::take_after_write;
 use item::word;
-#[cfg(test)]
-pub(super) use item::{AddressKey, AddressSnapshot};
-pub(super) use item::{RouteSlot, SettingKey, SettingValue, same, shown};
+pub(super) use item::{SettingKey, SettingValue, same, shown};
 pub(super) use put::put;
 #[cfg(test)]
 pub(super) use related::RelatedKey;
+pub(super) use routes::RouteSlot;
 
 /// A snapshot: the settings of the requested kinds, as they were at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,19 +65,7 @@ impl SettingsSnapshot {
     ) -> Result<SettingsSnapshot, Error> {
         let mut items = BTreeMap::new();
         for kind in kinds {
-            items.extend(match kind {
-                SideEffect::Addresses => addresses::take(device, at_s)?,
-                SideEffect::Routes => routes::take(device, also)?,
-                SideEffect::DeviceSysctls => sysctls::take_of_device(device)?,
-                SideEffect::Features => features::take(device)?,
-                SideEffect::Queues => queues::take(device)?,
-                SideEffect::Qdisc => qdisc::take(device)?,
-                SideEffect::Related => related::take(device)?,
-                SideEffect::Sysctl(name) => {
-                    let value = sysctls::take(name)?.map(SettingValue::Text);
-                    value.map(|value| (SettingKey::Sysctl((*name).to_owned()), value)).into_iter().collect()
-                }
-            });
+            items.extend(take::take(kind, device, also, at_s)?);
         }
         let running = matters(kinds) && is_running(&Rtnl::open()?.link(device)?);
         Ok(SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
