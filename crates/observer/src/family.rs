@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use landspeed_record::WatchTarget;
 
-use crate::cpu::{descendants, with_descendants};
 use crate::host::namespace::is_first;
+use crate::process_tree::{descendants, with_descendants};
 use crate::{Error, procfile};
 
 /// Returns the processes that a target names and their descendants, without those in other network namespaces. The set

@@ -48,6 +48,7 @@ mod files;
 pub mod host;
 mod live;
 mod observer;
+mod process_tree;
 mod procfile;
 pub mod reference;
 mod sockets;

@@ -1,17 +1,17 @@
 //! `landspeed show`: analyses a record again.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use landspeed_record::{Header, Record};
-use landspeed_report::{DetailLevel, OutputCapabilities, json, safe};
+use landspeed_record::Header;
+use landspeed_report::{DetailLevel, OutputCapabilities, safe};
 
+use crate::commands::measure::series::occasions;
 use crate::data::{self, RecordArg};
-use crate::groups::{FormArgs, OutputArgs, RECORD};
+use crate::groups::{OutputArgs, RECORD};
 use crate::kinds;
-use crate::output::{out, present, usage};
+use crate::output::out;
 use crate::shown::ShownRecord;
 
 /// Show a record as a report
@@ -44,15 +44,6 @@ pub(crate) fn run(args: &ShowArgs) -> Result<ExitCode> {
         out(&OutputCapabilities::stdout().spell(&safe(&origin(&record.header))))?;
     }
     (row.show)(&ShownRecord { record: &record, path, named: &named, form: &args.output.form, detail })
-}
-
-/// Shows one grid over several occasions.
-pub(crate) fn occasions(paths: &[PathBuf], form: &FormArgs, detail: DetailLevel) -> Result<ExitCode> {
-    let read = |path: &PathBuf| Ok((data::read(path)?, path.display().to_string()));
-    let records: Vec<(Record, String)> = paths.iter().map(read).collect::<Result<_>>()?;
-    let report = landspeed_analysis::occasions(&records, env!("CARGO_PKG_VERSION")).map_err(usage)?;
-    present(&landspeed_report::occasions(&report), || json(&report), form, detail)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Returns the line that describes a record: its kind, path, date and goal.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::children::all;
 use super::clock::TaskClock;
+use crate::process_tree::all;
 use crate::procfile;
 
 /// The process id of kthreadd, the parent of every kernel thread.

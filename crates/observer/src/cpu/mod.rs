@@ -45,7 +45,6 @@ use landspeed_record::units::{CpuNanos, Nanos};
 use landspeed_record::{CpuUsage, FigureValue, Observations, WatchTarget};
 
 pub(crate) use accounting::{accounting, interrupt_time_is_apart};
-pub(crate) use children::{descendants, with_descendants};
 pub use helpers::leave_out_this_thread;
 
 use crate::figures::headlines;

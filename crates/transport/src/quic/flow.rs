@@ -1,113 +1,22 @@
 //! A proven QUIC flow.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{Details, SettingMismatch, Settings};
-use parking_lot::{Mutex, MutexGuard};
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use socket2::Socket;
 
+use super::connection::{ConnectionState, FlowHalf, SharedConnection};
 use super::disconnect::{CloseCode, DisconnectReason};
 use super::driver::{ACK_DELAY, QuicDriver};
 use super::halves::{QuicReceiver, QuicSender};
 use super::options::{OPTIONS, QuicSettings};
 use super::stats;
 use crate::transport::{AckProgress, Flow, Receiver, Sender};
-use crate::{Error, Patience, shared_port, socket};
-
-/// The longest time that a call waits. After it, the caller can check if it must stop.
-pub(super) const LOOK: Duration = Duration::from_millis(50);
-
-/// One of the two halves of a flow. Identifies the thread that waits for this half.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FlowHalf {
-    Send,
-    Receive,
-}
-
-/// The state that all threads of a flow share.
-pub(super) struct SharedConnection {
-    socket: Arc<Socket>,
-    state: Mutex<ConnectionState>,
-    /// An eventfd for each half. Both halves wait for the same socket. If the thread of one half drives the
-    /// connection, it wakes the other half.
-    alarms: [OwnedFd; 2],
-}
-
-pub(super) struct ConnectionState {
-    pub(super) driver: QuicDriver,
-    waiting: [bool; 2],
-}
-
-impl SharedConnection {
-    pub(super) fn lock(&self) -> MutexGuard<'_, ConnectionState> {
-        self.state.lock()
-    }
-
-    /// Drives the connection. If there is nothing to do, releases the lock and waits for a packet, a timer or the other
-    /// half, at most until `until`. Returns the state, locked again.
-    pub(super) fn advance<'a>(
-        &'a self,
-        mut state: MutexGuard<'a, ConnectionState>,
-        half: FlowHalf,
-        until: Instant,
-    ) -> io::Result<MutexGuard<'a, ConnectionState>> {
-        let now = Instant::now();
-        if state.driver.drive(now) {
-            self.ring(&state, Some(half));
-            return Ok(state);
-        }
-        let due = state.driver.due().map_or(until, |due| due.min(until));
-        let interest = state.driver.interest();
-        state.waiting[half as usize] = true;
-        drop(state);
-        let waited = self.wait(half, interest, due.saturating_duration_since(now));
-        let mut state = self.lock();
-        state.waiting[half as usize] = false;
-        waited.map(|()| state)
-    }
-
-    fn wait(&self, half: FlowHalf, interest: PollFlags, time: Duration) -> io::Result<()> {
-        let alarm = &self.alarms[half as usize];
-        let mut ready = [PollFd::new(&*self.socket, interest), PollFd::new(alarm, PollFlags::IN)];
-        socket::wait(&mut ready, time)?;
-        if !ready[1].revents().is_empty() {
-            // Clears the eventfd. Another thread may write to it at any time, but the caller checks the state again in
-            // any case.
-            let _ = rustix::io::read(alarm, &mut [0; 8]);
-        }
-        Ok(())
-    }
-
-    /// Wakes the halves that wait, except `but`.
-    fn ring(&self, state: &ConnectionState, but: Option<FlowHalf>) {
-        for half in [FlowHalf::Send, FlowHalf::Receive] {
-            if state.waiting[half as usize] && Some(half) != but {
-                let _ = rustix::io::write(&self.alarms[half as usize], &1_u64.to_ne_bytes());
-            }
-        }
-    }
-
-    /// Drives the connection without waiting, and returns its locked state.
-    pub(super) fn look(&self) -> MutexGuard<'_, ConnectionState> {
-        let mut state = self.lock();
-        if state.driver.drive(Instant::now()) {
-            self.ring(&state, None);
-        }
-        state
-    }
-
-    fn close(&self, code: CloseCode) {
-        let mut state = self.lock();
-        state.driver.close(code);
-        self.ring(&state, None);
-    }
-}
+use crate::{Error, Patience, shared_port};
 
 pub(super) struct QuicFlow {
     shared: Arc<SharedConnection>,
@@ -117,8 +26,6 @@ pub(super) struct QuicFlow {
     proof: u64,
     parsed: QuicSettings,
     not_as_asked: Vec<SettingMismatch>,
-    /// True if [`Flow::wake_receiver`] was called, so that the receiver must stop.
-    woken: AtomicBool,
 }
 
 impl QuicFlow {
@@ -131,21 +38,10 @@ impl QuicFlow {
         set_up: Nanos,
         settings: &Settings,
     ) -> io::Result<Self> {
-        let alarm = || eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC);
-        let alarms = [alarm()?, alarm()?];
         let proof = driver.written();
         let parsed = QuicSettings::of(settings);
-        let state = Mutex::new(ConnectionState { driver, waiting: [false; 2] });
-        let shared = Arc::new(SharedConnection { socket, state, alarms });
-        let mut flow = QuicFlow {
-            shared,
-            number,
-            set_up,
-            proof,
-            parsed,
-            not_as_asked: Vec::new(),
-            woken: AtomicBool::new(false),
-        };
+        let shared = Arc::new(SharedConnection::new(socket, driver)?);
+        let mut flow = QuicFlow { shared, number, set_up, proof, parsed, not_as_asked: Vec::new() };
         flow.read_back(settings);
         Ok(flow)
     }
@@ -159,19 +55,6 @@ impl QuicFlow {
 
     pub(super) fn shared(&self) -> &Arc<SharedConnection> {
         &self.shared
-    }
-
-    /// Reads the bytes that are ready for the receiver; zero if the flow has ended. Returns `None` if the receiver
-    /// has to wait.
-    pub(super) fn take(&self, state: &mut ConnectionState, into: &mut [u8]) -> Option<io::Result<usize>> {
-        match state.driver.read(into) {
-            Ok(0) => {}
-            read => return Some(read),
-        }
-        if state.driver.has_ended() || self.woken.load(Ordering::Acquire) {
-            return Some(Ok(0));
-        }
-        state.driver.broken().map(Err)
     }
 
     fn refused(&self, why: impl ToString) -> Error {
@@ -241,11 +124,11 @@ impl Flow for QuicFlow {
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
-        Ok(Box::new(QuicSender::new(self)))
+        Ok(Box::new(QuicSender::new(&self.shared)))
     }
 
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
-        Ok(Box::new(QuicReceiver(self)))
+        Ok(Box::new(QuicReceiver(&self.shared)))
     }
 
     fn progress(&self) -> io::Result<AckProgress> {
@@ -271,13 +154,11 @@ impl Flow for QuicFlow {
     }
 
     fn wake_receiver(&self) {
-        self.woken.store(true, Ordering::Release);
-        let state = self.shared.lock();
-        self.shared.ring(&state, Some(FlowHalf::Send));
+        self.shared.wake_receiver();
     }
 
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
-        if self.woken.load(Ordering::Acquire) {
+        if self.shared.is_woken() {
             return Err(self.refused("its receiver was woken before the end"));
         }
         let mut state = self.shared.lock();

@@ -3,17 +3,20 @@
 use std::io::{self, ErrorKind};
 use std::time::{Duration, Instant};
 
-use super::flow::{FlowHalf, LOOK, QuicFlow};
+use super::connection::{FlowHalf, SharedConnection};
 use crate::transport::{Receiver, Sender};
 
+/// The longest time that a call waits. After it, the caller can check if it must stop.
+const LOOK: Duration = Duration::from_millis(50);
+
 pub(super) struct QuicSender<'a> {
-    flow: &'a QuicFlow,
+    shared: &'a SharedConnection,
     gives_up_after: Option<Duration>,
 }
 
 impl<'a> QuicSender<'a> {
-    pub(super) fn new(flow: &'a QuicFlow) -> Self {
-        QuicSender { flow, gives_up_after: None }
+    pub(super) fn new(shared: &'a SharedConnection) -> Self {
+        QuicSender { shared, gives_up_after: None }
     }
 }
 
@@ -25,7 +28,7 @@ impl Sender for QuicSender<'_> {
             return Ok(0);
         }
         let begun = Instant::now();
-        let shared = self.flow.shared();
+        let shared = self.shared;
         let until = begun + self.gives_up_after.unwrap_or(LOOK);
         let mut state = shared.lock();
         let taken = loop {
@@ -55,19 +58,19 @@ impl Sender for QuicSender<'_> {
     }
 }
 
-pub(super) struct QuicReceiver<'a>(pub(super) &'a QuicFlow);
+pub(super) struct QuicReceiver<'a>(pub(super) &'a SharedConnection);
 
 impl Receiver for QuicReceiver<'_> {
     fn receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let shared = self.0.shared();
+        let shared = self.0;
         let mut state = shared.lock();
-        if let Some(taken) = self.0.take(&mut state, into) {
+        if let Some(taken) = shared.take(&mut state, into) {
             return taken;
         }
         let until = Instant::now() + LOOK;
         loop {
             state = shared.advance(state, FlowHalf::Receive, until)?;
-            if let Some(taken) = self.0.take(&mut state, into) {
+            if let Some(taken) = shared.take(&mut state, into) {
                 return taken;
             }
             if Instant::now() >= until {
@@ -77,9 +80,9 @@ impl Receiver for QuicReceiver<'_> {
     }
 
     fn try_receive(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let shared = self.0.shared();
-        let taken = self.0.take(&mut shared.lock(), into);
-        let taken = taken.or_else(|| self.0.take(&mut shared.look(), into));
+        let shared = self.0;
+        let taken = shared.take(&mut shared.lock(), into);
+        let taken = taken.or_else(|| shared.take(&mut shared.look(), into));
         taken.unwrap_or_else(|| Err(ErrorKind::WouldBlock.into()))
     }
 }
@@ -87,6 +90,6 @@ impl Receiver for QuicReceiver<'_> {
 impl Drop for QuicReceiver<'_> {
     /// Acknowledges everything received, because there may be no later call that does so.
     fn drop(&mut self) {
-        self.0.shared().lock().driver.acknowledge();
+        self.0.lock().driver.acknowledge();
     }
 }

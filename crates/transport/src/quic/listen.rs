@@ -16,9 +16,10 @@ use quinn_proto::{DatagramEvent, Endpoint, EndpointConfig, ServerConfig};
 use rustix::event::{PollFd, PollFlags};
 use socket2::{SockAddr, Socket};
 
+use super::connection::SharedConnection;
 use super::disconnect::CloseCode;
 use super::driver::{self, QuicDriver};
-use super::flow::{QuicFlow, SharedConnection};
+use super::flow::QuicFlow;
 use super::identity;
 use super::options::{QuicSettings, prepare};
 use super::wire::QuicSocket;

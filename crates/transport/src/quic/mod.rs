@@ -4,6 +4,7 @@
 //! connection: calls on the flow do (`driver.rs`). `identity.rs` describes how the ends authenticate each other.
 
 mod connect;
+mod connection;
 mod controller;
 mod disconnect;
 mod driver;

@@ -19,7 +19,7 @@ use crate::{Error, Patience, socket};
 
 pub(super) struct TlsFlow {
     below: Box<dyn Flow>,
-    records: TlsRecords,
+    pub(super) records: TlsRecords,
     set_up: Nanos,
     settings: Settings,
     /// True if [`Flow::wake_receiver`] was called. The end of the peer's bytes can then no longer be detected.
@@ -30,14 +30,6 @@ impl TlsFlow {
     /// Returns a flow over `below`, whose handshake is over.
     pub(super) fn new(below: Box<dyn Flow>, records: TlsRecords, set_up: Nanos, settings: &Settings) -> Self {
         TlsFlow { below, records, set_up, settings: settings.clone(), woken: AtomicBool::new(false) }
-    }
-
-    pub(super) fn records(&self) -> &TlsRecords {
-        &self.records
-    }
-
-    pub(super) fn is_woken(&self) -> bool {
-        self.woken.load(Ordering::Acquire)
     }
 
     fn refused(&self, operation: &'static str) -> impl Fn(io::Error) -> Error {
@@ -149,11 +141,15 @@ impl Flow for TlsFlow {
     }
 
     fn sender(&self) -> Result<Box<dyn Sender + '_>, Error> {
-        Ok(Box::new(TlsSender { flow: self, below: self.below.sender()?, gives_up: false }))
+        Ok(Box::new(TlsSender { records: &self.records, below: self.below.sender()?, gives_up: false }))
     }
 
     fn receiver(&self) -> Result<Box<dyn Receiver + '_>, Error> {
-        Ok(Box::new(TlsReceiver { flow: self, below: self.below.receiver()? }))
+        Ok(Box::new(TlsReceiver {
+            records: &self.records,
+            below: self.below.receiver()?,
+            woken: &self.woken,
+        }))
     }
 
     /// Returns what the flow below reports, with the payload of the bytes that it has acknowledged. Also sends records
@@ -177,7 +173,7 @@ impl Flow for TlsFlow {
     }
 
     fn finish(&self, patience: &Patience<'_>) -> Result<(), Error> {
-        if self.is_woken() {
+        if self.woken.load(Ordering::Acquire) {
             return Err(self.refused("finish")(io::Error::other("its receiver was woken before the end")));
         }
         self.announce_end(patience)?;

@@ -268,9 +268,9 @@ fn keys_may_change_while_both_directions_carry() {
         for flow in [&there, &here, &there] {
             std::thread::sleep(Duration::from_millis(2));
             // The lock of the direction keeps the order of records.
-            let mut outgoing = flow.records().outgoing().lock();
-            flow.records().connection().lock().update_keys();
-            flow.records().encrypt(&[], &mut outgoing).expect("encrypted");
+            let mut outgoing = flow.records.outgoing().lock();
+            flow.records.connection().lock().update_keys();
+            flow.records.encrypt(&[], &mut outgoing).expect("encrypted");
         }
     });
     exchange(&there, &here, 100_000);

@@ -137,7 +137,7 @@ impl UdpListener {
         intake.take_astray(&socket, from)?;
         let identity = FlowIdentity::server(proof, &self.key);
         let flow = UdpFlow::new(socket, proof.number, &self.settings, identity)?;
-        flow.welcome();
+        flow.shared.welcome();
         self.accepted.insert(from);
         self.proven.push_back(flow);
         Ok(())

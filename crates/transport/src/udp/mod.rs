@@ -18,6 +18,7 @@ mod receive;
 mod ring;
 mod send;
 mod sequence;
+mod shared;
 mod wire;
 
 use std::net::SocketAddr;

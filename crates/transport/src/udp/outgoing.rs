@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, IoSlice};
 use std::os::fd::AsFd;
 
-use super::flow::UdpFlow;
+use super::shared::SharedFlow;
 use super::wire::{DatagramHeader, DatagramKind, HEADER};
 use crate::message::{self, SEGMENTS, SendMode};
 use crate::zerocopy;
@@ -26,7 +26,7 @@ struct HeaderSlot([u8; HEADER]);
 /// bytes. The kernel gathers header and payload from different memory, so that all datagrams use one payload buffer,
 /// as in ttcp.
 pub(super) struct OutgoingDatagrams<'a> {
-    pub(super) flow: &'a UdpFlow,
+    pub(super) flow: &'a SharedFlow,
     /// Memory for the headers of the datagrams of one call or, with MSG_ZEROCOPY, of all slots.
     pub(super) headers: DatagramHeaders,
     /// True if segments no longer fit the path.
@@ -37,7 +37,7 @@ pub(super) struct OutgoingDatagrams<'a> {
 pub(super) struct DatagramHeaders(Vec<HeaderSlot>);
 
 impl<'a> OutgoingDatagrams<'a> {
-    pub(super) fn new(flow: &'a UdpFlow) -> Self {
+    pub(super) fn new(flow: &'a SharedFlow) -> Self {
         let places = if flow.parsed.lend { zerocopy::SLOTS as usize * TOGETHER } else { SEGMENTS };
         OutgoingDatagrams {
             flow,

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use landspeed_record::units::Bytes;
 
-use super::flow::UdpFlow;
 use super::sequence::{SequencePosition, SequenceWindow};
+use super::shared::SharedFlow;
 use super::wire::{CONTROL, DatagramHeader, DatagramKind};
 use crate::message::{self, BATCH, ReceiveMode};
 use crate::transport::Receiver;
@@ -26,7 +26,7 @@ const LINE: usize = 64;
 
 /// A flow's receiver. It counts data by sequence numbers, and passes other datagrams to the flow.
 pub(super) struct UdpReceiver<'a> {
-    flow: &'a UdpFlow,
+    flow: &'a SharedFlow,
     /// The size of the buffer for each datagram of a batch, in bytes.
     room: usize,
     arrivals: DatagramTotals,
@@ -42,7 +42,7 @@ pub(super) struct UdpReceiver<'a> {
 
 impl<'a> UdpReceiver<'a> {
     /// Returns a receiver that receives as the flow's settings request.
-    pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
+    pub(super) fn new(flow: &'a SharedFlow) -> io::Result<Self> {
         if flow.parsed.receive == ReceiveMode::Gro {
             raw::set::<u32>(&flow.socket, libc::IPPROTO_UDP, libc::UDP_GRO, 1)?;
         }
@@ -202,6 +202,6 @@ impl Drop for UdpReceiver<'_> {
     /// Sends a last feedback, because no later call of this receiver can send one.
     fn drop(&mut self) {
         self.flow.report(&self.arrivals);
-        self.flow.receiver_left();
+        self.flow.set_receiving(false);
     }
 }

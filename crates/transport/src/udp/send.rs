@@ -6,11 +6,11 @@ use std::time::Duration;
 use landspeed_record::units::BitRate;
 
 use super::circuit_breaker::CircuitBreaker;
-use super::flow::UdpFlow;
 use super::outgoing::{OutgoingDatagrams, TOGETHER, lendable};
 use super::pacer::DatagramPacer;
 use super::probe;
 use super::ring::UringSender;
+use super::shared::SharedFlow;
 use super::wire::{HEADER, LARGEST};
 use crate::message::{BATCH, SEGMENTS, SendMode};
 use crate::transport::{Sender, ZeroCopyCompletions};
@@ -32,7 +32,7 @@ pub(super) struct UdpSender<'a> {
 
 impl<'a> UdpSender<'a> {
     /// Returns a sender that sends as the flow's settings request.
-    pub(super) fn new(flow: &'a UdpFlow) -> io::Result<Self> {
+    pub(super) fn new(flow: &'a SharedFlow) -> io::Result<Self> {
         if flow.parsed.send == SendMode::Gso {
             probe::segments_fit(&flow.socket, flow.parsed.size)?;
         }

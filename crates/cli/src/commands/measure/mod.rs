@@ -5,6 +5,7 @@ pub(crate) mod common;
 pub(crate) mod grid;
 mod grid_args;
 pub(crate) mod series;
+mod vary;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use common::CommonArgs;
 
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if !args.common.grid.vary.is_empty() || args.common.grid.resume.is_some() {
-        return grid::run(args);
+        return vary::run(args);
     }
     let stop = StopRequest::on_signals().context("cannot take signals over")?;
     let what = measurement(args)?;

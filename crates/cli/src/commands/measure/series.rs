@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use jiff::{SignedDuration, Timestamp};
 use landspeed_record::units::Nanos;
-use landspeed_record::{Grid, read_header};
-use landspeed_report::{DetailLevel, quoted};
+use landspeed_record::{Grid, Record, read_header};
+use landspeed_report::{DetailLevel, json, quoted};
 
 use super::grid::{GridJob, GridOptions};
 use crate::command_line::command_line;
-use crate::commands::show::occasions;
 use crate::data::{self, RecordArg};
+use crate::groups::FormArgs;
+use crate::output::{present, usage};
 use crate::stop::StopRequest;
 
 /// How often a wait for the next occasion checks whether the user wants to stop.
@@ -89,6 +90,15 @@ impl Series<'_> {
         let new = files.iter().skip(self.made.len()).map(made);
         command_line() + &new.collect::<String>()
     }
+}
+
+/// Shows one grid over several occasions.
+pub(crate) fn occasions(paths: &[PathBuf], form: &FormArgs, detail: DetailLevel) -> Result<ExitCode> {
+    let read = |path: &PathBuf| Ok((data::read(path)?, path.display().to_string()));
+    let records: Vec<(Record, String)> = paths.iter().map(read).collect::<Result<_>>()?;
+    let report = landspeed_analysis::occasions(&records, env!("CARGO_PKG_VERSION")).map_err(usage)?;
+    present(&landspeed_report::occasions(&report), || json(&report), form, detail)?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn shown(file: &Path) -> String {

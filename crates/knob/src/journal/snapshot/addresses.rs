@@ -1,25 +1,46 @@
 //! Addresses of a device: reading and restoring them.
 
-use landspeed_kernel::netlink::{AddressFlags, InterfaceAddress, Rtnl};
+use std::net::IpAddr;
 
-use super::item::{AddressKey, AddressSnapshot};
-use super::{SettingKey, SettingValue};
+use landspeed_kernel::netlink::{AddressFlags, InterfaceAddress, Rtnl};
+use serde::{Deserialize, Serialize};
+
 use crate::Error;
 
 /// `IFAPROT_KERNEL_RA`: the kernel made the address from a router advertisement.
 const KERNEL_RA: u8 = 2;
 
-pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+/// The properties by which the kernel identifies an address of a device.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::journal) struct AddressKey {
+    pub(super) address: IpAddr,
+    pub(super) prefix_len: u8,
+    pub(super) peer: Option<IpAddr>,
+}
+
+/// An address, the time at which it was read, and its position among the device's addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::journal) struct AddressSnapshot {
+    pub(in crate::journal) address: InterfaceAddress,
+    /// Seconds since boot when the address was read. Its lifetimes count from this time.
+    pub(in crate::journal) at_s: u64,
+    pub(in crate::journal) nth: usize,
+}
+
+/// Returns the addresses of the device. `at_s` is the current time in seconds since boot.
+pub(super) fn take(device: &str, at_s: u64) -> Result<Vec<AddressSnapshot>, Error> {
     let rtnl = Rtnl::open()?;
     let all = rtnl.addresses(rtnl.index_of(device)?)?.into_iter().enumerate();
-    Ok(all
-        .map(|(nth, address)| {
-            (
-                SettingKey::Address(AddressKey::of(&address)),
-                SettingValue::Address(AddressSnapshot { address, at_s, nth }),
-            )
-        })
-        .collect())
+    Ok(all.map(|(nth, address)| AddressSnapshot { address, at_s, nth }).collect())
+}
+
+impl AddressKey {
+    pub(in crate::journal) fn of(address: &InterfaceAddress) -> AddressKey {
+        let InterfaceAddress { address, prefix_len, peer, .. } = *address;
+        AddressKey { address, prefix_len, peer }
+    }
 }
 
 impl AddressSnapshot {
@@ -58,30 +79,24 @@ impl AddressSnapshot {
 /// Restores the addresses in `was`: removes those that did not exist before, and adds the others or restores their
 /// flags. `now` has the current addresses. Returns the addresses that the kernel refused, with the reason.
 pub(super) fn put(
-    was: &[(&AddressKey, Option<&SettingValue>)],
-    now: &[(SettingKey, SettingValue)],
+    was: &[(&AddressKey, Option<&AddressSnapshot>)],
+    now: &[AddressSnapshot],
     now_s: u64,
-) -> Result<Vec<(SettingKey, String)>, Error> {
+) -> Result<Vec<(AddressKey, String)>, Error> {
     let rtnl = Rtnl::open()?;
     let mut refused = Vec::new();
     let mut note = |key: &AddressKey, done: Result<(), landspeed_kernel::netlink::Error>| {
         if let Err(e) = done {
-            refused.push((SettingKey::Address(key.clone()), e.to_string()));
+            refused.push((key.clone(), e.to_string()));
         }
     };
     for (key, _) in was.iter().filter(|(_, was)| was.is_none()) {
-        let key_now = SettingKey::Address((*key).clone());
-        if let Some((_, SettingValue::Address(held))) = now.iter().find(|(k, _)| *k == key_now) {
+        if let Some(held) = now.iter().find(|held| AddressKey::of(&held.address) == **key) {
             note(key, rtnl.delete_address(&held.address));
         }
     }
-    let mut held: Vec<(&AddressKey, &AddressSnapshot)> = was
-        .iter()
-        .filter_map(|(key, was)| match was {
-            Some(SettingValue::Address(held)) => Some((*key, held)),
-            _ => None,
-        })
-        .collect();
+    let mut held: Vec<(&AddressKey, &AddressSnapshot)> =
+        was.iter().filter_map(|(key, was)| Some((*key, (*was)?))).collect();
     held.sort_by_key(|(_, held)| rank(held));
     for (key, held) in held {
         if let Some(address) = held.aged(now_s) {

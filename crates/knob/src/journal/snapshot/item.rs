@@ -1,12 +1,12 @@
 //! A setting that a write can disturb, and its value.
 
-use std::net::IpAddr;
-
-use landspeed_kernel::netlink::{InterfaceAddress, IpPrefix, Qdisc, Route};
+use landspeed_kernel::netlink::{Qdisc, Route};
 use serde::{Deserialize, Serialize};
 
+use super::addresses::{AddressKey, AddressSnapshot};
 use super::related::RelatedKey;
-use super::{qdisc, queues, routes, sysctls, text};
+use super::routes::{self, RouteSlot};
+use super::{qdisc, queues, sysctls, text};
 use crate::SideEffect;
 
 /// The identity of a setting. The order of the variants is that of restoring: features and sysctls first, then the
@@ -32,30 +32,6 @@ pub(in crate::journal) enum SettingKey {
     Route(RouteSlot),
 }
 
-/// The properties by which the kernel identifies an address of a device.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::journal) struct AddressKey {
-    pub(super) address: IpAddr,
-    pub(super) prefix_len: u8,
-    pub(super) peer: Option<IpAddr>,
-}
-
-/// The place of a route in a routing table. Routes with the same slot replace each other, or share the load. A route
-/// that the kernel makes itself has a separate slot for each device.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::journal) struct RouteSlot {
-    pub(super) ipv6: bool,
-    pub(super) table: u32,
-    pub(super) to: IpPrefix,
-    pub(super) tos: u8,
-    pub(super) metric: u32,
-    /// Protocol, kind and devices of a route that the kernel makes from addresses and link state; `None` for other
-    /// routes.
-    pub(super) automatic: Option<(u8, u8, Vec<u32>)>,
-}
-
 /// The value of a setting. A setting that does not exist has none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -73,16 +49,6 @@ pub(in crate::journal) enum SettingValue {
         device: String,
         value: String,
     },
-}
-
-/// An address, the time at which it was read, and its position among the device's addresses.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(in crate::journal) struct AddressSnapshot {
-    pub(in crate::journal) address: InterfaceAddress,
-    /// Seconds since boot when the address was read. Its lifetimes count from this time.
-    pub(in crate::journal) at_s: u64,
-    pub(in crate::journal) nth: usize,
 }
 
 impl SettingKey {
@@ -202,50 +168,6 @@ fn is_text(value: Option<&SettingValue>) -> bool {
         None => true,
         Some(SettingValue::Text(value)) => text::is_value(value),
         Some(_) => false,
-    }
-}
-
-impl AddressKey {
-    pub(in crate::journal) fn of(address: &InterfaceAddress) -> AddressKey {
-        let InterfaceAddress { address, prefix_len, peer, .. } = *address;
-        AddressKey { address, prefix_len, peer }
-    }
-}
-
-impl RouteSlot {
-    pub(in crate::journal) fn of(route: &Route) -> RouteSlot {
-        let automatic = || (route.protocol(), route.kind(), route.devices());
-        RouteSlot {
-            ipv6: route.is_ipv6(),
-            table: route.table(),
-            to: route.destination(),
-            tos: route.tos(),
-            metric: route.metric(),
-            automatic: route.is_automatic().then(automatic),
-        }
-    }
-
-    /// Returns true if the kernel makes the routes in this slot.
-    pub(in crate::journal) fn is_automatic(&self) -> bool {
-        self.automatic.is_some()
-    }
-
-    /// Returns true if the kernel makes the routes in this slot for the prefix of an IPv6 address.
-    pub(super) fn is_ipv6_prefix(&self) -> bool {
-        let is_unicast = |&(_, kind, _): &(u8, u8, _)| kind == libc::RTN_UNICAST;
-        self.ipv6 && self.automatic.as_ref().is_some_and(is_unicast)
-    }
-
-    /// Returns true if the route leads to the prefix of this address.
-    pub(super) fn is_prefix_of(&self, key: &AddressKey) -> bool {
-        self.to.contains(key.peer.unwrap_or(key.address))
-    }
-
-    /// Returns true if the slots differ only in their metric. A route in one of them may then be the kernel's
-    /// replacement of a route in the other.
-    pub(in crate::journal) fn is_variant_of(&self, other: &RouteSlot) -> bool {
-        let key = |slot: &RouteSlot| (slot.ipv6, slot.table, slot.to, slot.tos, slot.automatic.clone());
-        key(self) == key(other) && self.metric != other.metric
     }
 }
 

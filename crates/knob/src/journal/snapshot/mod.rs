@@ -17,6 +17,7 @@ mod queues;
 mod related;
 mod routes;
 mod sysctls;
+mod take;
 mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,14 +26,15 @@ use landspeed_kernel::netlink::{Link, Rtnl};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, SideEffect};
+#[cfg(test)]
+pub(super) use addresses::{AddressKey, AddressSnapshot};
 pub(super) use after_write::take_after_write;
 use item::word;
-#[cfg(test)]
-pub(super) use item::{AddressKey, AddressSnapshot};
-pub(super) use item::{RouteSlot, SettingKey, SettingValue, same, shown};
+pub(super) use item::{SettingKey, SettingValue, same, shown};
 pub(super) use put::put;
 #[cfg(test)]
 pub(super) use related::RelatedKey;
+pub(super) use routes::RouteSlot;
 
 /// A snapshot: the settings of the requested kinds, as they were at one moment.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -63,19 +65,7 @@ impl SettingsSnapshot {
     ) -> Result<SettingsSnapshot, Error> {
         let mut items = BTreeMap::new();
         for kind in kinds {
-            items.extend(match kind {
-                SideEffect::Addresses => addresses::take(device, at_s)?,
-                SideEffect::Routes => routes::take(device, also)?,
-                SideEffect::DeviceSysctls => sysctls::take_of_device(device)?,
-                SideEffect::Features => features::take(device)?,
-                SideEffect::Queues => queues::take(device)?,
-                SideEffect::Qdisc => qdisc::take(device)?,
-                SideEffect::Related => related::take(device)?,
-                SideEffect::Sysctl(name) => {
-                    let value = sysctls::take(name)?.map(SettingValue::Text);
-                    value.map(|value| (SettingKey::Sysctl((*name).to_owned()), value)).into_iter().collect()
-                }
-            });
+            items.extend(take::take(kind, device, also, at_s)?);
         }
         let running = matters(kinds) && is_running(&Rtnl::open()?.link(device)?);
         Ok(SettingsSnapshot { kinds: kinds.iter().map(word).collect(), running, own: Vec::new(), items })
@@ -196,5 +186,33 @@ pub(super) mod pairs {
         D: Deserializer<'de>,
     {
         Ok(Vec::<(K, V)>::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SettingsSnapshot;
+
+    /// A snapshot as journals on disk hold it, with a setting of each kind.
+    const TEXT: &str = concat!(
+        r#"{"kinds":["addresses","net.ipv4.tcp_wmem"],"running":true,"own":[[1,"9000"]],"items":["#,
+        r#"[{"feature":"tx-gso-robust"},"on"],"#,
+        r#"[{"device-sysctl":"ipv6/conf/accept_ra"},{"text":"1"}],"#,
+        r#"[{"sysctl":"net.ipv4.tcp_wmem"},{"text":"4096\t16384\t4194304"}],"#,
+        r#"[{"queue":"rx-0/rps_cpus"},{"text":"f"}],"#,
+        r#"["qdisc",{"qdisc":{"index":7,"kind":"fq","handle":0,"parent":4294967295,"options":"0001"}}],"#,
+        r#"[{"related":{"netns":5,"index":9,"what":"ipv6-mtu"}},{"of":{"device":"v9","value":"1500"}}],"#,
+        r#"[{"address":{"address":"fd00::1","prefix_len":64,"peer":null}},{"address":{"address":{"index":7,"#,
+        r#""address":"fd00::1","prefix_len":64,"scope":0,"flags":2,"peer":null,"broadcast":null,"label":null,"#,
+        r#""valid_s":100,"preferred_s":null,"metric":null,"proto":3},"at_s":31,"nth":0}}],"#,
+        r#"[{"route":{"ipv6":true,"table":254,"to":{"address":"fd00::","len":64},"tos":0,"metric":256,"#,
+        r#""automatic":[2,1,[7]]}},{"routes":["0a400000fe020001"]}]]}"#,
+    );
+
+    #[test]
+    fn journals_on_disk_keep_their_text() {
+        let snapshot: SettingsSnapshot = serde_json::from_str(TEXT).unwrap();
+        assert_eq!(snapshot.items().count(), 8);
+        assert_eq!(serde_json::to_string(&snapshot).unwrap(), TEXT);
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::journal) fn put(
     let (mut addresses, mut routes, mut related) = (Vec::new(), Vec::new(), Vec::new());
     for (key, value) in todo {
         match (key, value) {
-            (SettingKey::Feature(name), value) => features.push((name.as_str(), *value)),
+            (SettingKey::Feature(name), value) => features.push((name.as_str(), value.is_some())),
             (SettingKey::DeviceSysctl(name), Some(SettingValue::Text(value))) => {
                 device_sysctls.insert(name.as_str(), value.as_str());
             }
@@ -37,47 +37,54 @@ pub(in crate::journal) fn put(
                 note(&mut [].into_iter(), Ok(why.map(|why| ((*key).clone(), why)).into_iter().collect()));
             }
             (SettingKey::Qdisc, value) => {
-                note(&mut [SettingKey::Qdisc].into_iter(), qdisc::put(device, *value).map(|()| Vec::new()));
+                let was = match value {
+                    Some(SettingValue::Qdisc(was)) => Some(was),
+                    _ => None,
+                };
+                note(&mut [SettingKey::Qdisc].into_iter(), qdisc::put(device, was).map(|()| Vec::new()));
             }
             (SettingKey::Related(key), Some(SettingValue::Of { value, .. })) => {
                 related.push((key, value.as_str()))
             }
-            (SettingKey::Address(address), value) => addresses.push((address, *value)),
+            (SettingKey::Address(key), Some(SettingValue::Address(was))) => addresses.push((key, Some(was))),
+            (SettingKey::Address(key), None) => addresses.push((key, None)),
             (SettingKey::Route(slot), Some(SettingValue::Routes(was))) => routes.push((slot, was.as_slice())),
             (SettingKey::Route(slot), _) => routes.push((slot, [].as_slice())),
             // A file of /proc/sys or /sys cannot be removed. It exists as long as its object.
             _ => {}
         }
     }
-    let named = |of: fn(String) -> SettingKey, refused: Vec<(String, String)>| -> Vec<(SettingKey, String)> {
-        refused.into_iter().map(|(name, why)| (of(name), why)).collect()
-    };
     if !features.is_empty() {
         let mut keys = features.iter().map(|(name, _)| SettingKey::Feature((*name).to_owned()));
         note(&mut keys, features::put(device, &features).map(|()| Vec::new()));
     }
     if !device_sysctls.is_empty() {
         let left = sysctls::put_of_device(device, &device_sysctls);
-        note(&mut [].into_iter(), Ok(named(SettingKey::DeviceSysctl, left)));
+        note(&mut [].into_iter(), Ok(keyed(SettingKey::DeviceSysctl, left)));
     }
     if !queues.is_empty() {
         let mut keys = queues.keys().map(|name| SettingKey::Queue((*name).to_owned()));
-        note(&mut keys, queues::put(device, &queues).map(|left| named(SettingKey::Queue, left)));
+        note(&mut keys, queues::put(device, &queues).map(|left| keyed(SettingKey::Queue, left)));
     }
     if !related.is_empty() {
         let mut keys = related.iter().map(|(key, _)| SettingKey::Related((*key).clone()));
-        note(&mut keys, related::put(device, &related));
+        note(&mut keys, related::put(device, &related).map(|left| keyed(SettingKey::Related, left)));
     }
     if !addresses.is_empty() {
         let mut keys = addresses.iter().map(|(key, _)| SettingKey::Address((*key).clone()));
         let done = addresses::take(device, now_s).and_then(|now| addresses::put(&addresses, &now, now_s));
-        note(&mut keys, done);
+        note(&mut keys, done.map(|left| keyed(SettingKey::Address, left)));
     }
     if !routes.is_empty() {
         let slots = routes.iter().map(|(slot, _)| (*slot).clone()).collect();
         let mut keys = routes.iter().map(|(slot, _)| SettingKey::Route((*slot).clone()));
         let done = routes::take(device, &slots).and_then(|now| routes::put(&routes, &now, last_resort));
-        note(&mut keys, done);
+        note(&mut keys, done.map(|left| keyed(SettingKey::Route, left)));
     }
     refused
+}
+
+/// Returns refused settings of one kind under the keys of a snapshot.
+fn keyed<K>(key: fn(K) -> SettingKey, refused: Vec<(K, String)>) -> Vec<(SettingKey, String)> {
+    refused.into_iter().map(|(own, why)| (key(own), why)).collect()
 }

@@ -2,7 +2,6 @@
 
 use landspeed_kernel::netlink::{Qdisc, Rtnl};
 
-use super::{SettingKey, SettingValue};
 use crate::Error;
 
 /// Kinds whose options are only settings, according to their `dump` functions in net/sched (Linux 6.12). The options
@@ -13,10 +12,9 @@ const PLAIN: [&str; 8] =
 
 /// Returns the root qdisc. Its children are left out, because the kernel makes them: a multi-queue root has one for
 /// each queue. A qdisc with the handle 0 was chosen by the kernel.
-pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+pub(super) fn take(device: &str) -> Result<Option<Qdisc>, Error> {
     let rtnl = Rtnl::open()?;
-    let root = rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root);
-    Ok(root.map(|root| (SettingKey::Qdisc, SettingValue::Qdisc(root))).into_iter().collect())
+    Ok(rtnl.qdiscs(rtnl.index_of(device)?)?.into_iter().find(Qdisc::is_root))
 }
 
 pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
@@ -24,11 +22,11 @@ pub(super) fn same(a: &Qdisc, b: &Qdisc) -> bool {
     a.kind == b.kind && a.handle == b.handle && a.parent == b.parent && (!plain || a.options == b.options)
 }
 
-pub(super) fn put(device: &str, was: Option<&SettingValue>) -> Result<(), Error> {
+pub(super) fn put(device: &str, was: Option<&Qdisc>) -> Result<(), Error> {
     let rtnl = Rtnl::open()?;
     match was {
-        Some(SettingValue::Qdisc(was)) => rtnl.restore_root_qdisc(device, was)?,
-        _ => rtnl.delete_root_qdisc(device)?,
+        Some(was) => rtnl.restore_root_qdisc(device, was)?,
+        None => rtnl.delete_root_qdisc(device)?,
     }
     Ok(())
 }

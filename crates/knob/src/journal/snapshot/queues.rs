@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use landspeed_kernel::netlink::Rtnl;
 
-use super::item::{SettingKey, SettingValue};
 use super::text::{self, cannot};
 use crate::Error;
 
@@ -37,7 +36,7 @@ fn folder(device: &str) -> Result<PathBuf, Error> {
 }
 
 /// Returns every setting of the device's queues that can be read, under a name such as "rx-0/rps_cpus".
-pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(String, String)>, Error> {
     let folder = folder(device)?;
     let mut all = Vec::new();
     for entry in fs::read_dir(&folder).map_err(|e| cannot("list", &folder, e))? {
@@ -47,10 +46,7 @@ pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Erro
         for setting in settings {
             let name = format!("{queue}/{setting}");
             // Not every queue has every setting: a single transmit queue has no XPS.
-            all.extend(
-                text::read(&folder.join(&name))
-                    .map(|value| (SettingKey::Queue(name), SettingValue::Text(value))),
-            );
+            all.extend(text::read(&folder.join(&name)).map(|value| (name, value)));
         }
     }
     Ok(all)

@@ -13,7 +13,6 @@ use std::path::{Path, PathBuf};
 use landspeed_kernel::netlink::{Ethtool, Link, LinkChange, Rtnl, netns_cookie};
 use serde::{Deserialize, Serialize};
 
-use super::item::{SettingKey, SettingValue};
 use super::text::{self, cannot};
 use crate::Error;
 use crate::device_name::is_name;
@@ -40,6 +39,12 @@ enum RelatedSetting {
     Mtu,
     Lro,
     Ipv6Mtu,
+}
+
+/// The value of a related device's setting, with the device's name.
+pub(super) struct RelatedValue {
+    pub(super) device: String,
+    pub(super) value: String,
 }
 
 const ALL: [RelatedSetting; 3] = [RelatedSetting::Mtu, RelatedSetting::Lro, RelatedSetting::Ipv6Mtu];
@@ -70,7 +75,7 @@ impl RelatedKey {
 }
 
 /// Returns the settings of all devices that are related to `device`, in every network namespace that can be reached.
-pub(super) fn take(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+pub(super) fn take(device: &str) -> Result<Vec<(RelatedKey, RelatedValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let (index, links) = (rtnl.index_of(device)?, rtnl.links()?);
     let related = related(&links, index);
@@ -133,7 +138,7 @@ fn items_elsewhere(
     cookie: u64,
     ours: &OwnedFd,
     lower: &BTreeSet<u32>,
-) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+) -> Result<Vec<(RelatedKey, RelatedValue)>, Error> {
     let rtnl = Rtnl::open()?;
     let Some(nsid) = rtnl.nsid_of(ours.as_fd())? else { return Ok(Vec::new()) };
     let links = rtnl.links()?;
@@ -150,13 +155,13 @@ fn items_elsewhere(
 fn items<'a>(
     netns: Option<u64>,
     links: impl Iterator<Item = &'a Link>,
-) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+) -> Result<Vec<(RelatedKey, RelatedValue)>, Error> {
     let mut all = Vec::new();
     for link in links.filter(|link| is_name(&link.name)) {
         for what in ALL {
-            let key = SettingKey::Related(RelatedKey { netns, index: link.index, what });
+            let key = RelatedKey { netns, index: link.index, what };
             let value = read(link, what)?;
-            all.extend(value.map(|value| (key, SettingValue::Of { device: link.name.clone(), value })));
+            all.extend(value.map(|value| (key, RelatedValue { device: link.name.clone(), value })));
         }
     }
     Ok(all)
@@ -181,13 +186,12 @@ fn ipv6_mtu(device: &str) -> PathBuf {
 /// Restores the settings `was` of devices that are still related to `device`. A device that is no longer related, for
 /// example because it has left its bridge, is skipped without a report. Returns the settings that the kernel refused,
 /// with the reason.
-pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(SettingKey, String)>, Error> {
-    let now: BTreeMap<SettingKey, SettingValue> = take(device)?.into_iter().collect();
+pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(RelatedKey, String)>, Error> {
+    let now: BTreeMap<RelatedKey, RelatedValue> = take(device)?.into_iter().collect();
     let mut refused = Vec::new();
     for (key, value) in was {
-        let full = SettingKey::Related((*key).clone());
         // The key contains the device's index, so `device` is the current name.
-        let Some(SettingValue::Of { device, value: is }) = now.get(&full) else { continue };
+        let Some(RelatedValue { device, value: is }) = now.get(*key) else { continue };
         let write = || if is == value { Ok(()) } else { write(device, key.what, value) };
         let written = match key.netns.map(namespaces::find) {
             None => write(),
@@ -195,7 +199,7 @@ pub(super) fn put(device: &str, was: &[(&RelatedKey, &str)]) -> Result<Vec<(Sett
             Some(Some(netns)) => namespaces::inside(&netns, write)
                 .unwrap_or_else(|e| Err(Error::Unavailable(format!("its network namespace: {e}")))),
         };
-        refused.extend(written.err().map(|why| (full, why.to_string())));
+        refused.extend(written.err().map(|why| ((*key).clone(), why.to_string())));
     }
     Ok(refused)
 }

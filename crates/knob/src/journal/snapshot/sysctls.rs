@@ -6,7 +6,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::item::{SettingKey, SettingValue};
 use super::text::{self, cannot};
 use crate::{Error, SideEffect};
 
@@ -15,7 +14,7 @@ const NET: &str = "/proc/sys/net";
 const FOLDERS: [&str; 4] = ["ipv4/conf", "ipv4/neigh", "ipv6/conf", "ipv6/neigh"];
 
 /// Returns every sysctl of the device that has a value, under a name such as "ipv6/conf/accept_ra".
-pub(super) fn take_of_device(device: &str) -> Result<Vec<(SettingKey, SettingValue)>, Error> {
+pub(super) fn take_of_device(device: &str) -> Result<Vec<(String, String)>, Error> {
     let mut all = Vec::new();
     for folder in FOLDERS {
         let path = Path::new(NET).join(folder).join(device);
@@ -28,8 +27,7 @@ pub(super) fn take_of_device(device: &str) -> Result<Vec<(SettingKey, SettingVal
         for entry in entries {
             let entry = entry.map_err(|e| cannot("list", &path, e))?;
             let name = entry.file_name().to_string_lossy().into_owned();
-            let key = SettingKey::DeviceSysctl(format!("{folder}/{name}"));
-            all.extend(text::read(&entry.path()).map(|value| (key, SettingValue::Text(value))));
+            all.extend(text::read(&entry.path()).map(|value| (format!("{folder}/{name}"), value)));
         }
     }
     Ok(all)
@@ -92,13 +90,7 @@ mod tests {
     #[test]
     fn a_device_has_sysctls_and_their_names_are_known_again() {
         let all = take_of_device("lo").unwrap();
-        let names: Vec<&str> = all
-            .iter()
-            .map(|(key, _)| match key {
-                SettingKey::DeviceSysctl(name) => name.as_str(),
-                other => panic!("{other:?}"),
-            })
-            .collect();
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         assert!(names.contains(&"ipv4/conf/rp_filter"), "{names:?}");
         assert!(names.into_iter().all(is_of_device));
         for bad in [
