@@ -238,11 +238,17 @@ fn a_processor_quota_is_named_with_its_group() {
     std::thread::sleep(Duration::from_millis(500));
     let [a, b] = stage.names();
     let at = stage.at().to_string();
-    let report = explain(&[&a, &b, "--flow", &at, "--time", "2s", "--no-trace"]);
-    let named = report.verdict.iter().find(|finding| finding.cause == landspeed_record::Cause::CpuQuota);
-    let named = named.unwrap_or_else(|| panic!("{:#?}", report.verdict));
-    assert!(named.summary.contains("landspeed-fault-"), "{named:#?}");
-    assert!(named.at.contains(b.trim_start_matches("netns:")), "{named:#?}");
+    // A sender that gets little of the processors may not use the quota up in one of several runs.
+    let judged = mostly(3, || {
+        let verdict = explain(&[&a, &b, "--flow", &at, "--time", "2s", "--no-trace"]).verdict;
+        let is_its = |finding: &Finding| {
+            finding.cause == Cause::CpuQuota
+                && finding.summary.contains("landspeed-fault-")
+                && finding.at.contains(b.trim_start_matches("netns:"))
+        };
+        if verdict.iter().any(is_its) { Ok(()) } else { Err(verdict) }
+    });
+    judged.unwrap_or_else(|verdict| panic!("{verdict:#?}"));
 }
 
 /// Tests that there is no verdict without data, and that remedies for another program's flow name no settings of
