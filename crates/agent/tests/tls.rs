@@ -213,7 +213,7 @@ fn the_port_is_closed_once_the_controller_is_in() {
     let first = agent.connect().unwrap();
     agent.says("session with");
     // The task that closes the listener is not the one that prints this line, so a connection in between is reset.
-    let mut errors = (0..20).map(|_| {
+    let mut errors = (0..400).map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(50));
         agent.connect().unwrap_err().to_string()
     });

@@ -65,21 +65,24 @@ fn figures(report: &Value) -> Vec<&str> {
     all.map(|curves| curves["program"]["figure"].as_str().expect("a name")).collect()
 }
 
-/// Checks that all trials ran. One may have failed by staying on TCP, because on a busy machine the other program may
-/// accept later than a client waits.
-fn ran(report: &Value, trials: u64) {
-    let count = |name: &str| report[name].as_u64().expect("a count");
-    assert_eq!(count("trials") + count("failed"), trials, "{report}");
-    let was_late = report["notes"].to_string().contains("did not accept in time");
-    assert!(count("failed") <= u64::from(was_late), "{report}");
+/// Compares, and checks that all trials ran. One may have failed by staying on TCP, because on a busy machine the other program may
+/// accept later than a client waits. Where more have, it compares again, twice at most.
+fn ran(data: &tempfile::TempDir, words: &[&str], does: &str, trials: u64) -> Value {
+    let one = |_| {
+        let report = report(&compared(data, words, does));
+        let count = |name: &str| report[name].as_u64().expect("a count");
+        assert_eq!(count("trials") + count("failed"), trials, "{report}");
+        let was_late = report["notes"].to_string().contains("did not accept in time");
+        assert!(count("failed") == 0 || was_late, "{report}");
+        (count("failed") <= 1).then_some(report)
+    };
+    (0..3).find_map(one).expect("no comparison is carried")
 }
 
 #[test]
 fn a_program_of_this_host_is_compared_and_its_record_is_shown_again() {
     let data = tempfile::tempdir().unwrap();
-    let out = compared(&data, &["--blocks", "3", "--json"], "talks");
-    let report = report(&out);
-    ran(&report, 6);
+    let report = ran(&data, &["--blocks", "3", "--json"], "talks", 6);
     assert_eq!(figures(&report), ["time", "processor time"]);
     let ratio = report.pointer("/figures/0/cells/1/ratio/ratio").and_then(Value::as_f64);
     assert!(ratio.is_some_and(|ratio| ratio > 0.0), "{report}");
@@ -130,8 +133,7 @@ fn every_exchange_runs_over_each_path_between_hosts() {
         ("connect", &["p50", "p99", "answer", "connections", "connections"]),
     ] {
         let words = ["--workload", exchange, "--with", "load-time=50ms", "--blocks", "2", "--json"];
-        let report = report(&compared(&data, &words, ""));
-        ran(&report, 4);
+        let report = ran(&data, &words, "", 4);
         assert_eq!(figures(&report), expected, "{exchange}");
     }
 }

@@ -196,7 +196,12 @@ fn four_hosts_are_restored_when_everything_was_killed() {
     let before = hosts.mtus();
     let mut run = tune(&hosts).spawn().expect("landspeed runs");
     let turned = || hosts.mtus().iter().all(|mtu| mtu != "1500");
-    assert!(within(Duration::from_secs(60), turned), "the MTU was turned on no more than {:?}", hosts.mtus());
+    // Logins, a timed trial, a look and the first placebo come before, each of which takes its time on a slow machine.
+    assert!(
+        within(Duration::from_secs(300), turned),
+        "the MTU was turned on no more than {:?}",
+        hosts.mtus()
+    );
     run.kill().expect("it runs");
     run.wait().expect("it ends");
     (1..=4).for_each(|host| hosts.kill(host));

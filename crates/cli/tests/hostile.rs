@@ -3,11 +3,13 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use support::hosts::TestHosts;
 use support::ours::within;
 use support::terminal::Terminal;
@@ -197,12 +199,26 @@ fn play(script: &ControllerScript) -> Result<(), String> {
     let state = tempfile::tempdir().expect("a folder");
     let mut agent = agent(state.path());
     let (mut orders, pid) = (agent.stdin.take().expect("piped"), agent.id());
+    let mut out = agent.stdout.take().expect("piped");
+    let heard = Arc::<Mutex<Vec<u8>>>::default();
+    let listener = {
+        let heard = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            let mut bytes = [0; 65_536];
+            while let Ok(length @ 1..) = out.read(&mut bytes) {
+                heard.lock().extend_from_slice(&bytes[..length]);
+            }
+        })
+    };
     let hello = frame(br#"{"hello":{"landspeed":"0.1.0","lease_ns":5000000000,"protocol":7}}"#);
     let greeting = if script.greets { hello } else { Vec::new() };
     let said = [&greeting[..], &script.said].concat();
+    let (answer, answered) = (script.answer, Arc::clone(&heard));
     let speaker = std::thread::spawn(move || {
         // A write fails if the agent has already closed the connection.
         let _ = orders.write_all(&said);
+        // An agent answers no more once its controller has gone, and on a slow machine it begins late.
+        within(Duration::from_secs(60), || messages(&answered.lock()).contains(answer));
         std::thread::sleep(Duration::from_millis(700));
         peak_memory(pid)
     });
@@ -213,7 +229,8 @@ fn play(script: &ControllerScript) -> Result<(), String> {
         return Err(format!("{name}: the agent goes on after its controller has gone"));
     }
     let output = reader.join().expect("no panic");
-    let (out, err) = (messages(&output.stdout), text(&output).1);
+    listener.join().expect("no panic");
+    let (out, err) = (messages(&heard.lock()), text(&output).1);
     let is_bad = |bad: &&str| out.contains(*bad) || err.contains(*bad);
     match ["panicked", "root:x:0", "\u{1b}"].iter().find(|bad| is_bad(bad)) {
         Some(bad) => Err(format!("{name}: {bad:?} in {out:.300} {err:.300}")),

@@ -13,11 +13,12 @@ use support::{needs_controls, needs_root, sh, text};
 
 const SOON: Duration = Duration::from_millis(700);
 
-/// Returns true once a run has written a trial.
-fn has_trial(place: &TestHome) -> bool {
+/// Returns true once a record has a line of this kind.
+fn has_line(place: &TestHome, kind: &str) -> bool {
+    let begin = format!(r#"{{"line":"{kind}""#);
     let records = std::fs::read_dir(place.path().join("data/landspeed")).into_iter().flatten().flatten();
     let mut records = records.filter_map(|record| std::fs::read_to_string(record.path()).ok());
-    records.any(|record| record.contains(r#"{"line":"trial""#))
+    records.any(|record| record.contains(&begin))
 }
 
 /// Starts a command, signals it some time after agents run in its lab and `is_under_way`, and returns its exit code, its
@@ -72,8 +73,10 @@ fn measure_and_explain_take_their_lab_down_and_end() {
 fn compare_takes_its_lab_down_and_reports() {
     needs_controls!();
     let args = ["compare", "lab:wan:rate=20M,rtt=10ms,queue=2bdp", "-p", "htcp", "--repeats", "9"];
-    // The command ends immediately if the study has not begun, otherwise with its report.
-    let (code, said, left) = interrupted(&args, Signal::INT, |_| true, Duration::from_secs(5));
+    // The command ends immediately if the study has not begun, which takes its time on a slow machine, otherwise with its
+    // report.
+    let has_begun = |place: &TestHome| has_line(place, "path");
+    let (code, said, left) = interrupted(&args, Signal::INT, has_begun, Duration::from_secs(5));
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(code.is_some(), "it ends in order: {said}");
     assert!(said.contains("htcp") || said.contains("H-TCP"), "{said}");
@@ -82,6 +85,7 @@ fn compare_takes_its_lab_down_and_reports() {
 #[test]
 fn tune_takes_its_lab_down_and_reports_what_is_known() {
     needs_root!();
+    let has_trial = |place: &TestHome| has_line(place, "trial");
     let (_, said, left) = interrupted(&["tune", "--json"], Signal::INT, has_trial, SOON);
     assert!(left.is_empty(), "left:\n{}", left.join("\n"));
     assert!(said.contains("\"restored\": true"), "no summary, or not everything put back: {said}");

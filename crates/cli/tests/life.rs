@@ -231,8 +231,9 @@ fn measure_tells_each_interval_and_on_ctrl_c_what_came_by_then() {
     let told: Vec<(f64, f64)> = said.lines().filter_map(interval).collect();
     assert!(told.len() >= 3 && said.contains("retransmits"), "{said}");
     assert!(told[0].0 == 0.0 && told.windows(2).all(|two| two[0].1 == two[1].0), "no gap: {told:?}");
-    // Without -i, an interval would be one second long.
-    assert!(told[2].1 < 2.0, "{told:?}");
+    // Without -i, an interval would be one second long. A busy machine lengthens some; the last one may be a part.
+    let whole = &told[..told.len() - 1];
+    assert!(whole.iter().any(|(from, to)| to - from < 0.9), "{told:?}");
     assert!(said.contains("unfinished: "), "{said}");
 }
 

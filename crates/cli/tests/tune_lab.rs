@@ -18,6 +18,20 @@ fn outside() -> BTreeSet<String> {
     parts.iter().flat_map(|part| sh(part).lines().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
+/// Runs `tune` with one seed, and with another one if the first run is void: by chance, on a busy machine, a placebo may look
+/// useful. `run` returns the summary, what was printed, and the exit code, as this function does without the code. A void run,
+/// too, restores everything and says by its exit code that it is void.
+fn counted(run: impl Fn(&str) -> (Value, String, Option<i32>)) -> (Value, String) {
+    let one = |seed| {
+        let (summary, printed, code) = run(seed);
+        let is_void = !summary["void"].is_null();
+        assert_eq!(code, Some(i32::from(is_void)), "{summary}: {printed}");
+        assert_eq!(summary["restored"], true, "{summary}");
+        (!is_void).then_some((summary, printed))
+    };
+    ["7", "8"].into_iter().find_map(one).expect("a placebo looks useful with every seed")
+}
+
 #[test]
 fn tune_climbs_in_the_lab_and_leaves_nothing() {
     needs_root!();
@@ -25,23 +39,24 @@ fn tune_climbs_in_the_lab_and_leaves_nothing() {
     let (data, page) = (folder.path().join("data"), folder.path().join("page.html"));
     let before = outside();
     // The final check and the late placebo take 45 s of the budget. On a busy machine, the first placebo takes 20 s.
-    let result = Command::new(LANDSPEED)
-        .args(["tune", "--json", "--budget", "100s", "--seed", "7"])
-        .args(["--against", "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on"])
-        .arg("--data-dir")
-        .arg(&data)
-        .arg("--html")
-        .arg(&page)
-        .stdin(Stdio::null())
-        .output()
-        .expect("landspeed runs");
-    let (out, err) = text(&result);
-    assert!(result.status.success(), "{err}");
-    let summary = checked("tune", &out);
+    let (summary, out) = counted(|seed| {
+        let result = Command::new(LANDSPEED)
+            .args(["tune", "--json", "--budget", "100s", "--seed", seed])
+            .args(["--against", "mtu=9000,write-size=65536,tx-checksum=on,scatter-gather=on,tso=on"])
+            .arg("--data-dir")
+            .arg(&data)
+            .arg("--html")
+            .arg(&page)
+            .stdin(Stdio::null())
+            .output()
+            .expect("landspeed runs");
+        let (out, err) = text(&result);
+        eprintln!("{err}");
+        (checked("tune", &out), out, result.status.code())
+    });
     for field in ["start", "final", "gain", "steps", "restored", "record", "against"] {
         assert!(!summary[field].is_null(), "no {field} in {out}");
     }
-    assert_eq!(summary["restored"], true);
     // The size of the gain is not checked, because other tests run at the same time. But the kept steps must agree with
     // the report.
     let steps = summary["steps"].as_array().expect("steps");
@@ -87,20 +102,21 @@ fn what_holds_the_path_back_decides_the_order_and_is_held_against_what_comes() {
     needs_root!();
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().display();
-    let mut run = Command::new(LANDSPEED);
-    run.args(["tune", "--budget", "2m", "--seed", "7", "--only", "write-size,tso", "--data-dir"])
-        .arg(folder.path());
-    run.env("LC_ALL", "C.UTF-8");
-    let (code, seen) = Terminal::start(&run).end();
-    assert_eq!(code, Some(0), "{seen}");
+    let (summary, seen) = counted(|seed| {
+        let mut run = Command::new(LANDSPEED);
+        run.args(["tune", "--budget", "2m", "--seed", seed, "--only", "write-size,tso", "--data-dir"])
+            .arg(folder.path());
+        run.env("LC_ALL", "C.UTF-8");
+        let (code, seen) = Terminal::start(&run).end();
+        let out = sh(&format!("{LANDSPEED} show last --json --data-dir {data}"));
+        (serde_json::from_str(&out).expect("one JSON document"), seen, code)
+    });
     shape(&lasting(&seen));
-    let out = sh(&format!("{LANDSPEED} show last --json --data-dir {data}"));
-    let summary: Value = serde_json::from_str(&out).expect("one JSON document");
     let lines = lines(summary["record"].as_str().expect("a path"));
     let line = CompiledSchema::of("record");
     lines.iter().for_each(|value| assert_eq!(line.wrong(value), None, "{value}"));
     let verdicts: Vec<&Value> = lines.iter().filter(|line| line["line"] == "verdict").collect();
-    assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{out}");
+    assert_eq!(summary["expectations"]["verdicts"], verdicts.len(), "{summary}");
     let first = verdicts.first().expect("it looked before the first step");
     assert_eq!((&first["number"], &first["after"]), (&0.into(), &"".into()));
     // The record has the observations of both ends, so verdicts can be recomputed anywhere.

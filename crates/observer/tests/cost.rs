@@ -82,6 +82,9 @@ impl Drop for LoopbackStream {
     }
 }
 
+/// Length of a window in which a spinning thread gets many samples, also where other programs have most of the processors.
+const SECOND: Duration = Duration::from_secs(1);
+
 /// Watches `threads` for one window of `length`.
 fn window(watch: &mut dyn Watch, threads: &[i32], length: Duration) -> CostProfile {
     watch.open(&WatchSubject { threads, ..WatchSubject::default() }).expect("open");
@@ -190,17 +193,17 @@ fn a_thread_that_is_not_the_workloads_is_not_counted() {
     // No process holds a flow of this address, so that the whole machine counts.
     let nobodys = "127.0.0.1:9".parse().unwrap();
     // This thread sleeps, so that the spinning thread would have nearly all samples.
-    let tasks = window(watch.as_mut(), &[own_thread()], Duration::from_millis(300));
+    let tasks = window(watch.as_mut(), &[own_thread()], SECOND);
     watch
         .open(&WatchSubject { target: WatchTarget::Flow { at: nobodys }, ..WatchSubject::default() })
         .expect("open");
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(SECOND);
     let machine = close(watch.as_mut());
     let mut of_process = |pid| {
         watch
             .open(&WatchSubject { target: WatchTarget::Pid { pid }, ..WatchSubject::default() })
             .expect("open");
-        std::thread::sleep(Duration::from_millis(300));
+        std::thread::sleep(SECOND);
         close(watch.as_mut())
     };
     let mut sleeper = std::process::Command::new("sleep").arg("20").spawn().expect("sleep");

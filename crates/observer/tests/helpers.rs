@@ -185,36 +185,58 @@ impl Drop for Shell {
     }
 }
 
-/// Waits until a process ran for another [`SPIN`].
-fn let_run(Shell(child): &Shell) {
-    let mut id = 0;
+/// Lets a process run for at least another [`SPIN`], and stops it. Returns for how long it has run, before and now: on a busy
+/// machine this thread stops it late.
+fn let_run(Shell(child): &Shell) -> [Duration; 2] {
+    let (pid, mut id) = (child.id().cast_signed(), 0);
     // SAFETY: `id` is a valid clockid for the call to fill.
-    assert_eq!(unsafe { libc::clock_getcpuclockid(child.id().cast_signed(), &raw mut id) }, 0);
-    let (end, patience) = (clock(id) + SPIN, Instant::now() + LONG);
-    while clock(id) < end {
+    assert_eq!(unsafe { libc::clock_getcpuclockid(pid, &raw mut id) }, 0);
+    let (before, patience) = (clock(id), Instant::now() + LONG);
+    send(pid, libc::SIGCONT);
+    while clock(id) < before + SPIN {
         assert!(Instant::now() < patience, "the child runs");
         std::thread::sleep(Duration::from_millis(2));
     }
+    send(pid, libc::SIGSTOP);
+    while !std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is ours").contains(") T ") {
+        assert!(Instant::now() < patience, "the child stops");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    [before, clock(id)]
+}
+
+fn send(pid: i32, signal: i32) {
+    // SAFETY: kill(2) takes numbers. The process is a child that nobody has waited for.
+    assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+}
+
+/// Returns true if the observed time is about that between two times of a clock.
+fn is_about(nanos: u64, [before, now]: [Duration; 2]) -> bool {
+    nanos.abs_diff((now - before).as_nanos() as u64) < LITTLE
 }
 
 #[test]
 fn children_are_counted_while_they_live_and_when_they_have_ended() {
     alone(|| {
         let child = Shell::run(LONGER);
-        let_run(&child);
-        let lives = window(|| let_run(&child));
-        assert!(is_spin(lives.children_ns.0), "{lives:?}");
+        let mut ran = let_run(&child);
+        let lives = window(|| ran = let_run(&child));
+        assert!(is_about(lives.children_ns.0, ran), "{lives:?}, ran {ran:?}");
         let ends = window(|| {
-            let_run(&child);
+            ran = let_run(&child);
             drop(child);
         });
-        assert!(is_spin(ends.children_ns.0), "what it ran before is not of this window: {ends:?}");
+        assert!(
+            is_about(ends.children_ns.0, ran),
+            "what it ran before is not of this window: {ends:?}, ran {ran:?}"
+        );
         let whole = window(|| {
             let child = Shell::run(LONGER);
-            let_run(&child);
+            ran = let_run(&child);
             drop(child);
         });
-        assert!(is_spin(whole.children_ns.0), "{whole:?}");
+        let [_, now] = ran;
+        assert!(is_about(whole.children_ns.0, [Duration::ZERO, now]), "{whole:?}, ran {ran:?}");
         assert!(whole.helpers_ns.0 < LITTLE, "{whole:?}");
     });
 }

@@ -70,7 +70,7 @@ fn every_lab_is_taken_down_whatever_dies() {
     let bystander = BystanderLab::new(&place);
     let before = bpf::unheld();
     let first: usize = random.random_range(0..runs.len());
-    let mut seen = 0;
+    let (mut aimed, mut met) = (0, 0);
     for kill in 0..total_kills() as usize {
         // Deaths and runs have the same number, so each further round shifts them against each other.
         let run = runs[(first + kill + kill / runs.len()) % runs.len()];
@@ -86,7 +86,8 @@ fn every_lab_is_taken_down_whatever_dies() {
         let owner = start(&place, run, while_lab);
         std::thread::sleep(after);
         let ids = kill_now(&place, owner, death, &bystander.processes);
-        seen += ids.len();
+        aimed += usize::from(while_lab);
+        met += usize::from(while_lab && !ids.is_empty());
         clean(&place, death, cleaner, &ids);
         // A surviving keeper may still be removing the lab. The other cleanup commands have finished.
         within(Duration::from_secs(60), || place.left(&ids, &bystander.processes).is_empty());
@@ -96,7 +97,8 @@ fn every_lab_is_taken_down_whatever_dies() {
         assert!(!loads || within(Duration::from_secs(60), unloaded), "{case} left a control loaded");
         bystander.check();
     }
-    assert!(seen as u32 * 2 > total_kills(), "most kills met no lab: this test tests nothing");
+    // A slow machine has no lab yet at the kills that do not wait for one, which are a fifth by chance.
+    assert!(met * 2 >= aimed, "most kills met no lab: this test tests nothing");
     bystander.end();
     let left = bpf::left(&before);
     assert!(left.is_empty(), "BPF objects that nothing holds are left: {left:?}");

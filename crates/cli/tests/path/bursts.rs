@@ -1,17 +1,20 @@
 //! Tests of many connections, of late and stopped supervisors, and of few ports.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::LIMIT;
 use crate::killed::{supervisor_and_keeper, supervisor_and_program};
 use crate::namespaces::Namespaces;
 use crate::programs::{ask, at, connected};
 use crate::run::{StoppedProcess, TestServer, carries, command, counts, run, said, within_mut};
+use crate::support::mostly::mostly;
 use crate::support::ours::signal;
 use crate::support::{self, text};
 
@@ -56,23 +59,6 @@ pub(crate) fn burst(port: usize, connections: usize) {
     std::thread::scope(|threads| {
         (0..connections).for_each(|own| drop(threads.spawn(move || ask(port, 20 + own))));
     });
-}
-
-/// Sends requests until its input ends, and prints the time of the slowest answer in milliseconds.
-pub(crate) fn ask_timed(port: usize) {
-    let (ended, until) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        drop(ended);
-    });
-    println!("\nasking");
-    let mut slowest = Duration::ZERO;
-    while until.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
-        let began = Instant::now();
-        ask(port, 10);
-        slowest = slowest.max(began.elapsed());
-    }
-    println!("\nslowest {}", slowest.as_millis());
 }
 
 /// Opens connections, and prints the time of the slowest in milliseconds.
@@ -129,6 +115,16 @@ fn a_server_that_speaks_first_is_heard_whole_where_supervisors_are_late() {
     eprintln!("server first: {}", counts(&err));
 }
 
+/// Returns true once a line that begins with "came" is there; false if none comes.
+fn comes(lines: &Receiver<String>) -> bool {
+    let until = Instant::now() + LIMIT;
+    let mut lines =
+        std::iter::from_fn(|| lines.recv_timeout(until.saturating_duration_since(Instant::now())).ok());
+    lines.any(|line| line.starts_with("came "))
+}
+
+/// The bystander makes connections while the supervisor of another client is stopped. How long each takes is not asked, because
+/// a busy machine delays some.
 #[test]
 fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     if !carries() {
@@ -136,10 +132,14 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     }
     let over = Some("local");
     let server = TestServer::start(over, 1_000_000);
-    let mut bystander = command(over, &format!("ask-timed {}", server.port));
+    let mut bystander = command(over, &format!("ask-slowly {}", server.port));
     let mut bystander = bystander.stdin(Stdio::piped()).spawn().expect("it runs");
-    let mut from = BufReader::new(bystander.stdout.take().expect("a pipe"));
-    said(&mut from, "asking");
+    let mut to = bystander.stdin.take().expect("a pipe");
+    let from = BufReader::new(bystander.stdout.take().expect("a pipe"));
+    let (tell, told) = channel();
+    std::thread::spawn(move || from.lines().map_while(Result::ok).for_each(|line| drop(tell.send(line))));
+    let mut goes_on = || writeln!(to, "x").is_ok() && comes(&told);
+    assert!(goes_on(), "the bystander does not begin");
     let mut victim = command(over, &format!("ask-on {} 4", server.port));
     let mut victim = victim.env(LATE, "40").stdin(Stdio::piped()).spawn().expect("it runs");
     said(&mut BufReader::new(victim.stdout.take().expect("a pipe")), "asking");
@@ -147,24 +147,23 @@ fn a_stopped_supervisor_stalls_no_program_but_its_own() {
     for round in 0..5 {
         std::thread::sleep(Duration::from_millis(30 + round * 7));
         let _stopped = StoppedProcess::of(stopped);
-        std::thread::sleep(Duration::from_millis(200));
+        assert!((0..5).all(|_| goes_on()), "the bystander is stalled, in round {round}");
     }
     signal(program, Signal::KILL);
     victim.wait().expect("a child");
-    // The bystander continues while another client's supervisor is stopped. On a busy machine a request may take longer
-    // than 50 ms even without a stopped supervisor.
-    drop(bystander.stdin.take());
-    let slowest: u64 = said(&mut from, "slowest ").parse().expect("a number");
+    drop(to);
     bystander.wait().expect("a child");
-    assert!(slowest < 1000, "{slowest} ms");
 
     let [supervisor, _] = supervisor_and_program(server.child.id());
-    let stopped = StoppedProcess::of(supervisor);
-    let out = run(over, &format!("connect-timed {} 5", server.port));
-    drop(stopped);
-    let (told, err) = text(&out);
-    let slowest: u64 = said(&mut told.as_bytes(), "slowest ").parse().expect("a number");
-    assert!(slowest < 1000 && counts(&err)["carried"] == 0, "{slowest} ms, {err}");
+    let _stopped = StoppedProcess::of(supervisor);
+    // A connection takes 50 ms, and on a busy machine one of several may take any time.
+    let judged = mostly(3, || {
+        let (told, err) = text(&run(over, &format!("connect-timed {} 5", server.port)));
+        let slowest: u64 = said(&mut told.as_bytes(), "slowest ").parse().expect("a number");
+        assert_eq!(counts(&err)["carried"], 0, "{err}");
+        if slowest < 1000 { Ok(()) } else { Err(slowest) }
+    });
+    judged.unwrap_or_else(|slowest| panic!("{slowest} ms"));
 }
 
 #[test]

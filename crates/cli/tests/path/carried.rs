@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::PROGRAM;
-use crate::run::{TestServer, can, carries, client, command, counts, run};
+use crate::run::{PATIENT, TestServer, can, carries, client, command, counts, run};
 use crate::support::{self, LANDSPEED, text};
 
 #[test]
@@ -13,7 +13,7 @@ fn programs_that_both_run_over_the_path_are_carried_and_see_the_addresses_of_tcp
     }
     let server = TestServer::start(Some("local"), 20);
     let port = server.port;
-    let seen = client(Some("local"), &format!("ask {port} 20 300000"));
+    let seen = client(Some(PATIENT), &format!("ask {port} 20 300000"));
     assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
     let seen = server.counts();
     assert_eq!((&seen["carried"], &seen["left"]), (&20.into(), &serde_json::json!({})), "{seen}");
@@ -55,7 +55,7 @@ fn connections_that_were_not_chosen_stay_on_tcp_and_are_not_counted() {
     let server = TestServer::start(Some("local"), 5);
     let does = format!("ask {} 1 100000", server.port);
     let over = |only: &str| {
-        let seen = client(Some(&format!("local {only}")), &does);
+        let seen = client(Some(&format!("{PATIENT} {only}")), &does);
         assert_eq!(seen["left"], serde_json::json!({}), "{seen}");
         seen["carried"].as_u64().expect("a count")
     };
@@ -97,7 +97,7 @@ fn bytes_of_carried_connections_are_counted() {
         return;
     }
     for path in ["local", "mptcp"].into_iter().filter(|path| can(path)) {
-        let over = format!("{path} --bytes");
+        let over = format!("{} --bytes", if path == "local" { PATIENT } else { path });
         let server = TestServer::start(Some(&over), 4);
         let seen = client(Some(&over), &format!("ask {} 3 300000", server.port));
         if let Some(why) = seen["no_bytes"].as_str() {

@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::Signal;
 
-use crate::run::{TestServer, can, carries, client, command, said, within_mut};
+use crate::run::{PATIENT, TestServer, can, carries, client, command, said, within_mut};
 use crate::support::ours::{TestHome, processes, signal, within};
 use crate::support::{self, LANDSPEED, text};
 use crate::{LIMIT, PROGRAM};
@@ -137,7 +137,7 @@ fn a_program_that_goes_into_the_background_is_carried_there() {
     started.stderr.take().expect("a pipe").read_to_string(&mut err).expect("text");
     assert!(err.contains("it goes on in the background"), "{err}");
     let port = said(&mut out, "port ");
-    let seen = client(Some("local"), &format!("ask {port} 3 1000"));
+    let seen = client(Some(PATIENT), &format!("ask {port} 3 1000"));
     assert_eq!(seen["carried"], 3, "{seen}");
     // The process that carries the connections ends with the program.
     out.read_to_string(&mut err).expect("it ends");
@@ -153,7 +153,8 @@ fn one_path_inside_of_another_says_so_and_refuses_where_it_is_required() {
     let inner: Vec<&str> = inner.get_args().map(|word| word.to_str().expect("text")).collect();
     let words: Vec<&str> = [LANDSPEED].into_iter().chain(inner).collect();
     let does = format!("ask {} 1 1000", server.port);
-    let out = exec(&["--json", "--path", "local"], &words).env(PROGRAM, does).output().expect("it runs");
+    let options: Vec<&str> = ["--json", "--path"].into_iter().chain(PATIENT.split(' ')).collect();
+    let out = exec(&options, &words).env(PROGRAM, does).output().expect("it runs");
     let (_, err) = text(&out);
     assert!(out.status.success() && err.contains("answers its system calls already"), "{err}");
     // The outer path carries the connection.

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::run::{TestServer, behind, can, carries, client, command, counts, run};
+use crate::run::{PATIENT, TestServer, behind, can, carries, client, command, counts, run};
 use crate::support::{self, text};
 
 /// Returns a shell command that sends a byte and reads its echo.
@@ -56,7 +56,8 @@ fn a_process_with_other_rights_is_left_to_the_kernel_and_counted() {
     // Connections of a program that does not change its rights are carried.
     let server = TestServer::start(Some("local"), 1);
     let mut exec = Command::new(support::LANDSPEED);
-    let out = exec.args(["exec", "--json", "--path", "local", "--", "setpriv", "--reuid", "0", "bash", "-c"]);
+    exec.args(["exec", "--json", "--path"]).args(PATIENT.split(' '));
+    let out = exec.args(["--", "setpriv", "--reuid", "0", "bash", "-c"]);
     let (_, err) = text(&out.arg(shell(server.port)).output().expect("it runs"));
     assert_eq!(counts(&err)["carried"], 1, "{err}");
 }

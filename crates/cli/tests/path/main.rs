@@ -51,7 +51,6 @@ fn program() {
         "greet-on" => bursts::greet_on(),
         "burst" => (0..number(2)).for_each(|_| bursts::burst(number(1), number(3))),
         "greeted" => (0..number(2)).for_each(|_| bursts::greeted(number(1))),
-        "ask-timed" => bursts::ask_timed(number(1)),
         "connect-timed" => bursts::connect_timed(number(1), number(2)),
         "ask-restricted" => programs::ask_restricted(number(1)),
         "tcp" => programs::tries(number(1)),

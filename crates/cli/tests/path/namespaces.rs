@@ -2,7 +2,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::run::{TestServer, carries, command, counts};
+use crate::run::{PATIENT, TestServer, carries, command, counts};
 use crate::support::{self, text};
 use crate::{ADDRESS, PROGRAM};
 
@@ -58,7 +58,7 @@ fn two_network_namespaces_are_one_host_and_equal_addresses_in_them_are_two() {
     let local = Some("local");
     let server = TestServer::of(namespaces.command(0, "10.99.7.1", local, "serve 5 0"));
     let does = format!("ask {} 5 100000", server.port);
-    let out = namespaces.command(1, "10.99.7.1", local, &does).output().expect("it runs");
+    let out = namespaces.command(1, "10.99.7.1", Some(PATIENT), &does).output().expect("it runs");
     let (said, err) = text(&out);
     assert!(out.status.success(), "{said}{err}");
     assert_eq!(counts(&err)["carried"], 5, "{err}");
@@ -88,8 +88,8 @@ fn without_rights_connections_between_namespaces_are_carried_where_addresses_are
         return;
     }
     let namespaces = Namespaces::new("rights");
-    let over = |at: usize, net: &str, does: &str| {
-        let inner = command(Some("local"), does);
+    let over = |at: usize, path: &str, net: &str, does: &str| {
+        let inner = command(Some(path), does);
         let mut outer = Command::new("ip");
         outer.args([
             "netns",
@@ -111,8 +111,10 @@ fn without_rights_connections_between_namespaces_are_carried_where_addresses_are
         (["one", "other"], "/left/other-namespace", "/left/stranger"),
         (["", ""], "/left/other-namespace", "/left/stranger"),
     ] {
-        let server = TestServer::of(over(0, nets[0], "serve 5 0"));
-        let out = over(1, nets[1], &format!("ask {} 5 10000", server.port)).output().expect("it runs");
+        let server = TestServer::of(over(0, "local", nets[0], "serve 5 0"));
+        let path = if clients == "/carried" { PATIENT } else { "local" };
+        let does = format!("ask {} 5 10000", server.port);
+        let out = over(1, path, nets[1], &does).output().expect("it runs");
         let (said, err) = text(&out);
         assert!(out.status.success(), "{said}{err}");
         let (client, server) = (counts(&err), server.counts());

@@ -40,7 +40,10 @@ impl BackgroundFlow {
         std::thread::spawn(move || while into.read(&mut [0; 65_536]).is_ok_and(|read| read > 0) {});
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&stop);
+        // The first write is over when this returns: the thread may get its first turn late.
+        out.write_all(&[1; 100]).unwrap();
         let write = move || {
+            std::thread::sleep(pause);
             while !ended.load(Ordering::Relaxed) && out.write_all(&[1; 100]).is_ok() {
                 std::thread::sleep(pause);
             }

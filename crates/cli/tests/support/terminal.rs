@@ -13,6 +13,8 @@ pub(crate) struct Terminal {
     script: Child,
     keys: ChildStdin,
     out: ChildStdout,
+    /// The beginning of a character whose end has not been read.
+    came: Vec<u8>,
     /// Output so far. `seen` is the length in bytes of the part that was awaited.
     pub(crate) shown: String,
     seen: usize,
@@ -46,7 +48,7 @@ impl Terminal {
         }
         let mut script = script.spawn().expect("script runs");
         let (keys, out) = (script.stdin.take().expect("a pipe"), script.stdout.take().expect("a pipe"));
-        Terminal { script, keys, out, shown: String::new(), seen: 0 }
+        Terminal { script, keys, out, came: Vec::new(), shown: String::new(), seen: 0 }
     }
 
     /// Reads until the program has printed `text` after the text that was awaited before.
@@ -60,7 +62,15 @@ impl Terminal {
     fn read(&mut self) -> bool {
         let mut bytes = [0; 4096];
         let count = self.out.read(&mut bytes).expect("text");
-        self.shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+        self.came.extend_from_slice(&bytes[..count]);
+        // A read may end within a character.
+        let whole = match std::str::from_utf8(&self.came) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.came.len(),
+        };
+        let begun = self.came.split_off(whole);
+        let came = std::mem::replace(&mut self.came, begun);
+        self.shown.push_str(&String::from_utf8_lossy(&came));
         count > 0
     }
 

@@ -1,7 +1,7 @@
 //! Transfers over loopback with a chosen congestion control, and the kernel's report about the connection.
 
 use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::thread::{self, JoinHandle};
 
@@ -19,7 +19,7 @@ pub(crate) struct TransferReport {
 /// A connection over loopback whose far end reads everything that arrives.
 pub(crate) struct LoopbackFlow {
     near: TcpStream,
-    far: JoinHandle<io::Result<u64>>,
+    far: JoinHandle<io::Result<TcpStream>>,
 }
 
 impl LoopbackFlow {
@@ -33,7 +33,7 @@ impl LoopbackFlow {
     pub(crate) fn between(control: &str, near: TcpStream, listener: &TcpListener) -> io::Result<Self> {
         choose(&near, control)?;
         let (mut peer, _) = listener.accept()?;
-        let far = thread::spawn(move || io::copy(&mut peer, &mut io::sink()));
+        let far = thread::spawn(move || io::copy(&mut peer, &mut io::sink()).map(|_| peer));
         Ok(LoopbackFlow { near, far })
     }
 
@@ -42,10 +42,11 @@ impl LoopbackFlow {
         for _ in 0..bytes.div_ceil(chunk.len()) {
             self.near.write_all(&chunk)?;
         }
-        let report = report(&self.near)?;
-        drop(self.near);
-        self.far.join().expect("the reader does not panic")?;
-        Ok(report)
+        // The report is about all of it: how much has been sent when the last write returns depends on the machine. The peer
+        // stays open, because the kernel forgets a connection that both ends have closed.
+        self.near.shutdown(Shutdown::Write)?;
+        let _peer = self.far.join().expect("the reader does not panic")?;
+        report(&self.near)
     }
 }
 

@@ -247,7 +247,7 @@ mod tests {
     fn server() -> SocketAddr {
         let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         thread::spawn(move || serve(at, secret("a secret")));
-        for _ in 0..100 {
+        for _ in 0..1000 {
             if TcpStream::connect(at).is_ok() {
                 break;
             }

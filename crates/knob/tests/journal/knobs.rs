@@ -104,7 +104,7 @@ const SLOW: TestSetting = TestSetting {
 const STEADY: TestSetting = TestSetting {
     write: |_, value| {
         if IS_FIRST.swap(false, Ordering::SeqCst) && value == "9" {
-            std::thread::sleep(Duration::from_millis(4000));
+            std::thread::sleep(Duration::from_millis(5000));
         }
         write_file("tcp_probe_threshold", value)
     },

@@ -108,7 +108,8 @@ fn marked_packets_take_the_second_round_trip() {
 
 #[test]
 fn packets_of_the_first_round_trip_overtake_those_of_the_second() {
-    let Some(lab) = lab("rate=1G,rtt=2ms,second-rtt=600ms") else { return };
+    // All are sent within a second, also on a busy machine.
+    let Some(lab) = lab("rate=100M,rtt=2ms,second-rtt=2s") else { return };
     let [a, b] = lab.hosts() else { panic!("two hosts") };
     let (plain, marked, far) = (udp(a, a.v4.into()), udp(a, a.v4.into()), udp(b, b.v4.into()));
     for socket in [&plain, &marked] {
@@ -170,8 +171,11 @@ fn cross_traffic_takes_its_share_of_the_line_and_the_queue() {
         std::thread::sleep(Duration::from_millis(2));
     }
     let stats = settled(&lab, SENT.into());
-    // 40 Mb/s for 2 s are 1667 packets of 6000 bytes; the times of the sources vary by much.
-    assert!((300..3000).contains(&stats.cross_packets), "{stats:?}");
+    // 60 % of 40 Mb/s are 500 packets of 6000 bytes a second; the times of the sources vary by much, and a busy machine sends for
+    // longer than two seconds.
+    let expected = 500.0 * lab.link().unwrap().stats().window_ns.as_secs_f64();
+    let share = stats.cross_packets as f64 / expected;
+    assert!((0.3..3.0).contains(&share), "{share}: {stats:?}");
     assert!(stats.most_queued_bytes.0 > 10_000, "segments wait behind packets of others: {stats:?}");
     assert_eq!(stats.faults(), 0, "{stats:?}");
     assert!(stats.arrived_segments < u64::from(SENT) + OTHERS, "no host sees packets of others: {stats:?}");

@@ -64,26 +64,30 @@ mod tests {
         [used, stage]
     }
 
+    /// Returns the least processor time of several such threads: what a hypervisor takes may count as a thread's.
+    fn least(totals: &Arc<StageTotals>) -> Nanos {
+        (0..4).map(|_| used(totals)[0]).min().expect("several")
+    }
+
     #[test]
     fn a_slow_thread_uses_a_tenth_more_and_says_so() {
         let totals = Arc::<StageTotals>::default();
         totals.slow(Duration::from_secs(60));
         let [slow, accounted] = used(&totals);
-        assert!(
-            slow >= Nanos::millis(110) && slow < Nanos::millis(130),
-            "{slow}: a tenth of its work, and of nothing else"
-        );
+        assert!(slow >= Nanos::millis(110), "{slow}: a tenth of its work");
         assert!(accounted >= Nanos::millis(109), "{accounted}");
+        let least = least(&totals).min(slow);
+        assert!(least < Nanos::millis(130), "{least}: of its work, and of nothing else");
     }
 
     #[test]
     fn a_thread_is_slow_for_no_longer_than_it_is_to_be() {
         let totals = Arc::<StageTotals>::default();
-        assert!(used(&totals)[0] < Nanos::millis(110));
+        assert!(least(&totals) < Nanos::millis(110));
         totals.slow(Duration::from_secs(60));
         totals.slow(Duration::ZERO);
-        assert!(used(&totals)[0] < Nanos::millis(110), "it was taken back");
+        assert!(least(&totals) < Nanos::millis(110), "it was taken back");
         totals.slow(Duration::from_nanos(1));
-        assert!(used(&totals)[0] < Nanos::millis(110), "it is over");
+        assert!(least(&totals) < Nanos::millis(110), "it is over");
     }
 }

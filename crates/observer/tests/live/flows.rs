@@ -181,7 +181,12 @@ fn the_busiest_flow_is_found_among_idle_ones() {
         let idle = pair();
         let (mut client, mut server) = pair();
         let (near, far) = (client.local_addr().unwrap(), server.local_addr().unwrap());
-        let reader = std::thread::spawn(move || while server.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {});
+        let (tell, flows) = std::sync::mpsc::channel();
+        let reader = std::thread::spawn(move || {
+            while server.read(&mut [0; 65_536]).is_ok_and(|n| n > 0) {
+                let _ = tell.send(());
+            }
+        });
         let (stop, stopped) = std::sync::mpsc::channel::<()>();
         let writer = std::thread::spawn(move || {
             while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
@@ -189,6 +194,8 @@ fn the_busiest_flow_is_found_among_idle_ones() {
                 std::thread::sleep(Duration::from_millis(1));
             }
         });
+        // The threads may get their first turn late.
+        flows.recv().expect("it flows");
         let mut window = OpenWatch::on("flows", WatchTarget::Top);
         let processes = OpenWatch::on("processes", WatchTarget::Top);
         window.sample();

@@ -281,6 +281,19 @@ fn losses_show_as_retransmissions() {
     watch_until(&mut *watch(&lab.b), &subject, |trace| has(trace, &[], &["out-of-order"]));
 }
 
+/// Returns the number of links once all are there: more than a few, and the same in two looks. They are there for 30 ms at a time,
+/// and on a busy machine this thread may miss that. `None` if it misses every time.
+fn all_attached() -> Option<usize> {
+    let mut last = 0;
+    (0..10_000).find_map(|_| {
+        let now = held().0;
+        let are_all = now > 5 && now == last;
+        last = now;
+        std::thread::sleep(Duration::from_millis(1));
+        are_all.then_some(now)
+    })
+}
+
 #[test]
 fn nothing_is_attached_but_for_moments_and_nothing_stays() {
     let Some(lab) = TestLab::new() else { return };
@@ -289,8 +302,7 @@ fn nothing_is_attached_but_for_moments_and_nothing_stays() {
     let (links, programs) = held();
     assert!(links == 0 && programs > 5, "loaded, not attached: {links} links, {programs} programs");
     on_a.open(&WatchSubject::default()).expect("open");
-    let attached = held().0;
-    assert!(attached > 5, "{attached} links");
+    let attached = all_attached().expect("attached in an open window");
     let becomes = |links: usize| {
         let mut moments = (0..10_000).map(|_| {
             std::thread::sleep(Duration::from_millis(1));
@@ -314,7 +326,7 @@ fn a_panic_leaves_nothing() {
     let panicked = std::panic::catch_unwind(|| {
         let mut on_a = watch(&lab.a);
         on_a.open(&WatchSubject::default()).expect("open");
-        assert_eq!(held().0, 0, "panics: programs are attached");
+        assert_eq!(all_attached(), None, "panics: programs are attached");
     });
     assert!(panicked.is_err() && held() == (0, 0), "{:?}", held());
 }

@@ -30,11 +30,12 @@ pub(crate) fn messages(count: u64) -> Vec<Vec<u8>> {
     (0..count).map(message).collect()
 }
 
-/// Receives until `bytes` bytes have arrived, or nothing more does.
+/// Receives until `bytes` bytes have arrived, or nothing more does for several seconds: what is lost in a flood is sent again
+/// after some tenths of a second, and what is lost twice later still.
 pub(crate) fn receive(to: &dyn Flow, bytes: usize) -> Result<Vec<u8>, String> {
     let mut receiver = to.receiver().map_err(text)?;
     let (mut all, mut buffer, mut silent) = (Vec::new(), vec![0; 65_536], 0);
-    while all.len() < bytes && silent < 20 {
+    while all.len() < bytes && silent < 100 {
         match receiver.receive(&mut buffer) {
             Ok(0) => break,
             Ok(got) => all.extend_from_slice(&buffer[..got]),

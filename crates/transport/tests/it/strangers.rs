@@ -1,7 +1,7 @@
 //! Strangers, forged packets and lossy paths.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -12,9 +12,34 @@ use landspeed_transport::{CancelFlag, Error, Listener};
 use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience, receive, send, udp};
 use crate::relay::{Relay, RelayDirection, relayed};
 
-/// Lets the listener process what has arrived. No flow is expected.
-pub(crate) fn look(listener: &mut dyn Listener) -> Result<(), Error> {
-    listener.accept(&patience(&CancelFlag::new(), Duration::from_millis(200))).map(drop)
+/// Lets the listener process what has arrived, until it has counted this many strangers: it may get no turn in one wait. No
+/// flow is expected.
+pub(crate) fn look(listener: &mut dyn Listener, strangers: u64) -> Result<(), Error> {
+    let until = Instant::now() + LONG;
+    loop {
+        let came = listener.accept(&patience(&CancelFlag::new(), Duration::from_millis(200))).map(drop);
+        if came.is_ok() || listener.strangers() >= strangers || Instant::now() > until {
+            return came;
+        }
+    }
+}
+
+/// Lets a server without the key answer each datagram that comes, while `is_over` is false and there are any.
+pub(crate) fn answer_all(
+    server: &UdpSocket,
+    is_over: &dyn Fn() -> bool,
+    answer: &mut dyn FnMut(&[u8], SocketAddr),
+) {
+    let mut bytes = [0; 2000];
+    loop {
+        let is_last = is_over();
+        match server.recv_from(&mut bytes) {
+            Ok((length, client)) => answer(&bytes[..length], client),
+            // What was sent before the end has arrived.
+            Err(_) if is_last => return,
+            Err(_) => {}
+        }
+    }
 }
 
 pub(crate) fn stranger() -> UdpSocket {
@@ -32,7 +57,7 @@ fn strangers_are_dropped_counted_and_told_nothing() {
     for datagram in kinds {
         strange.send_to(datagram, port.address()).expect("sent");
     }
-    assert!(look(listener.as_mut()).is_err());
+    assert!(look(listener.as_mut(), 7).is_err());
     assert_eq!(listener.strangers(), 7);
     assert!(strange.recv(&mut [0; 64]).is_err(), "nothing was said to them");
     pair_through(listener.as_mut(), port.address(), &udp(&[]));
@@ -67,15 +92,11 @@ fn a_server_of_datagrams_without_the_key_gets_hellos_and_nothing_else() {
     let at = server.local_addr().expect("its address");
     std::thread::scope(|scope| {
         let calling = scope.spawn(move || call(at, &udp(&[]), &KEY, Duration::from_secs(2)));
-        let mut bytes = [0; 2000];
-        while let Ok((length, client)) = server.recv_from(&mut bytes) {
-            assert!(length == 56 && bytes.starts_with(b"LSh1"), "{:?}", &bytes[..length]);
+        answer_all(&server, &|| calling.is_finished(), &mut |bytes, client| {
+            assert!(bytes.len() == 56 && bytes.starts_with(b"LSh1"), "{bytes:?}");
             let made_up = [&b"LSa1"[..], &[9; 48]].concat();
             server.send_to(&made_up, client).expect("sent");
-            if calling.is_finished() {
-                break;
-            }
-        }
+        });
         assert!(matches!(calling.join().expect("no panic"), Err(Error::Unproven { .. })));
     });
 }
@@ -120,7 +141,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     let strange = stranger();
     strange.send_to(&hellos[0], port.address()).expect("sent");
     strange.send_to(&confirms[0], port.address()).expect("sent");
-    assert!(look(listener.as_mut()).is_err(), "the cookie is of another address");
+    assert!(look(listener.as_mut(), 1).is_err(), "the cookie is of another address");
     assert_eq!(listener.strangers(), 1);
     let mut bytes = [0; 200];
     let length = strange.recv(&mut bytes).expect("a hello of the key's holder is answered");
@@ -132,7 +153,7 @@ fn replies_are_no_larger_than_requests_and_replays_open_nothing() {
     drop(_flows);
     let mut later = port.listen(&udp(&[]), &KEY).expect("it listens");
     relay.inject(RelayDirection::ToServer, &confirms[0]);
-    assert!(look(later.as_mut()).is_err());
+    assert!(look(later.as_mut(), 1).is_err());
     assert_eq!(later.strangers(), 1);
 }
 
@@ -163,7 +184,7 @@ fn what_a_relay_heard_of_a_stream_opens_no_flow_again() {
     let (said, _client, _server) = relay.join().expect("no panic");
     let mut again = TcpStream::connect(at).expect("a connection");
     again.write_all(&said).expect("sent");
-    assert!(look(listener.as_mut()).is_err());
+    assert!(look(listener.as_mut(), 1).is_err());
     assert_eq!(listener.strangers(), 1);
     let mut heard = Vec::new();
     again.read_to_end(&mut heard).expect("the server ends it in order");

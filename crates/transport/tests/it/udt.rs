@@ -5,10 +5,11 @@ use std::net::UdpSocket;
 use std::time::Duration;
 
 use landspeed_record::Settings;
-use landspeed_transport::{CancelFlag, Error, Flow};
+use landspeed_transport::{Error, Flow};
 
-use crate::common::{KEY, LONG, V4, call, listen, pair_through, patience};
+use crate::common::{KEY, LONG, V4, call, listen, pair_through};
 use crate::relay::{Relay, RelayDirection, relayed};
+use crate::strangers::look;
 
 /// The bytes to transfer: a few windows of small packets. The relay forwards only hundreds of datagrams a second.
 const BYTES: usize = 300_000;
@@ -121,7 +122,7 @@ fn strangers_are_counted_and_get_no_more_than_they_sent() {
     for datagram in kinds {
         stranger.send_to(datagram, port.address()).expect("sent");
     }
-    let came = listener.accept(&patience(&CancelFlag::new(), Duration::from_millis(200)));
+    let came = look(listener.as_mut(), 6);
     assert!(matches!(came, Err(Error::NobodyCame { .. })));
     assert_eq!(listener.strangers(), 6);
     assert!(stranger.recv(&mut [0; 64]).is_err(), "nothing was said to them");

@@ -203,12 +203,15 @@ fn quic_fills_a_long_path() {
     let Some(lab) = lab("quic_fills_a_long_path", path) else { return };
     let mut spec = quic(stream::spec(Nanos::secs(6)));
     spec.warm_up_ns = Nanos::secs(4);
-    let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
-    let (client, server) = (client.expect("client"), server.expect("server"));
-    let told = serde_json::to_value(&client.details).expect("JSON");
-    let lost = told["quic"][0]["lost_packets"].as_u64();
-    assert!(lost > Some(1024), "slow start did not overrun the queue: {told}");
-    assert!(server.received_bytes > Bytes::mib(10), "{:?}, {told}", server.received_bytes);
+    let overruns = || {
+        let (client, server) = over(&lab, &spec, addresses(&lab)[0]);
+        let (client, server) = (client.expect("client"), server.expect("server"));
+        let told = serde_json::to_value(&client.details).expect("JSON");
+        assert!(server.received_bytes > Bytes::mib(10), "{:?}, {told}", server.received_bytes);
+        told["quic"][0]["lost_packets"].as_u64() > Some(1024)
+    };
+    // Beside other programs a sender may not get as far as the queue's end.
+    assert!((0..3).any(|_| overruns()), "slow start did not overrun the queue");
 }
 
 #[test]
