@@ -6,8 +6,8 @@ use landspeed_record::{CopyDiskTimes, CopyDiskUse, CopyEnd};
 /// From so many times the bytes that the copy sent, others had a large part of what a disk moved.
 const OTHERS: f64 = 1.3;
 
-/// Returns at which rate the disks under source and target worked; `None` for an end without one, or whose one had nothing to do
-/// or does not count.
+/// Returns at which rate the disks under source and target worked; `None` for an end without one, or whose disk had nothing
+/// to do or does not count.
 pub(crate) fn copy_disks(end: &CopyEnd) -> [Option<CopyDiskUse>; 2] {
     let own = end.outcome.copied_bytes.max(end.outcome.sent_bytes);
     let source = end.stages.source_disk.and_then(|disk| disk_use(&disk, disk.read_bytes, own));

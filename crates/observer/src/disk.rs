@@ -2,12 +2,12 @@
 //!
 //! | what | source | resolution |
 //! |---|---|---|
-//! | bytes | `/sys/dev/block/MAJOR:MINOR/stat` of the file system's device, which may be a partition | sectors of 512 bytes |
+//! | bytes | `/sys/dev/block/MAJOR:MINOR/stat` of the file system's disk or partition | sectors of 512 bytes |
 //! | times | the same file | 1 ms; the busy time is counted in ticks of the kernel (1 to 10 ms) |
 //!
-//! It cannot see a file system without a single disk: in memory, over the network, over several devices (btrfs, overlay) or
-//! on a device that is made of others (LVM, RAID), which is busy while any of these is. It does not know which program a
-//! request is of.
+//! It cannot see a file system without a single disk: in memory, over the network, over several devices (btrfs, overlay)
+//! or on a device that is made of others (LVM, RAID), which is busy while any of these is. It does not know which program
+//! a request is of.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -32,7 +32,7 @@ const SECTOR: u64 = 512;
 pub struct DiskCounters(Mutex<Vec<Disk>>);
 
 impl DiskCounters {
-    /// Begins to observe the disks under these paths; for a path that is missing, that under the nearest folder above it.
+    /// Begins to observe the disks under these paths; for a missing path, that under the nearest folder above it.
     pub fn begin(paths: &[&Path]) -> Self {
         Self::of(&SystemFiles::default(), paths.iter().filter_map(|path| device(path)).collect())
     }
@@ -84,8 +84,8 @@ impl Disk {
         Some(Disk { stat, last, so_far: nothing(DiskName::try_from(name).ok()?) })
     }
 
-    /// Adds what the disk did since the last look. The kernel counts milliseconds in 32 bits, so they begin anew after 49 days of
-    /// requests, which a disk with a hundred at a time completes in half a day.
+    /// Adds what the disk did since the last look. The kernel counts milliseconds in 32 bits, so they begin anew after 49
+    /// days of requests, which a disk with a hundred at a time completes in half a day.
     fn look(&mut self) {
         let Some(now) = DiskReading::of(&self.stat) else { return };
         let before = std::mem::replace(&mut self.last, now);
@@ -126,8 +126,8 @@ struct DiskReading {
     written_sectors: u64,
     /// Time for which there was any request.
     busy_ms: u32,
-    /// The time of reads and writes. The eleventh field (time_in_queue) has that of flushes and discards too, which are no
-    /// `requests`.
+    /// The time of reads and writes. The eleventh field (time_in_queue) has that of flushes and discards too, which are
+    /// no `requests`.
     requested_ms: u32,
 }
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use crate::files::tests::write;
 
-    /// A tree with the counters of the disk vda (254:0), of its partition vda1 (254:1), and of dm-0 (253:0), made of vda.
+    /// A tree with the counters of the disk vda (254:0), of its partition (254:1), and of dm-0 (253:0), made of vda.
     fn disks() -> tempfile::TempDir {
         let tree = tempfile::tempdir().unwrap();
         let at = tree.path();

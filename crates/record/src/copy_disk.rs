@@ -99,8 +99,8 @@ pub struct CopyDiskUse {
     pub mean_queue_requests: f64,
     /// The mean time of a read or a write.
     pub mean_request_ns: Nanos,
-    /// True if it read (at the source) or wrote (at the target) over 1.3 times the bytes that the copy sent: other programs or
-    /// the file system itself had a large part of that.
+    /// True if it read (at the source) or wrote (at the target) over 1.3 times the bytes that the copy sent: other
+    /// programs or the file system itself had a large part of that.
     pub has_others: bool,
 }
 

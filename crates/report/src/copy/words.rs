@@ -17,8 +17,8 @@ pub fn held_words(held: &CopyHeld) -> Option<String> {
     Some(format!("held by: {}, {:.0} % of the time{next}", holder(first), first.share * 100.0))
 }
 
-/// Returns the lines about what held a copy that is over: what it was, whether that was tested, what a disk did, and what helps.
-/// None if it was too short to tell.
+/// Returns the lines about what held a copy that is over: what it was, whether that was tested, what a disk did, and what
+/// helps. None if it was too short to tell.
 pub fn held_lines(report: &CopyReport) -> Vec<String> {
     let (Some(words), Some(first)) = (verdict_words(report), report.held.by.first()) else {
         return Vec::new();
@@ -68,8 +68,8 @@ pub(super) fn test_words(report: &CopyReport) -> Option<String> {
     ))
 }
 
-/// Returns "target's disk: vda wrote 1.10 GB/s, busy 97 % of the time; 31.2 requests at a time, 28.4 ms each"; `None` unless a disk
-/// that counts held the copy.
+/// Returns "target's disk: vda wrote 1.10 GB/s, busy 97 % of the time; 31.2 requests at a time, 28.4 ms each"; `None`
+/// unless a disk that counts held the copy.
 pub(super) fn disk_words(report: &CopyReport) -> Option<String> {
     let hold = report.held.by.first()?.hold;
     let (disk, did, rate) = match hold {
