@@ -3,15 +3,18 @@
 use landspeed_record::units::{Bytes, Nanos};
 use landspeed_record::{CopyDiskTimes, CopyDiskUse, CopyEnd};
 
-/// From so many times the bytes that the copy sent, others had a large part of what a disk moved.
+/// From so many times the bytes that the copy moved, others had a large part of what a disk moved.
 const OTHERS: f64 = 1.3;
 
 /// Returns at which rate the disks under source and target worked; `None` for an end without one, or whose disk had nothing
-/// to do or does not count.
-pub(crate) fn copy_disks(end: &CopyEnd) -> [Option<CopyDiskUse>; 2] {
-    let own = end.outcome.copied_bytes.max(end.outcome.sent_bytes);
-    let source = end.stages.source_disk.and_then(|disk| disk_use(&disk, disk.read_bytes, own));
-    let target = end.stages.target_disk.and_then(|disk| disk_use(&disk, disk.written_bytes, own));
+/// to do or does not count. `by_content`: the source reads files that it does not send too.
+pub(crate) fn copy_disks(end: &CopyEnd, by_content: bool) -> [Option<CopyDiskUse>; 2] {
+    let (copied, sent) = (end.outcome.copied_bytes, end.outcome.sent_bytes);
+    let read = if by_content { Bytes(u64::MAX) } else { copied.max(sent) };
+    // A copy that was cut off does not say what it sent.
+    let written = if sent > Bytes(0) { sent } else { copied };
+    let source = end.stages.source_disk.and_then(|disk| disk_use(&disk, disk.read_bytes, read));
+    let target = end.stages.target_disk.and_then(|disk| disk_use(&disk, disk.written_bytes, written));
     [source, target]
 }
 
@@ -59,7 +62,7 @@ mod tests {
 
     #[test]
     fn counters_become_rates_and_shares() {
-        let [source, target] = copy_disks(&end(None, 1_000_000_000, 0));
+        let [source, target] = copy_disks(&end(None, 1_000_000_000, 0), false);
         assert_eq!(source, None);
         let expected = CopyDiskUse {
             device: disk().device,
@@ -76,21 +79,24 @@ mod tests {
     #[test]
     fn others_are_told_from_the_copy_by_what_each_end_moves() {
         let source = CopyDiskTimes { read_bytes: Bytes(2_000_000_000), written_bytes: Bytes(0), ..disk() };
-        let others = |copied, sent| {
-            copy_disks(&end(Some(source), copied, sent)).map(|disk| disk.is_some_and(|disk| disk.has_others))
+        let of = |copied, sent, by_content| {
+            let disks = copy_disks(&end(Some(source), copied, sent), by_content);
+            disks.map(|disk| disk.is_some_and(|disk| disk.has_others))
         };
-        assert_eq!(others(1_000_000_000, 0), [true, false]);
-        assert_eq!(others(760_000_000, 1_600_000_000), [false, false], "files were sent again");
-        assert_eq!(others(760_000_000, 0), [true, true]);
+        assert_eq!(of(1_000_000_000, 0, false), [true, false]);
+        assert_eq!(of(760_000_000, 1_600_000_000, false), [false, false], "files were sent again");
+        assert_eq!(of(1_900_000_000, 700_000_000, false), [false, true], "the target had the rest");
+        assert_eq!(of(760_000_000, 0, false), [true, true]);
+        assert_eq!(of(760_000_000, 0, true), [false, true], "what is compared is read");
     }
 
     #[test]
     fn a_disk_that_had_nothing_to_do_says_nothing() {
         let idle = CopyDiskTimes { requests: 0, ..disk() };
-        assert_eq!(copy_disks(&end(Some(idle), 1, 1))[0], None);
+        assert_eq!(copy_disks(&end(Some(idle), 1, 1), false)[0], None);
         // What a peer counts is any number.
         let forged = CopyDiskTimes { observed_ns: Nanos(0), busy_ns: Nanos(u64::MAX), ..disk() };
-        let [forged, _] = copy_disks(&end(Some(forged), 1, 1));
+        let [forged, _] = copy_disks(&end(Some(forged), 1, 1), false);
         let forged = forged.expect("it has requests");
         assert_eq!((forged.busy_share, forged.mean_queue_requests), (0.0, 0.0));
     }

@@ -45,7 +45,7 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
         target: shown_path(target_hex),
         is_relayed: *is_relayed,
     };
-    let [source_disk, target_disk] = copy_disks(&end);
+    let [source_disk, target_disk] = copy_disks(&end, plan.by_content);
     CopyReport {
         format: COPY_FORMAT,
         route,

@@ -99,8 +99,8 @@ pub struct CopyDiskUse {
     pub mean_queue_requests: f64,
     /// The mean time of a read or a write.
     pub mean_request_ns: Nanos,
-    /// True if it read (at the source) or wrote (at the target) over 1.3 times the bytes that the copy sent: other
-    /// programs or the file system itself had a large part of that.
+    /// True if it read (at the source) or wrote (at the target) over 1.3 times the bytes that the copy did: other programs
+    /// or the file system itself had a large part of that. False at the source of a copy that compares content.
     pub has_others: bool,
 }
 

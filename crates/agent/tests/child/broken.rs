@@ -28,7 +28,7 @@ fn without_a_sound_hello_there_is_no_session_to_put_back() {
     for (bytes, line) in [
         (framed(r#"{"ask":{"id":1,"request":{"request":"probe"}}}"#), "unknown variant `ask`"),
         (framed(r#"{"hello":{"landspeed":"0.1.0"}}"#), "a hello without a protocol version"),
-        (framed(r#"{"hello":{"protocol":7,"lease_ns":1}}"#), "a hello with a lease of"),
+        (framed(r#"{"hello":{"protocol":8,"lease_ns":1}}"#), "a hello with a lease of"),
         (framed(&format!(r#"{{"proof":"{}"}}"#, "0".repeat(64))), "a proof where a hello belongs"),
         (vec![0, 4, 0, 1], "a frame of 262145 bytes is over the limit of 262144"),
     ] {
