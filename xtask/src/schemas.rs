@@ -12,10 +12,10 @@ use crate::test::cargo;
 
 const HEAD: &str =
     "<!-- Written from the schemas by `make docs`. Edit the types' doc comments instead. -->\n\n";
-const UNITS: &str = "A number's unit is the end of its name: `_bps` bit/s, `_bytes` bytes, `_ns` nanoseconds, `_s` seconds, `_hz` \
-                     cycles per second, `_pps` packets per second, `_mbps` Mb/s. Shares run from 0 to 1. `null` is what is not \
-                     known or was not measured. Within a format, fields are added and never renamed, so ignore those that you do \
-                     not know.";
+const UNITS: &str = "A number's unit is the end of its name: `_bps` bit/s, `_bytes` bytes, `_bytes_per_s` bytes per \
+                     second, `_ns` nanoseconds, `_s` seconds, `_hz` cycles per second, `_pps` packets per second, `_mbps` \
+                     Mb/s. Shares run from 0 to 1. `null` is what is not known or was not measured. Within a format, \
+                     fields are added and never renamed, so ignore those that you do not know.";
 const DOCUMENTS: &str = "# JSON documents\n\nWith `--json` a command prints one document on standard output (`exec` on standard error), \
                          and nothing else there. `landspeed show --json` prints that of the record's command. [How figures come \
                          about](figures.md) is a page of its own. The package installs a JSON Schema (2020-12) of each document in \

@@ -14,11 +14,11 @@ mod place;
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use landspeed_mover::{CopyProgress, IgnoreRules, RelativeName, Removal, Source, SourceRoot, Target};
-use landspeed_observer::ProcessorLosses;
+use landspeed_observer::{DiskCounters, ProcessorLosses};
 use landspeed_record::units::Nanos;
 use landspeed_record::{CopyArm, CopyCheck, CopyDiffering, CopyEndTimes, CopyKeeping, CopyProven, PathBytes};
 use landspeed_transport::CancelFlag;
@@ -43,14 +43,17 @@ struct CurrentCopy {
     progress: Arc<CopyProgress>,
     /// What this host's processors lost since it began; `None` before the first one.
     losses: Option<Arc<ProcessorLosses>>,
+    /// The disks under its files; `None` before the first one.
+    disks: Option<Arc<DiskCounters>>,
 }
 
 impl Copies {
     /// Returns the counts of the copy so far, of which only its source counts entries, and the times of this end.
     pub(crate) fn state(&self) -> Reply {
-        let CurrentCopy { progress, losses } = self.0.lock().clone();
+        let CurrentCopy { progress, losses, disks } = self.0.lock().clone();
         let host = losses.map(|losses| losses.so_far()).unwrap_or_default();
-        let times = CopyEndTimes { host, ..progress.times() };
+        let disk = disks.and_then(|disks| disks.so_far());
+        let times = CopyEndTimes { host, disk, ..progress.times() };
         let (not_as_asked, ciphers) = (progress.not_as_asked(), progress.ciphers());
         let (counts, controls) = (progress.counts(), progress.controls());
         Reply::CopyState { counts, times: Box::new(times), not_as_asked, ciphers, controls }
@@ -125,11 +128,12 @@ impl Copies {
         Ok(Source { roots, keeping, rules: landspeed_mover::CopyRules { only, ..rules(asked)? } })
     }
 
-    /// Returns the counts of a copy or a comparison that begins now.
-    fn begin(&self) -> Arc<CopyProgress> {
+    /// Returns the counts of a copy or a comparison that begins now. A copy says where its files are.
+    fn begin(&self, paths: &[&Path]) -> Arc<CopyProgress> {
         let progress = Arc::new(CopyProgress::default());
         let losses = Some(Arc::new(ProcessorLosses::begin()));
-        *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses };
+        let disks = Some(Arc::new(DiskCounters::begin(paths)));
+        *self.0.lock() = CurrentCopy { progress: Arc::clone(&progress), losses, disks };
         progress
     }
 
@@ -141,7 +145,8 @@ impl Copies {
         source: &Source,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin();
+        let roots: Vec<&Path> = source.roots.iter().map(|root| root.path.as_path()).collect();
+        let progress = self.begin(&roots);
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::send(flows, source, &progress, cancel).map_err(|e| e.to_string())?;
@@ -157,7 +162,7 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin();
+        let progress = self.begin(&[]);
         let (flows, _way) = flows_of(ports, flows)?;
         let outcome = landspeed_mover::compare(flows, source, check, &progress, cancel);
         Ok(Reply::Compared { outcome: Box::new(outcome.map_err(|e| e.to_string())?) })
@@ -171,7 +176,7 @@ impl Copies {
         target: &Target,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin();
+        let progress = self.begin(&[target.folder.as_path()]);
         progress.begin_with(flows.count);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::receive(flows, target, &progress, cancel).map_err(|e| e.to_string())?;
@@ -187,7 +192,7 @@ impl Copies {
         check: CopyCheck,
         cancel: &CancelFlag,
     ) -> Result<Reply, String> {
-        let progress = self.begin();
+        let progress = self.begin(&[]);
         let (flows, _way) = flows_of(ports, flows)?;
         landspeed_mover::show(flows, target, check, &progress, cancel).map_err(|e| e.to_string())?;
         Ok(Reply::Done {})

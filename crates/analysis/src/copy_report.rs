@@ -7,6 +7,7 @@ use landspeed_record::{
     CopyReport, CopyRoute, CopyTimes, Line, PathBytes, Record, RecordKind, Side, WrongKind,
 };
 
+use crate::copy_disk::copy_disks;
 use crate::copy_held;
 
 /// Returns what the copy of a record came to, and what held it. `path` names the record in errors.
@@ -44,6 +45,7 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
         target: shown_path(target_hex),
         is_relayed: *is_relayed,
     };
+    let [source_disk, target_disk] = copy_disks(&end, plan.by_content);
     CopyReport {
         format: COPY_FORMAT,
         route,
@@ -58,6 +60,8 @@ fn report(plan: &CopyPlan, end: CopyEnd, cut_off: Option<String>) -> CopyReport 
         restored: end.restored,
         held: copy_held(&end.stages.times()),
         stages: end.stages,
+        source_disk,
+        target_disk,
         outcome: end.outcome,
         cut_off,
         ..CopyReport::default()

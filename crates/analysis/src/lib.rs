@@ -15,6 +15,7 @@ mod carrier;
 pub mod compare;
 mod confirm;
 pub mod copy_choice;
+mod copy_disk;
 mod copy_held;
 mod copy_report;
 mod design;

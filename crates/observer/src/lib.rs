@@ -41,6 +41,7 @@ mod softnet;
 pub mod tcp_info;
 mod throttle;
 
+mod disk;
 mod error;
 mod family;
 mod figures;
@@ -89,6 +90,7 @@ pub static DETAILS: &[DetailRow] = &[DetailRow::of::<sockstat::SockStat>()];
 
 pub use cost::COST;
 pub use cpu::leave_out_this_thread;
+pub use disk::DiskCounters;
 pub use error::Error;
 pub use figures::figures;
 pub use live::{LiveWatch, busiest_link};

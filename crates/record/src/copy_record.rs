@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::{BitRate, Nanos};
 use crate::{
-    CopyChoice, CopyCounts, CopyDecision, CopyEndTimes, CopyHeld, CopyHostSettings, CopyHostTimes, CopyKept,
-    CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes, CopySlowed, CopyStage, CopyStageTimes,
-    CopyTimes, HostFacts, PathBytes, RestoreOutcome, Settings,
+    CopyChoice, CopyCounts, CopyDecision, CopyDiskTimes, CopyDiskUse, CopyEndTimes, CopyHeld,
+    CopyHostSettings, CopyHostTimes, CopyKept, CopyNetworkTimes, CopyOutcome, CopyPath, CopyRelayTimes,
+    CopySlowed, CopyStage, CopyStageTimes, CopyTimes, HostFacts, PathBytes, RestoreOutcome, Settings,
 };
 
 /// Format version of [`CopyReport`].
@@ -107,6 +107,10 @@ pub struct CopyStages {
     pub source_host: CopyHostTimes,
     /// What the target's host had of its processors.
     pub target_host: CopyHostTimes,
+    /// What the disk under the source did; null where no single one is, as on tmpfs, btrfs and arrays.
+    pub source_disk: Option<CopyDiskTimes>,
+    /// What the disk under the target did, as `source_disk`.
+    pub target_disk: Option<CopyDiskTimes>,
     /// What the machine of the command did to relay the data; zeros where the hosts reach each other.
     pub relay: CopyRelayTimes,
 }
@@ -130,6 +134,8 @@ impl From<&CopyTimes> for CopyStages {
             network: source.network,
             source_host: source.host,
             target_host: target.host,
+            source_disk: source.disk,
+            target_disk: target.disk,
             relay: *relay,
         }
     }
@@ -139,8 +145,17 @@ impl CopyStages {
     /// Returns the times. Those of a stage that is listed twice are the last ones.
     pub fn times(&self) -> CopyTimes {
         CopyTimes {
-            source: CopyEndTimes { network: self.network, ..end(&self.source, self.source_host) },
-            target: end(&self.target, self.target_host),
+            source: CopyEndTimes {
+                network: self.network,
+                host: self.source_host,
+                disk: self.source_disk,
+                ..stages_of(&self.source)
+            },
+            target: CopyEndTimes {
+                host: self.target_host,
+                disk: self.target_disk,
+                ..stages_of(&self.target)
+            },
             relay: self.relay,
         }
     }
@@ -152,9 +167,10 @@ fn used(end: &CopyEndTimes) -> Vec<CopyStageReport> {
     all.filter(|report| report.times.total() > Nanos(0)).collect()
 }
 
-fn end(stages: &[CopyStageReport], host: CopyHostTimes) -> CopyEndTimes {
-    let mut end = CopyEndTimes { host, ..CopyEndTimes::default() };
-    for report in stages {
+/// Returns an end of which only the stages are known.
+fn stages_of(reports: &[CopyStageReport]) -> CopyEndTimes {
+    let mut end = CopyEndTimes::default();
+    for report in reports {
         *end.of_mut(report.stage) = report.times;
     }
     end
@@ -220,6 +236,10 @@ pub struct CopyReport {
     pub slowed: Option<CopySlowed>,
     /// What the stages of both ends did with their time.
     pub stages: CopyStages,
+    /// At which rate the disk under the source worked; null where no single one is, or where it had nothing to do.
+    pub source_disk: Option<CopyDiskUse>,
+    /// At which rate the disk under the target worked, as `source_disk`.
+    pub target_disk: Option<CopyDiskUse>,
     #[serde(flatten)]
     pub outcome: CopyOutcome,
     /// Why the copy did not come to its end, so that only its last moment is known; null if it did.
@@ -229,6 +249,7 @@ pub struct CopyReport {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::copy_disk::tests::written;
     use crate::units::{Bytes, CpuNanos};
     use crate::{CopyFailure, Line};
 
@@ -240,6 +261,8 @@ mod tests {
         times.source.network.resent = 4;
         times.source.host.quota_ns = Nanos(5);
         times.target.host.stolen_ns = CpuNanos(6);
+        times.source.disk = Some(written("sda", 2));
+        times.target.disk = Some(written("vdb1", 9));
         times.relay.handing_ns = Nanos(8);
         times
     }

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::CopyDiskTimes;
 use crate::units::{CpuNanos, Nanos};
 
 /// A stage of a copy. The threads of the source read, hash and send; those of the target receive, hash and write.
@@ -173,6 +174,9 @@ pub struct CopyEndTimes {
     pub network: CopyNetworkTimes,
     #[serde(default)]
     pub host: CopyHostTimes,
+    /// The disk under the files; `None` where no single one is.
+    #[serde(default)]
+    pub disk: Option<CopyDiskTimes>,
 }
 
 impl CopyEndTimes {
@@ -192,6 +196,7 @@ impl CopyEndTimes {
             stages: std::array::from_fn(stage),
             network: self.network.since(&earlier.network),
             host: self.host.since(&earlier.host),
+            disk: self.disk.and_then(|disk| disk.since(earlier.disk)),
         }
     }
 }

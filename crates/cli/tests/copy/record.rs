@@ -48,6 +48,28 @@ fn a_record_tells_what_the_command_has_told() {
     assert_eq!(records(&hosts).len(), 1);
 }
 
+/// What is in memory is on no disk.
+#[test]
+fn a_record_has_what_the_disk_under_a_copy_did() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let at = |name: &str| hosts.file(name).display().to_string();
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    fs::write(hosts.file("src"), vec![7; 8 << 20]).unwrap();
+    let to_memory = format!("root@10.99.0.3:{}/", memory.path().display());
+    let done = document(&hosts, &[&at("src"), &to_memory]);
+    assert!(done["target_disk"].is_null() && done["stages"]["target_disk"].is_null(), "{done}");
+    let done = document(&hosts, &[&at("src"), &format!("root@10.99.0.3:{}", at("to"))]);
+    let (disk, times) = (&done["target_disk"], &done["stages"]["target_disk"]);
+    if times.is_null() {
+        return eprintln!("SKIP: the temporary folder is on no single disk");
+    }
+    assert!(times["written_bytes"].as_u64() >= Some(8 << 20), "the file is on stable storage: {times}");
+    assert!(disk["device"] == times["device"] && disk["written_bytes_per_s"].as_f64() > Some(0.0), "{disk}");
+    let shown = shown(&hosts, &["--full"]);
+    assert!(shown.contains("Disks of the hosts"), "{shown}");
+}
+
 /// The records lie in what is copied: a record that grew meanwhile would be a file that changes.
 #[test]
 fn the_folder_of_the_records_is_copied_as_any_other() {

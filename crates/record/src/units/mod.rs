@@ -3,7 +3,7 @@
 //! Serialised values are plain JSON numbers. The name of a field ends with its unit (`rate_bps`, `took_ns`,
 //! `bytes_per_cpu_s`), so that the unit is clear without this crate.
 //!
-//! Bit rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
+//! Rates have decimal prefixes (1 Gb/s = 10^9 bit/s) and sizes have binary ones (1 KiB = 1024 B), as is usual in
 //! networking.
 
 mod cpu_list;
@@ -35,6 +35,11 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct BitRate(pub f64);
+
+/// A rate in bytes per second, as that of a disk.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct ByteRate(pub f64);
 
 /// A length of time in nanoseconds.
 #[derive(
@@ -157,6 +162,12 @@ impl Add for BitRate {
     }
 }
 
+impl From<BitRate> for ByteRate {
+    fn from(rate: BitRate) -> Self {
+        ByteRate(rate.0 / 8.0)
+    }
+}
+
 /// Writes `value` with three significant figures, in the largest unit of `steps` (scale, name) that does not exceed
 /// `value`. If all units exceed it, the last one is used.
 fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt::Result {
@@ -183,6 +194,13 @@ impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const STEPS: &[(f64, &str)] =
             &[(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")];
+        scaled(f, self.0, STEPS)
+    }
+}
+
+impl fmt::Display for ByteRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: &[(f64, &str)] = &[(1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s")];
         scaled(f, self.0, STEPS)
     }
 }
@@ -227,6 +245,7 @@ mod tests {
     fn shows_three_figures_in_the_largest_unit() {
         assert_eq!(BitRate(42.8e9).to_string(), "42.8 Gb/s");
         assert_eq!(BitRate(0.0).to_string(), "0 b/s");
+        assert_eq!(ByteRate::from(BitRate(8.8e9)).to_string(), "1.10 GB/s");
         assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
         assert_eq!(Bytes(1500).to_string(), "1.46 KiB");
         assert_eq!(Nanos(49_300).to_string(), "49.3 µs");

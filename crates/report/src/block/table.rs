@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use landspeed_record::Estimate;
-use landspeed_record::units::{BitRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
+use landspeed_record::units::{BitRate, ByteRate, Bytes, BytesPerCpuSecond, CpuNanos, Nanos};
 
 use super::StyledText;
 use super::text::TextSpan;
@@ -182,6 +182,7 @@ macro_rules! quantities {
 
 quantities! {
     BitRate "bit/s" |rate: BitRate| rate.0;
+    ByteRate "B/s" |rate: ByteRate| rate.0;
     Bytes "B" |bytes: Bytes| bytes.0 as f64;
     Nanos "ns" |time: Nanos| time.0 as f64;
     CpuNanos "ns" |time: CpuNanos| time.0 as f64;

@@ -17,8 +17,8 @@ mod words;
 use landspeed_analysis::{copy_intervals, copy_plan, hold_remedy};
 use landspeed_record::units::{Bytes, CpuNanos, Nanos};
 use landspeed_record::{
-    CopyHolder, CopyHostTimes, CopyLoss, CopyNetworkTimes, CopyPlan, CopyReport, CopyStageReport, Line,
-    Record,
+    CopyDiskUse, CopyHolder, CopyHostTimes, CopyLoss, CopyNetworkTimes, CopyPlan, CopyReport,
+    CopyStageReport, Line, Record,
 };
 
 pub use choice::choice_lines;
@@ -50,6 +50,7 @@ pub fn copy(report: &CopyReport, record: &Record) -> Document {
         stages(report),
         network(report),
         processors(report),
+        disks(report),
         settings(report, copy_plan(record)),
         conditions::section(&report.conditions),
         notes(report, record),
@@ -131,7 +132,8 @@ fn held(report: &CopyReport) -> ReportSection {
         ReportBlock::text(format!("Without the first of them, the copy is at most {gain:.1} times as fast."))
     });
     let test = words::test_words(report).map(ReportBlock::text);
-    ReportSection::new("held", "What held it").all(table.non_empty()).all(gain).all(test)
+    let disk = words::disk_words(report).map(ReportBlock::text);
+    ReportSection::new("held", "What held it").all(table.non_empty()).all(gain).all(test).all(disk)
 }
 
 fn failures(report: &CopyReport) -> ReportSection {
@@ -221,6 +223,28 @@ fn processors(report: &CopyReport) -> ReportSection {
         ))
     });
     ReportSection::new("processors", "Processors of the hosts").all(table.non_empty()).all(relay).in_full()
+}
+
+/// Returns what the disks under both ends did, by their own counters.
+fn disks(report: &CopyReport) -> ReportSection {
+    let row = |end: &str, disk: CopyDiskUse| -> [TableCell; 6] {
+        let queue = disk.mean_queue_requests;
+        [
+            format!("{end}, {}", disk.device).into(),
+            disk.read_bytes_per_s.into(),
+            disk.written_bytes_per_s.into(),
+            percent(disk.busy_share),
+            TableCell::number(queue, format!("{queue:.1}")),
+            disk.mean_request_ns.into(),
+        ]
+    };
+    let source = report.source_disk.map(|disk| row("source", disk));
+    let target = report.target_disk.map(|disk| row("target", disk));
+    let names = ["disk of", "read", "written", "busy", "requests at a time", "time of each"];
+    let table = ReportTable::figures("Disks of the hosts", &names).rows(source).rows(target);
+    let note = "By the disks' own counters, which do not tell programs apart.";
+    let note = (!table.rows.is_empty()).then(|| ReportBlock::aside(note));
+    ReportSection::new("disks", "Disks of the hosts").all(table.non_empty()).all(note).in_full()
 }
 
 fn settings(report: &CopyReport, plan: Option<&CopyPlan>) -> ReportSection {

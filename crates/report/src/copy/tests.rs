@@ -1,7 +1,7 @@
 use landspeed_analysis::copy_report;
 use landspeed_record::{
-    CopyCounts, CopyEnd, CopyFailure, CopyFailureKind, CopyLossKind, CopyMoment, CopyOutcome, CopyStage,
-    CopyStages, CopyTimes, HostFacts, PathBytes, RecordKind, Settings, Side,
+    CopyCounts, CopyDiskTimes, CopyEnd, CopyFailure, CopyFailureKind, CopyLossKind, CopyMoment, CopyOutcome,
+    CopyStage, CopyStages, CopyTimes, DiskName, HostFacts, PathBytes, RecordKind, Settings, Side,
 };
 
 use super::*;
@@ -13,8 +13,22 @@ fn written(seconds: u64) -> CopyStages {
     times.target.of_mut(CopyStage::Write).device_ns = Nanos::secs(seconds);
     (times.source.network.sent, times.source.network.resent) = (seconds * 100, seconds);
     times.target.host.observed_ns = Nanos::secs(seconds);
+    times.target.disk = Some(disk(seconds));
     times.relay.relayed_ns = Nanos::secs(seconds);
     CopyStages::from(&times)
+}
+
+/// Returns the counters of a disk that takes a MB a second, one request at a time.
+fn disk(seconds: u64) -> CopyDiskTimes {
+    CopyDiskTimes {
+        device: DiskName::try_from("vda1".to_owned()).expect("a name"),
+        observed_ns: Nanos::secs(seconds),
+        read_bytes: Bytes(0),
+        written_bytes: Bytes(seconds * 1_000_000),
+        requests: seconds * 10,
+        busy_ns: Nanos::secs(seconds),
+        requested_ns: Nanos::secs(seconds),
+    }
 }
 
 /// Returns the facts about a host that tells its MTU.
@@ -88,6 +102,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
     let text = document(true).text(OutputCapabilities::plain(100), DetailLevel::Brief);
     for found in [
         "held by: target's disk, 100 % of the time",
+        "vda1 wrote 1 MB/s, busy 100 % of the time",
         "what helps",
         "a faster disk at the target",
         "a\\u{1b}: is full",
@@ -109,6 +124,7 @@ fn a_report_says_what_held_the_copy_and_what_is_not_there() {
         "target, writing",
         "segments sent again",
         "The relay used",
+        "target, vda1",
         "put on stable storage",
     ] {
         assert!(full.contains(found), "no {found}: {full}");

@@ -3,8 +3,8 @@
 use landspeed_analysis::{hold_remedy, hold_words, shown_path, verdict};
 use landspeed_record::units::Nanos;
 use landspeed_record::{
-    CopyHeld, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopySlowAnswer, CopySlowed, CopyStage,
-    Estimate, PathBytes,
+    CopyHeld, CopyHold, CopyHolder, CopyLoss, CopyLossKind, CopyReport, CopySlowAnswer, CopySlowed,
+    CopyStage, Estimate, PathBytes,
 };
 
 use crate::{counted, safe};
@@ -17,8 +17,8 @@ pub fn held_words(held: &CopyHeld) -> Option<String> {
     Some(format!("held by: {}, {:.0} % of the time{next}", holder(first), first.share * 100.0))
 }
 
-/// Returns the lines about what held a copy that is over: what it was, whether that was tested, and what helps. None if it was too
-/// short to tell.
+/// Returns the lines about what held a copy that is over: what it was, whether that was tested, what a disk did, and what
+/// helps. None if it was too short to tell.
 pub fn held_lines(report: &CopyReport) -> Vec<String> {
     let (Some(words), Some(first)) = (verdict_words(report), report.held.by.first()) else {
         return Vec::new();
@@ -28,7 +28,7 @@ pub fn held_lines(report: &CopyReport) -> Vec<String> {
     let gain = gain.map(|gain| format!("; without it, at most {gain:.1} times as fast"));
     let helps = known.then(|| format!("what helps: {}", hold_remedy(first.hold)));
     let first = words + &gain.unwrap_or_default();
-    [Some(first), test_words(report), helps].into_iter().flatten().collect()
+    [Some(first), test_words(report), disk_words(report), helps].into_iter().flatten().collect()
 }
 
 /// Returns what held a copy that is over, unless its test contradicts that; `None` if nothing is known.
@@ -65,6 +65,25 @@ pub(super) fn test_words(report: &CopyReport) -> Option<String> {
     Some(format!(
         "its work slowed by 10 %, the rate fell by {fell:.1} % [{least:.1}, {most:.1}]: {shown} \
          (this cost {cost} at most)"
+    ))
+}
+
+/// Returns "target's disk: vda wrote 1.10 GB/s, busy 97 % of the time; 31.2 requests at a time, 28.4 ms each"; `None`
+/// unless a disk that counts held the copy.
+pub(super) fn disk_words(report: &CopyReport) -> Option<String> {
+    let hold = report.held.by.first()?.hold;
+    let (disk, did, rate) = match hold {
+        CopyHold::SourceDisk => report.source_disk.map(|disk| (disk, "read", disk.read_bytes_per_s)),
+        CopyHold::TargetDisk => report.target_disk.map(|disk| (disk, "wrote", disk.written_bytes_per_s)),
+        _ => None,
+    }?;
+    let in_all = if disk.has_others { " in all" } else { "" };
+    let (busy, queue) = (disk.busy_share * 100.0, disk.mean_queue_requests);
+    Some(format!(
+        "{}: {} {did} {rate}{in_all}, busy {busy:.0} % of the time; {queue:.1} requests at a time, {} each",
+        hold_words(hold),
+        disk.device,
+        disk.mean_request_ns
     ))
 }
 
@@ -121,7 +140,8 @@ pub fn loss_words(loss: &CopyLoss) -> String {
 
 #[cfg(test)]
 mod tests {
-    use landspeed_record::CopyHold;
+    use landspeed_record::units::ByteRate;
+    use landspeed_record::{CopyDiskUse, DiskName};
 
     use super::*;
 
@@ -173,6 +193,36 @@ mod tests {
         assert_eq!(untested[1], "not tested by slowing it: too short\\u{1b}");
         let other = lines(CopyHold::TargetProcessor, CopySlowAnswer::Slack, 1.0);
         assert!(other[0].starts_with("held by: source's processor") && other.len() == 2, "{other:?}");
+    }
+
+    #[test]
+    fn a_disk_that_held_is_named_with_its_rate() {
+        let disk = CopyDiskUse {
+            device: DiskName::try_from("vda1".to_owned()).expect("a name"),
+            read_bytes_per_s: ByteRate(2e6),
+            written_bytes_per_s: ByteRate(1.1e9),
+            busy_share: 0.97,
+            mean_queue_requests: 31.2,
+            mean_request_ns: Nanos::micros(28_400),
+            has_others: false,
+        };
+        let report = |hold, source_disk, target_disk| CopyReport {
+            held: held(&[(hold, None, 0.9)], None),
+            source_disk,
+            target_disk,
+            ..CopyReport::default()
+        };
+        let line = |hold, source, target| held_lines(&report(hold, source, target)).swap_remove(1);
+        let wrote = "target's disk: vda1 wrote 1.10 GB/s, busy 97 % of the time; 31.2 requests at a time, 28.4 ms each";
+        assert_eq!(line(CopyHold::TargetDisk, None, Some(disk)), wrote);
+        let shared = Some(CopyDiskUse { has_others: true, ..disk });
+        let read = line(CopyHold::SourceDisk, shared, Some(disk));
+        assert!(read.starts_with("source's disk: vda1 read 2 MB/s in all, busy "), "{read}");
+        // Nothing is said where no disk counts, nor of one that did not hold.
+        for (hold, source) in [(CopyHold::TargetDisk, shared), (CopyHold::NetworkRate, shared)] {
+            let next = line(hold, source, None);
+            assert!(next.starts_with("what helps: "), "{next}");
+        }
     }
 
     #[test]
