@@ -19,6 +19,7 @@ mod cell;
 mod compare;
 mod copy;
 mod copy_choice;
+mod copy_progress;
 mod copy_record;
 mod copy_times;
 mod copy_tune;
@@ -70,6 +71,7 @@ pub use copy_choice::{
     CopyArm, CopyChoice, CopyCount, CopyDecision, CopyPath, CopySlowAnswer, CopySlowed, CopyTrialResult,
     CopyTurn,
 };
+pub use copy_progress::CopyProgressFigures;
 pub use copy_record::{
     COPY_FORMAT, CopyConditions, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport,
     CopyStages,
