@@ -1,6 +1,7 @@
 //! The progress of a copy, on a terminal and as JSON Lines.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 
 use serde_json::json;
@@ -15,9 +16,9 @@ fn lines(err: &str) -> Vec<Value> {
 }
 
 /// Makes a long file and a slow path to host b, and returns the places of a copy that takes seconds.
-fn slow_copy(hosts: &TestHosts) -> [String; 2] {
+fn slow_copy(hosts: &TestHosts, rate: &str) -> [String; 2] {
     fs::write(hosts.file("long"), long_content()).unwrap();
-    slow_path(hosts, "40mbit");
+    slow_path(hosts, rate);
     let [from, to] = ["long", "dst"].map(|name| hosts.file(name).display().to_string());
     [from, format!("{B}:{to}")]
 }
@@ -27,7 +28,7 @@ fn slow_copy(hosts: &TestHosts) -> [String; 2] {
 fn json_lines_say_where_files_land_and_how_far_the_copy_is() {
     needs_root!();
     let hosts = TestHosts::new();
-    let [from, to] = slow_copy(&hosts);
+    let [from, to] = slow_copy(&hosts, "40mbit");
     let (out, err) = text(&copy(&hosts, &["--json", "--progress", "json", &from, &to]));
     let (document, lines) = (checked("copy", &out), lines(&err));
     assert_eq!(document["copied"], 1, "{document}");
@@ -71,6 +72,22 @@ fn without_being_asked_for_there_are_no_json_lines() {
 }
 
 #[test]
+fn a_reader_that_stops_reading_stops_no_copy() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let [from, to] = slow_copy(&hosts, "20mbit");
+    let mut command = command(&hosts, &["--progress", "json", &from, &to]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut err = BufReader::new(run.stderr.take().expect("a pipe"));
+    // It takes fewer lines than the copy takes seconds.
+    rustix::pipe::fcntl_setpipe_size(err.get_ref(), 4096).unwrap();
+    assert!(err.by_ref().lines().map_while(Result::ok).any(|line| line.contains("\"begin\"")));
+    let ended = std::thread::spawn(move || run.wait().expect("a child"));
+    assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
+    assert!(ended.join().expect("no panic").success());
+}
+
+#[test]
 fn a_name_that_is_not_utf8_comes_as_its_bytes() {
     needs_root!();
     let hosts = TestHosts::new();
@@ -92,7 +109,7 @@ fn a_name_that_is_not_utf8_comes_as_its_bytes() {
 fn a_terminal_of_80_columns_shows_what_holds_the_copy() {
     needs_root!();
     let hosts = TestHosts::new();
-    let [from, to] = slow_copy(&hosts);
+    let [from, to] = slow_copy(&hosts, "40mbit");
     let (code, shown) = Terminal::start(&command(&hosts, &[&from, &to])).end();
     assert_eq!(code, Some(0), "{shown}");
     let drawn = shown.split("\r\u{1b}[J").filter_map(|drawn| drawn.split('\r').next());

@@ -7,6 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::CopyPlaces;
+use crate::output::takes_more;
+
+/// The largest number of sources that a line names: it is to fit into a pipe.
+const MOST_SOURCES: usize = 100;
 
 /// A line of `landspeed copy --progress json` on standard error.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -19,10 +23,13 @@ pub(crate) enum CopyProgressLine {
 }
 
 impl CopyProgressLine {
-    /// Writes the line. The copy goes on if it cannot be written.
+    /// Writes the line, unless a reader has left no room for it: the copy goes on, and the next line has newer figures.
     pub(super) fn write(&self) {
-        if let Ok(json) = serde_json::to_string(self) {
-            let _ = std::io::stderr().lock().write_all((in_ascii(&json) + "\n").as_bytes());
+        let mut err = std::io::stderr();
+        if takes_more(&err)
+            && let Ok(json) = serde_json::to_string(self)
+        {
+            let _ = err.write_all((in_ascii(&json) + "\n").as_bytes());
         }
     }
 }
@@ -43,8 +50,10 @@ pub(crate) struct CopyBeginning {
     from: String,
     /// The host that gets them.
     to: String,
-    /// What is copied, as the command line names it.
+    /// What is copied, as the command line names it: the first 100 paths.
     sources: Vec<WrittenPath>,
+    /// The number of paths beyond these.
+    more_sources: usize,
     /// The path there.
     target: WrittenPath,
     /// True if the data pass through the machine of the command, because neither host reaches the other.
@@ -53,10 +62,12 @@ pub(crate) struct CopyBeginning {
 
 impl CopyBeginning {
     pub(super) fn of(places: &CopyPlaces, target: &[u8], is_relayed: bool) -> Self {
+        let sources = &places.paths.sources;
         CopyBeginning {
             from: places.from.clone(),
             to: places.to.clone(),
-            sources: places.paths.sources.iter().map(|path| WrittenPath::of(path)).collect(),
+            sources: sources.iter().take(MOST_SOURCES).map(|path| WrittenPath::of(path)).collect(),
+            more_sources: sources.len().saturating_sub(MOST_SOURCES),
             target: WrittenPath::of(target),
             is_relayed,
         }
@@ -108,7 +119,7 @@ mod tests {
         let line = CopyProgressLine::Begin(CopyBeginning::of(&places, b"/t", true));
         let expected = json!({
             "line": "begin", "from": "local", "to": "dtn2", "is_relayed": true, "target": { "text": "/t" },
-            "sources": [
+            "more_sources": 0, "sources": [
                 { "bytes_hex": "61ff1b" }, { "text": "\u{1f4be}\u{9b}2J\u{202e}\x7f\x1b\n\"" },
             ],
         });
