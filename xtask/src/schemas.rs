@@ -17,7 +17,8 @@ const UNITS: &str = "A number's unit is the end of its name: `_bps` bit/s, `_byt
                      Mb/s. Shares run from 0 to 1. `null` is what is not known or was not measured. Within a format, \
                      fields are added and never renamed, so ignore those that you do not know.";
 const DOCUMENTS: &str = "# JSON documents\n\nWith `--json` a command prints one document on standard output (`exec` on standard error), \
-                         and nothing else there. `landspeed show --json` prints that of the record's command. [How figures come \
+                         and nothing else there. `landspeed show --json` prints that of the record's command. `copy --progress json` \
+                         prints JSON Lines on standard error besides: `line` says what each is. [How figures come \
                          about](figures.md) is a page of its own. The package installs a JSON Schema (2020-12) of each document in \
                          /usr/share/landspeed/schemas; `landspeed generate DIR` writes them too.";
 const RECORD: &str = "# The record\n\nA record is a file of JSON Lines: one object a line, appended and flushed as the run goes. `line` \
@@ -177,8 +178,11 @@ impl SchemaPage {
         table([name, "with", "meaning"], values.chain(alternatives(schema).map(choice)).collect())
     }
 
-    /// Returns the members of an object as text: names, types and meanings.
+    /// Returns the members of an object as text: names, types and meanings, or a link to the type that has them.
     fn with(&self, schema: &Value) -> String {
+        if let Some(name) = reference(schema) {
+            return self.link(name);
+        }
         let member = |(name, field): (&str, &Value)| {
             format!("`{name}` {} ({})", self.words(field), self.about(field).trim_end_matches('.'))
         };
@@ -301,6 +305,19 @@ mod tests {
         let page = "## Figures\n\n| `rate_bps` | number | Goodput. |\n| `steal` | number |  |\n| `c` | number |  Missing where";
         let silent: Vec<_> = silent(page).collect();
         assert_eq!(silent, ["Figures: | `steal` | number |  |", "Figures: | `c` | number |  Missing where"]);
+    }
+
+    #[test]
+    fn a_line_of_a_document_links_to_the_type_that_it_has() {
+        let line = json!({
+            "$ref": "#/$defs/Figures", "properties": { "line": { "const": "progress" } }, "description": "How far."
+        });
+        let figures = json!({ "properties": { "found": { "type": "integer", "description": "Entries." } } });
+        let document = json!({ "title": "landspeed copy", "oneOf": [line], "$defs": { "Figures": figures } });
+        let page = SchemaPage::of(vec![document], Vec::new()).documents();
+        let row =
+            "| line | with | meaning |\n|---|---|---|\n| `\"progress\"` | [Figures](#figures) | How far. |\n";
+        assert!(page.contains(row), "{page}");
     }
 
     #[test]

@@ -18,6 +18,7 @@ use signal_hook::iterator::Signals;
 
 use crate::failure::in_one_line;
 use crate::labs;
+use crate::output::takes_more;
 
 const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
 
@@ -109,8 +110,9 @@ pub(crate) fn unless_leaving() {
     drop(ENDING.lock());
 }
 
+/// Prints a message, unless nobody reads: a signal ends this process all the same.
 fn tell(what: &str) {
-    if !what.is_empty() {
+    if !what.is_empty() && takes_more(&io::stderr()) {
         let _ = writeln!(io::stderr(), "{}{what}", live::over_the_line());
     }
 }

@@ -12,6 +12,8 @@ mod links_and_holes;
 mod meeting;
 #[path = "copy/mounts.rs"]
 mod mounts;
+#[path = "copy/progress.rs"]
+mod progress;
 #[path = "copy/record.rs"]
 mod record;
 #[path = "copy/refusals.rs"]

@@ -20,6 +20,7 @@ mod compare;
 mod copy;
 mod copy_choice;
 mod copy_disk;
+mod copy_progress;
 mod copy_record;
 mod copy_times;
 mod copy_tune;
@@ -72,6 +73,7 @@ pub use copy_choice::{
     CopyTurn,
 };
 pub use copy_disk::{CopyDiskTimes, CopyDiskUse, DiskName};
+pub use copy_progress::CopyProgressFigures;
 pub use copy_record::{
     COPY_FORMAT, CopyConditions, CopyEnd, CopyMoment, CopyPlan, CopyReport, CopyRoute, CopyStageReport,
     CopyStages,

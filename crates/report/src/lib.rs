@@ -36,7 +36,7 @@ mod words;
 pub use block::{CsvTable, DetailLevel, Document, csv, markdown_table, table};
 pub use compare::{about, compare, compare_progress};
 pub use copy::{
-    choice_lines, condition_lines, copy, encrypted_words, entry_name, held_lines, held_words,
+    choice_lines, condition_lines, copy, copy_progress_line, encrypted_words, entry_name, held_lines,
     host_setting_lines, host_setting_words, loss_words, resent_words,
 };
 pub use diff::{DiffReport, DiffRow, diff};

@@ -5,14 +5,13 @@ mod choose;
 pub(crate) mod clean;
 pub(crate) mod dry_run;
 mod flow;
-mod held;
 mod keep;
 mod lands;
 mod lists;
 mod manifest;
 mod names;
 mod place;
-mod progress;
+pub(crate) mod progress;
 mod recording;
 mod rules;
 mod summary;
@@ -54,7 +53,7 @@ use lands::lands;
 use manifest::{Manifest, ManifestCounts};
 use names::{failed, unlisted};
 use place::{CopyPlaces, places};
-use progress::CopyLine;
+use progress::{CopyProgressDisplay, ProgressArgs};
 use recording::{CopyRecorder, RecordArgs, plan};
 use rules::RuleArgs;
 use summary::beside_files;
@@ -185,6 +184,8 @@ pub(crate) struct CopyArgs {
     #[command(flatten)]
     pub(crate) reach: ReachArgs,
     #[command(flatten)]
+    progress: ProgressArgs,
+    #[command(flatten)]
     record: RecordArgs,
     #[command(flatten)]
     against: AgainstArgs,
@@ -240,9 +241,9 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
     let places = CopyPlaces { reads, ..places.without_tokens() };
     let landing = lands(&joined, &places, &args.rules)?;
     let (shown, target) = (landing.shown.clone(), safe(&String::from_utf8_lossy(&landing.shown)));
-    eprintln!("{} -> {}", safe(&places.sources_shown()), shown_place(&places.to, &target));
-    let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let is_relayed = joined.group.first().is_relayed();
+    args.progress.begin(&places, &shown, is_relayed);
+    let what = CopyOptions { rules, only, ..options(args, keeping, places.reads, landing, &flow)? };
     let path = choose::path(&joined.group.first(), what.from);
     let records = args.record.folder();
     let tuned = args.tune.settings(&joined.group.first(), &places, &flow, records.as_deref())?;
@@ -268,7 +269,8 @@ pub(crate) fn run(args: &CopyArgs) -> Result<ExitCode> {
         }
     }
     let recorder = CopyRecorder::begin(plan);
-    let (record, failed) = recorded(&mut joined, &what, recorder, manifest.as_ref(), &stop);
+    let display = args.progress.display();
+    let (record, failed) = recorded(&mut joined, &what, recorder, display, manifest.as_ref(), &stop);
     drop(joined);
     args.record.keep(&record);
     if let Some(error) = failed {
@@ -297,13 +299,13 @@ fn recorded(
     joined: &mut JoinedHosts,
     what: &CopyOptions,
     recorder: CopyRecorder,
+    display: CopyProgressDisplay,
     manifest: Option<&Manifest>,
     stop: &StopRequest,
 ) -> (Record, Option<anyhow::Error>) {
-    let line = CopyLine::new();
     let on_counts = |counts: CopyCounts, times: CopyTimes| {
         recorder.take(counts, &times);
-        line.take_with(counts, times);
+        display.take(counts, times);
     };
     let on_proven = |proven: Vec<CopyProven>| manifest.iter().for_each(|manifest| manifest.take(&proven));
     let on_line = |line: Line| recorder.take_line(line);
@@ -344,10 +346,11 @@ fn compared(
     joined: &JoinedHosts,
     what: &CopyOptions,
     check: CopyCheck,
+    display: &CopyProgressDisplay,
     on_differing: &dyn Fn(Vec<CopyDiffering>),
 ) -> Result<ComparisonDone> {
-    let line = CopyLine::new();
-    let listener = ComparisonListener { on_counts: &|counts| line.take(counts), on_differing };
+    let on_counts = |counts| display.take(counts, CopyTimes::default());
+    let listener = ComparisonListener { on_counts: &on_counts, on_differing };
     Ok(compare_files(&joined.group.first(), what, check, &listener)?)
 }
 

@@ -95,6 +95,7 @@ commands! {
         "landspeed copy --against": copy::against::AgainstReport,
         "landspeed copy --clean": copy::clean::CopyCleaning,
         "landspeed copy --dry-run": copy::dry_run::DryRunReport,
+        "landspeed copy --progress": copy::progress::CopyProgressLine,
         "landspeed copy --verify": copy::verify::CopyVerification,
     },
     Exec(exec::ExecArgs) { "landspeed exec": exec::ExecReport, },

@@ -184,8 +184,13 @@ fn scaled(f: &mut fmt::Formatter<'_>, value: f64, steps: &[(f64, &str)]) -> fmt:
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const STEPS: &[(f64, &str)] =
-            &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
+        const STEPS: &[(f64, &str)] = &[
+            (1_099_511_627_776.0, "TiB"),
+            (1_073_741_824.0, "GiB"),
+            (1_048_576.0, "MiB"),
+            (1024.0, "KiB"),
+            (1.0, "B"),
+        ];
         scaled(f, self.0 as f64, STEPS)
     }
 }
@@ -248,6 +253,7 @@ mod tests {
         assert_eq!(ByteRate::from(BitRate(8.8e9)).to_string(), "1.10 GB/s");
         assert_eq!(Bytes::kib(64).to_string(), "64 KiB");
         assert_eq!(Bytes(1500).to_string(), "1.46 KiB");
+        assert_eq!(Bytes::mib(3 << 20).to_string(), "3 TiB");
         assert_eq!(Nanos(49_300).to_string(), "49.3 µs");
         assert_eq!(BytesPerCpuSecond(3.4e9).to_string(), "3.40 GB/cpu-s");
     }

@@ -51,6 +51,9 @@ impl FromStr for Bytes {
             ("g", K * K * K),
             ("gb", K * K * K),
             ("gib", K * K * K),
+            ("t", K * K * K * K),
+            ("tb", K * K * K * K),
+            ("tib", K * K * K * K),
         ];
         parse(s, SCALES, "a size such as 1448, 64K or 1M").map(|v| Bytes(v as u64))
     }
@@ -101,6 +104,7 @@ mod tests {
     fn reads_what_people_write() {
         assert_eq!("64K".parse(), Ok(Bytes::kib(64)));
         assert_eq!("1.5 MiB".parse(), Ok(Bytes(1_572_864)));
+        assert_eq!("3 TiB".parse(), Ok(Bytes::mib(3 << 20)));
         assert_eq!("2.5Gb/s".parse(), Ok(BitRate(2.5e9)));
         assert_eq!(parse_duration("5m"), Ok(Nanos::secs(300)));
         assert_eq!(parse_duration("0.3"), Ok(Nanos::millis(300)));

@@ -7,11 +7,13 @@
 //! | `chart` | the copy over time |
 //! | `choice` | which settings it compared, and what it kept |
 //! | `hosts` | which settings of its hosts it set, and whether they were restored |
+//! | `progress` | what it has done so far, in a line |
 
 mod chart;
 mod choice;
 mod conditions;
 mod hosts;
+mod progress;
 mod words;
 
 use landspeed_analysis::{copy_intervals, copy_plan, hold_remedy};
@@ -24,7 +26,8 @@ use landspeed_record::{
 pub use choice::choice_lines;
 pub use conditions::condition_lines;
 pub use hosts::{host_setting_lines, host_setting_words};
-pub use words::{encrypted_words, entry_name, held_lines, held_words, loss_words, resent_words};
+pub use progress::copy_progress_line;
+pub use words::{encrypted_words, entry_name, held_lines, loss_words, resent_words};
 
 use crate::block::{
     Document, DocumentHead, List, ParagraphStyle, ReportBlock, ReportSection, ReportTable, StyledText,

@@ -10,7 +10,7 @@ use landspeed_record::{
 use crate::{counted, safe};
 
 /// Returns "held by: target's disk, 91 % of the time; then the network's rate"; `None` if nothing is known.
-pub fn held_words(held: &CopyHeld) -> Option<String> {
+pub(super) fn held_words(held: &CopyHeld) -> Option<String> {
     let mut holders = held.by.iter();
     let first = holders.next()?;
     let next = holders.next().map(|next| format!("; then {}", holder(next))).unwrap_or_default();

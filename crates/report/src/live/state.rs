@@ -179,10 +179,14 @@ impl TuneProgressState {
     }
 }
 
-/// Formats a time in minutes and seconds: "4:07".
+/// Formats a time in minutes and seconds, "4:07", or with hours, "8:36:40".
 pub fn clock(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
-    format!("{}:{:02}", seconds / 60, seconds % 60)
+    let (hours, minutes, seconds) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        hours => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
 }
 
 /// Returns a step's change, "mtu 1500 -> 9000", without the old value if both do not fit.
@@ -263,6 +267,13 @@ mod tests {
         let header = Header { budget_ns: Nanos::secs(300), goal: "rate".into(), ..Header::default() };
         assert!(state.take(&Line::Header(header)).is_empty());
         state
+    }
+
+    #[test]
+    fn a_clock_has_hours_from_the_first_one_on() {
+        for (seconds, expected) in [(0, "0:00"), (3_599, "59:59"), (3_600, "1:00:00"), (31_000, "8:36:40")] {
+            assert_eq!(clock(Nanos::secs(seconds)), expected);
+        }
     }
 
     #[test]

@@ -284,6 +284,7 @@ mod tests {
             "--ignore=a",
             "--devices",
             "--choose=auto",
+            "--progress=json",
         ] {
             assert!(parsed(&["--against", "rsync", more, "a", "b:"]).is_err(), "{more}");
         }

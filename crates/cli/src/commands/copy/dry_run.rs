@@ -187,7 +187,7 @@ pub(super) fn run(
 ) -> Result<ExitCode> {
     let (listing, most) = (RefCell::<DryRunListing>::default(), held(args.full));
     let take = |entries| listing.borrow_mut().take(entries, most, args.rules.checksum);
-    let done = compared(&joined, what, CopyCheck::DryRun, &take)?;
+    let done = compared(&joined, what, CopyCheck::DryRun, &args.progress.display(), &take)?;
     drop(joined);
     let found = ComparedFlow::of(flow, what.flows, done);
     let report = listing.into_inner().report(route, found, &args.rules);

@@ -114,7 +114,7 @@ pub(super) fn run(
     let (listing, most, begun) = (RefCell::<DifferenceList>::default(), held(args.full), Instant::now());
     let take = |entries| listing.borrow_mut().take(entries, most);
     let check = args.verify.map_or(CopyCheck::Verify, VerifiedFrom::check);
-    let done = compared(&joined, what, check, &take)?;
+    let done = compared(&joined, what, check, &args.progress.display(), &take)?;
     let found = ComparedFlow::of(flow, what.flows, done);
     let report = listing.into_inner().report(route, begun.elapsed().into(), found);
     drop(joined);

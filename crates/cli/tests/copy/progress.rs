@@ -1,0 +1,121 @@
+//! The progress of a copy, on a terminal and as JSON Lines.
+
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
+
+use serde_json::json;
+
+use super::support::terminal::Terminal;
+use super::*;
+
+/// Returns the JSON Lines among what a command has printed on standard error. All have their schema.
+fn lines(err: &str) -> Vec<Value> {
+    let objects = err.lines().filter(|line| line.starts_with('{'));
+    objects.map(|line| checked("copy-progress", line)).collect()
+}
+
+/// Makes a long file and a slow path to host b, and returns the places of a copy that takes seconds.
+fn slow_copy(hosts: &TestHosts, rate: &str) -> [String; 2] {
+    fs::write(hosts.file("long"), long_content()).unwrap();
+    slow_path(hosts, rate);
+    let [from, to] = ["long", "dst"].map(|name| hosts.file(name).display().to_string());
+    [from, format!("{B}:{to}")]
+}
+
+/// A reader of standard output has the one document all the same.
+#[test]
+fn json_lines_say_where_files_land_and_how_far_the_copy_is() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let [from, to] = slow_copy(&hosts, "40mbit");
+    let (out, err) = text(&copy(&hosts, &["--json", "--progress", "json", &from, &to]));
+    let (document, lines) = (checked("copy", &out), lines(&err));
+    assert_eq!(document["copied"], 1, "{document}");
+    let (begin, progress) = lines.split_first().expect("lines");
+    let target = hosts.file("dst").display().to_string();
+    assert_eq!((&begin["line"], &begin["to"]), (&json!("begin"), &json!(B)), "{begin}");
+    assert_eq!(begin["sources"], json!([{ "text": from }]), "{begin}");
+    assert_eq!(begin["target"], json!({ "text": target }), "{begin}");
+    assert!(progress.len() > 1 && progress.iter().all(|line| line["line"] == "progress"), "{progress:?}");
+    for pair in progress.windows(2) {
+        for member in ["at_ns", "found", "found_bytes", "settled", "moved_bytes", "moved_share"] {
+            let [before, now] = [&pair[0], &pair[1]].map(|line| line[member].as_f64());
+            assert!(before <= now, "{member}: {progress:?}");
+        }
+    }
+    let last = progress.last().expect("a line");
+    assert_eq!((&last["is_walked"], &last["found_bytes"]), (&json!(true), &json!(40_000_000)), "{last}");
+    assert!(last["moved_share"].as_f64() > Some(0.0) && last["left_ns"].is_u64(), "{last}");
+    assert!(last["rate_bps"].as_f64() > Some(0.0) && !last["held"]["by"][0].is_null(), "{last}");
+    assert!(last["at_ns"].as_u64() <= document["duration_ns"].as_u64(), "{last} {document}");
+}
+
+#[test]
+fn without_being_asked_for_there_are_no_json_lines() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    fs::write(hosts.file("one"), "1").unwrap();
+    let [from, to] = ["one", "dst"].map(|name| hosts.file(name).display().to_string());
+    for (form, number) in
+        [(None, 0), (Some("--progress=text"), 0), (Some("--progress=off"), 0), (Some("--progress=json"), 1)]
+    {
+        let all: Vec<&str> = form.into_iter().chain(["--json", &from, &to]).collect();
+        let (out, err) = text(&copy(&hosts, &all));
+        checked("copy", &out);
+        // At least the beginning. The progress comes only once a second.
+        assert_eq!(lines(&err).len().min(1), number, "{form:?}: {err}");
+        assert_eq!(err.contains(&format!("{from} -> {to}")), number == 0, "{form:?}: {err}");
+    }
+    let refused = copy(&hosts, &["--progress", "json", "--clean", &to]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused).1);
+}
+
+#[test]
+fn a_reader_that_stops_reading_stops_no_copy() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let [from, to] = slow_copy(&hosts, "20mbit");
+    let mut command = command(&hosts, &["--progress", "json", &from, &to]);
+    let mut run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
+    let mut err = BufReader::new(run.stderr.take().expect("a pipe"));
+    // It takes fewer lines than the copy takes seconds.
+    rustix::pipe::fcntl_setpipe_size(err.get_ref(), 4096).unwrap();
+    assert!(err.by_ref().lines().map_while(Result::ok).any(|line| line.contains("\"begin\"")));
+    let ended = std::thread::spawn(move || run.wait().expect("a child"));
+    assert!(within(Duration::from_secs(120), || ended.is_finished()), "it waits for the reader");
+    assert!(ended.join().expect("no panic").success());
+}
+
+#[test]
+fn a_name_that_is_not_utf8_comes_as_its_bytes() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let (odd, target) = (hosts.file("").join(OsStr::from_bytes(b"odd\xff")), hosts.file("dst"));
+    fs::write(&odd, "odd").unwrap();
+    let hex: String = odd.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    for also in ["--dry-run", "--no-record", "--verify"] {
+        let mut command = command(&hosts, &["--progress", "json", also]);
+        let output = command.arg(&odd).arg(&target).output().expect("it runs");
+        let (out, err) = text(&output);
+        assert!(output.status.success(), "{also}: {out}{err}");
+        let lines = lines(&err);
+        assert_eq!(lines[0]["sources"], json!([{ "bytes_hex": hex }]), "{also}: {err}");
+        assert_eq!(lines[0]["target"], json!({ "text": target.display().to_string() }), "{also}: {err}");
+    }
+}
+
+#[test]
+fn a_terminal_of_80_columns_shows_what_holds_the_copy() {
+    needs_root!();
+    let hosts = TestHosts::new();
+    let [from, to] = slow_copy(&hosts, "40mbit");
+    let (code, shown) = Terminal::start(&command(&hosts, &[&from, &to])).end();
+    assert_eq!(code, Some(0), "{shown}");
+    let drawn = shown.split("\r\u{1b}[J").filter_map(|drawn| drawn.split('\r').next());
+    let lines: Vec<&str> = drawn.filter(|line| line.contains(" of 38.1 MiB (")).collect();
+    for says in [" %)", "iB/s", " left", "held by: "] {
+        assert!(lines.iter().any(|line| line.contains(says)), "{says}: {lines:?}");
+    }
+    assert!(lines.iter().all(|line| line.chars().count() < 80), "{lines:?}");
+}
