@@ -19,7 +19,7 @@ mod trial;
 
 use std::collections::VecDeque;
 
-use landspeed_record::units::Nanos;
+use landspeed_record::units::{BitRate, Bytes, Nanos};
 use landspeed_record::{CopyArm, CopyCount, CopyDecision, CopyTrialResult};
 use landspeed_stats::{ErrorLedger, Random};
 
@@ -102,6 +102,16 @@ impl CopyChooser {
         let arm = if is_candidate { trial.arm().clone() } else { self.incumbent.clone() };
         let [settle, count] = self.size.turn(flows);
         Some(NextTurn { arm, candidate: self.taken_up - 1, is_candidate, settle, count })
+    }
+
+    /// Takes what is left of the copy, and at what rate it goes. A candidate that is many times as fast would end the copy
+    /// before its blocks: once its first turn has shown its rate, no more blocks are planned than there is content for.
+    pub fn has_left(&mut self, content: Bytes, rate: BitRate) {
+        let (size, flows) = (self.size, self.flows());
+        let Some(trial) = &mut self.trial else { return };
+        let Some(own) = trial.rate_before_blocks() else { return };
+        // A turn begins with the windows that the one before it left, so both settings count as the faster one.
+        trial.plan_within(size.blocks_in(content, BitRate(own.0.max(rate.0)), flows));
     }
 
     /// Takes what was counted in the turn that was asked for last.

@@ -19,6 +19,8 @@ const LONGEST_TURN: Nanos = Nanos::secs(20);
 const SETTLE: u64 = 4;
 /// The time that passes between two turns, beside a round trip.
 const BETWEEN: Nanos = Nanos::millis(150);
+/// What a block moves over what its turns do: the content of the time between them too.
+const BESIDE_TURNS: f64 = 1.1;
 /// The least number of blocks of a candidate, and what each of several candidates has at the least.
 const LEAST_BLOCKS: u64 = 4;
 const USUAL_BLOCKS: u64 = 6;
@@ -107,6 +109,13 @@ impl TrialSize {
     /// Returns the time of a block of four turns.
     pub fn block(&self, flows: u32) -> Nanos {
         turn_of(self.least, self.of_flow, flows).times(4)
+    }
+
+    /// Returns the number of blocks for which this content suffices at this rate. `flows` is as in [`TrialSize::turn`].
+    pub(super) fn blocks_in(&self, content: Bytes, rate: BitRate, flows: u32) -> u32 {
+        let of_block = rate.0 / 8.0 * self.block(flows).as_secs_f64() * BESIDE_TURNS;
+        // A conversion ends at the largest number.
+        (content.0 as f64 / of_block.max(1.0)) as u32
     }
 }
 
@@ -215,6 +224,15 @@ mod tests {
             assert!(pieces(count) + 1e-6 >= 3.0 * f64::from(flows), "{count} at {flows} flows");
         }
         assert!(size.turn(2)[1] < size.turn(8)[1]);
+    }
+
+    #[test]
+    fn a_rate_says_for_how_many_blocks_the_content_suffices() {
+        let size = trial_size(&outlook(300, 1e9), Nanos::millis(10), &[4]).expect("there is time");
+        // Four turns of half a second are 250 MB, and 275 MB with the time between them.
+        let blocks = |mb: u64, rate| size.blocks_in(Bytes(mb * 1_000_000), BitRate(rate), 4);
+        assert_eq!([blocks(0, 1e9), blocks(274, 1e9), blocks(276, 1e9), blocks(2_800, 1e9)], [0, 0, 1, 10]);
+        assert_eq!(blocks(100, 0.0), 100_000_000, "nothing is divided by zero");
     }
 
     /// Two minutes at 134 Mb/s had time for four blocks of turns of 32 MiB, and made none.

@@ -310,8 +310,7 @@ impl<'a> CopyTrials<'a> {
         let held = copy_held(&self.times);
         let found = candidates(&held, &self.levers());
         if found.is_empty() {
-            self.choice.untried = nothing_to_try(&held);
-            return Stage::Over;
+            return self.not_now(nothing_to_try(&held));
         }
         match trial_size(&outlook, counted.rtt_ns, &self.flows_of(&found)) {
             Ok(size) => {
@@ -321,13 +320,16 @@ impl<'a> CopyTrials<'a> {
                 self.chooser = Some(CopyChooser::new(self.start.clone(), found, size, rand::random()));
                 self.next_turn()
             }
-            // The walk may find more.
-            Err(_) if !self.seen.is_walked() => Stage::Waits,
-            Err(why) => {
-                self.choice.untried = why;
-                Stage::Over
-            }
+            Err(why) => self.not_now(why),
         }
+    }
+
+    /// Compares nothing now. The walk may find more; and in a copy's first minute the rate and what holds it are those of
+    /// windows with which flows begin: over a long path that loses packets, several times the rate that stays.
+    fn not_now(&mut self, why: String) -> Stage {
+        self.choice.untried = why;
+        let is_early = !self.seen.is_walked() || self.begun.elapsed() < Duration::from(LEAST_COPY);
+        if is_early { Stage::Waits } else { Stage::Over }
     }
 
     /// Returns the larger number of flows of each candidate and the default.
@@ -358,8 +360,11 @@ impl<'a> CopyTrials<'a> {
 
     /// Begins the next turn; after the last one, uses what was kept.
     fn next_turn(&mut self) -> Stage {
-        let spent = self.trials_begun.elapsed().into();
+        let (spent, left) = (self.trials_begun.elapsed().into(), self.seen.left_and_rate());
         let Some(chooser) = &mut self.chooser else { return Stage::Over };
+        if let Some((content, rate)) = left {
+            chooser.has_left(content, rate);
+        }
         let next = chooser.next_turn(spent);
         let incumbent = chooser.incumbent().clone();
         self.take_decisions();
